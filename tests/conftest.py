@@ -1,0 +1,15 @@
+"""Options of the whole test suite: here, because pytest reads options only from the conftest above all tests."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --vectors."""
+    parser.addoption(
+        "--vectors",
+        metavar="DIR",
+        default=None,
+        help="folder of *.jsonl and *.jsonl.gz vector files to check (default: tests/vectors/data)",
+    )
