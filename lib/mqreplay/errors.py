@@ -1,0 +1,69 @@
+"""One tree of errors. Each says what was found, where, and what to do about it."""
+
+from __future__ import annotations
+
+
+class MqreplayError(Exception):
+    """Root of every error mqreplay raises on purpose."""
+
+
+class RocketMQError(MqreplayError):
+    """What RocketMQ's own Java code would have thrown, in its words.
+
+    ``java_class`` is the full name of the Java exception, ``message`` its message (None where Java gives none).
+    """
+
+    java_class = "java.lang.RuntimeException"
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message if message is not None else "")
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.java_class if self.message is None else f"{self.java_class}: {self.message}"
+
+
+class IllegalArgument(RocketMQError):
+    """java.lang.IllegalArgumentException."""
+
+    java_class = "java.lang.IllegalArgumentException"
+
+
+class NullPointer(RocketMQError):
+    """java.lang.NullPointerException."""
+
+    java_class = "java.lang.NullPointerException"
+
+
+class InputError(MqreplayError):
+    """The recording, the settings or the command line are not usable (exit status 2)."""
+
+
+class SettingsError(InputError):
+    """A settings file or option is wrong (exit status 2)."""
+
+
+class DecodeError(MqreplayError):
+    """Text that RocketMQ or a recorder does not write. ``code`` is a short stable word, ``offset`` the byte."""
+
+    def __init__(self, code: str, detail: str, offset: int | None = None) -> None:
+        super().__init__(f"{code}: {detail}" + (f" (byte {offset})" if offset is not None else ""))
+        self.code = code
+        self.detail = detail
+        self.offset = offset
+
+
+class ContractError(MqreplayError):
+    """A data contract in schemas/ is not usable, or a table does not fit it."""
+
+
+class WarehouseLocked(MqreplayError):
+    """Another run holds the warehouse (exit status 3)."""
+
+
+class ConservationError(MqreplayError):
+    """Rows in are not rows out + quarantined + duplicates: a bug in mqreplay, never to be shrugged off."""
+
+
+class UnknownStrategy(MqreplayError):
+    """An allocation strategy that RocketMQ does not ship: its answers cannot be replayed."""
