@@ -1,4 +1,4 @@
-"""Options of the whole test suite: here, because pytest reads options only from the conftest above all tests."""
+"""Options of the whole test suite: pytest reads options only from a conftest above all tests."""
 
 from __future__ import annotations
 

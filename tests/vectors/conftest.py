@@ -1,9 +1,9 @@
 """Finds vector files and their runners, and counts cases per file.
 
-A vector file is DIR/NAME.jsonl or DIR/NAME.jsonl.gz, each line {"in": {"case": KIND, ...}, "out": {...}}. A runner is an
-entry of FILES in any module of tests/vectors/runners: file stem -> function from case["in"] to what must equal
-case["out"]. NAME_v533 goes to the runner of NAME with version="5.3.3", if that runner takes a `version`.
-A runner raises NotImplementedError for a kind of case that it does not know.
+A vector file is DIR/NAME.jsonl or DIR/NAME.jsonl.gz, each line {"in": {"case": KIND, ...}, "out": {...}}. A
+runner is an entry of FILES in any module of tests/vectors/runners: file stem -> function from case["in"] to
+what must equal case["out"]. NAME_v533 goes to the runner of NAME with version="5.3.3", if that runner takes a
+`version`. A runner raises NotImplementedError for a kind of case that it does not know.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every vector file: what RocketMQ's own classes answered must be what mqreplay answers, to the last value.
 
-`pytest tests/vectors --vectors DIR` checks the files of DIR; without it, those of tests/vectors/data. A file without a
-runner, a kind of case without a rule, an empty file and an empty folder all fail: nothing is passed over in silence.
+`pytest tests/vectors --vectors DIR` checks the files of DIR; without it, those of tests/vectors/data. A file
+without a runner, a kind of case without a rule, an empty file and an empty folder all fail: nothing is passed
+over in silence.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ WIDTH = 1500  # characters shown of each value
 
 def read_cases(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, case) for each line that is not blank."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 yield number, json.loads(line)
@@ -76,7 +77,7 @@ def test_vector_file(
     runner = find_runner(stem)
     if runner is None:
         count(stem, 0, 0)
-        pytest.fail(f"no runner for {vector_file.name}: add {stem!r} to FILES in a module of runners/", pytrace=False)
+        pytest.fail(f"no runner for {vector_file.name}: no FILES of runners/ has {stem!r}", pytrace=False)
     cases, failed, shown = differences(vector_file, runner)
     count(stem, cases, failed)
     if cases == 0:

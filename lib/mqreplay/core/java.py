@@ -1,7 +1,8 @@
 """What Java does differently from Python, where RocketMQ's answers depend on it.
 
-Integers wrap, casts from double saturate, strings compare and hash by UTF-16 unit, and a hash map is walked bucket by
-bucket. Everything here follows the Java Language Specification or the OpenJDK class named beside it.
+Integers wrap, casts from double saturate, strings compare and hash by UTF-16 unit, and a hash map is walked
+bucket by bucket. Everything here follows the Java Language Specification or the OpenJDK class named beside
+it.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ def to_long(x: int) -> int:
 
 
 def double_to_long(d: float) -> int:
-    """Cast a double to long as ``(long) d`` does: towards zero, saturating at both ends, NaN is 0 (JLS 5.1.3).
+    """Cast a double to long as ``(long) d`` does: towards zero, saturating, NaN is 0 (JLS 5.1.3).
 
-    >>> double_to_long(-1.9), double_to_long(1e300), double_to_long(float("-inf")), double_to_long(float("nan"))
-    (-1, 9223372036854775807, -9223372036854775808, 0)
+    >>> double_to_long(-1.9), double_to_long(1e300), double_to_long(float("nan"))
+    (-1, 9223372036854775807, 0)
     """
     if math.isnan(d):
         return 0
@@ -51,7 +52,8 @@ def double_to_long(d: float) -> int:
 def utf16_key(s: str) -> bytes:
     """A sort key that orders strings as String#compareTo does: by UTF-16 unit, a prefix first.
 
-    Characters beyond U+FFFF come before U+E000..U+FFFF, unlike in Python's own order. Lone surrogates are kept.
+    Characters beyond U+FFFF come before U+E000..U+FFFF, unlike in Python's own order. Lone surrogates are
+    kept.
 
     >>> sorted(["\\uff21", "\\U0001f600", "b", "ab", "a"], key=utf16_key)
     ['a', 'ab', 'b', '😀', 'Ａ']
@@ -80,3 +82,31 @@ def string_hash(s: str) -> int:
     for unit in units:
         h = (31 * h + unit) & 0xFFFFFFFF
     return to_int(h)
+
+
+def split_on_char(s: str, separator: str) -> list[str]:
+    """String#split for one plain character: empty parts at the end are dropped, those before are kept.
+
+    >>> split_on_char("@b", "@"), split_on_char("r1@", "@"), split_on_char("@@", "@"), split_on_char("", "@")
+    (['', 'b'], ['r1'], [], [''])
+    """
+    if separator not in s:
+        return [s]
+    parts = s.split(separator)
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def trim(s: str) -> str:
+    """String#trim: drop everything up to and including U+0020 at both ends, and nothing beyond it.
+
+    >>> trim(" \\t a b \\x00"), trim("\\u00a0a")
+    ('a b', '\\xa0a')
+    """
+    start, end = 0, len(s)
+    while start < end and s[start] <= " ":
+        start += 1
+    while start < end and s[end - 1] <= " ":
+        end -= 1
+    return s[start:end]

@@ -1,0 +1,143 @@
+"""Which queues a consumer gets: RocketMQ's allocation strategies, and `allocate`, by their getName().
+
+Every member of a group computes its own share from what it sees, with nobody to correct it. The law of all
+strategies but CONFIG: check the arguments in a fixed order (AbstractAllocateMessageQueueStrategy#check); take
+both lists as they are, never sorting them (the caller has: see message_queue); give a client id that is not
+in cid_all nothing at all; and let the first place of a client id count, should it be there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from mqreplay.core.allocation_check import check
+from mqreplay.core.allocation_consistent_hash import HashFunction, allocate_consistent_hash
+from mqreplay.core.allocation_machine_room import (
+    MachineRoomResolver,
+    allocate_machine_room,
+    allocate_machine_room_nearby,
+)
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.errors import UnknownStrategy
+
+NEARBY_PREFIX = "MACHINE_ROOM_NEARBY-"
+
+
+def allocate_averagely(
+    consumer_group: str | None,
+    current_cid: str | None,
+    mq_all: Sequence[MessageQueue] | None,
+    cid_all: Sequence[str | None] | None,
+) -> list[MessageQueue]:
+    """AVG, the default: cut mq_all into neighbouring shares, equal or larger by one for the first consumers.
+
+    Raises IllegalArgument for an empty current_cid, mq_all or cid_all. More consumers than queues: one queue
+    each for the first, none for the rest. consumer_group is not looked at.
+    Follows AllocateMessageQueueAveragely#allocate.
+
+    >>> mq_all = [MessageQueue("T", "b", i) for i in range(4)]
+    >>> [mq.queue_id for mq in allocate_averagely("g", "c1", mq_all, ["c1", "c2", "c3"])]
+    [0, 1]
+    >>> [mq.queue_id for mq in allocate_averagely("g", "c3", mq_all, ["c1", "c2", "c3"])]
+    [3]
+    """
+    mq_all, cid_all, index = check(current_cid, mq_all, cid_all)
+    if index < 0:
+        return []
+    mod = len(mq_all) % len(cid_all)
+    if len(mq_all) <= len(cid_all):
+        average_size = 1
+    else:
+        average_size = len(mq_all) // len(cid_all) + (1 if index < mod else 0)
+    start_index = index * average_size if mod > 0 and index < mod else index * average_size + mod
+    return list(mq_all[start_index : start_index + average_size])
+
+
+def allocate_averagely_by_circle(
+    consumer_group: str | None,
+    current_cid: str | None,
+    mq_all: Sequence[MessageQueue] | None,
+    cid_all: Sequence[str | None] | None,
+) -> list[MessageQueue]:
+    """AVG_BY_CIRCLE: deal the queues out like cards, one to each consumer in turn.
+
+    Raises IllegalArgument for an empty current_cid, mq_all or cid_all. consumer_group is not looked at.
+    Follows AllocateMessageQueueAveragelyByCircle#allocate.
+
+    >>> mq_all = [MessageQueue("T", "b", i) for i in range(4)]
+    >>> [mq.queue_id for mq in allocate_averagely_by_circle("g", "c1", mq_all, ["c1", "c2", "c3"])]
+    [0, 3]
+    """
+    mq_all, cid_all, index = check(current_cid, mq_all, cid_all)
+    return [] if index < 0 else list(mq_all[index :: len(cid_all)])
+
+
+allocate_circle = allocate_averagely_by_circle
+
+
+def allocate_by_config(message_queue_list: Sequence[MessageQueue] | None) -> list[MessageQueue]:
+    """CONFIG: the list the user wrote, as it is, whoever else is there; no argument is checked.
+
+    Follows AllocateMessageQueueByConfig#allocate. No list at all (None) gives no queue.
+
+    >>> allocate_by_config([MessageQueue("T", "b", 7)])
+    [MessageQueue(topic='T', broker_name='b', queue_id=7)]
+    """
+    return list(message_queue_list or ())
+
+
+def allocate(
+    strategy_name: str,
+    consumer_group: str | None,
+    current_cid: str | None,
+    mq_all: Sequence[MessageQueue] | None,
+    cid_all: Sequence[str | None] | None,
+    *,
+    message_queue_list: Sequence[MessageQueue] | None = None,
+    consumeridcs: Collection[str] | None = None,
+    virtual_node_cnt: int = 10,
+    custom_hash_function: HashFunction | None = None,
+    machine_room_resolver: MachineRoomResolver | None = None,
+) -> list[MessageQueue]:
+    """The queues that the strategy of that getName() gives current_cid, in the order in which it gives them.
+
+    mq_all and cid_all are to be sorted before, as the client sorts them. What only one strategy reads:
+    message_queue_list (CONFIG), consumeridcs (MACHINE_ROOM: the rooms served), virtual_node_cnt and
+    custom_hash_function (CONSISTENT_HASH), machine_room_resolver (MACHINE_ROOM_NEARBY-<inner>). Raises
+    UnknownStrategy for a name RocketMQ does not ship, IllegalArgument and NullPointer where its code does.
+    Follows AllocateMessageQueueStrategy#allocate.
+
+    >>> mq_all = [MessageQueue("T", "b", i) for i in range(3)]
+    >>> [mq.queue_id for mq in allocate("AVG", "g", "c2", mq_all, ["c1", "c2"])]
+    [2]
+    >>> allocate("AVG_BY_CIRCLE", "g", "c9", mq_all, ["c1", "c2"])
+    []
+    """
+    if strategy_name == "AVG":
+        return allocate_averagely(consumer_group, current_cid, mq_all, cid_all)
+    if strategy_name == "AVG_BY_CIRCLE":
+        return allocate_averagely_by_circle(consumer_group, current_cid, mq_all, cid_all)
+    if strategy_name == "CONFIG":
+        return allocate_by_config(message_queue_list)
+    if strategy_name == "MACHINE_ROOM":
+        return allocate_machine_room(current_cid, mq_all, cid_all, consumeridcs)
+    if strategy_name == "CONSISTENT_HASH":
+        return allocate_consistent_hash(current_cid, mq_all, cid_all, virtual_node_cnt, custom_hash_function)
+    if strategy_name.startswith(NEARBY_PREFIX):
+
+        def inner(cid: str, mqs: Sequence[MessageQueue], cids: Sequence[str | None]) -> list[MessageQueue]:
+            return allocate(
+                strategy_name[len(NEARBY_PREFIX) :],
+                consumer_group,
+                cid,
+                mqs,
+                cids,
+                message_queue_list=message_queue_list,
+                consumeridcs=consumeridcs,
+                virtual_node_cnt=virtual_node_cnt,
+                custom_hash_function=custom_hash_function,
+                machine_room_resolver=machine_room_resolver,
+            )
+
+        return allocate_machine_room_nearby(current_cid, mq_all, cid_all, inner, machine_room_resolver)
+    raise UnknownStrategy(f"{strategy_name!r} is none of RocketMQ's own allocation strategies")
