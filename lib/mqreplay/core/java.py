@@ -110,3 +110,22 @@ def trim(s: str) -> str:
     while start < end and s[end - 1] <= " ":
         end -= 1
     return s[start:end]
+
+
+def long_hash(v: int) -> int:
+    """Long#hashCode, a Java int: both halves of the long, xored.
+
+    >>> long_hash(7), long_hash(-1), long_hash(2**32)
+    (7, 0, 1)
+    """
+    return to_int((v ^ (v >> 32)) & 0xFFFFFFFF)
+
+
+def spread(h: int) -> int:
+    """HashMap#hash of a hashCode, as unsigned 32 bits: the upper half is mixed into the lower.
+
+    >>> spread(65536), spread(-1) == 0xFFFF0000
+    (65537, True)
+    """
+    unsigned = h & 0xFFFFFFFF
+    return unsigned ^ (unsigned >> 16)
