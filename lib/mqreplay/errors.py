@@ -67,3 +67,38 @@ class ConservationError(MqreplayError):
 
 class UnknownStrategy(MqreplayError):
     """An allocation strategy that RocketMQ does not ship: its answers cannot be replayed."""
+
+
+class NoSuchElement(RocketMQError):
+    """java.util.NoSuchElementException."""
+
+    java_class = "java.util.NoSuchElementException"
+
+
+class NumberFormat(RocketMQError):
+    """java.lang.NumberFormatException."""
+
+    java_class = "java.lang.NumberFormatException"
+
+
+class Arithmetic(RocketMQError):
+    """java.lang.ArithmeticException: an int divided by zero."""
+
+    java_class = "java.lang.ArithmeticException"
+
+
+class ArrayIndexOutOfBounds(RocketMQError):
+    """java.lang.ArrayIndexOutOfBoundsException."""
+
+    java_class = "java.lang.ArrayIndexOutOfBoundsException"
+
+
+class MQClientError(RocketMQError):
+    """org.apache.rocketmq.client.exception.MQClientException, with its response code."""
+
+    java_class = "org.apache.rocketmq.client.exception.MQClientException"
+
+    def __init__(self, message: str | None = None, response_code: int = -1) -> None:
+        """The message in Java's words; response_code as RocketMQ's ResponseCode or ClientErrorCode, -1 for none."""
+        super().__init__(message)
+        self.response_code = response_code
