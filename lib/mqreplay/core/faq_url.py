@@ -1,0 +1,36 @@
+"""The advice that RocketMQ appends to an error message (FAQUrl), which changed its address with 5.0."""
+
+from __future__ import annotations
+
+from mqreplay.core.version import CLIENT_4, at_least
+
+
+def default_faq_url(version: str = CLIENT_4) -> str:
+    """The page that the FAQ constants of a version name (FAQUrl).
+
+    >>> default_faq_url(), default_faq_url("5.3.3")
+    ('http://rocketmq.apache.org/docs/faq/', 'https://rocketmq.apache.org/docs/bestPractice/06FAQ')
+    """
+    if at_least(version, "5.0.0"):
+        return "https://rocketmq.apache.org/docs/bestPractice/06FAQ"
+    return "http://rocketmq.apache.org/docs/faq/"
+
+
+def suggest_todo(version: str = CLIENT_4) -> str:
+    """What a message with a page of its own ends in (FAQUrl#suggestTodo), line break first.
+
+    >>> suggest_todo()
+    '\\nSee http://rocketmq.apache.org/docs/faq/ for further details.'
+    """
+    return f"\nSee {default_faq_url(version)} for further details."
+
+
+def attach_default_url(error_message: str, version: str = CLIENT_4) -> str:
+    """The message with the page appended, unless it names one already (FAQUrl#attachDefaultURL).
+
+    >>> attach_default_url("CODE: 1  DESC: no")
+    'CODE: 1  DESC: no\\nFor more information, please visit the url, http://rocketmq.apache.org/docs/faq/'
+    """
+    if "\nSee " in error_message:
+        return error_message
+    return f"{error_message}\nFor more information, please visit the url, {default_faq_url(version)}"

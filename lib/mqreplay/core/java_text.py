@@ -1,0 +1,39 @@
+"""String#split and StringUtils#isBlank, where Python's namesakes answer otherwise."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_NO_BREAK = "\u00a0\u2007\u202f"
+_CONTROL = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
+
+
+def split(s: str, separator: str) -> list[str]:
+    """``s.split(separator)`` for a literal separator: trailing empty parts are dropped (String#split).
+
+    A string without the separator is its own only part, even if it is empty.
+
+    >>> split("a;;b;;", ";"), split("", ";"), split(";", ";")
+    (['a', '', 'b'], [''], [])
+    """
+    if separator not in s:
+        return [s]
+    parts = s.split(separator)
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def is_blank(s: str | None) -> bool:
+    """Whether s is None, empty or only Character.isWhitespace, as UtilAll#isBlank has it.
+
+    A no-break space is not white space to Java.
+
+    >>> is_blank(None), is_blank(" \\t"), is_blank("\\u00a0")
+    (True, True, False)
+    """
+    return s is None or all(_is_whitespace(char) for char in s)
+
+
+def _is_whitespace(char: str) -> bool:
+    return char in _CONTROL or (unicodedata.category(char) in ("Zs", "Zl", "Zp") and char not in _NO_BREAK)
