@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.core.delay_level import parse_delay_level, stored_delay_level
-from mqreplay.core.java_text import is_blank, split
+from mqreplay.core.java_text import is_blank
 from mqreplay.core.parse_number import parse_int, parse_long
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
 from mqreplay.core.send_back_client import ConsumedMessage, check_reconsume_times, send_message_back
@@ -115,8 +115,7 @@ def test_numbers_at_the_edges() -> None:
         parse_long("9223372036854775808")
 
 
-def test_java_text() -> None:
-    assert split("a b  ", " ") == ["a", "b"]
+def test_what_java_calls_blank() -> None:
     assert is_blank("\u3000\x1f")
     assert not is_blank("\x85")
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mqreplay.core.java import to_int, to_long
-from mqreplay.core.java_text import split
+from mqreplay.core.java import split_on_char, to_int, to_long
 from mqreplay.core.parse_number import parse_long
 from mqreplay.errors import NumberFormat
 
@@ -45,7 +44,7 @@ def parse_delay_level(message_delay_level: str = DEFAULT_MESSAGE_DELAY_LEVEL) ->
     """
     table: dict[int, int] = {}
     max_delay_level = 0
-    for level, value in enumerate(split(message_delay_level, " "), start=1):
+    for level, value in enumerate(split_on_char(message_delay_level, " "), start=1):
         if not value:
             return DelayLevels(False, table, max_delay_level)
         max_delay_level = level

@@ -1,4 +1,4 @@
-"""String#split and StringUtils#isBlank, where Python's namesakes answer otherwise."""
+"""What Java takes for a blank text, where Python's isspace answers otherwise."""
 
 from __future__ import annotations
 
@@ -6,22 +6,6 @@ import unicodedata
 
 _NO_BREAK = "\u00a0\u2007\u202f"
 _CONTROL = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
-
-
-def split(s: str, separator: str) -> list[str]:
-    """``s.split(separator)`` for a literal separator: trailing empty parts are dropped (String#split).
-
-    A string without the separator is its own only part, even if it is empty.
-
-    >>> split("a;;b;;", ";"), split("", ";"), split(";", ";")
-    (['a', '', 'b'], [''], [])
-    """
-    if separator not in s:
-        return [s]
-    parts = s.split(separator)
-    while parts and not parts[-1]:
-        parts.pop()
-    return parts
 
 
 def is_blank(s: str | None) -> bool:
