@@ -1,0 +1,22 @@
+"""Bytes and text that RocketMQ, its clients and a recorder left behind, as plain typed records.
+
+Pure: no I/O, no clock, no Spark. What is not whole, or not what it claims to be, is a DecodeError: a stable
+code, words, and the byte. Nothing is half believed.
+
+Files of a snapshot, read whole:
+    consumer_offset     consumerOffset.json and .bak: flat columns; offset_table: its table, fast and strict
+    topics, subscription_group, delay_offset    the broker's other configuration files
+    client_offsets      <group>.offsets.json of a broadcasting consumer
+    brokers             brokers.json of the recording
+
+Lines of a recording: `kinds.KINDS` maps a file's stem to its decoder and columns
+    pull_log, offset_commits, heartbeats, consumer_lists, routes, rebalance_log, assignments, broker_runtime,
+    cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests
+
+What these stand on:
+    text                bytes to text, and errors at a byte
+    fastjson_text       fastjson's JSON with bare and object keys, strictly
+    jsonl               a line as a JSON object, strictly
+    columns             plain columns: types, bounds, what is required
+    fields, body, message_queue    typed fields, bodies inside records, queues as objects
+"""

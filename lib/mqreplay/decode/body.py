@@ -1,0 +1,76 @@
+"""A body inside a record: the text a broker, name server or client sent, or the object it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mqreplay.decode.fastjson_text import Key, Value, read_fastjson_text
+from mqreplay.decode.fields import bare_int, object_of, wrong_type
+from mqreplay.decode.text import TAKE_BAK
+from mqreplay.errors import DecodeError
+
+
+def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
+    """The object in the field ``name``: given as text of fastjson's, or as an object. None if absent or null.
+
+    Raises:
+        DecodeError: the text is none of fastjson's, or no object; the detail names the field.
+
+    >>> body_of({"body": '{"brokerAddrs":{0:"127.0.0.1:10911"}}'}, "body")
+    {'brokerAddrs': {0: '127.0.0.1:10911'}}
+    >>> body_of({"body": '{"brokerAddrs":'}, "body")
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: torn: body: cut short where a value should follow (byte 15)
+    """
+    value = record.get(name)
+    if isinstance(value, str):
+        try:
+            value = read_fastjson_text(value)
+        except DecodeError as error:
+            raise DecodeError(
+                error.code, f"{name}: {error.detail.removesuffix(TAKE_BAK)}", error.offset
+            ) from None
+    return None if value is None else object_of(value, name)
+
+
+def items_of(body: Mapping[Key, Value], name: str) -> list[Value]:
+    """The list called ``name``, empty if absent or null.
+
+    >>> items_of({"queueDatas": [1]}, "queueDatas")
+    [1]
+    """
+    value = body.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise wrong_type(name, "a list", value)
+    return value
+
+
+def texts_of(values: object, name: str) -> list[str]:
+    """``values`` as a list of strings.
+
+    >>> texts_of(["a", "b"], "cid_all")
+    ['a', 'b']
+    """
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise wrong_type(name, "a list of strings", values)
+    return values
+
+
+def broker_addrs_of(value: object, name: str) -> dict[int, str]:
+    """The map {broker id: address} of a BrokerData, its ids bare or in quotes, in written order.
+
+    >>> broker_addrs_of({0: "127.0.0.1:10911", "1": "127.0.0.1:10921"}, "brokerAddrs")
+    {0: '127.0.0.1:10911', 1: '127.0.0.1:10921'}
+    """
+    addrs: dict[int, str] = {}
+    for key, addr in object_of(value, name).items():
+        broker_id = bare_int(key, f"a broker id in {name}")
+        if broker_id in addrs:
+            raise DecodeError("duplicate_key", f"broker id {broker_id} stands twice in {name}")
+        if not isinstance(addr, str):
+            raise wrong_type(f"an address in {name}", "a string", addr)
+        addrs[broker_id] = addr
+    return addrs

@@ -1,0 +1,88 @@
+"""broker_runtime: a broker's own table of figures, asked each second; null and an error while it is down."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.decode.body import body_of
+from mqreplay.decode.columns import TIME_MAX, TIME_MIN, PlainColumns
+from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN
+from mqreplay.decode.fields import str_of, wrong_type
+from mqreplay.decode.jsonl import read_object
+from mqreplay.errors import DecodeError
+
+_TYPES: Final = {
+    "ts": "timestamp_ms",
+    "broker_name": "string",
+    "broker_id": "bigint",
+    "broker_addr": "string",
+    "full": "boolean",
+    "error": "string",
+}
+# The figures wanted as numbers: our column, the broker's name for it.
+_FIGURES: Final = {
+    "commit_log_min_offset": "commitLogMinOffset",
+    "commit_log_max_offset": "commitLogMaxOffset",
+    "dispatch_behind_bytes": "dispatchBehindBytes",
+    "msg_put_total_today_now": "msgPutTotalTodayNow",
+    "msg_get_total_today_now": "msgGetTotalTodayNow",
+    "put_message_times_total": "putMessageTimesTotal",
+    "put_message_size_total": "putMessageSizeTotal",
+    "put_message_failed_times": "putMessageFailedTimes",
+    "put_message_entire_time_max": "putMessageEntireTimeMax",
+    "page_cache_lock_time_mills": "pageCacheLockTimeMills",
+    "pull_thread_pool_queue_size": "pullThreadPoolQueueSize",
+    "send_thread_pool_queue_size": "sendThreadPoolQueueSize",
+    "earliest_message_time_stamp": "earliestMessageTimeStamp",
+}
+COLUMNS: Final = {
+    **_TYPES,
+    **dict.fromkeys(_FIGURES, "bigint"),
+    "boot_timestamp": "timestamp_ms",
+    "broker_version_desc": "string",
+    "table": "map<string,string>",
+}
+REQUIRED: Final = ("ts", "broker_name", "broker_id")
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+
+
+def decode_broker_runtime(line: bytes) -> dict[str, object]:
+    """The columns of one line of broker_runtime: commit log offsets and sizes in bytes, times in ms.
+
+    A figure that the broker did not give is None, and all of them are while it is down. The whole table stays
+    beside them as text. Source: AdminBrokerProcessor.prepareRuntimeInfo, DefaultMessageStore.getRuntimeInfo.
+
+    Raises:
+        DecodeError: bad_number (a figure that is none), bad_time, and those of `mqreplay.decode.jsonl` and
+            `PlainColumns.take`.
+
+    >>> line = (b'{"ts":1795228794998,"broker_name":"b","broker_id":0,"table":{"commitLogMaxOffset":"5",'
+    ...         b'"brokerVersionDesc":"V4_9_7"}}')
+    >>> runtime = decode_broker_runtime(line)
+    >>> runtime["commit_log_max_offset"], runtime["commit_log_min_offset"], runtime["broker_version_desc"]
+    (5, None, 'V4_9_7')
+    """
+    record = read_object(line)
+    runtime = _PLAIN.take(record)
+    body = body_of(record, "table")
+    table: dict[str, str] = {}
+    for name, value in (body or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise wrong_type(f"{name} in table", "a string", value)
+        table[name] = value
+    for column, name in _FIGURES.items():
+        runtime[column] = _figure(table, name, LONG_MIN, LONG_MAX, "bad_number")
+    runtime["boot_timestamp"] = _figure(table, "bootTimestamp", TIME_MIN, TIME_MAX, "bad_time")
+    runtime["broker_version_desc"] = table.get("brokerVersionDesc")
+    runtime["table"] = None if body is None else table
+    return runtime
+
+
+def _figure(table: dict[str, str], name: str, low: int, high: int, code: str) -> int | None:
+    text = table.get(name)
+    if text is None:
+        return None
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 19) or not low <= int(text) <= high:
+        raise DecodeError(code, f"{name} in table should be {low} to {high}, and is {str_of(text)}")
+    return int(text)

@@ -1,0 +1,44 @@
+"""<group>.offsets.json of a broadcasting consumer: its offsets, which it keeps on its own disk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mqreplay.decode.fastjson_text import Value, read_fastjson
+from mqreplay.decode.fields import table_of, wrong_type
+from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
+
+
+class ClientOffset(NamedTuple):
+    """A queue and the next offset (messages) that this client will consume."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    offset: int
+
+
+def decode_client_offsets(data: bytes) -> list[ClientOffset]:
+    """Every queue of one <group>.offsets.json (or .bak) of a 4.9 or 5.x client, given as its bytes.
+
+    The keys are message queues as objects; an offset is written as a number or, by some versions, as
+    {"value":3}. Source: LocalFileOffsetStore.persistAll, OffsetSerializeWrapper.
+
+    Raises:
+        DecodeError: torn, foreign (no offsetTable), wrong_type, bad_number and those of fastjson_text.
+
+    >>> decode_client_offsets(b'{"offsetTable":{{"brokerName":"b","queueId":1,"topic":"t"}:175}}')
+    [ClientOffset(topic='t', broker_name='b', queue_id=1, offset=175)]
+    """
+    return [
+        ClientOffset(queue.topic, queue.broker_name, queue.queue_id, _offset(value, queue))
+        for queue, value in keyed_by_queue(table_of(read_fastjson(data), "offsetTable"), "offsetTable")
+    ]
+
+
+def _offset(value: Value, queue: MessageQueue) -> int:
+    if isinstance(value, dict):
+        value = value.get("value")
+    if type(value) is not int:
+        raise wrong_type(f"the offset of {queue}", "a whole number", value)
+    return value

@@ -1,0 +1,110 @@
+"""The plain columns of a kind of record: which fields are taken, of which type, within which bounds.
+
+A column's type is written as in a Spark DDL string (``string``, ``boolean``, ``int``, ``bigint``,
+``array<struct<broker_name:string,queue_id:int>>``, ``map<bigint,string>``), with one type of our own at the
+top level: ``timestamp_ms``, an int of epoch milliseconds (UTC), which a table holds as a timestamp. In Python
+a struct is a tuple, an array a list, a map a dict; times inside a struct stay bigint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mqreplay.decode.fields import str_of, wrong_type
+from mqreplay.errors import DecodeError
+
+# 2000-01-01 and 2100-01-01: seconds, nanoseconds and zero all fall outside.
+TIME_MIN, TIME_MAX = 946_684_800_000, 4_102_444_800_000
+
+_BOUNDS: dict[str, tuple[int, int, str]] = {
+    "timestamp_ms": (TIME_MIN, TIME_MAX, "bad_time"),
+    "int": (-(2**31), 2**31 - 1, "bad_number"),
+    "bigint": (-(2**63), 2**63 - 1, "bad_number"),
+}
+_NOT_NEGATIVE = {"queue_id"}
+_CLASSES: dict[str, tuple[type, str]] = {"string": (str, "a string"), "boolean": (bool, "true or false")}
+
+
+class PlainColumns:
+    """The fields a kind takes as they are: built once per kind, applied to every record of it."""
+
+    def __init__(self, types: Mapping[str, str], required: tuple[str, ...]) -> None:
+        """``types`` maps a field to string, boolean, int, bigint or timestamp_ms; ``required`` names some."""
+        self.types = dict(types)
+        self.required = required
+        self._typed = [
+            (tuple(name for name in types if types[name] == kind), python, words)
+            for kind, (python, words) in _CLASSES.items()
+        ]
+        bounds: dict[tuple[int, int, str], list[str]] = {}
+        for name, kind in types.items():
+            if kind in _BOUNDS:
+                low, high, code = _BOUNDS[kind]
+                bounds.setdefault((0 if name in _NOT_NEGATIVE else low, high, code), []).append(name)
+        self._bounded = [(tuple(names), *bound) for bound, names in bounds.items()]
+
+    def take(self, record: Mapping[str, Any]) -> dict[str, object]:
+        """The columns of one record: every name of ``types``, None where the field is absent or null.
+
+        Raises:
+            DecodeError: missing_field, wrong_type, bad_number or bad_time, naming the field.
+
+        >>> columns = PlainColumns({"ts": "timestamp_ms", "queue_id": "int", "remark": "string"}, ("ts",))
+        >>> columns.take({"ts": 1795228808333, "queue_id": 3, "new": 1})
+        {'remark': None, 'ts': 1795228808333, 'queue_id': 3}
+        >>> columns.take({"ts": 1795228808})
+        Traceback (most recent call last):
+        mqreplay.errors.DecodeError: bad_time: ts should be epoch ms of 2000 to 2100, and is 1795228808
+        """
+        get = record.get
+        out: dict[str, object] = {}
+        for names, python, words in self._typed:
+            for name in names:
+                value = get(name)
+                if value is not None and value.__class__ is not python:
+                    raise wrong_type(name, words, value)
+                out[name] = value
+        for names, low, high, code in self._bounded:
+            for name in names:
+                value = get(name)
+                # A bool is of another class, so that it does not pass for 0 or 1.
+                if value is not None and (value.__class__ is not int or not low <= value <= high):
+                    raise _out_of_bounds(name, value, low, high, code)
+                out[name] = value
+        for name in self.required:
+            if out[name] is None:
+                raise missing(name)
+        return out
+
+
+def missing(name: str) -> DecodeError:
+    """The error for a field without which the record means nothing.
+
+    >>> raise missing("ts")
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: missing_field: ts is absent or null, and the record means nothing without it
+    """
+    return DecodeError("missing_field", f"{name} is absent or null, and the record means nothing without it")
+
+
+def _out_of_bounds(name: str, value: object, low: int, high: int, code: str) -> DecodeError:
+    if value.__class__ is not int:
+        return wrong_type(name, "a whole number", value)
+    wanted = "epoch ms of 2000 to 2100" if code == "bad_time" else f"{low} to {high}"
+    return DecodeError(code, f"{name} should be {wanted}, and is {str_of(value)}")
+
+
+def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
+    """``value`` if it is one of the ``known`` words of the field ``name``.
+
+    Raises:
+        DecodeError: unknown_kind.
+
+    >>> one_of("kind", "DELETE", ("UPDATE", "QUERY"))
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: unknown_kind: kind should be UPDATE or QUERY, and is 'DELETE'
+    """
+    if not isinstance(value, str) or value not in known:
+        raise DecodeError("unknown_kind", f"{name} should be {' or '.join(known)}, and is {str_of(value)}")
+    return value

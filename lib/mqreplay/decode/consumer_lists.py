@@ -1,0 +1,47 @@
+"""consumer_lists: GET_CONSUMER_LIST_BY_GROUP answers, the members of a group as a broker saw them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.decode.body import body_of, items_of, texts_of
+from mqreplay.decode.columns import PlainColumns
+from mqreplay.decode.jsonl import read_object
+
+_TYPES: Final = {
+    "ts": "timestamp_ms",
+    "response_ts": "timestamp_ms",
+    "client_id": "string",
+    "consumer_group": "string",
+    "broker_name": "string",
+    "broker_addr": "string",
+    "broker_id": "bigint",
+    "response_code": "int",
+    "remark": "string",
+    "error": "string",
+}
+COLUMNS: Final = {**_TYPES, "cid_all": "array<string>"}
+REQUIRED: Final = ("ts", "consumer_group")
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+
+
+def decode_consumer_list(line: bytes) -> dict[str, object]:
+    """The columns of one line of consumer_lists; times in epoch ms.
+
+    ``cid_all`` is as received, unsorted: the record's own, else the body's consumerIdList; None where there
+    was no answer. Source: GetConsumerListByGroupResponseBody.
+
+    Raises:
+        DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.
+
+    >>> line = b'{"ts":1795228808278,"consumer_group":"g","body":"{\\\\"consumerIdList\\\\":[\\\\"c\\\\"]}"}'
+    >>> decode_consumer_list(line)["cid_all"]
+    ['c']
+    """
+    record = read_object(line)
+    answer = _PLAIN.take(record)
+    given = record.get("cid_all")
+    if given is None and (body := body_of(record, "body")) is not None:
+        given = items_of(body, "consumerIdList")
+    answer["cid_all"] = None if given is None else texts_of(given, "cid_all")
+    return answer

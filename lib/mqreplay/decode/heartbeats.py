@@ -1,0 +1,108 @@
+"""heartbeats: HEART_BEAT with its HeartbeatData, and UNREGISTER_CLIENT with its header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mqreplay.decode.body import body_of, items_of
+from mqreplay.decode.columns import PlainColumns, missing, one_of
+from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
+from mqreplay.decode.fields import bool_field, int_field, object_of, text_field
+from mqreplay.decode.jsonl import read_object
+
+_TYPES: Final = {
+    "ts": "timestamp_ms",
+    "response_ts": "timestamp_ms",
+    "kind": "string",
+    "client_id": "string",
+    "broker_name": "string",
+    "broker_addr": "string",
+    "broker_id": "bigint",
+    "mode": "string",
+    "response_code": "int",
+    "error": "string",
+}
+_SUBSCRIPTION: Final = "struct<topic:string,sub_string:string,expression_type:string,sub_version:bigint>"
+COLUMNS: Final = {
+    **_TYPES,
+    "consumer_group": "string",
+    "producer_group": "string",
+    "consumers": (
+        "array<struct<group_name:string,consume_type:string,message_model:string,consume_from_where:string,"
+        f"unit_mode:boolean,subscriptions:array<{_SUBSCRIPTION}>>>"
+    ),
+    "producer_groups": "array<string>",
+}
+REQUIRED: Final = ("ts", "kind", "client_id")
+KINDS_OF_REQUEST: Final = ("HEART_BEAT", "UNREGISTER_CLIENT")
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+
+
+def decode_heartbeat(line: bytes) -> dict[str, object]:
+    """The columns of one line of heartbeats; times in epoch ms.
+
+    ``consumers`` and ``producer_groups`` are what a HEART_BEAT announces (None without a body: a 5.x client
+    sends a fingerprint once its subscriptions are known); ``consumer_group`` and ``producer_group`` what an
+    UNREGISTER_CLIENT takes back. Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData.
+
+    Raises:
+        DecodeError: unknown_kind, missing_field, wrong_type, and those of `mqreplay.decode.jsonl` and
+            `PlainColumns.take`.
+
+    >>> line = (b'{"ts":1795228807566,"kind":"HEART_BEAT","client_id":"c","body":{"clientID":"c",'
+    ...         b'"consumerDataSet":[{"groupName":"g","messageModel":"CLUSTERING","subscriptionDataSet":'
+    ...         b'[{"topic":"t","subString":"*","expressionType":"TAG","subVersion":5}]}],'
+    ...         b'"producerDataSet":[{"groupName":"p"}]}}')
+    >>> beat = decode_heartbeat(line)
+    >>> beat["consumers"], beat["producer_groups"]
+    ([('g', None, 'CLUSTERING', None, False, [('t', '*', 'TAG', 5)])], ['p'])
+    """
+    record = read_object(line)
+    beat = _PLAIN.take(record)
+    kind = one_of("kind", beat["kind"], KINDS_OF_REQUEST)
+    header = (body_of(record, "header") if kind == "UNREGISTER_CLIENT" else None) or {}
+    beat["consumer_group"] = text_field(header, "consumerGroup", None)
+    beat["producer_group"] = text_field(header, "producerGroup", None)
+    body = body_of(record, "body") if kind == "HEART_BEAT" else None
+    if body is None:
+        beat["consumers"] = beat["producer_groups"] = None
+        return beat
+    beat["consumers"] = [
+        _consumer(object_of(data, "consumerDataSet")) for data in items_of(body, "consumerDataSet")
+    ]
+    beat["producer_groups"] = [
+        _group_name(object_of(data, "producerDataSet")) for data in items_of(body, "producerDataSet")
+    ]
+    return beat
+
+
+def _group_name(data: Mapping[Key, Value]) -> str:
+    name = text_field(data, "groupName", None)
+    if name is None:
+        raise missing("groupName")
+    return name
+
+
+def _consumer(data: Mapping[Key, Value]) -> tuple[object, ...]:
+    subscriptions = items_of(data, "subscriptionDataSet")
+    return (
+        _group_name(data),
+        text_field(data, "consumeType", None),
+        text_field(data, "messageModel", None),
+        text_field(data, "consumeFromWhere", None),
+        bool_field(data, "unitMode", False),
+        [_subscription(object_of(one, "subscriptionDataSet")) for one in subscriptions],
+    )
+
+
+def _subscription(data: Mapping[Key, Value]) -> tuple[object, ...]:
+    topic = text_field(data, "topic", None)
+    if topic is None:
+        raise missing("topic of a subscription")
+    return (
+        topic,
+        text_field(data, "subString", None),
+        text_field(data, "expressionType", "TAG"),
+        int_field(data, "subVersion", 0, LONG_MIN, LONG_MAX),
+    )

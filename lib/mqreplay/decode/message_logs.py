@@ -1,0 +1,88 @@
+"""consume_log and produce_log: what listeners did with messages, and what producers sent."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.decode.columns import PlainColumns
+from mqreplay.decode.jsonl import read_object
+
+CONSUME_COLUMNS: Final = {
+    "ts": "timestamp_ms",
+    "client_id": "string",
+    "consumer_group": "string",
+    "topic": "string",
+    "queue_topic": "string",
+    "broker_name": "string",
+    "queue_id": "int",
+    "queue_offset": "bigint",
+    "commitlog_offset": "bigint",
+    "store_size": "int",
+    "msg_id": "string",
+    "keys": "string",
+    "tags": "string",
+    "born_ts": "timestamp_ms",
+    "store_ts": "timestamp_ms",
+    "reconsume_times": "int",
+    "status": "string",
+    "orderly": "boolean",
+    "origin_topic": "string",
+    "origin_msg_id": "string",
+}
+CONSUME_REQUIRED: Final = (
+    "ts",
+    "client_id",
+    "consumer_group",
+    "topic",
+    "broker_name",
+    "queue_id",
+    "queue_offset",
+)
+PRODUCE_COLUMNS: Final = {
+    "ts": "timestamp_ms",
+    "topic": "string",
+    "broker_name": "string",
+    "queue_id": "int",
+    "queue_offset": "bigint",
+    "key": "string",
+    "tags": "string",
+    "size": "int",
+    "msg_id": "string",
+    "offset_msg_id": "string",
+    "send_status": "string",
+    "error": "string",
+}
+PRODUCE_REQUIRED: Final = ("ts", "topic")
+_CONSUME: Final = PlainColumns(CONSUME_COLUMNS, CONSUME_REQUIRED)
+_PRODUCE: Final = PlainColumns(PRODUCE_COLUMNS, PRODUCE_REQUIRED)
+
+
+def decode_consume(line: bytes) -> dict[str, object]:
+    """The columns of one line of consume_log: times in epoch ms, offsets in messages, sizes in bytes.
+
+    ``topic`` is the message's own; ``queue_topic`` that of the queue it came from (%RETRY%group for a retry),
+    on ``broker_name`` and ``queue_id``.
+
+    Raises:
+        DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.
+
+    >>> line = (b'{"ts":1795228808695,"client_id":"c","consumer_group":"g","topic":"t","broker_name":"b",'
+    ...         b'"queue_id":0,"queue_offset":3,"status":"CONSUME_SUCCESS","orderly":false}')
+    >>> decode_consume(line)["status"]
+    'CONSUME_SUCCESS'
+    """
+    return _CONSUME.take(read_object(line))
+
+
+def decode_produce(line: bytes) -> dict[str, object]:
+    """The columns of one line of produce_log: ``ts`` in epoch ms, ``size`` of the body in bytes.
+
+    A send that failed has an error, and neither queue nor ids.
+
+    Raises:
+        DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.
+
+    >>> decode_produce(b'{"ts":1795228806536,"topic":"t","key":"t-0","error":"time-out"}')["error"]
+    'time-out'
+    """
+    return _PRODUCE.take(read_object(line))

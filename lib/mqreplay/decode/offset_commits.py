@@ -1,0 +1,51 @@
+"""offset_commits: UPDATE_CONSUMER_OFFSET (kind UPDATE) and QUERY_CONSUMER_OFFSET (kind QUERY)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.decode.columns import PlainColumns, missing, one_of
+from mqreplay.decode.jsonl import read_object
+
+COLUMNS: Final = {
+    "ts": "timestamp_ms",
+    "response_ts": "timestamp_ms",
+    "kind": "string",
+    "mode": "string",
+    "client_id": "string",
+    "consumer_group": "string",
+    "topic": "string",
+    "queue_id": "int",
+    "broker_name": "string",
+    "broker_addr": "string",
+    "broker_id": "bigint",
+    "commit_offset": "bigint",
+    "answer_offset": "bigint",
+    "response_code": "int",
+    "response_name": "string",
+    "remark": "string",
+    "error": "string",
+}
+REQUIRED: Final = ("ts", "kind", "client_id", "consumer_group", "topic", "queue_id", "broker_name")
+KINDS_OF_REQUEST: Final = ("UPDATE", "QUERY")
+_PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
+
+
+def decode_offset_commit(line: bytes) -> dict[str, object]:
+    """The columns of one line of offset_commits: times in epoch ms, offsets in messages.
+
+    Source: UpdateConsumerOffsetRequestHeader, QueryConsumerOffsetRequestHeader and its response.
+
+    Raises:
+        DecodeError: missing_field (an UPDATE needs its commit_offset), unknown_kind, and those of
+            `mqreplay.decode.jsonl` and `PlainColumns.take`.
+
+    >>> line = (b'{"ts":1795228808333,"kind":"UPDATE","client_id":"c","consumer_group":"g","topic":"t",'
+    ...         b'"queue_id":0,"broker_name":"b","commit_offset":5}')
+    >>> decode_offset_commit(line)["commit_offset"]
+    5
+    """
+    commit = _PLAIN.take(read_object(line))
+    if one_of("kind", commit["kind"], KINDS_OF_REQUEST) == "UPDATE" and commit["commit_offset"] is None:
+        raise missing("commit_offset")
+    return commit

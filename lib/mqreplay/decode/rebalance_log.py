@@ -1,0 +1,65 @@
+"""rebalance_log: what each client's allocate() was given, and what it gave."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.decode.body import texts_of
+from mqreplay.decode.columns import PlainColumns
+from mqreplay.decode.fields import INT_MAX, wrong_type
+from mqreplay.decode.jsonl import read_object
+from mqreplay.errors import DecodeError
+
+_TYPES: Final = {
+    "ts": "timestamp_ms",
+    "client_id": "string",
+    "consumer_group": "string",
+    "topic": "string",
+    "strategy": "string",
+    "error": "string",
+}
+_QUEUES: Final = "array<struct<broker_name:string,queue_id:int>>"
+COLUMNS: Final = {**_TYPES, "cid_all": "array<string>", "mq_all": _QUEUES, "mq_divided": _QUEUES}
+REQUIRED: Final = ("ts", "client_id", "consumer_group", "topic")
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+
+
+def decode_rebalance(line: bytes) -> dict[str, object]:
+    """The columns of one line of rebalance_log; ``ts`` in epoch ms.
+
+    ``mq_all`` and ``mq_divided`` are (broker_name, queue_id) pairs of ``topic``, in the order recorded; a
+    list is None where it was not recorded. Source: RebalanceImpl.rebalanceByTopic.
+
+    Raises:
+        DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.
+
+    >>> line = (b'{"ts":1795228808310,"client_id":"c","consumer_group":"g","topic":"t","strategy":"AVG",'
+    ...         b'"cid_all":["c"],"mq_all":[["b",0],["b",1]],"mq_divided":[["b",0]]}')
+    >>> decode_rebalance(line)["mq_all"]
+    [('b', 0), ('b', 1)]
+    """
+    record = read_object(line)
+    rebalance = _PLAIN.take(record)
+    cids = record.get("cid_all")
+    rebalance["cid_all"] = None if cids is None else texts_of(cids, "cid_all")
+    for name in ("mq_all", "mq_divided"):
+        queues = record.get(name)
+        rebalance[name] = None if queues is None else _pairs(queues, name)
+    return rebalance
+
+
+def _pairs(queues: object, name: str) -> list[tuple[str, int]]:
+    if not isinstance(queues, list):
+        raise wrong_type(name, "a list of [broker name, queue id] pairs", queues)
+    return [_pair(queue, name) for queue in queues]
+
+
+def _pair(queue: object, name: str) -> tuple[str, int]:
+    if not isinstance(queue, list) or len(queue) != 2:
+        raise wrong_type(f"a queue in {name}", "a [broker name, queue id] pair", queue)
+    broker_name, queue_id = queue
+    if not isinstance(broker_name, str) or type(queue_id) is not int:
+        raise wrong_type(f"a queue in {name}", "a [broker name, queue id] pair", queue)
+    if not 0 <= queue_id <= INT_MAX:
+        raise DecodeError("bad_number", f"a queue id in {name} should be 0 to {INT_MAX}, and is {queue_id}")
+    return broker_name, queue_id

@@ -1,0 +1,75 @@
+"""subscriptionGroup.json of a broker: what each consumer group may do, and where it is sent when slow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mqreplay.decode.fastjson_text import LONG_MAX, read_fastjson
+from mqreplay.decode.fields import (
+    DataVersion,
+    bool_field,
+    data_version_of,
+    int_field,
+    object_of,
+    table_of,
+)
+from mqreplay.errors import DecodeError
+
+
+class SubscriptionGroup(NamedTuple):
+    """A consumer group on one broker; ``broker_id`` is suggested to it, or the other id when it is slow."""
+
+    group_name: str
+    consume_enable: bool
+    consume_from_min_enable: bool
+    consume_broadcast_enable: bool
+    retry_queue_nums: int
+    retry_max_times: int
+    broker_id: int
+    which_broker_when_consume_slowly: int
+    notify_consumer_ids_changed_enable: bool
+
+
+class SubscriptionGroups(NamedTuple):
+    """The rows of one subscriptionGroup.json, in the order written, and the version of the table."""
+
+    rows: list[SubscriptionGroup]
+    data_version: DataVersion
+
+
+def decode_subscription_group(data: bytes) -> SubscriptionGroups:
+    """Every group of one subscriptionGroup.json of 4.9 or 5.x, given as its bytes.
+
+    An absent field has the default of RocketMQ's SubscriptionGroupConfig. Source: SubscriptionGroupManager.
+
+    Raises:
+        DecodeError: torn, foreign, wrong_type, bad_number and those of fastjson_text.
+
+    >>> rows = decode_subscription_group(b'{"subscriptionGroupTable":{"pay":{"consumeEnable":false}}}').rows
+    >>> rows[0].consume_enable, rows[0].retry_max_times, rows[0].which_broker_when_consume_slowly
+    (False, 16, 1)
+    """
+    root = read_fastjson(data)
+    table = table_of(root, "subscriptionGroupTable")
+    rows = []
+    for name, value in table.items():
+        if not isinstance(name, str):
+            raise DecodeError("bad_key", f"a group name in quotes should stand for {name!r}")
+        config = object_of(value, name)
+        rows.append(
+            SubscriptionGroup(
+                group_name=name,
+                consume_enable=bool_field(config, "consumeEnable", True),
+                consume_from_min_enable=bool_field(config, "consumeFromMinEnable", True),
+                consume_broadcast_enable=bool_field(config, "consumeBroadcastEnable", True),
+                retry_queue_nums=int_field(config, "retryQueueNums", 1),
+                # -1 is a setting: the first failure goes to the dead letters.
+                retry_max_times=int_field(config, "retryMaxTimes", 16, low=-(2**31)),
+                broker_id=int_field(config, "brokerId", 0, high=LONG_MAX),
+                which_broker_when_consume_slowly=int_field(
+                    config, "whichBrokerWhenConsumeSlowly", 1, high=LONG_MAX
+                ),
+                notify_consumer_ids_changed_enable=bool_field(config, "notifyConsumerIdsChangedEnable", True),
+            )
+        )
+    return SubscriptionGroups(rows, data_version_of(object_of(root, "subscriptionGroup.json")))

@@ -1,0 +1,90 @@
+"""Bytes to text, and errors that say at which byte they stand.
+
+What RocketMQ writes is UTF-8 without a byte order mark. Whatever else is found (nothing, zero bytes, a
+foreign encoding, half a character at the end) is named here, once, for every file that is read whole.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from mqreplay.errors import DecodeError
+
+MAX_BYTES = 256 * 1024 * 1024
+# How to mend a file that is not whole: the last one that was stands beside it.
+TAKE_BAK = "; take the .bak"
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def text_of(data: bytes) -> str:
+    """``data`` (bytes) as text, if it is whole UTF-8 without byte order mark or zero bytes.
+
+    Raises:
+        DecodeError: empty, too_large, nul_bytes, bom, not_utf8, or torn (cut inside a character).
+
+    >>> text_of(bytes([123, 0, 0]))
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: nul_bytes: zero bytes, as a crash leaves them; take the .bak (byte 1)
+    """
+    if not data:
+        raise DecodeError("empty", f"there are no bytes at all{TAKE_BAK}", 0)
+    if len(data) > MAX_BYTES:
+        raise DecodeError("too_large", f"{len(data)} bytes, and at most {MAX_BYTES} are read", MAX_BYTES)
+    nul = data.find(0)
+    if nul >= 0:
+        raise DecodeError("nul_bytes", f"zero bytes, as a crash leaves them{TAKE_BAK}", nul)
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise DecodeError("bom", "a byte order mark, which RocketMQ never writes: an editor saved this", 0)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            raise DecodeError("torn", f"cut short inside a character{TAKE_BAK}", error.start) from None
+        detail = f"byte 0x{data[error.start]:02x} is not UTF-8: the copy is damaged; take another"
+        raise DecodeError("not_utf8", detail, error.start) from None
+
+
+def fail(code: str, detail: str, text: str, at: int) -> NoReturn:
+    """Raise `DecodeError` at the character ``at`` of ``text``, its offset turned into bytes.
+
+    >>> fail("bad_key", "no", "é{", 1)
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: bad_key: no (byte 2)
+    """
+    raise DecodeError(code, detail, len(text[:at].encode("utf-8", "surrogatepass")))
+
+
+def expected(what: str, text: str, at: int) -> NoReturn:
+    """Raise ``torn`` if ``text`` ends at ``at`` (characters), else ``bad_syntax``; ``what`` should be there.
+
+    >>> expected("a key", '{"a":1', 6)
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: torn: cut short where a key should follow; take the .bak (byte 6)
+    """
+    at = skip_space(text, at)
+    if at >= len(text):
+        fail("torn", f"cut short where {what} should follow{TAKE_BAK}", text, at)
+    fail("bad_syntax", f"expected {what}, found {text[at]!r}", text, at)
+
+
+def skip_space(text: str, at: int) -> int:
+    """The first place from ``at`` (characters) on that is not JSON white space.
+
+    >>> skip_space("{ 1", 1)
+    2
+    """
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def refuse_trailing(text: str, end: int) -> None:
+    """Raise ``trailing_data`` unless only white space follows ``end`` (characters).
+
+    >>> refuse_trailing("{} ", 2)
+    """
+    end = skip_space(text, end)
+    if end < len(text):
+        detail = f"{text[end]!r} follows the end: an older, longer file shows through{TAKE_BAK}"
+        fail("trailing_data", detail, text, end)

@@ -1,0 +1,71 @@
+"""topic_stats: GET_TOPIC_STATS_INFO answers, the offsets of a topic's queues on one broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mqreplay.decode.body import body_of
+from mqreplay.decode.columns import PlainColumns, missing
+from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
+from mqreplay.decode.fields import int_field, object_of
+from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
+
+_TYPES: Final = {
+    "ts": "timestamp_ms",
+    "broker_name": "string",
+    "broker_id": "bigint",
+    "topic": "string",
+    "error": "string",
+}
+COLUMNS: Final = {
+    **_TYPES,
+    "offsets": (
+        "array<struct<topic:string,broker_name:string,queue_id:int,min_offset:bigint,max_offset:bigint,"
+        "last_update_timestamp:bigint>>"
+    ),
+}
+REQUIRED: Final = ("ts", "topic")
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+
+
+def decode_topic_stats(line: bytes) -> dict[str, object]:
+    """The columns of one line of topic_stats: times in epoch ms (0: never), offsets in messages.
+
+    ``offsets`` has a tuple a queue, its fields as `COLUMNS` names them, in the body's order; None where there
+    is no body. Source: TopicStatsTable, TopicOffset.
+
+    Raises:
+        DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.
+
+    >>> line = (b'{"ts":1795228799803,"broker_name":"b","topic":"t","body":"{\\\\"offsetTable\\\\":'
+    ...         b'{{\\\\"brokerName\\\\":\\\\"b\\\\",\\\\"queueId\\\\":1,\\\\"topic\\\\":\\\\"t\\\\"}:'
+    ...         b'{\\\\"lastUpdateTimestamp\\\\":0,\\\\"maxOffset\\\\":9,\\\\"minOffset\\\\":2}}}"}')
+    >>> decode_topic_stats(line)["offsets"]
+    [('t', 'b', 1, 2, 9, 0)]
+    """
+    record = read_object(line)
+    stats = _PLAIN.take(record)
+    body = body_of(record, "body")
+    if body is None:
+        stats["offsets"] = None
+        return stats
+    table = body.get("offsetTable")
+    if table is None:
+        raise missing("offsetTable in body")
+    rows = keyed_by_queue(object_of(table, "offsetTable"), "offsetTable")
+    stats["offsets"] = [_row(queue, object_of(value, "a topic offset")) for queue, value in rows]
+    return stats
+
+
+def _row(queue: MessageQueue, offset: Mapping[Key, Value]) -> tuple[str, str, int, int, int, int]:
+    for name in ("minOffset", "maxOffset"):
+        if offset.get(name) is None:
+            raise missing(name)
+    return (
+        *queue,
+        int_field(offset, "minOffset", 0, LONG_MIN, LONG_MAX),
+        int_field(offset, "maxOffset", 0, LONG_MIN, LONG_MAX),
+        int_field(offset, "lastUpdateTimestamp", 0, LONG_MIN, LONG_MAX),
+    )
