@@ -21,7 +21,7 @@ MIN_TREEIFY_CAPACITY = 64
 
 
 def hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], capacity: int = 16) -> list[K]:
-    """The keys of a java.util.HashMap or HashSet in walking order, put in the order given; repeats count once.
+    """The keys of a java.util.HashMap or HashSet in walking order; a second put of a key changes nothing.
 
     hash_code is the keys' hashCode; capacity the table's first size, a power of two (16 for ``new
     HashMap()``).

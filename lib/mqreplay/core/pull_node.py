@@ -20,7 +20,7 @@ Q = TypeVar("Q", bound=Hashable)
 
 
 class FindBrokerResult(NamedTuple):
-    """org.apache.rocketmq.client.impl.FindBrokerResult: address, is it a slave's, version number (0 unknown)."""
+    """What a route gives: an address, whether it is a slave's, and its version number (0: not known)."""
 
     broker_addr: str
     slave: bool

@@ -1,0 +1,140 @@
+"""When a broker sends a consumer to its slave: when it reads further back than the broker's memory reaches.
+
+The page cache keeps what was written last. A pull further back than a share of the machine's memory would
+go to the disk, so the master suggests the slave. The same line divides pulls into large batches (memory)
+and small ones (disk).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mqreplay.core.java import double_to_long, to_int, to_long
+from mqreplay.core.version import BROKER_4, at_least
+
+SLAVE = "SLAVE"
+
+
+class TransferLimits(NamedTuple):
+    """MessageStoreConfig's limits of one pull, in bytes and in messages, with its defaults."""
+
+    max_transfer_bytes_on_message_in_memory: int = 256 * 1024
+    max_transfer_count_on_message_in_memory: int = 32
+    max_transfer_bytes_on_message_in_disk: int = 64 * 1024
+    max_transfer_count_on_message_in_disk: int = 8
+
+
+def memory_threshold(total_physical_memory_size: int, access_message_in_memory_max_ratio: int) -> int:
+    """How many bytes behind the end of the commit log count as in memory.
+
+    total_physical_memory_size in bytes (StoreUtil.TOTAL_PHYSICAL_MEMORY_SIZE); the ratio in percent,
+    default 40. A negative ratio gives a negative threshold, a double too large the largest long. Follows
+    DefaultMessageStore#getMessage: ``(long) (memory * (ratio / 100.0))``.
+
+    >>> memory_threshold(16_000_000_000, 40), memory_threshold(7, 40), memory_threshold(1000, -9)
+    (6400000000, 2, -90)
+    """
+    return double_to_long(total_physical_memory_size * (access_message_in_memory_max_ratio / 100.0))
+
+
+def effective_ratio(
+    access_message_in_memory_max_ratio: int, broker_role: str, version: str = BROKER_4
+) -> int:
+    """The ratio a broker works with, in percent: since 5.0 a slave takes 10 off what its properties say.
+
+    broker_role is ASYNC_MASTER, SYNC_MASTER or SLAVE. In 4.x the same line runs before the properties are
+    read, and so never for a slave. Follows BrokerStartup#createBrokerController (4.x),
+    #buildBrokerController (5.x).
+
+    >>> effective_ratio(40, "SLAVE", "5.3.3"), effective_ratio(1, "SLAVE", "5.3.3")
+    (30, -9)
+    >>> effective_ratio(40, "SLAVE", "4.9.7"), effective_ratio(40, "ASYNC_MASTER", "5.3.3")
+    (40, 40)
+    """
+    if broker_role == SLAVE and at_least(version, "5.0.0"):
+        return to_int(access_message_in_memory_max_ratio - 10)
+    return access_message_in_memory_max_ratio
+
+
+def slave_suggestion(
+    max_offset_py: int,
+    max_phy_offset_pulling: int,
+    total_physical_memory_size: int,
+    access_message_in_memory_max_ratio: int,
+) -> bool:
+    """Whether the answer of a pull suggests the slave: strictly more than the threshold behind.
+
+    All in bytes but the ratio, in percent (see effective_ratio): max_offset_py is the end of the commit log
+    when the pull came, max_phy_offset_pulling where the last message that the pull looked at begins. The
+    subtraction wraps. Follows DefaultMessageStore#getMessage, setSuggestPullingFromSlave.
+
+    >>> slave_suggestion(1000, 600, 1000, 40), slave_suggestion(1001, 600, 1000, 40)
+    (False, True)
+    """
+    diff = to_long(max_offset_py - max_phy_offset_pulling)
+    return diff > memory_threshold(total_physical_memory_size, access_message_in_memory_max_ratio)
+
+
+def check_in_disk_by_commit_offset(
+    offset_py: int,
+    max_offset_py: int,
+    total_physical_memory_size: int,
+    access_message_in_memory_max_ratio: int,
+) -> bool:
+    """Whether the message at offset_py counts as on disk only: slave_suggestion's line, for one message.
+
+    All in bytes but the ratio, in percent. Follows DefaultMessageStore#checkInDiskByCommitOffset (4.x); 5.x
+    has its negation, #estimateInMemByCommitOffset.
+
+    >>> [check_in_disk_by_commit_offset(offset_py, 1000, 1000, 40) for offset_py in (600, 599)]
+    [False, True]
+    """
+    return slave_suggestion(
+        max_offset_py, offset_py, total_physical_memory_size, access_message_in_memory_max_ratio
+    )
+
+
+def is_the_batch_full(
+    size_py: int,
+    max_msg_nums: int,
+    buffer_total: int,
+    message_total: int,
+    is_in_disk: bool,
+    limits: TransferLimits = TransferLimits(),  # noqa: B008
+) -> bool:
+    """Whether a pull holding message_total messages of buffer_total bytes stops before one of size_py bytes.
+
+    max_msg_nums is what the consumer asked for; is_in_disk chooses between the limits. An empty batch
+    always takes one message. Sums are Java ints and wrap. Follows DefaultMessageStore#isTheBatchFull; 5.x
+    counts batches, which for single messages is the same.
+
+    >>> is_the_batch_full(100, 32, 0, 0, True), is_the_batch_full(100, 8, 800, 8, False)
+    (False, True)
+    >>> is_the_batch_full(100, 32, 65436, 7, True), is_the_batch_full(101, 32, 65436, 7, True)
+    (False, True)
+    """
+    if buffer_total == 0 or message_total == 0:
+        return False
+    if max_msg_nums <= message_total:
+        return True
+    if is_in_disk:
+        most_bytes = limits.max_transfer_bytes_on_message_in_disk
+        most_messages = limits.max_transfer_count_on_message_in_disk
+    else:
+        most_bytes = limits.max_transfer_bytes_on_message_in_memory
+        most_messages = limits.max_transfer_count_on_message_in_memory
+    return to_int(buffer_total + size_py) > most_bytes or message_total > to_int(most_messages - 1)
+
+
+def next_offset_correction(
+    old_offset: int, new_offset: int, broker_role: str, offset_check_in_slave: bool
+) -> int:
+    """The next offset a broker tells a consumer whose offset is out of range, in messages.
+
+    A master tells the corrected one; a slave leaves the consumer's own, since it may only be behind its
+    master, unless offsetCheckInSlave is set. Follows DefaultMessageStore#nextOffsetCorrection.
+
+    >>> next_offset_correction(9, 5, "ASYNC_MASTER", False), next_offset_correction(9, 5, "SLAVE", False)
+    (5, 9)
+    """
+    return old_offset if broker_role == SLAVE and not offset_check_in_slave else new_offset
