@@ -102,3 +102,15 @@ class MQClientError(RocketMQError):
         """The message in Java's words; response_code as RocketMQ's ResponseCode or ClientErrorCode, -1 for none."""
         super().__init__(message)
         self.response_code = response_code
+
+
+class MQBrokerError(RocketMQError):
+    """org.apache.rocketmq.client.exception.MQBrokerException: the broker answered, with an error code."""
+
+    java_class = "org.apache.rocketmq.client.exception.MQBrokerException"
+
+
+class OffsetNotFound(MQBrokerError):
+    """org.apache.rocketmq.client.exception.OffsetNotFoundException: the broker has no offset (5.x)."""
+
+    java_class = "org.apache.rocketmq.client.exception.OffsetNotFoundException"

@@ -78,7 +78,7 @@ class TopicReadConfig(NamedTuple):
 
 
 class Subscription(NamedTuple):
-    """SubscriptionData of a topic; filter_version is that of its compiled filter, None where there is none."""
+    """SubscriptionData of a topic; filter_version is that of its compiled filter, None without one."""
 
     expression_type: str | None = "TAG"
     sub_version: int = 0
@@ -108,7 +108,7 @@ def check_pull(
     remote_address: str = "",
     version: str = BROKER_4,
 ) -> Refusal | None:
-    """Why the broker refuses a pull, None if it does not. None for a config or info means that the broker has none.
+    """Why the broker refuses a pull, None if it does not. A config or info that is None: the broker has none.
 
     remote_address is the client's, as Java prints a socket address (``/10.0.0.9:5555``).
     Follows PullMessageProcessor#processRequest (and #rejectRequest of 5.x, which answers a slave's readers

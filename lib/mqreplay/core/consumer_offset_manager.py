@@ -1,0 +1,124 @@
+"""The broker's consumer offsets: a plain table, and the text it is kept as, consumerOffset.json.
+
+The broker stores what it is told, higher or lower; it answers -1 for what it never heard of. The file is
+written whole every few seconds, and read whole at a start: from the file, or from its .bak if the file is
+absent, empty or broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from mqreplay.core.fastjson_write import json_string
+from mqreplay.core.java import string_hash
+from mqreplay.core.java_maps import concurrent_hash_map_order
+from mqreplay.errors import RocketMQError
+
+TOPIC_GROUP_SEPARATOR = "@"
+OFFSET_TABLE_CAPACITY = 512  # of the outer ConcurrentHashMap
+QUEUE_TABLE_CAPACITY = 32  # of the inner ones
+
+OffsetTable = dict[str, dict[int, int]]
+
+
+def topic_at_group(topic: str, group: str) -> str:
+    """The table's key for a topic and a group.
+
+    >>> topic_at_group("%RETRY%g", "g")
+    '%RETRY%g@g'
+    """
+    return f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
+
+
+def commit_offset(
+    offset_table: OffsetTable, group: str, topic: str, queue_id: int, offset: int
+) -> int | None:
+    """Store an offset (in messages), whether higher or lower; the offset it replaces, None if there was none.
+
+    RocketMQ warns of a lower one ("[NOTIFYME]update consumer offset less than store"), and stores it.
+    Follows ConsumerOffsetManager#commitOffset.
+
+    >>> table: OffsetTable = {}
+    >>> commit_offset(table, "g", "T", 0, 7), commit_offset(table, "g", "T", 0, 5), table
+    (None, 7, {'T@g': {0: 5}})
+    """
+    queues = offset_table.setdefault(topic_at_group(topic, group), {})
+    before = queues.get(queue_id)
+    queues[queue_id] = offset
+    return before
+
+
+def query_offset(offset_table: Mapping[str, Mapping[int, int]], group: str, topic: str, queue_id: int) -> int:
+    """The offset stored, in messages; -1 if there is none. Follows ConsumerOffsetManager#queryOffset.
+
+    >>> query_offset({"T@g": {0: 5}}, "g", "T", 0), query_offset({"T@g": {0: 5}}, "g", "T", 1)
+    (5, -1)
+    """
+    return offset_table.get(topic_at_group(topic, group), {}).get(queue_id, -1)
+
+
+def encode(offset_table: Mapping[str, Mapping[int, int]], pretty_format: bool = False) -> str:
+    """The text of consumerOffset.json as 4.x writes it, integer keys unquoted; pretty_format: as on disk.
+
+    Keys come in the order of Java's maps, which depends on the order in which they were put: the mappings'
+    own.
+    Follows ConsumerOffsetManager#encode, fastjson's MapSerializer.
+
+    >>> encode({"T@g": {1: 8, 0: 5}})
+    '{"offsetTable":{"T@g":{0:5,1:8}}}'
+    >>> encode({"T@g": {0: 5}}, pretty_format=True)
+    '{\\n\\t"offsetTable":{\\n\\t\\t"T@g":{0:5\\n\\t\\t}\\n\\t}\\n}'
+    """
+    end, member, entry = ("\n", "\n\t", "\n\t\t") if pretty_format else ("", "", "")
+    groups = []
+    for key in concurrent_hash_map_order(offset_table, string_hash, OFFSET_TABLE_CAPACITY):
+        queues = offset_table[key]
+        order = concurrent_hash_map_order(queues, lambda queue_id: queue_id, QUEUE_TABLE_CAPACITY)
+        body = ",".join(f"{queue_id}:{queues[queue_id]}" for queue_id in order)
+        # An empty map is written as {} even in the pretty format.
+        groups.append(f"{entry}{json_string(key)}:{{{body}{entry if queues else ''}}}")
+    return f'{{{member}"offsetTable":{{{",".join(groups)}{member if groups else ""}}}{end}}}'
+
+
+class Loaded(NamedTuple):
+    """ConfigManager#load's answer, and the table. Where ok is False the broker does not start."""
+
+    ok: bool
+    offset_table: OffsetTable
+
+
+def load(file: str | None, bak: str | None, decode: Callable[[str], OffsetTable | None]) -> Loaded:
+    """The table a broker starts with, from the texts of consumerOffset.json and .bak (None: no such file).
+
+    decode gives the table of a text, None where it holds no object; it raises RocketMQError for a broken one.
+    Absent, empty or broken: the .bak is taken. No usable text at all: an empty table. A broken .bak: failure.
+    Follows ConfigManager#load and #loadBak.
+
+    >>> load("", None, lambda text: {"T@g": {0: 1}})
+    Loaded(ok=True, offset_table={})
+    """
+    if file:
+        try:
+            return Loaded(True, decode(file) or {})
+        except RocketMQError:
+            pass
+    try:
+        return Loaded(True, (decode(bak) or {}) if bak else {})
+    except RocketMQError:
+        return Loaded(False, {})
+
+
+def persist(
+    offset_table: Mapping[str, Mapping[int, int]], file: str | None, bak: str | None
+) -> tuple[str, str | None]:
+    """(consumerOffset.json, .bak) after writing the table over these two; None where there is no file.
+
+    What was in the file, even nothing, becomes the .bak. 4.x gets there by copy, delete and rename, 5.x by
+    rename and writing in place: so a reader may meet neither. Follows ConfigManager#persist,
+    MixAll#string2File.
+
+    >>> persist({}, "old", "older")[1], persist({}, None, "older")[1]
+    ('old', 'older')
+    """
+    return encode(offset_table, True), bak if file is None else file

@@ -1,0 +1,103 @@
+"""Consumer offsets: at the client, at the broker, and as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mqreplay.core import consumer_offset_manager as manager
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.core.offset_store import (
+    RemoteBrokerOffsetStore,
+    compare_and_increase_only,
+)
+from mqreplay.errors import MQBrokerError, OffsetNotFound, RocketMQError
+
+
+class Unreachable(RocketMQError):
+    """Any failure that is not an answer of the broker."""
+
+
+FAILURES = {
+    "MQBrokerException": MQBrokerError,
+    "OffsetNotFoundException": OffsetNotFound,
+    "RemotingTimeoutException": Unreachable,
+    "noBrokerAddress": Unreachable,
+}
+
+
+def compare_increase(case: dict[str, Any], version: str = "4.9.8") -> dict[str, Any]:
+    kind = case["case"]
+    if kind == "compareAndIncreaseOnly":
+        return _increase(case)
+    if kind == "remoteOffsetStore":
+        return _remote(case["ops"], version)
+    if kind == "consumerOffsetManager":
+        return _manager(case["ops"])
+    if kind == "persist":
+        return _persist(case)
+    raise NotImplementedError(kind)
+
+
+def _increase(case: dict[str, Any]) -> dict[str, Any]:
+    target, results = case["start"], []
+    for value in case["values"]:
+        moved, target = compare_and_increase_only(target, value)
+        results.append(moved)
+    return {"results": results, "final": target}
+
+
+def _remote(ops: list[dict[str, Any]], version: str) -> dict[str, Any]:
+    store: RemoteBrokerOffsetStore[MessageQueue] = RemoteBrokerOffsetStore(version)
+    results: list[int | None] = []
+    for op in ops:
+        mq = MessageQueue(*op["mq"]) if op.get("mq") else None
+        answer = None
+        if op["op"] == "updateOffset":
+            store.update_offset(mq, op["offset"], op["increaseOnly"])
+        elif op["op"] == "removeOffset":
+            store.remove_offset(mq)
+        elif op["op"] == "readOffset":
+            answer = store.read_offset(mq, op["type"], lambda said=op["brokerAnswers"]: _broker(said))
+        elif op["op"] != "skip":
+            raise NotImplementedError(op["op"])
+        results.append(answer)
+    final = {f"{mq.broker_name}/{mq.queue_id}": offset for mq, offset in store.offset_table.items()}
+    return {"results": results, "final": final}
+
+
+def _broker(said: int | str) -> int:
+    if isinstance(said, str):
+        raise FAILURES[said]
+    return said
+
+
+def _manager(ops: list[list[Any]]) -> dict[str, Any]:
+    table: manager.OffsetTable = {}
+    results: list[int | None] = []
+    for op, group, topic, queue_id, *offset in ops:
+        if op == "commit":
+            manager.commit_offset(table, group, topic, queue_id, offset[0])
+            results.append(None)
+        elif op == "query":
+            results.append(manager.query_offset(table, group, topic, queue_id))
+        else:
+            raise NotImplementedError(op)
+    plain = manager.encode(table)
+    return {
+        "results": results,
+        "table": table,
+        "encode": plain,
+        "encodePretty": manager.encode(table, True),
+        "encodeNoArgSameAsPlain": plain == manager.encode(table, False),
+    }
+
+
+def _persist(case: dict[str, Any]) -> dict[str, Any]:
+    table: manager.OffsetTable = {}
+    manager.commit_offset(table, *case["commit"])
+    file, bak = manager.persist(table, case["file"], case["bak"])
+    files = {"consumerOffset.json": file, "consumerOffset.json.bak": bak}
+    return {"filesAfter": {name: text for name, text in files.items() if text is not None}}
+
+
+FILES = {"compare_increase": compare_increase}
