@@ -1,0 +1,205 @@
+"""Every kind of JSONL line: real ones, what each gives, and what is refused by name."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqreplay.decode.kinds import KINDS
+from mqreplay.errors import DecodeError
+
+DATA = Path(__file__).parent / "data"
+TS = 1795228808477
+PYTHON = {"string": str, "boolean": bool, "int": int, "bigint": int, "timestamp_ms": int}
+
+
+@cache
+def lines(stem: str) -> tuple[bytes, ...]:
+    return tuple((DATA / f"{stem}.jsonl").read_bytes().splitlines(keepends=True))
+
+
+def changed(stem: str, without: tuple[str, ...] = (), place: int = 0, **fields: Any) -> bytes:
+    """A real line of a kind, with other fields."""
+    record = json.loads(lines(stem)[place]) | fields
+    return json.dumps({name: value for name, value in record.items() if name not in without}).encode()
+
+
+def refused(stem: str, line: bytes) -> DecodeError:
+    with pytest.raises(DecodeError) as caught:
+        KINDS[stem].decode(line)
+    return caught.value
+
+
+@pytest.mark.parametrize("stem", KINDS)
+def test_real_lines_give_the_columns_they_promise(stem: str) -> None:
+    kind = KINDS[stem]
+    assert lines(stem)
+    assert set(kind.required) <= set(kind.columns)
+    assert kind.columns[kind.time] == "timestamp_ms"
+    for line in lines(stem):
+        row = kind.decode(line)
+        assert set(row) == set(kind.columns)
+        assert all(row[name] is not None for name in kind.required)
+        for name, value in row.items():
+            python = PYTHON.get(kind.columns[name], list if kind.columns[name].startswith("array") else dict)
+            assert value is None or type(value) is python, name
+
+
+@pytest.mark.parametrize("stem", KINDS)
+def test_a_later_recorders_fields_are_ignored(stem: str) -> None:
+    assert KINDS[stem].decode(changed(stem, x_new={"a": [1]})) == KINDS[stem].decode(lines(stem)[0])
+
+
+@pytest.mark.parametrize(("stem", "name"), [(kind.stem, name) for kind in KINDS.values() for name in kind.required])
+def test_a_line_without_what_it_needs_is_refused(stem: str, name: str) -> None:
+    if stem == "lock_requests" and name in ("client_id", "consumer_group", "mq_set"):
+        pytest.skip("read from the request's body")
+    for line in (changed(stem, without=(name,)), changed(stem, **{name: None})):
+        error = refused(stem, line)
+        assert (error.code, name in error.detail) == ("missing_field", True)
+
+
+@pytest.mark.parametrize("stem", KINDS)
+def test_a_torn_line_is_refused(stem: str) -> None:
+    line = lines(stem)[0].rstrip()
+    for end in range(1, len(line)):
+        assert refused(stem, line[:end]).code == "torn", line[:end]
+
+
+@given(st.sampled_from(sorted(KINDS)), st.data())
+def test_flipped_bytes_raise_nothing_but_our_error(stem: str, data: st.DataObject) -> None:
+    damaged = bytearray(data.draw(st.sampled_from(lines(stem))))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(DecodeError):
+        row = KINDS[stem].decode(bytes(damaged))
+        assert set(row) == set(KINDS[stem].columns)
+        json.dumps(str(row)).encode("utf-8")
+
+
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.sampled_from(sorted(KINDS)), st.data())
+def test_any_value_in_any_field_is_taken_or_refused(stem: str, data: st.DataObject) -> None:
+    record = json.loads(data.draw(st.sampled_from(lines(stem))))
+    record[data.draw(st.sampled_from(sorted(record)))] = data.draw(any_json)
+    with suppress(DecodeError):
+        KINDS[stem].decode(json.dumps(record).encode())
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"queue_id": True}, "wrong_type"),
+        ({"queue_id": "0"}, "wrong_type"),
+        ({"queue_id": 0.0}, "wrong_type"),
+        ({"queue_id": -1}, "bad_number"),
+        ({"queue_id": 2**31}, "bad_number"),
+        ({"queue_offset": 2**63}, "bad_number"),
+        ({"queue_offset": float("nan")}, "bad_number"),
+        ({"queue_offset": float("inf")}, "bad_number"),
+        ({"opaque": 2**31}, "bad_number"),
+        ({"client_id": 5}, "wrong_type"),
+        ({"request_ts": 0}, "bad_time"),
+        ({"request_ts": TS // 1000}, "bad_time"),
+        ({"request_ts": TS * 1000}, "bad_time"),
+        ({"request_ts": -TS}, "bad_time"),
+        ({"request_ts": TS + 0.5}, "wrong_type"),
+        ({"request_ts": "2026-11-21"}, "wrong_type"),
+        ({"response_ts": 946684799999}, "bad_time"),
+        ({"response_ts": 4102444800001}, "bad_time"),
+        ({"first_born_ts": 1}, "bad_time"),
+    ],
+)
+def test_a_pull_of_the_wrong_type_or_size_is_refused(fields: dict[str, Any], code: str) -> None:
+    error = refused("pull_log", changed("pull_log", **fields))
+    assert error.code == code
+    assert code == "bad_number" or next(iter(fields)) in error.detail
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"", "torn"),
+        (b"\n", "torn"),
+        (b"[]", "wrong_type"),
+        (b"5", "wrong_type"),
+        (b"null", "wrong_type"),
+        (b'{"a":1}{"b":2}', "bad_syntax"),
+        (b'{"a":1,}', "bad_syntax"),
+        (b"{'a':1}", "bad_syntax"),
+        (b"\x00\x00\x00", "bad_syntax"),
+        (b'{"a":"\x00"}', "bad_syntax"),
+        (b'{"a":"\xff"}', "not_utf8"),
+        (b'\xef\xbb\xbf{"a":1}', "bom"),
+        (b'{"a":1,"a":1}', "duplicate_key"),
+        (b'{"a":{"b":1,"b":1}}', "duplicate_key"),
+        (b'{"a":"\\ud800"}', "bad_string"),
+        (b'{"a":{"\\udc00":1}}', "bad_string"),
+        (b'{"a":-Infinity}', "bad_number"),
+        (b'{"a":' + b"9" * 5000 + b"}", "bad_number"),
+        (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "too_deep"),
+    ],
+)
+def test_a_line_that_is_no_object_is_refused(line: bytes, code: str) -> None:
+    assert refused("pull_log", line).code == code
+
+
+@pytest.mark.parametrize(
+    ("stem", "fields", "code"),
+    [
+        ("offset_commits", {"kind": "DELETE"}, "unknown_kind"),
+        ("offset_commits", {"kind": "UPDATE", "commit_offset": None}, "missing_field"),
+        ("heartbeats", {"kind": "BEAT"}, "unknown_kind"),
+        ("heartbeats", {"kind": "HEART_BEAT", "body": []}, "wrong_type"),
+        ("heartbeats", {"kind": "HEART_BEAT", "body": "{"}, "torn"),
+        ("heartbeats", {"kind": "HEART_BEAT", "body": {"consumerDataSet": 5}}, "wrong_type"),
+        ("heartbeats", {"kind": "HEART_BEAT", "body": {"consumerDataSet": [{}]}}, "missing_field"),
+        ("consumer_lists", {"cid_all": [1]}, "wrong_type"),
+        ("consumer_lists", {"cid_all": "c"}, "wrong_type"),
+        ("consumer_lists", {"cid_all": None, "body": "["}, "torn"),
+        ("routes", {"body": '{"queueDatas":[{"brokerName":"b"}]}'}, "missing_field"),
+        (
+            "routes",
+            {"body": '{"brokerDatas":[{"brokerName":"b","brokerAddrs":{0:"a","0":"b"}}]}'},
+            "duplicate_key",
+        ),
+        ("routes", {"body": '{"brokerDatas":[{"brokerName":"b","brokerAddrs":{-1:"a"}}]}'}, "bad_number"),
+        ("routes", {"body": '{"brokerDatas":[{"brokerName":"b","brokerAddrs":{"x":"a"}}]}'}, "wrong_type"),
+        ("routes", {"body": '{"brokerDatas":[{"brokerName":"b","brokerAddrs":{0:1}}]}'}, "wrong_type"),
+        ("rebalance_log", {"mq_all": [["b"]]}, "wrong_type"),
+        ("rebalance_log", {"mq_all": [["b", True]]}, "wrong_type"),
+        ("rebalance_log", {"mq_all": [["b", -1]]}, "bad_number"),
+        ("rebalance_log", {"mq_divided": {"b": 1}}, "wrong_type"),
+        ("assignments", {"queues": {}}, "wrong_type"),
+        ("assignments", {"queues": [[]]}, "wrong_type"),
+        ("assignments", {"queues": [{"topic": "t", "broker_name": "b"}]}, "missing_field"),
+        ("broker_runtime", {"table": {"commitLogMaxOffset": "x"}}, "bad_number"),
+        ("broker_runtime", {"table": {"commitLogMaxOffset": 5}}, "wrong_type"),
+        ("broker_runtime", {"table": {"bootTimestamp": "5"}}, "bad_time"),
+        ("cluster_info", {"body": '{"brokerAddrTable":[]}'}, "wrong_type"),
+        ("cluster_info", {"body": '{"clusterAddrTable":{"c":[1]}}'}, "wrong_type"),
+        ("lock_requests", {"kind": "LOCK"}, "unknown_kind"),
+        ("lock_requests", {"request": None}, "missing_field"),
+        ("lock_requests", {"request": '{"clientId":"c","consumerGroup":"g","mqSet":[{}]}'}, "missing_field"),
+        ("lock_requests", {"request": '{"clientId":"c"}'}, "missing_field"),
+        ("topic_stats", {"body": "{}"}, "missing_field"),
+        ("topic_stats", {"body": '{"offsetTable":{"q":1}}'}, "bad_key"),
+        ("server_requests", {"ext": {"group": 5}}, "wrong_type"),
+        ("server_requests", {"request_code": 220, "body": "{"}, "torn"),
+    ],
+)
+def test_what_is_wrong_inside_is_named(stem: str, fields: dict[str, Any], code: str) -> None:
+    assert refused(stem, changed(stem, **fields)).code == code
