@@ -1,0 +1,51 @@
+"""Decoded records -> Arrow batches of a given schema. Instants come in as epoch milliseconds. Runs on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import pyarrow as pa
+
+BATCH_ROWS = 10_000  # keeps a batch of wide records in a few megabytes
+
+Convert = Callable[[object], object]
+
+
+def batches(rows: Iterator[dict[str, object]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Record batches of at most BATCH_ROWS rows; a column that a row lacks is null in it."""
+    converters = [(f.name, f.type, _converter(f.type)) for f in schema]
+    while chunk := list(islice(rows, BATCH_ROWS)):
+        arrays = []
+        for name, kind, convert in converters:
+            values: Sequence[object] = [row.get(name) for row in chunk]
+            if convert is not None:
+                values = [None if v is None else convert(v) for v in values]
+            arrays.append(pa.array(values, type=kind))
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _converter(kind: pa.DataType) -> Convert | None:
+    """What turns a decoded value into what Arrow takes for this type; None: nothing to do."""
+    if pa.types.is_timestamp(kind):
+        return lambda ms: ms * 1000  # type: ignore[operator]
+    if pa.types.is_map(kind):
+        return lambda mapping: list(mapping.items())  # type: ignore[attr-defined]
+    if pa.types.is_list(kind):
+        inner = _converter(kind.value_type)
+        return None if inner is None else lambda values: [inner(v) for v in values]  # type: ignore[attr-defined]
+    if pa.types.is_struct(kind):
+        return _struct_converter(kind)
+    return None
+
+
+def _struct_converter(kind: pa.StructType) -> Convert:
+    """Takes a tuple in field order, or a mapping by field name."""
+    fields = [kind.field(i) for i in range(kind.num_fields)]
+    inner = [(f.name, _converter(f.type)) for f in fields]
+
+    def convert(value: object) -> object:
+        given = value.get if isinstance(value, dict) else dict(zip((n for n, _ in inner), value, strict=True)).get  # type: ignore[call-overload]
+        return {n: (v if c is None or v is None else c(v)) for n, c in inner for v in (given(n),)}
+
+    return convert

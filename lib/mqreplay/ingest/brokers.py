@@ -1,0 +1,60 @@
+"""brokers.json -> rows of silver.broker. Small, so the driver reads it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+from mqreplay.decode.brokers import decode_brokers
+from mqreplay.errors import DecodeError
+from mqreplay.ingest.ledger import Ledger, QuarantineEntry
+from mqreplay.ingest.lines import KEPT
+from mqreplay.ingest.manifest import NewFile
+from mqreplay.ingest.recording import RecordedFile
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def cluster_of(files: list[RecordedFile]) -> str | None:
+    """The cluster that the recording's brokers.json names, if it is there and whole."""
+    for file in files:
+        if file.kind == "brokers":
+            try:
+                return decode_brokers(Path(file.full_path).read_bytes()).cluster
+            except DecodeError:
+                return None  # the ledger tells of it when the file is read in its turn
+    return None
+
+
+def read_brokers(new: NewFile, cluster: str, since: dt.datetime | None, ledger: Ledger) -> list[tuple[object, ...]]:
+    """Rows of silver.broker in the contract's column order, holding from ``since``, the recording's first instant."""
+    data = Path(new.file.full_path).read_bytes()
+    entry = ledger.enter(new)
+    try:
+        brokers = decode_brokers(data).brokers
+    except DecodeError as error:
+        entry.rows_in = entry.rows_quarantined = 1
+        advice = "write it anew from `mqadmin getBrokerConfig`; without it no slave suggestion can be judged"
+        place = (new.file.recording, new.file.path, "brokers", new.digest, 0, "")
+        ledger.refused.append(QuarantineEntry(*place, error.code, str(error), advice, data[:KEPT]))
+        return []
+    entry.rows_in = entry.rows_out = len(brokers)
+    return [
+        (
+            cluster,
+            since or EPOCH,
+            b.broker_name,
+            b.broker_id,
+            b.addr,
+            b.role,
+            b.rocketmq_version,
+            b.physical_memory_bytes,
+            b.access_message_in_memory_max_ratio,
+            b.effective_access_message_in_memory_max_ratio,
+            b.slave_read_enable,
+            b.offset_check_in_slave,
+            b.properties,
+            new.digest,
+        )
+        for b in brokers
+    ]

@@ -1,0 +1,123 @@
+"""The ledger of a run: what became of each file, what was refused, and that no row was lost on the way."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mqreplay.errors import ConservationError
+from mqreplay.ingest.manifest import NewFile
+from mqreplay.ingest.recording import NOT_READ
+
+
+@dataclass
+class FileEntry:
+    """A row of bronze.source_file in the making. Instants are UTC."""
+
+    new: NewFile
+    status: str = "read"
+    reason: str | None = None
+    rows_in: int = 0
+    rows_out: int = 0
+    rows_quarantined: int = 0
+    first_ts: dt.datetime | None = None
+    last_ts: dt.datetime | None = None
+
+    @property
+    def rows_duplicate(self) -> int:
+        """Rows that said nothing new: what is in, and neither out nor refused."""
+        return self.rows_in - self.rows_out - self.rows_quarantined
+
+    def settle(self) -> None:
+        """Checks that the counts add up, and marks a file refused whole. Raises ConservationError."""
+        if self.rows_duplicate < 0:
+            raise ConservationError(
+                f"{self.new.file.full_path}: {self.rows_in} rows in, but {self.rows_out} out and "
+                f"{self.rows_quarantined} quarantined; please report this as a bug"
+            )
+        if self.status == "read" and self.rows_in and self.rows_quarantined == self.rows_in:
+            self.status, self.reason = "refused", "every line was refused; see bronze.quarantine"
+
+
+@dataclass(frozen=True)
+class QuarantineEntry:
+    """A row of bronze.quarantine in the making. ``line_number`` 0 is the file as a whole."""
+
+    recording: str
+    path: str
+    kind: str
+    digest: str
+    line_number: int
+    detail_key: str
+    code: str
+    reason: str
+    advice: str
+    content: bytes | None
+
+
+@dataclass
+class Ledger:
+    """All that a run saw, by place."""
+
+    files: dict[tuple[str, str], FileEntry] = field(default_factory=dict)
+    refused: list[QuarantineEntry] = field(default_factory=list)
+
+    def enter(self, new: NewFile) -> FileEntry:
+        """The entry of a file, made at first sight."""
+        return self.files.setdefault((new.file.recording, new.file.path), FileEntry(new))
+
+    def enter_unread(self, duplicates: Iterable[NewFile], not_read: Iterable[NewFile]) -> None:
+        """Files that give nothing, and why."""
+        for new in duplicates:
+            entry = self.enter(new)
+            entry.status, entry.reason = "duplicate", "the same bytes were read from another file"
+        for new in not_read:
+            entry = self.enter(new)
+            entry.status, entry.reason = "not_read", NOT_READ[new.file.kind]
+
+    def settle(self) -> None:
+        """Checks every entry. Raises ConservationError."""
+        for entry in self.files.values():
+            entry.settle()
+
+    def file_rows(self, cluster: str) -> list[tuple[object, ...]]:
+        """Rows of bronze.source_file, in the contract's column order."""
+        return [
+            (
+                cluster,
+                e.new.file.recording,
+                e.new.file.path,
+                e.new.file.kind,
+                e.new.sha256,
+                e.new.file.bytes,
+                e.status,
+                e.reason,
+                e.rows_in,
+                e.rows_out,
+                e.rows_quarantined,
+                e.rows_duplicate,
+                e.first_ts,
+                e.last_ts,
+            )
+            for _, e in sorted(self.files.items())
+        ]
+
+    def quarantine_rows(self, cluster: str) -> list[tuple[object, ...]]:
+        """Rows of bronze.quarantine, in the contract's column order."""
+        return [
+            (
+                cluster,
+                q.recording,
+                q.path,
+                q.kind,
+                q.digest,
+                q.line_number,
+                q.detail_key,
+                q.code,
+                q.reason,
+                q.advice,
+                q.content,
+            )
+            for q in self.refused
+        ]

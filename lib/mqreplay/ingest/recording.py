@@ -1,0 +1,147 @@
+"""What lies in a recording's folder, and what each file is taken for. Reads names, never contents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqreplay.errors import InputError
+
+# Kinds of JSONL, by file stem, and the silver table each one fills.
+RECORD_TABLES = {
+    "pull_log": "silver.pull",
+    "offset_commits": "silver.offset_commit",
+    "heartbeats": "silver.heartbeat",
+    "consumer_lists": "silver.consumer_list",
+    "routes": "silver.route",
+    "rebalance_log": "silver.rebalance",
+    "assignments": "silver.assignment",
+    "broker_runtime": "silver.broker_runtime",
+    "lock_requests": "silver.lock",
+    "consume_log": "silver.consume",
+    "produce_log": "silver.produce",
+    "topic_stats": "silver.topic_stats",
+    "server_requests": "silver.server_request",
+    "cluster_info": "silver.cluster_info",
+}
+# Kinds of snapshot files, by file name. The .bak of a kind belongs to the same family.
+SNAPSHOT_KINDS = {
+    "consumerOffset.json": "consumer_offset",
+    "consumerOffset.json.bak": "consumer_offset",
+    "topics.json": "topics",
+    "topics.json.bak": "topics",
+    "subscriptionGroup.json": "subscription_groups",
+    "subscriptionGroup.json.bak": "subscription_groups",
+    "delayOffset.json": "delay_offset",
+    "delayOffset.json.bak": "delay_offset",
+}
+NOT_READ = {
+    "delay_offset": "no decision rests on delay offsets",
+    "log": "server and client logs are kept for the reader; no decision rests on them yet",
+    "pcap": "packet captures are kept for the reader; no decision rests on them yet",
+    "other": "not a part of a recording that mqreplay knows",
+}
+_JSONL = re.compile(r"^(?P<stem>[a-z_]+?)(\.\d+)?\.jsonl(\.gz)?$")
+_EPOCH_MS = re.compile(r"^\d{12,14}$")
+_PCAP = re.compile(r"\.pcap(\d+)?(\.gz)?$")
+
+
+@dataclass(frozen=True)
+class RecordedFile:
+    """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds)."""
+
+    recording: str
+    path: str
+    kind: str
+    bytes: int
+    source_name: str | None = None
+    ts_ms: int | None = None
+
+    @property
+    def full_path(self) -> str:
+        """Where the file lies."""
+        return f"{self.recording}/{self.path}"
+
+    @property
+    def file_name(self) -> str:
+        """Its last part."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+def find_files(folder: str) -> list[RecordedFile]:
+    """Every file of the recording in ``folder``, sorted by path, each with its kind.
+
+    Raises InputError where there is no folder, or nothing in it that belongs to a recording.
+    """
+    root = Path(folder).resolve()
+    if not root.is_dir():
+        what = "is a file, not a folder" if root.exists() else "does not exist"
+        raise InputError(f"recording {folder} {what}; give the folder that holds snapshots/ and *.jsonl")
+    files = sorted(_walk(root), key=lambda f: f.path)
+    if all(f.kind in NOT_READ for f in files):
+        raise InputError(
+            f"recording {folder} holds nothing to replay ({len(files)} files seen); "
+            "expected snapshots/<broker>/<epoch_ms>/consumerOffset.json or files such as pull_log.jsonl.gz"
+        )
+    return files
+
+
+def _walk(root: Path) -> Iterator[RecordedFile]:
+    for path in root.rglob("*"):
+        if not path.is_file():
+            continue
+        relative = path.relative_to(root).as_posix()
+        kind, source, ts = classify(relative)
+        yield RecordedFile(str(root), relative, kind, path.stat().st_size, source, ts)
+
+
+def classify(path: str) -> tuple[str, str | None, int | None]:
+    """Kind, snapshot folder and epoch milliseconds of a file, told from its path inside the recording.
+
+    >>> classify("pull_log.0002.jsonl.gz")
+    ('pull_log', None, None)
+    >>> classify("snapshots/broker-a-0/1795228794427/consumerOffset.json")
+    ('consumer_offset', 'broker-a-0', 1795228794427)
+    >>> classify("notes.txt")
+    ('other', None, None)
+    """
+    parts = path.split("/")
+    if parts[0] == "snapshots":
+        return _classify_snapshot(parts)
+    if parts[0] == "logs":
+        return "log", None, None
+    if _PCAP.search(parts[-1]):
+        return "pcap", None, None
+    if len(parts) == 1 and parts[0] == "brokers.json":
+        return "brokers", None, None
+    match = _JSONL.match(parts[0]) if len(parts) == 1 else None
+    if match and match["stem"] in RECORD_TABLES:
+        return match["stem"], None, None
+    return "other", None, None
+
+
+def _classify_snapshot(parts: list[str]) -> tuple[str, str | None, int | None]:
+    if len(parts) != 4 or not _EPOCH_MS.match(parts[2]):
+        return "other", None, None
+    source, ts, name = parts[1], int(parts[2]), parts[3]
+    if name in SNAPSHOT_KINDS:
+        return SNAPSHOT_KINDS[name], source, ts
+    if name.endswith((".offsets.json", ".offsets.json.bak")) or name in ("offsets.json", "offsets.json.bak"):
+        return "client_offsets", source, ts
+    return "other", None, None
+
+
+def split_source(source_name: str) -> tuple[str, int] | None:
+    """(broker_name, broker_id) of a snapshot folder, or None for a client's.
+
+    >>> split_source("broker-a-0")
+    ('broker-a', 0)
+    >>> split_source("client-10.0.0.1@7") is None
+    True
+    """
+    name, dash, number = source_name.rpartition("-")
+    if source_name.startswith("client-") and "@" in source_name:
+        return None
+    return (name, int(number)) if dash and number.isdigit() else None

@@ -1,0 +1,101 @@
+"""JSONL kinds -> rows of their silver table, rows refused, and what each file gave: one union of all three."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from mqreplay.decode.kinds import KINDS
+from mqreplay.ingest.arrow import batches
+from mqreplay.ingest.lines import LineReader
+from mqreplay.ingest.recording import RecordedFile
+from mqreplay.lake.contract import Contract
+
+FILES = StructType.fromDDL("file_index INT, full_path STRING, recording STRING, path STRING, digest STRING")
+BESIDE = StructType.fromDDL(
+    "out STRING, file_index INT, line_number BIGINT, recording STRING, path STRING, code STRING, reason STRING, "
+    "advice STRING, content BINARY, lines BIGINT"
+)
+LATER = ("cluster", "day")  # columns of a silver table that the decoder does not give
+# Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
+RENAMED = {
+    "heartbeats": {
+        "consumers": "consumer_data_set",
+        "consumer_group": "unregistered_consumer_group",
+        "producer_group": "unregistered_producer_group",
+    },
+    "broker_runtime": {"full": "full_table", "boot_timestamp": "boot_ts", "table": "runtime"},
+}
+
+
+def time_column(contract: Contract) -> str:
+    """The column that says when a record happened: request_ts for pulls, else ts."""
+    return "request_ts" if any(c.name == "request_ts" for c in contract.columns) else "ts"
+
+
+def decode_files(
+    spark: SparkSession, kind: str, files: list[tuple[RecordedFile, str]], contract: Contract
+) -> DataFrame:
+    """Decodes files of one kind, given with their digests, in their order.
+
+    Gives the silver columns (but cluster and day) and those of BESIDE; ``out`` is row, refused, or file (one a file, with
+    the count of its lines).
+    """
+    listed = [(i, f.full_path, f.recording, f.path, digest) for i, (f, digest) in enumerate(files)]
+    silver = [f for f in contract.struct_type().fields if f.name not in LATER]
+    schema = StructType([StructField(f.name, f.dataType, True) for f in silver] + BESIDE.fields)
+    work = partial(_decode_batches, kind=kind, schema=to_arrow_schema(schema, timestamp_utc=True))
+    spread = spark.createDataFrame(listed, FILES).repartition(len(listed), "file_index")
+    return spread.mapInArrow(work, schema)
+
+
+def _decode_batches(given: Iterator[pa.RecordBatch], *, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in given:
+        for file in batch.to_pylist():
+            yield from batches(_decode_file(file, kind), schema)
+
+
+def _decode_file(file: dict[str, object], kind: str) -> Iterator[dict[str, object]]:
+    index, digest = file["file_index"], file["digest"]
+    reader = LineReader(str(file["full_path"]), KINDS[kind].decode)
+    renamed = RENAMED.get(kind, {})
+    for number, record_id, row in reader:
+        for name, column in renamed.items():
+            row[column] = row.pop(name)
+        row |= {
+            "out": "row",
+            "file_index": index,
+            "line_number": number,
+            "record_id": record_id,
+            "source_digest": digest,
+        }
+        yield row
+    place = {
+        "file_index": index,
+        "recording": file["recording"],
+        "path": file["path"],
+        "source_digest": digest,
+    }
+    for refused in reader.refused:
+        yield place | {
+            "out": "refused",
+            "line_number": refused.line_number,
+            "code": refused.code,
+            "reason": refused.reason,
+            "advice": refused.advice,
+            "content": refused.content,
+        }
+    yield place | {"out": "file", "lines": reader.lines}
+
+
+def first_of_each(decoded: DataFrame) -> DataFrame:
+    """The rows of ``decoded`` with each record once: the first in the order of files and lines stands."""
+    order = Window.partitionBy("record_id").orderBy("file_index", "line_number")
+    rows = decoded.where(F.col("out") == "row")
+    return rows.withColumn("copy", F.row_number().over(order)).where(F.col("copy") == 1).drop("copy")

@@ -1,0 +1,113 @@
+"""A recording into silver, for one cluster: plan, read what is new, write each table once, and keep the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mqreplay.ingest.brokers import cluster_of, read_brokers
+from mqreplay.ingest.ledger import Ledger
+from mqreplay.ingest.manifest import KnownFile, Plan, plan, with_digests
+from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, find_files
+from mqreplay.ingest.to_silver import ingest_kind, ingest_snapshots
+from mqreplay.lake.sql import among, quoted
+from mqreplay.lake.warehouse import Warehouse
+
+Progress = Callable[[str], None]
+DEFAULT_CLUSTER = "DefaultCluster"  # RocketMQ's own default for brokerClusterName
+WRITERS = 3  # tables written at once: planning and committing one leave the cores free for another
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What a run did for one cluster. ``refused`` counts quarantine rows."""
+
+    cluster: str
+    files: int
+    files_read: int
+    rows_out: int
+    refused: int
+
+
+def ingest(warehouse: Warehouse, folders: list[str], cluster: str | None, progress: Progress) -> list[Ingested]:
+    """Reads recordings into silver; what was read before is not read again. Recordings of one cluster go together.
+
+    Raises InputError for a folder that is no recording, ConservationError if rows got lost.
+    """
+    by_cluster: dict[str, list[RecordedFile]] = {}
+    for folder in dict.fromkeys(folders):
+        files = find_files(folder)
+        name = cluster or cluster_of(files)
+        if name is None:
+            name = DEFAULT_CLUSTER
+            progress(f"{folder} does not name its cluster; taking {name} (--cluster sets another)")
+        by_cluster.setdefault(name, []).extend(files)
+    return [_ingest_cluster(warehouse, name, files, progress) for name, files in sorted(by_cluster.items())]
+
+
+def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[RecordedFile], progress: Progress) -> Ingested:
+    known = known_files(warehouse, cluster)
+    work = plan(with_digests(files), known)
+    if work.nothing_new:
+        progress(f"{cluster}: {work.seen} files, all read before")
+        return Ingested(cluster, work.seen, 0, 0, 0)
+    progress(f"{cluster}: {work.seen} files, {len(work.new)} to read")
+    ledger = Ledger()
+    ledger.enter_unread(work.duplicates, work.not_read)
+    with ThreadPoolExecutor(WRITERS) as pool:
+        jobs = [pool.submit(ingest_snapshots, warehouse, cluster, work, known, ledger)]
+        jobs += [
+            pool.submit(ingest_kind, warehouse, cluster, kind, work.of(kind), ledger)
+            for kind in RECORD_TABLES
+            if work.of(kind)
+        ]
+        for job in jobs:
+            job.result()
+    _write_brokers(warehouse, cluster, work, ledger)
+    ledger.settle()
+    _write_ledger(warehouse, cluster, ledger)
+    rows = sum(e.rows_out for e in ledger.files.values())
+    return Ingested(cluster, work.seen, len(work.new), rows, len(ledger.refused))
+
+
+def known_files(warehouse: Warehouse, cluster: str) -> list[KnownFile]:
+    """The cluster's rows of bronze.source_file, as planning needs them."""
+    rows = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
+    names = ("recording", "path", "kind", "sha256", "status", "rows_duplicate")
+    return [KnownFile(*row) for row in rows.select(*names).collect()]
+
+
+def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledger) -> None:
+    new = work.of("brokers")
+    if not new:
+        return
+    rows: list[tuple[object, ...]] = []
+    for file in new:
+        same = [e for (recording, _), e in ledger.files.items() if recording == file.file.recording]
+        since = min((e.first_ts for e in same if e.first_ts is not None), default=None)
+        rows += read_brokers(file, cluster, since, ledger)
+    digests = [d for n in new for d in (n.digest, n.replaces) if d]
+    frame = warehouse.frame("silver.broker", rows)
+    warehouse.replace("silver.broker", frame, f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}")
+
+
+def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger) -> None:
+    """The ledger goes last: a run that dies before it is done again whole, and replaces what it had written."""
+    places = sorted(ledger.files)
+    recordings = sorted({recording for recording, _ in places})
+    where = f"cluster = {quoted(cluster)} AND {among('recording', recordings)}"
+    changed = warehouse.spark.createDataFrame(places, "recording STRING, path STRING")
+
+    def others(name: str) -> DataFrame:
+        return warehouse.read(name).where(where).join(F.broadcast(changed), ["recording", "path"], "left_anti")
+
+    for name, rows in (
+        ("bronze.quarantine", ledger.quarantine_rows(cluster)),
+        ("bronze.source_file", ledger.file_rows(cluster)),
+    ):
+        frame = warehouse.frame(name, rows)
+        warehouse.replace(name, frame.unionByName(others(name).select(*frame.columns)), where)

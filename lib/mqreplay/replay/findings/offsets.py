@@ -1,0 +1,114 @@
+"""Offsets that went back, were moved ahead, or point past the end of their queue."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mqreplay.replay.findings.shape import evidence, finding, one_or_none, queues_text
+from mqreplay.replay.sessions import with_session
+
+WHO = {
+    "reset": "an offset reset",
+    "client_commit": "a commit by a client",
+    "set_from_outside": "a change from outside: no client committed it",
+    "unknown": "an unknown cause: no commits or resets were recorded",
+}
+KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", "kind", "to_ts")
+
+
+def offset_findings(continuity: DataFrame, gap_s: int) -> DataFrame:
+    """Findings of gold.offset_continuity: one for each group, topic, kind and cause, of breaks ``gap_s`` apart or less.
+
+    A slave's file shows what its master's showed before; it is evidence, not another finding.
+    """
+    # An offset put back from past the end is the end of the finding that it was there.
+    effect = F.when((F.col("kind") == "rewind") & (F.col("cause") == "corrected"), "beyond_max").otherwise(
+        F.col("kind")
+    )
+    breaks = continuity.withColumn("effect", effect).where(F.col("effect").isin("rewind", "jump", "beyond_max"))
+    by = ["cluster", "consumer_group", "topic", "effect"]
+    together = with_session(breaks, by, "to_ts", "to_ts", gap_s)
+    cause = F.array_join(F.array_sort(F.collect_set(F.when(F.col("cause") != "corrected", F.col("cause")))), " and ")
+    found = together.groupBy(*by, "session").agg(
+        F.min("from_ts").alias("from_ts"),
+        F.max("to_ts").alias("to_ts"),
+        F.count_distinct("broker_name", "queue_id").alias("queues"),
+        F.max("size").alias("most"),
+        F.sum(F.when(F.col("broker_id") == 0, F.col("redelivered_max"))).alias("again"),
+        F.max("new_offset").alias("highest"),
+        F.max("queue_max_offset").alias("end"),
+        cause.alias("cause"),
+        one_or_none("broker_name"),
+        one_or_none("queue_id"),
+        evidence("gold.offset_continuity", *KEY),
+    )
+    return _rewinds(found).unionByName(_jumps(found)).unionByName(_beyond(found))
+
+
+def _who() -> Column:
+    """The cause in words; several, joined, where the rows differ."""
+    text = F.col("cause")
+    for cause, words in WHO.items():
+        text = F.regexp_replace(text, rf"\b{cause}\b", words)
+    return text
+
+
+def _group() -> Column:
+    return F.concat(F.lit("Group "), "consumer_group", F.lit(" on "), "topic", F.lit(": "))
+
+
+def _rewinds(found: DataFrame) -> DataFrame:
+    rows = found.where(F.col("effect") == "rewind")
+    again = F.when(F.col("again") > 0, F.concat(F.lit("; at most "), "again", F.lit(" messages are delivered again")))
+    summary = F.concat(
+        _group(),
+        F.lit("the offset of "),
+        queues_text(),
+        F.lit(" went back by up to "),
+        "most",
+        F.lit(" messages, by "),
+        _who(),
+        F.coalesce(again, F.lit("")),
+        F.lit("."),
+    )
+    advice = "If nobody meant it, find who reset or committed it, and see that consumers bear messages delivered twice."
+    severity = F.when(F.col("again") > 0, "warning").otherwise("info")
+    return finding(rows, kind="offset_rewind", severity=severity, summary=summary, advice=advice, confidence=1.0)
+
+
+def _jumps(found: DataFrame) -> DataFrame:
+    rows = found.where(F.col("effect") == "jump")
+    summary = F.concat(
+        _group(),
+        F.lit("the offset of "),
+        queues_text(),
+        F.lit(" was moved ahead by up to "),
+        "most",
+        F.lit(" messages, by "),
+        _who(),
+        F.lit("; what lay between may never have been consumed."),
+    )
+    advice = "If nobody meant it, reset the group by time to before this moment, so that what was skipped is consumed."
+    return finding(rows, kind="offset_jump", severity=F.lit("warning"), summary=summary, advice=advice, confidence=0.9)
+
+
+def _beyond(found: DataFrame) -> DataFrame:
+    rows = found.where(F.col("effect") == "beyond_max")
+    summary = F.concat(
+        _group(),
+        F.lit("the offset of "),
+        queues_text(),
+        F.lit(" was set to "),
+        "highest",
+        F.coalesce(F.concat(F.lit(", past the end of the queue at "), "end"), F.lit(", past the end of the queue")),
+        F.lit(", by "),
+        _who(),
+        F.lit("."),
+    )
+    advice = (
+        "See who set it; the next pull corrects it to the end of the queue, so check that nothing before was skipped."
+    )
+    return finding(
+        rows, kind="offset_beyond_max", severity=F.lit("warning"), summary=summary, advice=advice, confidence=1.0
+    )

@@ -1,0 +1,59 @@
+"""The shape of a finding: every family fills it the same way, so that all can stand in one table."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+PLACE = {
+    "consumer_group": "string",
+    "topic": "string",
+    "broker_name": "string",
+    "broker_id": "bigint",
+    "queue_id": "int",
+    "client_id": "string",
+}
+EVIDENCE_ROWS = 50  # keys kept with a finding; the summary says how many rows there are in all
+
+
+def finding(
+    frame: DataFrame, *, kind: str, severity: Column, summary: Column, advice: str, confidence: float
+) -> DataFrame:
+    """gold.finding rows: ``frame`` has cluster, from_ts, to_ts, evidence, and what it knows of the place."""
+    place = [
+        (F.col(name) if name in frame.columns else F.lit(None)).cast(kind_of).alias(name)
+        for name, kind_of in PLACE.items()
+    ]
+    identity = [F.lit(kind), "cluster", *[F.coalesce(c.cast("string"), F.lit("")) for c in place]]
+    start = F.unix_millis("from_ts").cast("string")
+    return frame.select(
+        "cluster",
+        F.to_date("from_ts").alias("day"),
+        F.substring(F.sha2(F.concat_ws("\u001f", *identity, start), 256), 1, 16).alias("finding_id"),
+        F.lit(kind).alias("kind"),
+        severity.alias("severity"),
+        *place,
+        "from_ts",
+        "to_ts",
+        F.lit(confidence).alias("confidence"),
+        summary.alias("summary"),
+        F.lit(advice).alias("advice"),
+        "evidence",
+    )
+
+
+def evidence(table: str, *key: str) -> Column:
+    """An aggregate: table and key of the rows a finding rests on, in order, at most EVIDENCE_ROWS of them."""
+    text = F.concat_ws(" ", *[F.concat(F.lit(f"{k}="), F.col(k).cast("string")) for k in key])
+    rows = F.array_sort(F.collect_set(F.struct(F.lit(table).alias("table_name"), text.alias("key"))))
+    return F.slice(rows, 1, EVIDENCE_ROWS).alias("evidence")
+
+
+def one_or_none(name: str) -> Column:
+    """An aggregate: the value, where all rows share it, else null."""
+    return F.when(F.count_distinct(name) == 1, F.max(name)).alias(name)
+
+
+def queues_text(n: str = "queues") -> Column:
+    """'1 queue', '8 queues'."""
+    return F.concat(F.col(n), F.when(F.col(n) == 1, " queue").otherwise(" queues"))

@@ -1,0 +1,147 @@
+"""gold.offset_continuity: where a consumer offset, as a broker kept it, did not simply move forwards.
+
+ConsumerOffsetManager#commitOffset puts whatever it is given, so every break is possible; each kind needs its proof:
+  rewind      the next snapshot holds a lower offset
+  vanished    the next snapshot holds none
+  beyond_max  the master told, after it, of a queue that ends before the offset
+  below_min   the master told, before it, of a queue that begins after the offset
+  jump        the offset rose past messages that the group was not given: a reset said so, or the next pull skips them
+A rise is no break by its size alone: one slow message holds an offset back, and lets it go at once (ProcessQueue).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mqreplay.replay.as_of import as_of
+from mqreplay.replay.queue_ends import QUEUE
+
+GROUP_QUEUE = ["consumer_group", *QUEUE]
+
+
+def offset_continuity(
+    offset_change: DataFrame,
+    ends: DataFrame,
+    resets: DataFrame,
+    skips: DataFrame,
+    commits: DataFrame,
+    reset_reach_s: int,
+) -> DataFrame:
+    """One row a break, on each broker whose file shows it; brokers' files only.
+
+    ``ends`` is queue_ends' frame, ``resets`` and ``skips`` those of offset_resets, ``commits`` silver.offset_commit.
+    ``reset_reach_s`` is how long a reset takes at most to show in a snapshot (clients commit it, slaves copy it).
+    """
+    changes = offset_change.where(F.col("broker_id").isNotNull())
+    known = _with_ends(changes, ends)
+    known = _with_reset(known, resets, skips, reset_reach_s)
+    known = _with_committer(known, commits, reset_reach_s)
+    return (
+        known.withColumn("kind", _kind())
+        .where(F.col("kind").isNotNull())
+        .select(
+            "cluster",
+            "day",
+            "broker_name",
+            "broker_id",
+            "topic",
+            "consumer_group",
+            "queue_id",
+            "kind",
+            "previous_offset",
+            "new_offset",
+            F.abs(F.col("new_offset") - F.coalesce("previous_offset", "new_offset")).alias("size"),
+            F.coalesce("from_ts", "to_ts").alias("from_ts"),
+            "to_ts",
+            _cause().alias("cause"),
+            _redelivered_max().alias("redelivered_max"),
+            "queue_min_offset",
+            "queue_max_offset",
+            "source_digest",
+        )
+    )
+
+
+def _with_ends(changes: DataFrame, ends: DataFrame) -> DataFrame:
+    """Adds what the master told first after the change of the queue's end, and last before it of its beginning."""
+    asked = changes.withColumn("at", F.col("to_ts"))
+    asked = as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "queue_max_offset", after=True)
+    asked = asked.withColumn("at", F.coalesce("from_ts", "to_ts"))
+    asked = as_of(asked, ends, QUEUE, "at", F.col("queue_min_offset"), "queue_min_offset")
+    # What was above the end before the change: its correction is no loss.
+    return as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "max_before", after=True).drop("at")
+
+
+def _with_reset(changes: DataFrame, resets: DataFrame, skips: DataFrame, reach_s: int) -> DataFrame:
+    """Adds ``reset`` (a reset to just this offset went before) and ``skipped`` (a pull began past what was given)."""
+    reach = F.make_dt_interval(secs=F.lit(reach_s))
+    began = F.coalesce("c.from_ts", "c.to_ts") - reach
+    keys = [F.col(f"c.{k}") == F.col(f"r.{k}") for k in GROUP_QUEUE]
+    near = (F.col("r.ts") >= began) & (F.col("r.ts") <= F.col("c.to_ts"))
+    told = resets.groupBy(*GROUP_QUEUE, "offset", "ts").agg(F.lit(True).alias("reset"))
+    hit = [*keys, near, F.col("r.offset") == F.col("c.new_offset")]
+    with_reset = changes.alias("c").join(told.alias("r"), hit, "left").select("c.*", "r.reset")
+    keys = [F.col(f"c.{k}") == F.col(f"s.{k}") for k in GROUP_QUEUE]
+    # The pull that skips comes when a consumer next asks: at once, or when the group is started again.
+    past = (F.col("s.skipped_to") == F.col("c.new_offset")) & (F.col("s.skipped_from") <= F.col("c.new_offset"))
+    moved = (F.col("s.skipped_from") >= F.col("c.previous_offset")) & (F.col("s.ts") >= began)
+    jumped = with_reset.alias("c").join(skips.alias("s"), [*keys, past, moved], "left")
+    return jumped.groupBy(*[F.col(f"c.{n}") for n in changes.columns]).agg(
+        F.max("c.reset").alias("reset"), F.max(F.col("s.skipped_to").isNotNull()).alias("skipped")
+    )
+
+
+def _with_committer(changes: DataFrame, commits: DataFrame, reach_s: int) -> DataFrame:
+    """Adds ``committed``: a client committed just this offset shortly before; null where no commits were recorded."""
+    reach = F.make_dt_interval(secs=F.lit(reach_s))
+    sent = (
+        commits.where("kind = 'UPDATE'")
+        .groupBy(*GROUP_QUEUE, F.col("commit_offset").alias("offset"), "ts")
+        .agg(F.lit(True).alias("committed"))
+    )
+    recorded = commits.where("kind = 'UPDATE'").select("consumer_group").distinct().withColumn("recorded", F.lit(True))
+    keys = [F.col(f"c.{k}") == F.col(f"u.{k}") for k in GROUP_QUEUE]
+    began = F.coalesce("c.from_ts", "c.to_ts") - reach
+    near = (F.col("u.ts") >= began) & (F.col("u.ts") <= F.col("c.to_ts"))
+    hit = [*keys, near, F.col("u.offset") == F.col("c.new_offset")]
+    joined = changes.alias("c").join(sent.alias("u"), hit, "left")
+    found = joined.groupBy(*[F.col(f"c.{n}") for n in changes.columns]).agg(F.max("u.committed").alias("hit"))
+    return (
+        found.join(F.broadcast(recorded), "consumer_group", "left")
+        .withColumn("committed", F.coalesce("hit", F.when(F.col("recorded"), F.lit(False))))
+        .drop("hit", "recorded")
+    )
+
+
+def _kind() -> Column:
+    new, old = F.col("new_offset"), F.col("previous_offset")
+    rose = old.isNull() | (new > old)
+    return (
+        F.when(new.isNull(), "vanished")
+        .when(new < old, "rewind")
+        .when(rose & (new > F.col("queue_max_offset")), "beyond_max")
+        .when(new < F.col("queue_min_offset"), "below_min")
+        .when(old.isNotNull() & (F.col("reset") | F.col("skipped")), "jump")
+    )
+
+
+def _cause() -> Column:
+    corrected = (F.col("kind") == "rewind") & (F.col("previous_offset") > F.col("max_before"))
+    return (
+        F.when(F.col("kind") == "vanished", "removed")
+        .when(corrected, "corrected")
+        .when(F.col("reset"), "reset")
+        .when(F.col("committed"), "client_commit")
+        .when(~F.col("committed"), "set_from_outside")
+        .otherwise("unknown")
+    )
+
+
+def _redelivered_max() -> Column:
+    """Messages between the new offset and the old that the queue really held."""
+    top = F.least("previous_offset", F.coalesce("max_before", "previous_offset"))
+    bottom = F.greatest("new_offset", F.coalesce("queue_min_offset", F.lit(0)))
+    return F.when(F.col("kind") == "rewind", F.greatest(top - bottom, F.lit(0))).when(
+        F.col("kind").isin("jump", "beyond_max", "below_min"), F.lit(0).cast("bigint")
+    )

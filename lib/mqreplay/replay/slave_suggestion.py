@@ -1,0 +1,246 @@
+"""gold.slave_suggestion: each suggestion against DefaultMessageStore#getMessage and PullMessageProcessor.
+
+The broker compares diff = end of its commit log - place of the last message looked at, with a share of its memory. Both
+ends are known within bounds only: the commit log's end from polls before and after, the place from messages whose
+offsets were seen. Where both bounds fall on one side the suggestion is determined; where they do not, it is not.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from mqreplay.bind import functions as rocketmq
+from mqreplay.replay.as_of import as_of
+
+FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
+BROKER = ["broker_name", "broker_id"]
+QUEUE = ["broker_name", "topic", "queue_id"]
+
+
+def slave_suggestion(
+    pull: DataFrame,
+    broker: DataFrame,
+    broker_runtime: DataFrame,
+    subscription_group: DataFrame,
+    consume: DataFrame,
+    poll_slack_ms: int,
+) -> DataFrame:
+    """One row a row of silver.pull whose answer has a suggestion.
+
+    ``poll_slack_ms`` is how far a poll's time may be off the moment the broker looked at its commit log.
+    """
+    answered = pull.where(F.col("suggest_which_broker_id").isNotNull() & F.col("response_ts").isNotNull())
+    described = with_group(with_broker(answered, broker), subscription_group)
+    ended = with_log_end(described, broker_runtime, poll_slack_ms)
+    placed = with_place(ended, positions(pull, consume))
+    return judge(placed).select(
+        "cluster",
+        "day",
+        "consumer_group",
+        "topic",
+        "broker_name",
+        "queue_id",
+        "client_id",
+        "request_ts",
+        "broker_id",
+        "response_code",
+        "diff_min",
+        "diff_max",
+        "memory",
+        F.col("ratio").alias("effective_ratio"),
+        "expected_suggest",
+        F.col("suggest_which_broker_id").alias("recorded_suggest"),
+        "judgement",
+        "reason",
+        "record_id",
+    )
+
+
+def with_broker(pull: DataFrame, broker: DataFrame) -> DataFrame:
+    """Adds ``b``: the broker as described last before the pull, or, before any description, by the first."""
+    order = Window.partitionBy(*BROKER).orderBy("ts", "source_digest")
+    spans = broker.select(
+        *BROKER,
+        F.when(F.lag("ts").over(order).isNotNull(), F.col("ts")).alias("span_from"),
+        F.lead("ts").over(order).alias("span_to"),
+        F.struct(
+            "broker_role",
+            "rocketmq_version",
+            "physical_memory_bytes",
+            "slave_read_enable",
+            "access_message_in_memory_max_ratio",
+            "effective_access_message_in_memory_max_ratio",
+        ).alias("b"),
+    )
+    at = F.col("request_ts")
+    within = (at >= F.coalesce("span_from", at)) & (F.col("span_to").isNull() | (at < F.col("span_to")))
+    keys = [F.col(f"p.{name}") == F.col(f"s.{name}") for name in BROKER]
+    joined = pull.alias("p").join(F.broadcast(spans).alias("s"), [*keys, within], "left")
+    return joined.select("p.*", "s.b")
+
+
+def with_group(pull: DataFrame, subscription_group: DataFrame) -> DataFrame:
+    """Adds ``g``: where the group reads when not slow and when slow, by the broker's own table at that time.
+
+    A group made by its first client is in the file only after the broker's next save: before its first row, that row.
+    """
+    by = [*BROKER, "consumer_group"]
+    value = F.struct("group_broker_id", "which_broker_when_consume_slowly")
+    known = subscription_group.where(F.col("change") != "removed").withColumn("at", F.col("ts"))
+    asked = as_of(pull.withColumn("at", F.col("request_ts")), known, by, "at", value, "g_before")
+    asked = as_of(asked, known, by, "at", value, "g_after", after=True)
+    return asked.withColumn("g", F.coalesce("g_before", "g_after")).drop("g_before", "g_after", "at")
+
+
+def with_log_end(pull: DataFrame, broker_runtime: DataFrame, poll_slack_ms: int) -> DataFrame:
+    """Adds ``log_end_min`` and ``log_end_max`` (bytes): what the end of the commit log was at least and at most.
+
+    The log only grows, so the last poll before the request bounds it from below, and the first after the answer from
+    above; the answer's own last message lies below the end too.
+    """
+    polls = broker_runtime.where("commit_log_max_offset is not null").withColumn("at", F.col("ts"))
+    slack = F.make_dt_interval(secs=F.lit(poll_slack_ms / 1000).cast("decimal(18, 6)"))
+    value = F.col("commit_log_max_offset")
+    asked = pull.withColumn("at", F.col("request_ts") - slack)
+    asked = as_of(asked, polls, BROKER, "at", value, "end_before")
+    asked = asked.withColumn("at", F.col("response_ts") + slack)
+    asked = as_of(asked, polls, BROKER, "at", value, "end_after", after=True)
+    own = F.col("last_commitlog_offset") + F.col("last_store_size")
+    return asked.withColumns({"log_end_min": F.greatest("end_before", own), "log_end_max": F.col("end_after")}).drop(
+        "at", "end_before", "end_after"
+    )
+
+
+def positions(pull: DataFrame, consume: DataFrame) -> DataFrame:
+    """QUEUE, ``at`` (queue offset), ``place`` (bytes): every message whose place in the commit log was seen."""
+    first = pull.select(*QUEUE, F.col("first_queue_offset").alias("at"), F.col("first_commitlog_offset").alias("place"))
+    last = pull.select(*QUEUE, F.col("last_queue_offset").alias("at"), F.col("last_commitlog_offset").alias("place"))
+    eaten = consume.select(
+        "broker_name",
+        F.coalesce("queue_topic", "topic").alias("topic"),
+        "queue_id",
+        F.col("queue_offset").alias("at"),
+        F.col("commitlog_offset").alias("place"),
+    )
+    return first.unionByName(last).unionByName(eaten).dropna().distinct()
+
+
+def with_place(pull: DataFrame, seen: DataFrame) -> DataFrame:
+    """Adds ``place_min`` and ``place_max`` (bytes) of the last message that the broker looked at.
+
+    Places rise with offsets within a queue, so a message not seen lies between its neighbours that were. The last one
+    looked at is the one before next_begin_offset. 4.9 notes the place before it asks whether the batch is full, and so
+    may have noted the next one; 5.3 notes it after.
+    """
+    older = ~_since_5()
+    full = (F.col("response_code") == FOUND) & (F.col("next_begin_offset") < F.col("max_offset"))
+    looked_at = F.col("next_begin_offset") - 1
+    asked = pull.withColumn("at", looked_at)
+    asked = as_of(asked, seen, QUEUE, "at", F.col("place"), "place_min")
+    asked = asked.withColumn("at", F.when(older & full, F.col("next_begin_offset")).otherwise(looked_at))
+    return as_of(asked, seen, QUEUE, "at", F.col("place"), "place_max", after=True).drop("at")
+
+
+def _since_5() -> Column:
+    return F.element_at(F.split("b.rocketmq_version", r"\."), 1).try_cast("int") >= 5
+
+
+def judge(placed: DataFrame) -> DataFrame:
+    """Adds the bounds of diff, the suggestion by the law at both, and the judgement."""
+    in_range = (F.col("queue_offset") >= F.col("min_offset")) & (F.col("queue_offset") < F.col("max_offset"))
+    code, remark = F.col("response_code"), F.col("remark")
+    # The remark is GetMessageStatus's name; where a recorder left it out, the code and the offsets tell nearly as much.
+    # Nothing was looked at where the offset lies outside the queue: the suggestion flag keeps its false.
+    looked = (
+        F.when(remark.isin("FOUND", "NO_MATCHED_MESSAGE", "MESSAGE_WAS_REMOVING") | (code == FOUND), True)
+        .when(
+            remark.startswith("OFFSET_") | remark.startswith("NO_ME") | remark.startswith("NO_MATCHED_L"),
+            False,
+        )
+        .when(code == RETRY_IMMEDIATELY, in_range)
+        .otherwise(False)
+    )
+    # OFFSET_FOUND_NULL: 4.9 leaves the flag, 5.3 compares with place 0.
+    null_found = _since_5() & ((remark == "OFFSET_FOUND_NULL") | (remark.isNull() & (code == NOT_FOUND) & in_range))
+    null_found = F.coalesce(null_found, F.lit(False))
+    diff_min = F.when(looked, F.col("log_end_min") - F.col("place_max")).when(null_found, F.col("log_end_min"))
+    diff_max = F.when(looked, F.col("log_end_max") - F.coalesce("place_min", F.lit(0))).when(
+        null_found, F.col("log_end_max")
+    )
+    ratio = F.coalesce(
+        F.col("b.effective_access_message_in_memory_max_ratio"),
+        rocketmq.effective_ratio.arrow_udf(
+            "b.access_message_in_memory_max_ratio", "b.broker_role", "b.rocketmq_version"
+        ).value.cast("bigint"),
+    )
+    memory = rocketmq.memory_threshold.arrow_udf("b.physical_memory_bytes", "ratio").value
+    slow = (
+        F.when(~(looked | null_found), False)
+        .when(F.col("diff_min") > F.col("memory"), True)
+        .when(F.col("diff_max") <= F.col("memory"), False)
+    )
+    return (
+        placed.withColumns({"diff_min": diff_min, "diff_max": diff_max, "ratio": ratio})
+        .withColumn("memory", memory)
+        .withColumns({"slow": slow, "looked": looked | null_found})
+        .withColumns({"if_slow": _suggested(F.lit(True)), "if_not": _suggested(F.lit(False))})
+        .withColumn(
+            "expected_suggest",
+            F.when(F.col("slow"), F.col("if_slow"))
+            .when(~F.col("slow"), F.col("if_not"))
+            .when(F.col("if_slow") == F.col("if_not"), F.col("if_slow")),
+        )
+        .withColumns({"judgement": _judgement(), "reason": _reason()})
+    )
+
+
+def _suggested(slow: Column) -> Column:
+    """The law's suggestion, were the pull slow or not; null where the broker or the group is not described."""
+    law = rocketmq.suggest_which_broker_id.arrow_udf(
+        slow,
+        "b.slave_read_enable",
+        "g.group_broker_id",
+        "g.which_broker_when_consume_slowly",
+        "broker_id",
+        F.lit(0).cast("bigint"),
+        F.lit(False),
+        "b.rocketmq_version",
+    )
+    known = F.col("b.slave_read_enable").isNotNull() & F.col("g").isNotNull()
+    return F.when(known, law.value)
+
+
+def _judgement() -> Column:
+    expected = F.col("expected_suggest")
+    return (
+        F.when(expected.isNull(), "undetermined")
+        .when(expected == F.col("suggest_which_broker_id"), "agree")
+        .otherwise("differ")
+    )
+
+
+def _reason() -> Column:
+    bounds = F.concat(
+        F.lit("diff lies between "),
+        F.coalesce(F.col("diff_min").cast("string"), F.lit("?")),
+        F.lit(" and "),
+        F.coalesce(F.col("diff_max").cast("string"), F.lit("?")),
+        F.lit(" bytes, memory is "),
+        F.col("memory"),
+    )
+    return (
+        F.when(F.col("b").isNull(), "brokers.json does not describe this broker")
+        .when(F.col("b.slave_read_enable").isNull(), "brokers.json lacks slaveReadEnable of this broker")
+        .when(F.col("g").isNull(), "no subscriptionGroup.json of this broker has the group")
+        .when(
+            F.col("memory").isNull() & F.col("expected_suggest").isNull(),
+            "the broker's memory or ratio is not known",
+        )
+        .when(~F.col("b.slave_read_enable"), "slaveReadEnable is false: always the master")
+        .when(F.col("slow").isNull() & F.col("expected_suggest").isNull(), bounds)
+        .when(F.col("slow").isNull(), "slow or not, the group reads from the same broker")
+        .when(~F.col("looked"), "the offset lies outside the queue: nothing was read, so not slow")
+        .when(F.col("slow"), F.concat(F.lit("slow: "), bounds))
+        .otherwise(F.concat(F.lit("not slow: "), bounds))
+    )
