@@ -1,0 +1,66 @@
+"""Which rows of Arrow columns are equal, found without making Python objects of them.
+
+A column becomes integers, equal where its values are equal: leaves by Arrow's own dictionary, structs by
+combining their fields' integers, lists and maps by the bytes of their items' integers. So a batch of repeated
+inputs costs a law one call for each distinct one, at about the price of hashing the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Codes = npt.NDArray[np.int64]
+
+
+def distinct_rows(columns: Sequence[pa.Array]) -> tuple[Codes, Codes]:
+    """(places, row_of): row_of[places[i]] is the first row equal to row i over all the columns."""
+    places = _combine([_codes(column) for column in columns])
+    row_of = np.empty(int(places.max(initial=-1)) + 1, dtype=np.int64)
+    # Of several assignments to one place the last one stays: backwards, that is the first row.
+    row_of[places[::-1]] = np.arange(len(places) - 1, -1, -1)
+    return places, row_of
+
+
+def _codes(column: pa.Array) -> Codes:
+    """Integers from 0 without gaps, equal where the values are equal; null equals null."""
+    if pa.types.is_struct(column.type):
+        return _combine([*(_codes(field) for field in column.flatten()), *_validity(column)], len(column))
+    if pa.types.is_map(column.type):
+        return _list_codes(column, _combine([_codes(column.keys), _codes(column.items)]))
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        return _list_codes(column, _codes(column.values))
+    return _dense(column)
+
+
+def _list_codes(column: pa.Array, items: Codes) -> Codes:
+    """Codes of lists whose items have these codes: the bytes of a list's items are its key."""
+    offsets = column.offsets.to_numpy().astype(np.int64) * items.itemsize
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(items))]
+    keys = pa.Array.from_buffers(pa.large_binary(), len(column), buffers)
+    return _combine([_dense(keys), *_validity(column)], len(column))
+
+
+def _validity(column: pa.Array) -> list[Codes]:
+    return [pc.is_null(column).cast(pa.int64()).to_numpy()] if column.null_count else []
+
+
+def _combine(columns: Sequence[Codes], rows: int = 0) -> Codes:
+    """One code for each row of several columns of codes."""
+    if not columns:
+        return np.zeros(rows, dtype=np.int64)
+    combined = columns[0]
+    for codes in columns[1:]:
+        # Both are below the number of rows (or items) of a batch, so the product fits 64 bits.
+        width = int(codes.max(initial=0)) + 1
+        if width > 1:
+            combined = _dense(pa.array(combined * width + codes))
+    return combined
+
+
+def _dense(column: pa.Array) -> Codes:
+    return column.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)

@@ -1,0 +1,48 @@
+"""How columns travel to a pandas UDF without loss.
+
+pandas turns an integer column with a null into floats, which are wrong from 2**53 on, and a map becomes a
+dict, which cannot have a struct as its key; a struct becomes a DataFrame, in which a null struct and a struct
+of nulls are one. So an integer goes as two columns, itself with 0 for null and whether it is null; a map as
+the array of its entries; and a struct as an array of itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegralType, MapType, StructType
+
+
+def pandas_columns(columns: Sequence[Column], types: StructType) -> list[Column]:
+    """The columns to send for arguments of these types; those at the end may be left out."""
+    sent = []
+    for column, field in zip(columns, types, strict=False):
+        if isinstance(field.dataType, IntegralType):
+            sent += [F.coalesce(column, F.lit(0)), column.isNull()]
+        elif isinstance(field.dataType, MapType):
+            sent.append(F.map_entries(column.cast(field.dataType)))
+        elif isinstance(field.dataType, StructType):
+            sent.append(F.when(column.isNotNull(), F.array(column)))
+        else:
+            sent.append(column)
+    return sent
+
+
+def arrow_columns(series: Sequence[pd.Series], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """The arguments as Arrow arrays again, from what pandas_columns sent."""
+    columns, rest = [], iter(series)
+    for each, kind in zip(rest, types, strict=False):
+        if pa.types.is_integer(kind):
+            columns.append(pa.Array.from_pandas(each, mask=next(rest).to_numpy(dtype=bool)))
+        elif pa.types.is_map(kind):
+            entries = [None if e is None else [(d["key"], d["value"]) for d in e] for e in each]
+            columns.append(pa.array(entries, type=kind))
+        elif pa.types.is_struct(kind):
+            columns.append(pa.array([None if e is None else e[0] for e in each], type=kind))
+        else:
+            columns.append(pa.Array.from_pandas(each, type=kind))
+    return columns

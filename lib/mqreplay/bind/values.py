@@ -1,0 +1,84 @@
+"""Between one Spark value, as Python sees it, and what a law takes and gives.
+
+A law takes MessageQueue tuples, dicts and plain integers. Spark hands a pickled UDF Rows, dicts and lists,
+and takes tuples, dicts and lists back. Null is None both ways. A number that does not fit 64 bits wraps, as
+in Java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql.types import ArrayType, DataType, IntegralType, MapType, StructType
+
+from mqreplay.core.java import to_long
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.errors import InputError
+
+Converter = Callable[[Any], Any]
+
+
+class _NoTopic(str):
+    """The topic of a queue given without one: a law that looks at it must not get a made-up one.
+
+    CONSISTENT_HASH hashes the topic as part of the queue's text; the averaging strategies never look.
+    """
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        raise InputError("the queues have no topic, and it is asked for: give <topic, broker_name, queue_id>")
+
+    def __str__(self) -> str:
+        return format(self)
+
+
+NO_TOPIC = _NoTopic()
+
+
+def message_queue(fields: Mapping[str, Any] | None) -> MessageQueue | None:
+    """A queue from its fields by name; topic may be absent or null."""
+    if fields is None:
+        return None
+    topic = fields.get("topic")
+    return MessageQueue(NO_TOPIC if topic is None else topic, fields["broker_name"], fields["queue_id"])
+
+
+def without_made_up_topic(mq: MessageQueue | None) -> tuple[str | None, str, int] | None:
+    """The queue as Spark gets it: a topic that was not given is null again."""
+    return (None, mq.broker_name, mq.queue_id) if mq is not None and mq.topic is NO_TOPIC else mq
+
+
+def is_message_queue(data_type: DataType) -> bool:
+    """Whether a type of the catalogue is a struct of a queue."""
+    return isinstance(data_type, StructType) and {"broker_name", "queue_id"} <= set(data_type.names)
+
+
+def to_law(data_type: DataType) -> Converter:
+    """How a value of that Spark type, as a pickled UDF gets it, becomes a law's argument."""
+    if isinstance(data_type, ArrayType):
+        each = to_law(data_type.elementType)
+        return lambda values: None if values is None else [each(value) for value in values]
+    if isinstance(data_type, MapType):
+        key, item = to_law(data_type.keyType), to_law(data_type.valueType)
+        return lambda values: None if values is None else {key(k): item(v) for k, v in values.items()}
+    if is_message_queue(data_type):
+        return lambda row: None if row is None else message_queue(row.asDict())
+    if isinstance(data_type, IntegralType):
+        return wrap
+    return lambda value: value
+
+
+def to_spark(data_type: DataType) -> Converter:
+    """How a law's answer becomes a value of that Spark type; None is not given to it."""
+    if isinstance(data_type, ArrayType) and is_message_queue(data_type.elementType):
+        return lambda mqs: [without_made_up_topic(mq) for mq in mqs]
+    if isinstance(data_type, MapType) and is_message_queue(data_type.keyType):
+        return lambda values: {without_made_up_topic(mq): value for mq, value in values.items()}
+    return wrap if isinstance(data_type, IntegralType) else lambda value: value
+
+
+def wrap(value: Any) -> int | None:
+    """An integer in 64 bits, also from a DECIMAL that SQL made of a long literal."""
+    return None if value is None else to_long(int(value))
