@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqreplay.core.version import CLIENT_4, at_least
+from mqreplay.errors import MQClientError
 
 
 def default_faq_url(version: str = CLIENT_4) -> str:
@@ -34,3 +35,13 @@ def attach_default_url(error_message: str, version: str = CLIENT_4) -> str:
     if "\nSee " in error_message:
         return error_message
     return f"{error_message}\nFor more information, please visit the url, {default_faq_url(version)}"
+
+
+def client_exception(response_code: int, error_message: str, version: str = CLIENT_4) -> MQClientError:
+    """The error that stands for ``new MQClientException(responseCode, errorMessage)``.
+
+    >>> client_exception(22, "not found").message.splitlines()[0]
+    'CODE: 22  DESC: not found'
+    """
+    message = attach_default_url(f"CODE: {response_code}  DESC: {error_message}", version)
+    return MQClientError(message, response_code)

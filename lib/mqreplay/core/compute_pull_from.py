@@ -1,0 +1,136 @@
+"""Where a consumer begins to pull a queue it was just given: RebalancePushImpl#computePullFromWhere.
+
+A stored offset is always taken. Only without one does consumeFromWhere decide, and so it matters for new
+groups alone. A store that cannot be read gives no start: the queue is not taken, and asked for again with
+the next rebalance.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from mqreplay.core.faq_url import client_exception
+from mqreplay.core.retry_topic import is_retry_topic
+from mqreplay.core.simple_date_format import parse_date
+from mqreplay.core.version import CLIENT_4, at_least
+from mqreplay.errors import MQClientError, NullPointer
+
+READ_OFFSET_TYPE = "READ_FROM_STORE"
+NO_OFFSET = -1  # what the offset store answers for a queue without one; lower: it could not be read
+SYSTEM_ERROR = 1
+QUERY_NOT_FOUND = 22
+
+
+class ConsumeFromWhere(Enum):
+    """org.apache.rocketmq.common.consumer.ConsumeFromWhere; three deprecated names mean the last offset."""
+
+    LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+    LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
+    MIN_OFFSET = "CONSUME_FROM_MIN_OFFSET"
+    MAX_OFFSET = "CONSUME_FROM_MAX_OFFSET"
+    FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
+    TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
+
+
+class AdminQuestion(NamedTuple):
+    """What must be asked of the broker: ``maxOffset``, or ``searchOffset`` for a time in epoch ms."""
+
+    method: str
+    timestamp: int | None = None
+
+
+def admin_question(
+    consume_from_where: ConsumeFromWhere,
+    last_offset: int,
+    topic: str,
+    consume_timestamp: str | None = None,
+    utc_offset: int = 0,
+) -> AdminQuestion | None:
+    """What computePullFromWhere has to ask of the broker, None if nothing.
+
+    ``last_offset`` is the offset store's answer; ``consume_timestamp`` the consumer's setting,
+    yyyyMMddHHmmss in its own zone, which is ``utc_offset`` ms ahead of UTC. Raises NullPointer where that
+    setting is needed and is no time.
+
+    >>> admin_question(ConsumeFromWhere.LAST_OFFSET, -1, "T")
+    AdminQuestion(method='maxOffset', timestamp=None)
+    >>> admin_question(ConsumeFromWhere.TIMESTAMP, -1, "T", "19700101000001")
+    AdminQuestion(method='searchOffset', timestamp=1000)
+    """
+    if last_offset != NO_OFFSET or consume_from_where is ConsumeFromWhere.FIRST_OFFSET:
+        return None
+    if consume_from_where is not ConsumeFromWhere.TIMESTAMP:
+        # A retry topic is consumed from its start: what failed must not be lost.
+        return None if is_retry_topic(topic) else AdminQuestion("maxOffset")
+    if is_retry_topic(topic):
+        return AdminQuestion("maxOffset")
+    timestamp = parse_date(consume_timestamp, utc_offset) if consume_timestamp is not None else None
+    if timestamp is None:
+        raise NullPointer
+    return AdminQuestion("searchOffset", timestamp)
+
+
+def compute_pull_from_where_with_exception(
+    consume_from_where: ConsumeFromWhere,
+    last_offset: int,
+    topic: str,
+    admin_answer: int | MQClientError | None = None,
+    consume_timestamp: str | None = None,
+    version: str = CLIENT_4,
+) -> int:
+    """The queue offset to pull from, below 0 for none (RebalancePushImpl#computePullFromWhereWithException).
+
+    ``last_offset`` is the offset store's answer: 0 or more as it is, -1 none, lower for a failure, which is
+    -1 in 4.9 and an MQClientError in 5.x. ``admin_answer``: the broker's answer to admin_question, an
+    offset or the error it raised, which is raised again. NullPointer: see admin_question.
+
+    >>> compute_pull_from_where_with_exception(ConsumeFromWhere.LAST_OFFSET, 7, "T", 100)
+    7
+    >>> compute_pull_from_where_with_exception(ConsumeFromWhere.LAST_OFFSET, -1, "T", 100)
+    100
+    >>> compute_pull_from_where_with_exception(ConsumeFromWhere.LAST_OFFSET, -1, "%RETRY%g")
+    0
+    """
+    later = at_least(version, "5.0.0")
+    if last_offset >= 0:
+        return last_offset
+    if last_offset != NO_OFFSET:
+        if later:
+            raise client_exception(QUERY_NOT_FOUND, _store_failed(consume_from_where), version)
+        return -1
+    if admin_question(consume_from_where, last_offset, topic, consume_timestamp) is None:
+        return 0
+    if isinstance(admin_answer, MQClientError):
+        raise admin_answer
+    result = -1 if admin_answer is None else admin_answer
+    if later and result < 0:
+        raise client_exception(SYSTEM_ERROR, f"Found unexpected result {result}", version)
+    return result
+
+
+def compute_pull_from_where(
+    consume_from_where: ConsumeFromWhere,
+    last_offset: int,
+    topic: str,
+    admin_answer: int | MQClientError | None = None,
+    consume_timestamp: str | None = None,
+    version: str = CLIENT_4,
+) -> int:
+    """The same, -1 for an MQClientError; a NullPointer still goes through (RebalancePushImpl#computePullFromWhere).
+
+    >>> compute_pull_from_where(ConsumeFromWhere.FIRST_OFFSET, -2, "T", version="5.3.3")
+    -1
+    """
+    try:
+        return compute_pull_from_where_with_exception(
+            consume_from_where, last_offset, topic, admin_answer, consume_timestamp, version
+        )
+    except MQClientError:
+        return -1
+
+
+def _store_failed(consume_from_where: ConsumeFromWhere) -> str:
+    if consume_from_where in (ConsumeFromWhere.FIRST_OFFSET, ConsumeFromWhere.TIMESTAMP):
+        return "Failed to query offset from offset store"
+    return "Failed to query consume offset from offset store"
