@@ -30,8 +30,8 @@ def read_cases(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def canonical(value: object) -> str:
-    """A text equal only for equal JSON values: True is not 1, 1 is not 1.0, a tuple is a list."""
-    return json.dumps(value, sort_keys=True)
+    """A text that is equal only for equal JSON values: True is not 1, 1 is not 1.0. Tuples are lists."""
+    return json.dumps(json.loads(json.dumps(value)), sort_keys=True)
 
 
 def differences(path: Path, runner: Runner) -> tuple[int, int, list[str]]:

@@ -9,10 +9,12 @@ in cid_all nothing at all; and let the first place of a client id count, should 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from mqreplay.core.allocation_check import check
 from mqreplay.core.allocation_consistent_hash import HashFunction, allocate_consistent_hash
 from mqreplay.core.allocation_machine_room import (
+    InnerStrategy,
     MachineRoomResolver,
     allocate_machine_room,
     allocate_machine_room_nearby,
@@ -44,11 +46,8 @@ def allocate_averagely(
     mq_all, cid_all, index = check(current_cid, mq_all, cid_all)
     if index < 0:
         return []
-    mod = len(mq_all) % len(cid_all)
-    if len(mq_all) <= len(cid_all):
-        average_size = 1
-    else:
-        average_size = len(mq_all) // len(cid_all) + (1 if index < mod else 0)
+    average, mod = divmod(len(mq_all), len(cid_all))
+    average_size = average + (1 if index < mod else 0) if len(mq_all) > len(cid_all) else 1
     start_index = index * average_size if mod > 0 and index < mod else index * average_size + mod
     return list(mq_all[start_index : start_index + average_size])
 
@@ -86,24 +85,34 @@ def allocate_by_config(message_queue_list: Sequence[MessageQueue] | None) -> lis
     return list(message_queue_list or ())
 
 
+class StrategySettings(NamedTuple):
+    """What a strategy is made with: each field is read by one of them.
+
+    message_queue_list: CONFIG. consumeridcs, the rooms served: MACHINE_ROOM. virtual_node_cnt, places a
+    client, and custom_hash_function: CONSISTENT_HASH. machine_room_resolver: MACHINE_ROOM_NEARBY-<inner>.
+    """
+
+    message_queue_list: Sequence[MessageQueue] | None = None
+    consumeridcs: Collection[str] | None = None
+    virtual_node_cnt: int = 10
+    custom_hash_function: HashFunction | None = None
+    machine_room_resolver: MachineRoomResolver | None = None
+
+
+DEFAULTS = StrategySettings()
+
+
 def allocate(
     strategy_name: str,
     consumer_group: str | None,
     current_cid: str | None,
     mq_all: Sequence[MessageQueue] | None,
     cid_all: Sequence[str | None] | None,
-    *,
-    message_queue_list: Sequence[MessageQueue] | None = None,
-    consumeridcs: Collection[str] | None = None,
-    virtual_node_cnt: int = 10,
-    custom_hash_function: HashFunction | None = None,
-    machine_room_resolver: MachineRoomResolver | None = None,
+    settings: StrategySettings = DEFAULTS,
 ) -> list[MessageQueue]:
     """The queues that the strategy of that getName() gives current_cid, in the order in which it gives them.
 
-    mq_all and cid_all are to be sorted before, as the client sorts them. What only one strategy reads:
-    message_queue_list (CONFIG), consumeridcs (MACHINE_ROOM: the rooms served), virtual_node_cnt and
-    custom_hash_function (CONSISTENT_HASH), machine_room_resolver (MACHINE_ROOM_NEARBY-<inner>). Raises
+    mq_all and cid_all are to be sorted before, as the client sorts them (see message_queue). Raises
     UnknownStrategy for a name RocketMQ does not ship, IllegalArgument and NullPointer where its code does.
     Follows AllocateMessageQueueStrategy#allocate.
 
@@ -118,26 +127,23 @@ def allocate(
     if strategy_name == "AVG_BY_CIRCLE":
         return allocate_averagely_by_circle(consumer_group, current_cid, mq_all, cid_all)
     if strategy_name == "CONFIG":
-        return allocate_by_config(message_queue_list)
+        return allocate_by_config(settings.message_queue_list)
     if strategy_name == "MACHINE_ROOM":
-        return allocate_machine_room(current_cid, mq_all, cid_all, consumeridcs)
+        return allocate_machine_room(current_cid, mq_all, cid_all, settings.consumeridcs)
     if strategy_name == "CONSISTENT_HASH":
-        return allocate_consistent_hash(current_cid, mq_all, cid_all, virtual_node_cnt, custom_hash_function)
+        places, hash_function = settings.virtual_node_cnt, settings.custom_hash_function
+        return allocate_consistent_hash(current_cid, mq_all, cid_all, places, hash_function)
     if strategy_name.startswith(NEARBY_PREFIX):
-
-        def inner(cid: str, mqs: Sequence[MessageQueue], cids: Sequence[str | None]) -> list[MessageQueue]:
-            return allocate(
-                strategy_name[len(NEARBY_PREFIX) :],
-                consumer_group,
-                cid,
-                mqs,
-                cids,
-                message_queue_list=message_queue_list,
-                consumeridcs=consumeridcs,
-                virtual_node_cnt=virtual_node_cnt,
-                custom_hash_function=custom_hash_function,
-                machine_room_resolver=machine_room_resolver,
-            )
-
-        return allocate_machine_room_nearby(current_cid, mq_all, cid_all, inner, machine_room_resolver)
+        inner = _inner_strategy(strategy_name.removeprefix(NEARBY_PREFIX), consumer_group, settings)
+        resolver = settings.machine_room_resolver
+        return allocate_machine_room_nearby(current_cid, mq_all, cid_all, inner, resolver)
     raise UnknownStrategy(f"{strategy_name!r} is none of RocketMQ's own allocation strategies")
+
+
+def _inner_strategy(strategy_name: str, consumer_group: str | None, settings: StrategySettings) -> InnerStrategy:
+    """The strategy within MACHINE_ROOM_NEARBY, which shares the queues of one room."""
+
+    def share(cid: str, mqs: Sequence[MessageQueue], cids: Sequence[str | None]) -> list[MessageQueue]:
+        return allocate(strategy_name, consumer_group, cid, mqs, cids, settings)
+
+    return share

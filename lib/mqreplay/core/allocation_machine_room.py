@@ -77,13 +77,9 @@ def allocate_machine_room_nearby(
     client without a room.
     Follows AllocateMachineRoomNearby#allocate.
 
-    >>> class FirstTwo:
-    ...     def broker_deploy_in(self, message_queue): return message_queue.broker_name[:2]
-    ...     def consumer_deploy_in(self, client_id): return client_id[:2]
-    >>> mq_all = [MessageQueue("T", "r1-b", 0), MessageQueue("T", "r2-b", 0), MessageQueue("T", "r3-b", 0)]
-    >>> first = lambda cid, mqs, cids: list(mqs) if cids[0] == cid else []
-    >>> allocate_machine_room_nearby("r2-c", mq_all, ["r1-c", "r2-c"], first, FirstTwo())
-    [MessageQueue(topic='T', broker_name='r2-b', queue_id=0)]
+    >>> allocate_machine_room_nearby("c", [MessageQueue("T", "b", 0)], ["c"], lambda cid, mqs, cids: mqs, None)
+    Traceback (most recent call last):
+    mqreplay.errors.NullPointer: java.lang.NullPointerException: machineRoomResolver is null
     """
     if allocate_message_queue_strategy is None:
         raise NullPointer("allocateMessageQueueStrategy is null")
@@ -99,9 +95,7 @@ def allocate_machine_room_nearby(
     result: list[MessageQueue] = []
     mq_in_this_machine_room = mr2_mq.pop(current_machine_room, None)
     if mq_in_this_machine_room:
-        result += allocate_message_queue_strategy(
-            current_cid, mq_in_this_machine_room, mr2c[current_machine_room]
-        )
+        result += allocate_message_queue_strategy(current_cid, mq_in_this_machine_room, mr2c[current_machine_room])
     # mr2Mq is a TreeMap: rooms come in the order of their names as Java strings.
     for machine_room in sorted(mr2_mq, key=utf16_key):
         if machine_room not in mr2c:

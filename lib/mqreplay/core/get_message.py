@@ -92,10 +92,8 @@ def get_message(
 
     >>> queue = ConsumeQueue([CqUnit(0, 100), CqUnit(100, 100), CqUnit(200, 100)])
     >>> found = get_message(queue, 1, 32, CommitLog(300), StoreConfig(1000, 10))
-    >>> found.status, found.next_begin_offset, found.offsets_py, found.suggest_pulling_from_slave
-    ('FOUND', 3, (100, 200), False)
-    >>> get_message(queue, 9, 32, CommitLog(300), StoreConfig(1000)).status
-    'OFFSET_OVERFLOW_BADLY'
+    >>> found.status, found.next_begin_offset, found.offsets_py
+    ('FOUND', 3, (100, 200))
     """
     if consume_queue is None:
         # DefaultMessageStore#findConsumeQueue makes a missing queue: an empty one.
@@ -103,25 +101,34 @@ def get_message(
     min_offset, max_offset = consume_queue.min_offset_in_queue, consume_queue.max_offset_in_queue
     placed = place_offset(offset, min_offset, max_offset)
     if placed is not None:
-        status, corrected = placed
-        return GetMessageResult(status, _correct(offset, corrected, config), min_offset, max_offset)
-    is_5 = at_least(version, "5.0.0")
+        return GetMessageResult(placed[0], _correct(offset, placed[1], config), min_offset, max_offset)
     units = consume_queue.from_offset(offset)
     if units is None:
-        next_offset = _correct(offset, consume_queue.roll_next_file(offset), config)
-        # 5.x has then looked at nothing, and counts from byte 0 of the commit log; 4.x does not judge.
-        suggest = is_5 and _suggest(commit_log, 0, config)
-        return GetMessageResult(OFFSET_FOUND_NULL, next_offset, min_offset, max_offset, (), 0, suggest)
+        return _found_null(consume_queue, offset, commit_log, config, version)
     walk = _Walk(commit_log, config, message_filter, max_msg_nums)
-    visited = walk.visit_5(units) if is_5 else walk.visit_4(units)
+    next_offset = offset + (walk.visit_5(units) if at_least(version, "5.0.0") else walk.visit_4(units))
     return GetMessageResult(
         walk.status,
-        offset + visited,
+        next_offset,
         min_offset,
         max_offset,
         tuple(walk.offsets_py),
         walk.buffer_total_size,
         _suggest(commit_log, walk.max_phy_offset_pulling, config),
+    )
+
+
+def _found_null(
+    consume_queue: ConsumeQueue, offset: int, commit_log: CommitLog, config: StoreConfig, version: str
+) -> GetMessageResult:
+    """The offset is in range, but its consume queue file is gone: go on at the next file."""
+    return GetMessageResult(
+        OFFSET_FOUND_NULL,
+        _correct(offset, consume_queue.roll_next_file(offset), config),
+        consume_queue.min_offset_in_queue,
+        consume_queue.max_offset_in_queue,
+        # 5.x has then looked at nothing, and counts from byte 0 of the commit log; 4.x does not judge.
+        suggest_pulling_from_slave=at_least(version, "5.0.0") and _suggest(commit_log, 0, config),
     )
 
 

@@ -101,8 +101,6 @@ def find_broker_address_in_subscribe(
     >>> table = {"b": {1: "10.0.0.2:10911"}}
     >>> find_broker_address_in_subscribe(table, "b", 0, False)
     FindBrokerResult(broker_addr='10.0.0.2:10911', slave=True, broker_version=0)
-    >>> find_broker_address_in_subscribe(table, "b", 0, True) is None
-    True
     """
     if broker_name is None:
         if at_least(version, "5.0.0"):

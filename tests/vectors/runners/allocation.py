@@ -59,11 +59,13 @@ def _answer(case: dict[str, Any]) -> list[MessageQueue]:
         case.get("currentCID"),
         queues(case.get("mqAll")),
         case.get("cidAll"),
-        message_queue_list=queues(case.get("config")),
-        consumeridcs=case.get("consumeridcs"),
-        virtual_node_cnt=case.get("virtualNodeCnt", 10),
-        custom_hash_function=HASHES[case.get("hash", "md5")],
-        machine_room_resolver=Dash() if "resolver" in case else None,
+        allocation.StrategySettings(
+            queues(case.get("config")),
+            case.get("consumeridcs"),
+            case.get("virtualNodeCnt", 10),
+            HASHES[case.get("hash", "md5")],
+            Dash() if "resolver" in case else None,
+        ),
     )
 
 

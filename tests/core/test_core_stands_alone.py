@@ -1,0 +1,32 @@
+"""core is the bottom of the house: it imports the standard library, the errors and itself."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import mqreplay.core
+
+FILES = sorted(Path(mqreplay.core.__path__[0]).glob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_imports(path: Path) -> None:
+    own = ("mqreplay.core", "mqreplay.errors")
+    strangers = {
+        name for name in imports(path) if not name.startswith(own) and name.split(".")[0] not in sys.stdlib_module_names
+    }
+    assert not strangers

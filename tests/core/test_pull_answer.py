@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+
+from mqreplay.core.get_message import GetMessageResult
+from mqreplay.core.pull_answer import pull_answer, response_code, suggest_which_broker_id
+from mqreplay.core.pull_check import (
+    FLAG_COMMIT_OFFSET,
+    FLAG_SUBSCRIPTION,
+    FLAG_SUSPEND,
+    ConsumerGroupInfo,
+    GroupConfig,
+    PullBroker,
+    PullRequest,
+    Refusal,
+    Subscription,
+    TopicReadConfig,
+    check_pull,
+)
+from mqreplay.errors import IllegalArgument
+
+GROUP = GroupConfig(broker_id=2, which_broker_when_consume_slowly=3)
+SLAVE = PullBroker("10.0.0.2", "SLAVE", slave_read_enable=True, broker_id=1)
+MASTER = PullBroker("10.0.0.1")
+BOTH = PullRequest("T", "g", 0, 5, FLAG_COMMIT_OFFSET | FLAG_SUSPEND, commit_offset=4)
+
+
+@pytest.mark.parametrize(
+    ("slow", "read_enable", "expected"), [(True, True, 3), (False, True, 2), (True, False, 0), (False, False, 0)]
+)
+def test_suggestion_of_4(slow: bool, read_enable: bool, expected: int) -> None:
+    assert suggest_which_broker_id(slow, read_enable, 2, 3) == expected
+
+
+def test_suggestion_of_5() -> None:
+    assert suggest_which_broker_id(True, True, 2, 3, in_broker_container=True, version="5.3.3") == 0
+    assert suggest_which_broker_id(False, True, 2, 3, broker_id=1, version="5.3.3") == 0
+    gone = suggest_which_broker_id(False, True, 2, 3, broker_id=1, min_broker_id_in_group=1, version="5.3.3")
+    assert gone == 2  # no living master to send it to
+
+
+def test_a_slave_does_not_correct_offsets() -> None:
+    result = GetMessageResult("OFFSET_OVERFLOW_BADLY", 5, 0, 5, suggest_pulling_from_slave=True)
+    answer = pull_answer(BOTH, SLAVE, GROUP, result)
+    assert (answer.code, answer.suggest_which_broker_id) == (20, 2)
+    answer = pull_answer(BOTH, SLAVE._replace(offset_check_in_slave=True), GROUP, result)
+    assert (answer.code, answer.suggest_which_broker_id) == (21, 3)
+
+
+def test_who_stores_the_commit_offset() -> None:
+    result = GetMessageResult("FOUND", 5, 0, 5)
+    stored = {
+        (broker.broker_role, version): pull_answer(BOTH, broker, GROUP, result, version=version).committed_offset
+        for broker in (MASTER, SLAVE)
+        for version in ("4.9.7", "5.3.3")
+    }
+    assert stored == {
+        ("ASYNC_MASTER", "4.9.7"): 4,
+        ("ASYNC_MASTER", "5.3.3"): 4,
+        ("SLAVE", "4.9.7"): None,
+        ("SLAVE", "5.3.3"): 4,
+    }
+    assert pull_answer(BOTH, MASTER, GROUP, result, broker_allow_suspend=False).committed_offset is None
+
+
+def test_a_held_pull_is_not_held_twice() -> None:
+    result = GetMessageResult("OFFSET_OVERFLOW_ONE", 5, 0, 5)
+    assert pull_answer(BOTH, MASTER, GROUP, result).held
+    assert not pull_answer(BOTH, MASTER, GROUP, result, broker_allow_suspend=False).held
+    assert not pull_answer(BOTH._replace(sys_flag=0), MASTER, GROUP, result).held
+
+
+def test_a_refusal_suggests_nothing() -> None:
+    answer = pull_answer(BOTH, MASTER, GROUP, Refusal(16, "no"))
+    assert (answer.code, answer.suggest_which_broker_id, answer.committed_offset) == (16, None, None)
+
+
+def test_a_status_nobody_knows() -> None:
+    with pytest.raises(IllegalArgument):
+        response_code("FUND", 0)
+
+
+def checked(request: PullRequest, known: Subscription, broker: PullBroker = MASTER) -> int | None:
+    info = ConsumerGroupInfo("CLUSTERING", {"T": known})
+    refusal = check_pull(request, broker, TopicReadConfig(), GROUP, info)
+    return None if refusal is None else refusal.code
+
+
+def test_sql_needs_a_filter_as_new_as_the_request() -> None:
+    request = BOTH._replace(sub_version=7)
+    filtering = MASTER._replace(enable_property_filter=True)
+    assert checked(request, Subscription("SQL92", 6)) == 25
+    assert checked(request, Subscription("SQL92", 7)) == 27
+    assert checked(request, Subscription("SQL92", 7, 6), filtering) == 28
+    assert checked(request, Subscription("SQL92", 7, 7)) == 1
+    assert checked(request, Subscription("SQL92", 7, 7), filtering) is None
+
+
+@pytest.mark.parametrize(
+    ("subscription", "expression_type", "code"),
+    [("a||b", "TAG", None), ("||", "TAG", 23), ("", None, None), (None, "SQL92", 23), ("a > 1", "SQL92", 1)],
+)
+def test_a_subscription_brought_along(subscription: str | None, expression_type: str | None, code: int | None) -> None:
+    request = BOTH._replace(sys_flag=FLAG_SUBSCRIPTION, subscription=subscription, expression_type=expression_type)
+    assert checked(request, Subscription()) == code
+
+
+def test_a_5_slave_that_may_not_be_read_is_busy() -> None:
+    slave = SLAVE._replace(slave_read_enable=False)
+    refusals = [
+        check_pull(BOTH, slave, TopicReadConfig(), GROUP, ConsumerGroupInfo("CLUSTERING", {}), version=version)
+        for version in ("4.9.7", "5.3.3")
+    ]
+    assert [refusal and refusal.code for refusal in refusals] == [24, 2]
