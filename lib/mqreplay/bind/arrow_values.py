@@ -7,13 +7,13 @@ three columns at once, which is several times faster.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from mqreplay.bind.answer import Answer
-from mqreplay.bind.values import NO_TOPIC, wrap
+from mqreplay.bind.values import NO_TOPIC, Converter, wrap
 from mqreplay.core.message_queue import MessageQueue
 
 
@@ -36,10 +36,37 @@ def law_values(column: pa.Array) -> list[Any]:
 
 
 def answers_column(answers: Iterable[Answer], answer_type: pa.StructType) -> pa.Array:
-    """Answers as a column of struct<value, error>; Arrow wants the items of a map, not the dict."""
-    if pa.types.is_map(answer_type.field("value").type):
-        answers = [(None if v is None else list(v.items()), error) for v, error in answers]
+    """Answers as a column of struct<value, error>."""
+    ready = as_pairs(answer_type.field("value").type)
+    if ready is not None:
+        answers = [(ready(value), error) for value, error in answers]
     return pa.array(answers, type=answer_type)
+
+
+def as_pairs(kind: pa.DataType) -> Converter | None:
+    """How to make a value fit for pa.array, which takes a map as a list of pairs; None if it is fit as it is.
+
+    A map may be a dict, pairs, or the entries that pandas sends.
+    """
+    if pa.types.is_map(kind):
+        item = as_pairs(kind.item_type) or _unchanged
+        return lambda entries: None if entries is None else [(k, item(v)) for k, v in _entries(entries)]
+    if pa.types.is_struct(kind):
+        fields = [as_pairs(kind.field(i).type) for i in range(kind.num_fields)]
+        if any(fields):
+            each = [field or _unchanged for field in fields]
+            return lambda row: None if row is None else tuple(f(v) for f, v in zip(each, row, strict=True))
+    return None
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _entries(entries: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(entries, Mapping):
+        return entries.items()
+    return ((e["key"], e["value"]) if isinstance(e, dict) else e for e in entries)
 
 
 def _message_queues(column: pa.Array) -> list[MessageQueue]:

@@ -39,15 +39,15 @@ class BoundFunction:
     arguments: str
     value_type: str
 
-    def udf(self, *columns: Column) -> Column:
+    def udf(self, *columns: Column | str) -> Column:
         """The law, a row at a time, pickled."""
         return self.row_function(*self._checked(columns))
 
-    def pandas_udf(self, *columns: Column) -> Column:
+    def pandas_udf(self, *columns: Column | str) -> Column:
         """The law over pandas Series; integers stay integers beside nulls."""
         return self.pandas_function(*pandas_columns(self._checked(columns), self.argument_types))
 
-    def arrow_udf(self, *columns: Column) -> Column:
+    def arrow_udf(self, *columns: Column | str) -> Column:
         """The law over Arrow arrays."""
         return self.arrow_function(*self._checked(columns))
 
@@ -95,7 +95,7 @@ class BoundFunction:
         out = to_spark(self.answer_type["value"].dataType)
         return answering(self.law, self.argument_types.names, required, out)
 
-    def _checked(self, columns: Sequence[Column]) -> Sequence[Column]:
+    def _checked(self, columns: Sequence[Column | str]) -> list[Column]:
         if not self.fewest_arguments <= len(columns) <= len(self.argument_types):
             raise TypeError(f"{self.name}({self.arguments}) got {len(columns)} columns")
-        return columns
+        return [F.col(column) if isinstance(column, str) else column for column in columns]

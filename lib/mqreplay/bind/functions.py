@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mqreplay.bind import laws
 from mqreplay.bind.function import BoundFunction
-from mqreplay.core import allocation, pull_answer, pull_node
+from mqreplay.core import allocation, offset_store, pull_answer, pull_node
 from mqreplay.core import slave_suggestion as memory
 
 QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
@@ -34,11 +34,10 @@ update_pull_from_which_node = BoundFunction(
     f"pull_from_which_node_table MAP<{QUEUE}, BIGINT>, mq {QUEUE} NOT NULL, broker_id BIGINT NOT NULL",
     f"MAP<{QUEUE}, BIGINT>",
 )
-# broker_addrs: what the client's route has under broker_name, NULL where it does not have that name.
 find_broker_address_in_subscribe = BoundFunction(
     "find_broker_address_in_subscribe",
     laws.find_broker_address_in_subscribe,
-    "broker_addrs MAP<BIGINT, STRING>, broker_name STRING, broker_id BIGINT NOT NULL, "
+    "broker_addr_table MAP<STRING, MAP<BIGINT, STRING>>, broker_name STRING, broker_id BIGINT NOT NULL, "
     "only_this_broker BOOLEAN NOT NULL, version STRING NOT NULL",
     "STRUCT<broker_addr: STRING, broker_id: BIGINT, slave: BOOLEAN>",
 )
@@ -72,6 +71,27 @@ suggest_which_broker_id = BoundFunction(
     "broker_id BIGINT NOT NULL, min_broker_id_in_group BIGINT NOT NULL, "
     "in_broker_container BOOLEAN NOT NULL, version STRING NOT NULL",
     "BIGINT",
+)
+
+compare_and_increase_only = BoundFunction(
+    "compare_and_increase_only",
+    laws.compare_and_increase_only,
+    "target BIGINT NOT NULL, value BIGINT NOT NULL",
+    "STRUCT<moved: BOOLEAN, offset: BIGINT>",
+)
+update_offset = BoundFunction(
+    "update_offset",
+    offset_store.update_offset,
+    "offset_old BIGINT, offset BIGINT NOT NULL, increase_only BOOLEAN NOT NULL",
+    "BIGINT",
+)
+_OFFSET_TABLE = "MAP<STRING, MAP<INT, BIGINT>>"
+commit_offset = BoundFunction(
+    "commit_offset",
+    laws.commit_offset,
+    f"offset_table {_OFFSET_TABLE}, group STRING NOT NULL, topic STRING NOT NULL, "
+    "queue_id INT NOT NULL, offset BIGINT NOT NULL",
+    f"STRUCT<previous_offset: BIGINT, offset_table: {_OFFSET_TABLE}>",
 )
 
 FUNCTIONS: dict[str, BoundFunction] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from mqreplay.core import allocation, pull_node
+from mqreplay.core import allocation, consumer_offset_manager, offset_store, pull_node
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.version import CLIENT_4
 
@@ -44,20 +44,25 @@ def allocate(
 
 
 def find_broker_address_in_subscribe(
-    broker_addrs: Mapping[int, str] | None,
+    broker_addr_table: Mapping[str, Mapping[int, str | None] | None] | None,
     broker_name: str | None,
     broker_id: int,
     only_this_broker: bool,
     version: str = CLIENT_4,
 ) -> FoundBroker | None:
-    """pull_node.find_broker_address_in_subscribe over the one entry of the client's table that matters.
-
-    broker_addrs is what the client has under broker_name, None if it does not have that name.
-    """
-    table: dict[str, dict[int, str]] = {}
-    if broker_addrs is not None and broker_name is not None:
-        table[broker_name] = {i: _address(i, addr) for i, addr in broker_addrs.items()}  # type: ignore[misc]
-    found = pull_node.find_broker_address_in_subscribe(table, broker_name, broker_id, only_this_broker, version=version)
+    """pull_node.find_broker_address_in_subscribe, with the id under which the address was found."""
+    table = {
+        name: {broker_id: _address(broker_id, addr) for broker_id, addr in (addrs or {}).items()}
+        for name, addrs in (broker_addr_table or {}).items()
+        if name == broker_name  # the law looks at no other
+    }
+    found = pull_node.find_broker_address_in_subscribe(
+        table,  # type: ignore[arg-type]  # an address that is null counts as none
+        broker_name,
+        broker_id,
+        only_this_broker,
+        version=version,
+    )
     if found is None:
         return None
     assert isinstance(found.broker_addr, _Address)
@@ -74,3 +79,35 @@ def update_pull_from_which_node(
         table.update_pull_from_which_node(queue, suggestion)
     table.update_pull_from_which_node(mq, broker_id)
     return {queue: table.recalculate_pull_from_which_node(queue) for queue in {**before, mq: broker_id}}
+
+
+class Increased(NamedTuple):
+    """compare_and_increase_only's answer by name."""
+
+    moved: bool
+    offset: int
+
+
+def compare_and_increase_only(target: int, value: int) -> Increased:
+    """offset_store.compare_and_increase_only."""
+    return Increased(*offset_store.compare_and_increase_only(target, value))
+
+
+class Committed(NamedTuple):
+    """The offset that a commit replaced, None if there was none, and the broker's table after it."""
+
+    previous_offset: int | None
+    offset_table: consumer_offset_manager.OffsetTable
+
+
+def commit_offset(
+    offset_table: Mapping[str, Mapping[int, int] | None] | None,
+    group: str,
+    topic: str,
+    queue_id: int,
+    offset: int,
+) -> Committed:
+    """consumer_offset_manager.commit_offset on a copy of the broker's table."""
+    table = {key: dict(queues or {}) for key, queues in (offset_table or {}).items()}
+    previous = consumer_offset_manager.commit_offset(table, group, topic, queue_id, offset)
+    return Committed(previous, table)

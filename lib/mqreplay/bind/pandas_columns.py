@@ -16,6 +16,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType, MapType, StructType
 
+from mqreplay.bind.arrow_values import as_pairs
+
 
 def pandas_columns(columns: Sequence[Column], types: StructType) -> list[Column]:
     """The columns to send for arguments of these types; those at the end may be left out."""
@@ -39,8 +41,7 @@ def arrow_columns(series: Sequence[pd.Series], types: Sequence[pa.DataType]) -> 
         if pa.types.is_integer(kind):
             columns.append(pa.Array.from_pandas(each, mask=next(rest).to_numpy(dtype=bool)))
         elif pa.types.is_map(kind):
-            entries = [None if e is None else [(d["key"], d["value"]) for d in e] for e in each]
-            columns.append(pa.array(entries, type=kind))
+            columns.append(pa.array(list(map(as_pairs(kind), each)), type=kind))
         elif pa.types.is_struct(kind):
             columns.append(pa.array([None if e is None else e[0] for e in each], type=kind))
         else:
