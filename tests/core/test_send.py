@@ -54,9 +54,7 @@ def test_a_slow_broker_is_avoided_for_as_long_as_its_latency_says() -> None:
 def test_5_x_only_puts_availability_off() -> None:
     items = update_fault_item({}, "b", 20_000, False, now=0, version="5.3.3")
     assert update_fault_item(items, "b", 20, False, now=1, version="5.3.3")["b"] == FaultItem(20, 30_000)
-    assert update_fault_item(items, "b", 3_000, False, now=1, version="5.3.3")["b"] == FaultItem(
-        3_000, 30_000
-    )
+    assert update_fault_item(items, "b", 3_000, False, now=1, version="5.3.3")["b"] == FaultItem(3_000, 30_000)
 
 
 def test_a_failed_send_counts_as_thirty_seconds_in_4_9_and_ten_in_5_x() -> None:

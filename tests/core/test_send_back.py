@@ -44,12 +44,9 @@ def test_the_remainder_of_the_random_number_picks_the_retry_queue() -> None:
 def test_refusals() -> None:
     request = SendBackRequest("g", 7, 0)
     assert consumer_send_msg_back(request, None, MESSAGE, version="5.3.3").remark == (
-        "subscription group not exist, g "
-        "\nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
+        "subscription group not exist, g \nSee https://rocketmq.apache.org/docs/bestPractice/06FAQ for further details."
     )
-    read_only = consumer_send_msg_back(
-        request, RetryGroup(), MESSAGE, broker_permission=4, broker_ip1="10.0.0.1"
-    )
+    read_only = consumer_send_msg_back(request, RetryGroup(), MESSAGE, broker_permission=4, broker_ip1="10.0.0.1")
     assert read_only[:2] == (16, "the broker[10.0.0.1] sending message is forbidden")
     no_write = consumer_send_msg_back(request, RetryGroup(), MESSAGE, retry_topic_perm=4)
     assert no_write[:2] == (16, "the topic[%RETRY%g] sending message is forbidden")

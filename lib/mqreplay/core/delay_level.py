@@ -59,9 +59,7 @@ def parse_delay_level(message_delay_level: str = DEFAULT_MESSAGE_DELAY_LEVEL) ->
     return DelayLevels(True, table, max_delay_level)
 
 
-def compute_deliver_timestamp(
-    delay_level: int, store_timestamp: int, delay_level_table: Mapping[int, int]
-) -> int:
+def compute_deliver_timestamp(delay_level: int, store_timestamp: int, delay_level_table: Mapping[int, int]) -> int:
     """When a delayed message is due, in epoch ms (ScheduleMessageService#computeDeliverTimestamp).
 
     ``store_timestamp`` in epoch ms; ``delay_level_table`` level -> ms. An unknown level is due after one

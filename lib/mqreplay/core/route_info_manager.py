@@ -92,24 +92,18 @@ class RouteInfoManager:
         first = self._put_address(cluster_name, broker_addr, broker_name, broker_id)
         if topic_config_wrapper is None:
             return RegisterBrokerResult()
-        if broker_id == MASTER_ID and (
-            first or self._changed(broker_addr, topic_config_wrapper.data_version)
-        ):
+        if broker_id == MASTER_ID and (first or self._changed(broker_addr, topic_config_wrapper.data_version)):
             for topic, config in topic_config_wrapper.topic_config_table.items():
                 queue_data = config._replace(broker_name=broker_name)
                 self.topic_queue_table.setdefault(topic, {})[broker_name] = queue_data
-        self.broker_live_table[broker_addr] = BrokerLiveInfo(
-            now, topic_config_wrapper.data_version, ha_server_addr
-        )
+        self.broker_live_table[broker_addr] = BrokerLiveInfo(now, topic_config_wrapper.data_version, ha_server_addr)
         if filter_server_list:
             self.filter_server_table[broker_addr] = filter_server_list
         elif filter_server_list is not None:
             self.filter_server_table.pop(broker_addr, None)
         return self._master_of(broker_name) if broker_id != MASTER_ID else RegisterBrokerResult()
 
-    def unregister_broker(
-        self, cluster_name: str, broker_addr: str, broker_name: str, broker_id: int
-    ) -> None:
+    def unregister_broker(self, cluster_name: str, broker_addr: str, broker_name: str, broker_id: int) -> None:
         """UNREGISTER_BROKER, as a broker sends it at shutdown (RouteInfoManager#unregisterBroker).
 
         What goes is the id's address, whatever it is. With the last address of a name its topics go.
@@ -125,9 +119,7 @@ class RouteInfoManager:
             self._drop_from_cluster(cluster_name, broker_name)
             self._drop_topics(broker_name)
 
-    def scan_not_active_broker(
-        self, now: int, broker_channel_expired_time: int = BROKER_CHANNEL_EXPIRED_TIME
-    ) -> int:
+    def scan_not_active_broker(self, now: int, broker_channel_expired_time: int = BROKER_CHANNEL_EXPIRED_TIME) -> int:
         """Forget the brokers silent for longer than the time given; how many.
 
         A name server does it every 10 s, first after 5 s (RouteInfoManager#scanNotActiveBroker). All in ms,
@@ -216,9 +208,7 @@ class RouteInfoManager:
     def _put_address(self, cluster_name: str, broker_addr: str, broker_name: str, broker_id: int) -> bool:
         """Whether the id had no address before. A slave become master gives up its old id."""
         known = self.broker_addr_table.get(broker_name) or BrokerData(cluster_name, broker_name, {})
-        addrs = {
-            key: addr for key, addr in known.broker_addrs.items() if key == broker_id or addr != broker_addr
-        }
+        addrs = {key: addr for key, addr in known.broker_addrs.items() if key == broker_id or addr != broker_addr}
         first = broker_id not in addrs
         addrs[broker_id] = broker_addr
         self.broker_addr_table[broker_name] = known._replace(broker_addrs=addrs)

@@ -104,9 +104,7 @@ def select_with_faults(
     nums = write_queue_nums.get(not_best_broker, -1)
     if nums > 0:
         after, number = increment_and_get(after)
-        return FaultSelection(
-            MessageQueue(mq.topic, not_best_broker, number % nums), after, worst, fault_items
-        )
+        return FaultSelection(MessageQueue(mq.topic, not_best_broker, number % nums), after, worst, fault_items)
     left = {name: item for name, item in fault_items.items() if name != not_best_broker}
     return FaultSelection(mq, after, worst, left)
 

@@ -108,7 +108,6 @@ def consumer_send_msg_back(
     ``retry_topic_perm`` counts where the topic was there before. ``version`` is the broker's. (The store
     may still refuse: see PutMessageStatus.)
 
-    >>> from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage
     >>> msg = StoredMessage("T", "ID", 2, {})
     >>> consumer_send_msg_back(SendBackRequest("g", 0, 0), RetryGroup(), msg).stored.delay_time_level
     5
@@ -122,22 +121,18 @@ def consumer_send_msg_back(
         return SendBackAnswer(NO_PERMISSION, f"the broker[{broker_ip1}] sending message is forbidden")
     if group_config.retry_queue_nums <= 0:
         return SendBackAnswer(SUCCESS, None)
-    new_topic = retry_topic(request.group)
-    sys_flag = TOPIC_SYS_FLAG_UNIT_SUB if request.unit_mode else 0
-    made: tuple[TopicMade, ...] = (
-        TopicMade(new_topic, group_config.retry_queue_nums, PERM_READ_WRITE, sys_flag),
-    )
+    made = (_retry_topic_made(request, group_config.retry_queue_nums),)
     if not retry_topic_perm & PERM_WRITE:
-        return SendBackAnswer(NO_PERMISSION, f"the topic[{new_topic}] sending message is forbidden", made)
+        remark = f"the topic[{made[0].topic}] sending message is forbidden"
+        return SendBackAnswer(NO_PERMISSION, remark, made)
     if msg_ext is None:
         return SendBackAnswer(SYSTEM_ERROR, f"look message by offset failed, {request.offset}", made)
     if is_dead_letter(request, group_config, msg_ext.reconsume_times):
-        new_topic = dlq_topic(request.group)
-        made += (TopicMade(new_topic, DLQ_NUMS_PER_GROUP, PERM_READ_WRITE, 0),)
-        return SendBackAnswer(SUCCESS, None, made, _stored_anew(msg_ext, new_topic, 0, 0))
+        dead = TopicMade(dlq_topic(request.group), DLQ_NUMS_PER_GROUP, PERM_READ_WRITE, 0)
+        return SendBackAnswer(SUCCESS, None, (*made, dead), _stored_anew(msg_ext, dead.topic, 0, 0))
     queue_id = queue_id_random % group_config.retry_queue_nums
     level = retry_delay_level(request.delay_level, msg_ext.reconsume_times)
-    return SendBackAnswer(SUCCESS, None, made, _stored_anew(msg_ext, new_topic, queue_id, level))
+    return SendBackAnswer(SUCCESS, None, made, _stored_anew(msg_ext, made[0].topic, queue_id, level))
 
 
 def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume_times: int) -> bool:
@@ -163,6 +158,11 @@ def retry_delay_level(delay_level: int, reconsume_times: int) -> int:
     (3, 18, 2)
     """
     return to_int(3 + reconsume_times) if delay_level == 0 else delay_level
+
+
+def _retry_topic_made(request: SendBackRequest, retry_queue_nums: int) -> TopicMade:
+    sys_flag = TOPIC_SYS_FLAG_UNIT_SUB if request.unit_mode else 0
+    return TopicMade(retry_topic(request.group), retry_queue_nums, PERM_READ_WRITE, sys_flag)
 
 
 def _stored_anew(msg_ext: StoredMessage, topic: str, queue_id: int, level: int) -> SentBack:

@@ -99,9 +99,7 @@ def send_message_back(
     return ClientSendBack(asked, as_normal_message(msg, consumer_group, max_reconsume_times))
 
 
-def as_normal_message(
-    msg: ConsumedMessage, consumer_group: str, max_reconsume_times: int = -1
-) -> RetryMessage:
+def as_normal_message(msg: ConsumedMessage, consumer_group: str, max_reconsume_times: int = -1) -> RetryMessage:
     """The message a concurrent consumer sends to the retry topic when the broker did not take it back.
 
     Its properties replace those set before, so the id of the message it began as is lost unless it was
@@ -111,9 +109,7 @@ def as_normal_message(
     '2'
     """
     max_times = concurrent_max_reconsume_times(max_reconsume_times)
-    return _retry_message(
-        msg, consumer_group, to_int(msg.reconsume_times + 1), max_times, dict(msg.properties)
-    )
+    return _retry_message(msg, consumer_group, to_int(msg.reconsume_times + 1), max_times, dict(msg.properties))
 
 
 def orderly_retry_message(

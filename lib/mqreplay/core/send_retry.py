@@ -89,9 +89,7 @@ def retry_response_codes(version: str = CLIENT_4) -> frozenset[int]:
     return _RETRIED_5 if at_least(version, "5.0.0") else _RETRIED
 
 
-def times_total(
-    synchronous: bool = True, retry_times_when_send_failed: int = RETRY_TIMES_WHEN_SEND_FAILED
-) -> int:
+def times_total(synchronous: bool = True, retry_times_when_send_failed: int = RETRY_TIMES_WHEN_SEND_FAILED) -> int:
     """How often sendDefaultImpl tries at most; asynchronous and one-way sends leave it after the first try.
 
     >>> times_total(), times_total(synchronous=False)
@@ -180,9 +178,7 @@ def replay_sync_send(
     spent, too_late = 0, False
     for outcome in outcomes[: times_total(retry_times_when_send_failed=retry_times_when_send_failed)]:
         last_broker_name = tried[-1].broker_name if tried else None
-        mq, send_which_queue = select_one_message_queue(
-            message_queue_list, send_which_queue, last_broker_name
-        )
+        mq, send_which_queue = select_one_message_queue(message_queue_list, send_which_queue, last_broker_name)
         if timeout < spent:
             too_late = True
             break
@@ -196,9 +192,7 @@ def replay_sync_send(
     return SyncSend(tuple(tried), result if thrown is None else None, thrown, response_code, send_which_queue)
 
 
-def _thrown(
-    result: str | None, last: TryOutcome | None, too_late: bool, version: str
-) -> tuple[str | None, int]:
+def _thrown(result: str | None, last: TryOutcome | None, too_late: bool, version: str) -> tuple[str | None, int]:
     """The exception sendDefaultImpl ends in, and its response code."""
     if last is not None and last.kind is TryKind.INTERRUPTED:
         return TryKind.INTERRUPTED.value, 0

@@ -132,9 +132,7 @@ def client_send_back(asked: dict[str, Any]) -> dict[str, Any]:
 
 def orderly_check(asked: dict[str, Any]) -> dict[str, Any]:
     msgs = [consumed(msg) for msg in asked["msgs"]]
-    done = check_reconsume_times(
-        msgs, asked["group"], asked["maxReconsumeTimes"], send_ok=asked["producerSendOk"]
-    )
+    done = check_reconsume_times(msgs, asked["group"], asked["maxReconsumeTimes"], send_ok=asked["producerSendOk"])
     return {
         "suspend": done.suspend,
         "reconsumeTimesAfter": list(done.reconsume_times),

@@ -62,9 +62,7 @@ def latency_fault_on(asked: dict[str, Any]) -> dict[str, Any]:
         for item in asked["faultItems"]
     }
     for _ in asked["lastBrokerNames"]:
-        mq, index, worst, items = select_with_faults(
-            queues, dict(asked["writeQueueNums"]), index, worst, items, NOW
-        )
+        mq, index, worst, items = select_with_faults(queues, dict(asked["writeQueueNums"]), index, worst, items, NOW)
         selected.append([list(mq), index, worst, sorted(items)])
     return {
         "selected_index_worst_itemsLeft": selected,

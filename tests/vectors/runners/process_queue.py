@@ -7,9 +7,7 @@ from typing import Any
 from mqreplay.core.process_queue import ProcessQueue, PulledMessage
 from mqreplay.errors import RocketMQError
 
-COLUMNS = (
-    "return,msgCount,msgSize,queueOffsetMax,maxSpan,msgAccCnt,consuming,hasTempMessage,tree,consumingTree"
-)
+COLUMNS = "return,msgCount,msgSize,queueOffsetMax,maxSpan,msgAccCnt,consuming,hasTempMessage,tree,consumingTree"
 
 
 def apply(pq: ProcessQueue, op: dict[str, Any]) -> Any:
