@@ -114,3 +114,21 @@ class OffsetNotFound(MQBrokerError):
     """org.apache.rocketmq.client.exception.OffsetNotFoundException: the broker has no offset (5.x)."""
 
     java_class = "org.apache.rocketmq.client.exception.OffsetNotFoundException"
+
+
+class JavaException(RocketMQError):
+    """java.lang.Exception."""
+
+    java_class = "java.lang.Exception"
+
+
+class ClassCast(RocketMQError):
+    """java.lang.ClassCastException."""
+
+    java_class = "java.lang.ClassCastException"
+
+
+class MQFilterError(RocketMQError):
+    """org.apache.rocketmq.filter.expression.MQFilterException: a filter expression that does not compile."""
+
+    java_class = "org.apache.rocketmq.filter.expression.MQFilterException"
