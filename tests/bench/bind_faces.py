@@ -1,0 +1,143 @@
+"""How fast each face of the bound functions is: `python tests/bench/bind_faces.py [--rows N]`.
+
+Two inputs a function: repeated, as a night has it (few distinct inputs among many rows), and unrepeated, the
+worst case, where each row is another. `no memo` is the Arrow face asked for every row: what looking for equal
+rows costs and saves. Prints thousands of rows a second, best of --runs, and the ratio to the pickled UDF.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+
+from mqreplay.bind import columns, functions
+from mqreplay.bind.arrow_values import answers_column, law_values
+from mqreplay.bind.function import BoundFunction
+from mqreplay.bind.register import register
+
+DISTINCT = 50
+TITLES = ("udf", "pandas", "no memo", "arrow", "sql", "native")
+
+
+def inputs(spark: SparkSession, rows: int, repeated: bool) -> DataFrame:
+    """Columns for all functions; `n` is which of the distinct inputs a row has."""
+    n = F.col("id") % DISTINCT if repeated else F.col("id")
+    queue = "transform(sequence(0, 15), i -> named_struct('topic', 'T', 'broker_name', 'b', 'queue_id', i))"
+    return (
+        spark.range(0, rows, 1, 2)
+        .withColumn("n", n)
+        .withColumn("g", F.lit("orders"))
+        .withColumn("cid", F.concat(F.lit("10.0.0.1@"), F.col("n") % 4))
+        .withColumn("mq_all", F.expr(queue))
+        .withColumn("cid_all", F.expr("transform(sequence(0, 3), i -> concat('10.0.0.1@', i))"))
+        .withColumn("topic", F.concat(F.lit("T"), F.col("n")))
+        .withColumn("table", F.expr("map('b', map(0L, '10.0.0.1:10911', 1L, concat('10.0.0.', n)))"))
+        .withColumn("cids", F.expr("concat(cid_all, array(concat('x', n)))"))
+        .withColumn("max_offset_py", F.lit(10**12))
+        .withColumn("at", F.col("n") * 4096)
+        .withColumn("memory", F.lit(16 * 10**9))
+        .withColumn("ratio", F.lit(40).cast("bigint"))
+        .withColumn("yes", F.lit(True))
+        .withColumn("version", F.lit("5.3.3"))
+        .withColumn("zero", F.lit(0).cast("bigint"))
+    )
+
+
+ASKED: dict[str, list[str]] = {
+    "allocate_averagely": ["g", "cid", "mq_all", "cids"],
+    "find_broker_address_in_subscribe": ["table", "g", "n", "yes"],
+    "recalculate_pull_from_which_node": ["n"],
+    "slave_suggestion": ["max_offset_py", "at", "memory", "ratio"],
+    "memory_threshold": ["at", "ratio"],
+    "suggest_which_broker_id": ["yes", "yes", "n", "n", "zero", "zero", "yes", "version"],
+    "compare_and_increase_only": ["at", "n"],
+}
+TWINS: dict[str, Callable[..., Column]] = {
+    "slave_suggestion": columns.slave_suggestion,
+    "memory_threshold": columns.memory_threshold,
+    "suggest_which_broker_id": lambda *a: columns.suggest_which_broker_id(*a[:-1], version="5.3.3"),
+}
+
+
+def without_memo(bound: BoundFunction) -> Callable[..., Column]:
+    """The Arrow face with every row taken for distinct."""
+    answer, kind = bound._answering, to_arrow_type(bound.answer_type)
+
+    def face(*batch: pa.Array) -> pa.Array:
+        rows = zip(*map(law_values, batch), strict=True)
+        return answers_column([answer(row) for row in rows], kind)
+
+    return F.arrow_udf(face, bound.answer_type)
+
+
+def ways(bound: BoundFunction) -> dict[str, Callable[[DataFrame], DataFrame]]:
+    """Each way to ask the function, by the title of its column in the table."""
+    names = ASKED[bound.name]
+    asked: dict[str, Callable[[DataFrame], DataFrame]] = {
+        "udf": lambda data: data.select(bound.udf(*names)),
+        "pandas": lambda data: data.select(bound.pandas_udf(*names)),
+        "no memo": lambda data: data.select(without_memo(bound)(*names)),
+        "arrow": lambda data: data.select(bound.arrow_udf(*names)),
+        "sql": lambda data: data.selectExpr(f"{bound.name}({', '.join(f'`{n}`' for n in names)})"),
+    }
+    if bound.name in TWINS:
+        asked["native"] = lambda data: data.select(TWINS[bound.name](*map(F.col, names)))
+    return asked
+
+
+def seconds(ask: Callable[[DataFrame], DataFrame], data: DataFrame, runs: int) -> float:
+    """The best of some runs, the result computed and thrown away."""
+    taken = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        ask(data).write.format("noop").mode("overwrite").save()
+        taken.append(time.perf_counter() - started)
+    return min(taken)
+
+
+def session() -> SparkSession:
+    """Two cores, the inputs in memory."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    register(spark)
+    return spark
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", help="a function's name")
+    options = parser.parse_args()
+    spark = session()
+    print(f"{options.rows} rows; thousands of rows a second (times the pickled UDF)")
+    print(f"{'function':34}{'input':12}" + "".join(f"{title:>16}" for title in TITLES))
+    for repeated in (True, False):
+        data = inputs(spark, options.rows, repeated).cache()
+        data.count()
+        for name in ASKED if options.only is None else [options.only]:
+            taken = {title: seconds(ask, data, options.runs) for title, ask in ways(functions.FUNCTIONS[name]).items()}
+            cells = [
+                f"{options.rows / taken[title] / 1000:9.0f} ({taken['udf'] / taken[title]:4.1f})"
+                if title in taken
+                else ""
+                for title in TITLES
+            ]
+            kind = "repeated" if repeated else "unrepeated"
+            print(f"{name:34}{kind:12}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
+        data.unpersist()
+
+
+if __name__ == "__main__":
+    main()
