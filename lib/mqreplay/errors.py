@@ -132,3 +132,27 @@ class MQFilterError(RocketMQError):
     """org.apache.rocketmq.filter.expression.MQFilterException: a filter expression that does not compile."""
 
     java_class = "org.apache.rocketmq.filter.expression.MQFilterException"
+
+
+class FastjsonError(RocketMQError):
+    """com.alibaba.fastjson.JSONException: text that fastjson 1.2 does not read."""
+
+    java_class = "com.alibaba.fastjson.JSONException"
+
+
+class StringIndexOutOfBounds(RocketMQError):
+    """java.lang.StringIndexOutOfBoundsException."""
+
+    java_class = "java.lang.StringIndexOutOfBoundsException"
+
+
+class FilterParseError(RocketMQError):
+    """org.apache.rocketmq.filter.parser.ParseException."""
+
+    java_class = "org.apache.rocketmq.filter.parser.ParseException"
+
+
+class FilterTokenError(RocketMQError):
+    """org.apache.rocketmq.filter.parser.TokenMgrError: a character that starts no token of the filter language."""
+
+    java_class = "org.apache.rocketmq.filter.parser.TokenMgrError"

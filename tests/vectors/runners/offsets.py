@@ -10,7 +10,10 @@ from mqreplay.core.offset_store import (
     RemoteBrokerOffsetStore,
     compare_and_increase_only,
 )
+from mqreplay.decode.fastjson import decode_consumer_offset
 from mqreplay.errors import MQBrokerError, OffsetNotFound, RocketMQError
+
+ERROR_WIDTH = 160  # characters of a message that the vectors keep
 
 
 class Unreachable(RocketMQError):
@@ -35,6 +38,11 @@ def compare_increase(case: dict[str, Any], version: str = "4.9.8") -> dict[str, 
         return _manager(case["ops"])
     if kind == "persist":
         return _persist(case)
+    if kind == "decode":
+        return _decode(case, version)
+    if kind == "load":
+        loaded = manager.load(case["file"], case["bak"], lambda text: _table(text, version))
+        return {"load": loaded.ok, "table": loaded.offset_table}
     raise NotImplementedError(kind)
 
 
@@ -98,6 +106,19 @@ def _persist(case: dict[str, Any]) -> dict[str, Any]:
     file, bak = manager.persist(table, case["file"], case["bak"])
     files = {"consumerOffset.json": file, "consumerOffset.json.bak": bak}
     return {"filesAfter": {name: text for name, text in files.items() if text is not None}}
+
+
+def _table(text: str, version: str) -> manager.OffsetTable | None:
+    decoded = decode_consumer_offset(text, version)
+    return decoded and decoded.offset_table
+
+
+def _decode(case: dict[str, Any], version: str) -> dict[str, Any]:
+    try:
+        decoded = decode_consumer_offset(case["text"], version)
+    except RocketMQError as error:
+        return {"error": str(error)[:ERROR_WIDTH], "table": "unchanged"}
+    return {"table": case["tableBefore"] if decoded is None else decoded.offset_table}
 
 
 FILES = {"compare_increase": compare_increase}

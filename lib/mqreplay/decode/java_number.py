@@ -1,0 +1,107 @@
+"""Numbers as Java reads them from text, where Python reads more or less."""
+
+from __future__ import annotations
+
+import re
+
+from mqreplay.core.java import INT_MAX, LONG_MAX, LONG_MIN, to_int, to_long
+from mqreplay.errors import Arithmetic, NumberFormat
+
+_DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]*))?")
+
+
+def parse_int(s: str, radix: int = 10, most: int = INT_MAX) -> int:
+    """Integer#parseInt, or Long#parseLong with most=LONG_MAX: an optional sign and digits of any script, nothing else.
+
+    Raises NumberFormat with Java's message.
+
+    >>> parse_int("-12"), parse_int("+7f", 16)
+    (-12, 127)
+    >>> parse_int("1_0")
+    Traceback (most recent call last):
+    mqreplay.errors.NumberFormat: java.lang.NumberFormatException: For input string: "1_0"
+    """
+    digits = s[1:] if s[:1] in ("+", "-") else s
+    if digits and all(c.isdecimal() or (radix == 16 and c in "abcdefABCDEF") for c in digits):
+        value = int(s, radix)
+        if -most - 1 <= value <= most:
+            return value
+    raise NumberFormat(f'For input string: "{s}"' + (f" under radix {radix}" if radix != 10 else ""))
+
+
+def java_digits(written: str, least: int, most: int) -> int:
+    """JSONLexerBase#intValue, #longValue: digits up to a type's letter; a lone letter counts as a digit by its code.
+
+    least and most bound the result; NumberFormat beyond them, and for a lone minus.
+
+    >>> java_digits("12L", -(2**31), 2**31 - 1), java_digits("", -1, 1), java_digits("L", -100, 100)
+    (12, 0, 28)
+    """
+    negative = written.startswith("-")
+    body = written[1:] if negative else written
+    if not body:
+        if negative:
+            raise NumberFormat(written)
+        return 0
+    value = ord(body[0]) - ord("0")
+    if body[1:].rstrip("LSB"):
+        value = int(body.rstrip("LSB"))
+    if negative:
+        value = -value
+    if not least <= value <= most:
+        raise NumberFormat(written.rstrip("LSB"))
+    return value
+
+
+def split_decimal(s: str) -> tuple[int, int]:
+    """(unscaled value, scale) of ``new BigDecimal(s)``; NumberFormat with its messages.
+
+    >>> split_decimal("-1.50"), split_decimal("2e3")
+    ((-150, 2), (2, -3))
+    """
+    match = _DECIMAL.fullmatch(s)
+    if match is None:
+        raise NumberFormat(f'Character array contains more than one decimal point: "{s}"')
+    sign, whole, fraction, exponent_sign, exponent = match.groups()
+    fraction = fraction or ""
+    if not whole + fraction:
+        raise NumberFormat("No digits found.")
+    scale = len(fraction)
+    if exponent is not None:
+        if not exponent:
+            raise NumberFormat("No exponent digits.")
+        if len(exponent.lstrip("0")) > 10:
+            raise NumberFormat("Too many nonzero exponent digits.")
+        scale -= int(exponent_sign + exponent)
+        if to_int(scale) != scale:
+            raise NumberFormat("Scale out of range.")
+    return int(sign + whole + fraction), scale
+
+
+def decimal_to_long(s: str) -> int:
+    """TypeUtils#longValue of a BigDecimal: towards zero and wrapping, but exact where the scale is beyond +-100.
+
+    >>> decimal_to_long("5.7"), decimal_to_long("-0.9"), decimal_to_long("1e19")
+    (5, 0, -8446744073709551616)
+    """
+    unscaled, scale = split_decimal(s)
+    if -100 <= scale <= 100:
+        whole = abs(unscaled) // 10**scale if scale > 0 else abs(unscaled) * 10**-scale
+        return to_long(-whole if unscaled < 0 else whole)
+    if unscaled == 0:
+        return 0
+    if scale < 0 or unscaled % 10 ** min(scale, 400):
+        raise Arithmetic("Overflow" if scale < 0 else "Rounding necessary")
+    exact = unscaled // 10**scale if scale <= 400 else 0
+    if not LONG_MIN <= exact <= LONG_MAX:
+        raise Arithmetic("Overflow")
+    return exact
+
+
+def decimal_to_int(s: str) -> int:
+    """TypeUtils#intValue of a BigDecimal, as decimal_to_long.
+
+    >>> decimal_to_int("4294967297.5")
+    1
+    """
+    return to_int(decimal_to_long(s))
