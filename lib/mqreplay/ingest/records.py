@@ -17,8 +17,9 @@ from mqreplay.ingest.lines import LineReader
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.lake.contract import Contract
 
-FILES = StructType.fromDDL("file_index INT, full_path STRING, recording STRING, path STRING, digest STRING")
-BESIDE = StructType.fromDDL(
+# Text, not StructType: workers import this module, and only a driver can parse DDL.
+FILES = "file_index INT, full_path STRING, recording STRING, path STRING, digest STRING"
+BESIDE = (
     "out STRING, file_index INT, line_number BIGINT, recording STRING, path STRING, code STRING, reason STRING, "
     "advice STRING, content BINARY, lines BIGINT"
 )
@@ -49,7 +50,7 @@ def decode_files(
     """
     listed = [(i, f.full_path, f.recording, f.path, digest) for i, (f, digest) in enumerate(files)]
     silver = [f for f in contract.struct_type().fields if f.name not in LATER]
-    schema = StructType([StructField(f.name, f.dataType, True) for f in silver] + BESIDE.fields)
+    schema = StructType([StructField(f.name, f.dataType, True) for f in silver] + StructType.fromDDL(BESIDE).fields)
     work = partial(_decode_batches, kind=kind, schema=to_arrow_schema(schema, timestamp_utc=True))
     spread = spark.createDataFrame(listed, FILES).repartition(len(listed), "file_index")
     return spread.mapInArrow(work, schema)
@@ -95,7 +96,19 @@ def _decode_file(file: dict[str, object], kind: str) -> Iterator[dict[str, objec
 
 
 def first_of_each(decoded: DataFrame) -> DataFrame:
-    """The rows of ``decoded`` with each record once: the first in the order of files and lines stands."""
-    order = Window.partitionBy("record_id").orderBy("file_index", "line_number")
+    """The rows of ``decoded`` with each record once: the first in the order of files and lines stands.
+
+    A line that stands twice in one file is two records (a client may compute the same thing twice in a millisecond), and
+    the second has a record_id of its own; a line that stands in two files is one.
+    """
     rows = decoded.where(F.col("out") == "row")
-    return rows.withColumn("copy", F.row_number().over(order)).where(F.col("copy") == 1).drop("copy")
+    in_file = Window.partitionBy("record_id", "file_index").orderBy("line_number")
+    among_files = Window.partitionBy("record_id", "nth").orderBy("file_index")
+    nth = F.when(F.col("nth") > 1, F.concat("record_id", F.lit("-"), "nth")).otherwise(F.col("record_id"))
+    return (
+        rows.withColumn("nth", F.row_number().over(in_file))
+        .withColumn("copy", F.row_number().over(among_files))
+        .where(F.col("copy") == 1)
+        .withColumn("record_id", nth)
+        .drop("copy", "nth")
+    )

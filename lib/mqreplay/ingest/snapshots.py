@@ -16,14 +16,15 @@ from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.diffs import Row, SnapshotFile, Source
 from mqreplay.ingest.recording import RecordedFile, split_source
 
-FILES = StructType.fromDDL(
+# Text, not StructType: workers import this module, and only a driver can parse DDL.
+FILES = (
     "source_name STRING, full_path STRING, recording STRING, path STRING, kind STRING, file_name STRING, ts_ms BIGINT"
 )
-STATE = StructType.fromDDL(
+STATE = (
     "source_name STRING, family STRING, topic STRING, consumer_group STRING, broker_name STRING, queue_id INT, "
     "offset BIGINT, payload STRING, ts_ms BIGINT"
 )
-OUT = StructType.fromDDL(
+OUT = (
     "out STRING, source_name STRING, broker_name STRING, broker_id BIGINT, client_id STRING, topic STRING, "
     "consumer_group STRING, queue_id INT, previous_offset BIGINT, new_offset BIGINT, from_ts TIMESTAMP, ts TIMESTAMP, "
     "change STRING, payload STRING, file_name STRING, entries BIGINT, changed BIGINT, counter BIGINT, recording STRING, "
@@ -46,10 +47,10 @@ def read_snapshots(spark: SparkSession, files: list[RecordedFile], state: DataFr
         [(f.source_name, f.full_path, f.recording, f.path, f.kind, f.file_name, f.ts_ms) for f in files],
         FILES,
     )
-    work = partial(_read_source, schema=to_arrow_schema(OUT, timestamp_utc=True))
+    work = partial(_read_source, schema=to_arrow_schema(StructType.fromDDL(OUT), timestamp_utc=True))
     return (
         listed.groupBy("source_name")
-        .cogroup(state.select(STATE.fieldNames()).groupBy("source_name"))
+        .cogroup(state.select(StructType.fromDDL(STATE).fieldNames()).groupBy("source_name"))
         .applyInArrow(work, OUT)
     )
 

@@ -142,6 +142,9 @@ def _redelivered_max() -> Column:
     """Messages between the new offset and the old that the queue really held."""
     top = F.least("previous_offset", F.coalesce("max_before", "previous_offset"))
     bottom = F.greatest("new_offset", F.coalesce("queue_min_offset", F.lit(0)))
-    return F.when(F.col("kind") == "rewind", F.greatest(top - bottom, F.lit(0))).when(
+    # What stood past the end was never consumed, so putting it right delivers nothing again.
+    corrected = F.col("previous_offset") > F.col("max_before")
+    again = F.when(corrected, F.lit(0).cast("bigint")).otherwise(F.greatest(top - bottom, F.lit(0)))
+    return F.when(F.col("kind") == "rewind", again).when(
         F.col("kind").isin("jump", "beyond_max", "below_min"), F.lit(0).cast("bigint")
     )

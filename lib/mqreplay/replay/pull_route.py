@@ -14,12 +14,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.bind import functions as rocketmq
+from mqreplay.core.version import CLIENT_4
 from mqreplay.replay.as_of import as_of
 
 QUEUE = ["epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_id"]
 NAME = ["epoch", "client_id", "broker_name"]
 UNKNOWN = -1  # stands for an answer that came, or may have come, unseen; no broker id is negative
-DDL_ROUTE = "broker_addrs MAP<BIGINT, STRING>, before MAP<BIGINT, STRING>, since TIMESTAMP"
 
 
 def pull_route(pull: DataFrame, route: DataFrame, starts: list[dt.datetime], route_slack_ms: int) -> DataFrame:
@@ -68,7 +68,7 @@ def with_epoch(frame: DataFrame, ts: str, starts: list[dt.datetime]) -> DataFram
 
 
 def with_suggestion(pull: DataFrame, starts: list[dt.datetime]) -> DataFrame:
-    """Adds ``pull_from_which_node``: the suggestion the client then kept, 0 if it had none, null if that is not known."""
+    """Adds ``pull_from_which_node``: the suggestion the client then kept, 0 if none, null if not known."""
     unseen = F.col("response_ts").isNull() & F.col("error").isNull()
     told = F.when(unseen, F.lit(UNKNOWN).cast("bigint")).otherwise(F.col("suggest_which_broker_id"))
     # Request ids rise within a client, so they order what happened in one and the same millisecond.
@@ -173,34 +173,23 @@ def _judge(asked: DataFrame, route_slack_ms: int) -> DataFrame:
         .when(node == actual, "suggested")
         .when(~F.array_contains("route_broker_ids", F.lit(0).cast("bigint")), "master_gone")
     )
-    return (
-        asked.withColumns({"now_law": now, "before_law": before, "actual_broker_id": F.col("broker_id")})
-        .withColumns(
-            {
-                "now_id": _id_of("now_law", "route.broker_addrs"),
-                "before_id": _id_of("before_law", "route.before"),
-                "route_broker_ids": F.array_sort(F.map_keys("route.broker_addrs")),
-            }
-        )
-        .withColumns({"judgement": judgement, "reason": reason, "expected_broker_id": expected, "cause": cause})
-    )
+    return asked.withColumns(
+        {
+            "now_id": now,
+            "before_id": before,
+            "actual_broker_id": F.col("broker_id"),
+            "route_broker_ids": F.array_sort(F.map_keys("route.broker_addrs")),
+        }
+    ).withColumns({"judgement": judgement, "reason": reason, "expected_broker_id": expected, "cause": cause})
 
 
 def _found(addrs: str) -> Column:
-    """The law's answer over one broker name's addresses."""
+    """The law's answer over one broker name's addresses, as the broker id found."""
     table = F.create_map(F.col("broker_name"), F.col(addrs))
-    return F.when(
-        F.col(addrs).isNotNull() & F.col("pull_from_which_node").isNotNull(),
-        rocketmq.find_broker_address_in_subscribe.arrow_udf(table, "broker_name", "pull_from_which_node", F.lit(False)),
+    law = rocketmq.find_broker_address_in_subscribe.arrow_udf(
+        table, "broker_name", "pull_from_which_node", F.lit(False), F.lit(CLIENT_4)
     )
-
-
-def _id_of(law: str, addrs: str) -> Column:
-    """The broker id behind the address found; where two ids share an address, the one asked for, else the least."""
-    address = F.col(f"{law}.value.broker_addr")
-    ids = F.array_sort(F.map_keys(F.map_filter(addrs, lambda _, value: value == address)))
-    node = F.col("pull_from_which_node")
-    return F.when(F.array_contains(ids, node), node).otherwise(F.get(ids, F.lit(0)))
+    return F.when(F.col(addrs).isNotNull() & F.col("pull_from_which_node").isNotNull(), law.value.broker_id)
 
 
 def _said(node: Column, more: str) -> Column:

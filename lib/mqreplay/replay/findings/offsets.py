@@ -29,7 +29,12 @@ def offset_findings(continuity: DataFrame, gap_s: int) -> DataFrame:
     breaks = continuity.withColumn("effect", effect).where(F.col("effect").isin("rewind", "jump", "beyond_max"))
     by = ["cluster", "consumer_group", "topic", "effect"]
     together = with_session(breaks, by, "to_ts", "to_ts", gap_s)
-    cause = F.array_join(F.array_sort(F.collect_set(F.when(F.col("cause") != "corrected", F.col("cause")))), " and ")
+    # A slave's copy skips what its master held in between, so only the master's row tells the cause.
+    causes = [
+        F.array_sort(F.collect_set(F.when((F.col("cause") != "corrected") & of, F.col("cause"))))
+        for of in (F.col("broker_id") == 0, F.lit(True))
+    ]
+    cause = F.array_join(F.when(F.size(causes[0]) > 0, causes[0]).otherwise(causes[1]), " and ")
     found = together.groupBy(*by, "session").agg(
         F.min("from_ts").alias("from_ts"),
         F.max("to_ts").alias("to_ts"),

@@ -9,12 +9,15 @@ from mqreplay.replay.findings.shape import evidence, finding, one_or_none
 from mqreplay.replay.sessions import with_session
 
 
-def pull_findings(pull_route: DataFrame, gap_s: int) -> DataFrame:
-    """Findings of gold.pull_route; pulls of one cause less than ``gap_s`` seconds apart are one finding."""
-    return _slave_pulls(pull_route, gap_s).unionByName(_failover_pulls(pull_route, gap_s))
+def pull_findings(pull_route: DataFrame, gap_s: int, warn_s: int) -> DataFrame:
+    """Findings of gold.pull_route; pulls of one cause less than ``gap_s`` seconds apart are one finding.
+
+    Reading from a slave for less than ``warn_s`` seconds is told, but is no warning.
+    """
+    return _slave_pulls(pull_route, gap_s, warn_s).unionByName(_failover_pulls(pull_route, gap_s))
 
 
-def _slave_pulls(pull_route: DataFrame, gap_s: int) -> DataFrame:
+def _slave_pulls(pull_route: DataFrame, gap_s: int, warn_s: int) -> DataFrame:
     by = ["cluster", "broker_name", "consumer_group", "topic"]
     # A pull that fell to the slave for want of a master may be told to stay there: still the failover's doing.
     slow = pull_route.where(
@@ -32,8 +35,10 @@ def _slave_pulls(pull_route: DataFrame, gap_s: int) -> DataFrame:
         "pulls",
         F.lit(" pulls: it lagged further behind than the master keeps in memory."),
     )
-    advice = "Make the consumer faster or add members; while it lags, keep the slave healthy, or give the brokers more memory."
-    return finding(found, kind="slave_pull", severity=F.lit("warning"), summary=summary, advice=advice, confidence=1.0)
+    lasted = F.unix_millis("to_ts") - F.unix_millis("from_ts")
+    severity = F.when(lasted >= warn_s * 1000, "warning").otherwise("info")
+    advice = "Make the consumer faster or add members; while it lags, the slave carries its reads, so keep it healthy."
+    return finding(found, kind="slave_pull", severity=severity, summary=summary, advice=advice, confidence=1.0)
 
 
 def _failover_pulls(pull_route: DataFrame, gap_s: int) -> DataFrame:

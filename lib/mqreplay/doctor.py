@@ -1,0 +1,64 @@
+"""What is wrong with this machine, and how to mend it: Java, Spark, JARs, disk, settings."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TextIO
+
+from mqreplay.lake.jars import missing_jars
+from mqreplay.settings import Settings
+
+Check = tuple[bool, str, str]
+LEAST_JAVA = 17
+LEAST_DISK = 2 * 1024**3  # bytes; Spark spills, and a night of a large estate is a few hundred megabytes
+
+
+def examine(settings: Settings, out: TextIO) -> bool:
+    """Prints a line for each thing looked at; True if nothing is wrong."""
+    checks = [_python(), _java(), _spark(), _jars(), _disk(), (True, "settings", ", ".join(settings.source))]
+    for good, what, said in checks:
+        print(f"{'ok   ' if good else 'WRONG'} {what:9} {said}", file=out)
+    return all(good for good, _, _ in checks)
+
+
+def _python() -> Check:
+    good = (3, 11) <= sys.version_info[:2] < (3, 13)
+    said = sys.version.split()[0]
+    return good, "python", said if good else f"{said}; PySpark and Great Expectations need 3.11 or 3.12"
+
+
+def _java() -> Check:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        return False, "java", f"not found; install Java {LEAST_JAVA} (Debian: apt-get install openjdk-17-jre-headless)"
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < LEAST_JAVA:
+        return False, "java", f"{java} is {said.splitlines()[0] if said else 'mute'}; Spark needs {LEAST_JAVA} or newer"
+    return True, "java", said.splitlines()[0]
+
+
+def _spark() -> Check:
+    import pyspark
+
+    return True, "spark", f"pyspark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
+
+
+def _jars() -> Check:
+    missing = missing_jars()
+    said = f"missing: {', '.join(missing)}; run `python -m mqreplay.lake.jars`" if missing else "Delta's JARs are there"
+    return not missing, "jars", said
+
+
+def _disk() -> Check:
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    said = f"{free / 1024**3:.1f} GiB free in {tempfile.gettempdir()}"
+    good = free >= LEAST_DISK
+    return good, "disk", said if good else f"{said}; Spark needs 2 GiB for its scratch files (TMPDIR moves them)"

@@ -1,0 +1,83 @@
+"""One builder for the Spark session: local, local-cluster, standalone, or whatever spark-submit gives."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from mqreplay.lake.jars import DELTA_PACKAGE, missing_jars
+from mqreplay.places import conf_dir
+from mqreplay.settings import SparkSettings
+
+# Settings that no table or answer depends on, but speed and quiet do.
+TUNING = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # The plans of a night are wide and each is run once: compiling all of a plan's stages costs more than it saves.
+    "spark.sql.codegen.maxFields": "200",
+    "spark.databricks.delta.stats.collect": "true",
+}
+# What the answers rest on.
+MEANING = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    # Features that delta-rs, polars or DuckDB cannot read stay off.
+    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
+    "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
+    "spark.databricks.delta.properties.defaults.enableTypeWidening": "false",
+    "spark.databricks.delta.properties.defaults.checkpointPolicy": "classic",
+    "spark.databricks.delta.properties.defaults.enableRowTracking": "false",
+}
+
+
+def build_session(app_name: str, settings: SparkSettings) -> SparkSession:
+    """The session that everything runs in; the running one, if there is one."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
+    builder = SparkSession.builder.appName(app_name)
+    if settings.master:
+        builder = builder.master(settings.master)
+    elif not _submitted():
+        builder = builder.master("local[*]")
+    options = TUNING | MEANING | _places()
+    options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
+    options["spark.driver.memory"] = settings.driver_memory
+    if missing_jars():
+        options["spark.jars.packages"] = DELTA_PACKAGE
+    for name, value in (options | settings.extra).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _submitted() -> bool:
+    """Whether spark-submit started this process: it hands its settings over in the environment."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _stays_here(settings: SparkSettings) -> bool:
+    return not _submitted() and (settings.master or "local").startswith("local")
+
+
+def _places() -> dict[str, str]:
+    """Nothing is left in the folder a user happens to stand in, and log4j keeps to itself."""
+    scratch = Path(tempfile.gettempdir()) / f"mqreplay-{os.getuid()}"
+    log4j = (conf_dir() / "log4j2.properties").as_uri()
+    return {
+        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} -XX:+UseParallelGC -XX:TieredStopAtLevel=4"
+        ),
+    }

@@ -1,0 +1,149 @@
+"""The order of a night: ingest, replay, validate, report. The one place where both wings meet."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from mqreplay import __version__
+from mqreplay.bind.register import register
+from mqreplay.decisions import Replay
+from mqreplay.errors import InputError
+from mqreplay.ingest.run import Ingested, ingest
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.session import build_session
+from mqreplay.lake.sql import quoted
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.outcome import Outcome, outcome_of
+from mqreplay.quality.run import validate
+from mqreplay.report.build import build_report
+from mqreplay.report.collect import collect
+from mqreplay.settings import Settings
+from mqreplay.steps import Steps, digests, spans
+
+Progress = Callable[[str], None]
+STEPS = ("ingest", "replay", "validate", "report")
+
+
+class Night:
+    """One run on one warehouse: the steps, each of which may also be run alone. Hold the lock around all of them."""
+
+    def __init__(self, spark: SparkSession, root: str, settings: Settings, progress: Progress) -> None:
+        """``root`` is the warehouse's folder; ``progress`` is told what goes on."""
+        self.warehouse = Warehouse(spark, root)
+        self.settings, self.progress = settings, progress
+        register(spark)
+
+    def ingest(self, recordings: list[str], cluster: str | None) -> list[Ingested]:
+        """Recordings into silver."""
+        return ingest(self.warehouse, recordings, cluster, self.progress)
+
+    def clusters(self, cluster: str | None) -> list[str]:
+        """The one asked for, or all that the warehouse holds. Raises InputError where there is none."""
+        files = self.warehouse.read("bronze.source_file").select("cluster").distinct()
+        known = sorted(row.cluster for row in files.collect())
+        if cluster is not None and cluster not in known:
+            has = f"it holds {', '.join(known)}" if known else "it is empty"
+            raise InputError(f"warehouse {self.warehouse.root} holds no cluster {cluster}; {has}")
+        if not known:
+            raise InputError(f"warehouse {self.warehouse.root} is empty; run ingest or nightly with a recording first")
+        return [cluster] if cluster is not None else known
+
+    def replay(self, cluster: str) -> bool:
+        """Silver into gold, for the days that changed. True if there were any."""
+        found = spans(self.warehouse, cluster)
+        by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
+        wanted = {str(day): digest for day, digest in by_day.items()}
+        steps = Steps(self.warehouse, cluster)
+        todo = steps.todo("replay", wanted)
+        if not todo:
+            self.progress(f"{cluster}: every day replayed before")
+            return False
+        days = [dt.date.fromisoformat(day) for day in todo]
+        self.progress(f"{cluster}: replaying {', '.join(todo)}")
+        Replay(self.warehouse, cluster, days, found, self.settings).run(self.progress)
+        steps.done("replay", {day: wanted[day] for day in todo})
+        return True
+
+    def validate(self, cluster: str) -> bool:
+        """Expectations on all tables, into gold.validation_result and Data Docs. True if they were run."""
+        files = sorted(str(span) for span in spans(self.warehouse, cluster))
+        text = "\n".join([__version__, self.settings.digest(), *files])
+        run_id = hashlib.sha256(text.encode()).hexdigest()[:16]
+        steps = Steps(self.warehouse, cluster)
+        if not steps.todo("validate", {"all": run_id}):
+            self.progress(f"{cluster}: every expectation run before")
+            return False
+        docs = str(Path(self.warehouse.root, "data_docs", _file_name(cluster)))
+        rows = validate(self.warehouse, cluster, run_id, docs, self.settings.quality.pandas_rows)
+        frame = self.warehouse.frame("gold.validation_result", [tuple(row) for row in rows])
+        self.warehouse.replace("gold.validation_result", frame, f"cluster = {quoted(cluster)}")
+        steps.done("validate", {"all": run_id})
+        self.progress(f"{cluster}: {len(rows)} expectations run")
+        return True
+
+    def report(self, cluster: str) -> Outcome:
+        """Gold into one HTML page, and into what the terminal shows."""
+        data = collect(self.warehouse, cluster)
+        page = Path(self.warehouse.root, "report", f"{_file_name(cluster)}.html")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        html = build_report(data)
+        if not page.exists() or page.read_text(encoding="utf-8") != html:
+            page.write_text(html, encoding="utf-8")
+        outcome = outcome_of(self.warehouse, cluster)
+        outcome.report = str(page)
+        return outcome
+
+
+def run(
+    step: str,
+    root: str,
+    settings: Settings,
+    progress: Progress,
+    *,
+    recordings: list[str] | None = None,
+    cluster: str | None = None,
+) -> list[Outcome]:
+    """Runs ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock.
+
+    Gives an outcome for each cluster it was about. Raises InputError, WarehouseLocked and the other MqreplayErrors.
+    """
+    for folder in recordings or []:
+        if not Path(folder).is_dir():
+            raise InputError(f"recording {folder} is no folder that can be read")
+    with warehouse_lock(root):
+        night = Night(build_session(f"mqreplay {step}", settings.spark), root, settings, progress)
+        if step in ("nightly", "ingest"):
+            clusters = [done.cluster for done in night.ingest(recordings or [], cluster)]
+        else:
+            clusters = night.clusters(cluster)
+        for name in clusters:
+            for one in STEPS[1:] if step == "nightly" else [step]:
+                if one in ("replay", "validate"):
+                    getattr(night, one)(name)
+        if step == "maintain":
+            night.warehouse.maintain()
+        return [
+            night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
+            for name in clusters
+        ]
+
+
+def query(root: str, text: str, settings: Settings) -> DataFrame:
+    """The rows of a SELECT over the warehouse's tables, with RocketMQ's decisions as functions."""
+    if not Path(root).is_dir():
+        raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
+    spark = build_session("mqreplay sql", settings.spark)
+    register(spark)
+    Warehouse(spark, root).register_for(text)
+    return spark.sql(text)
+
+
+def _file_name(cluster: str) -> str:
+    """A cluster's name as a file name: what could lead elsewhere is written as its code."""
+    return "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):02x}" for c in cluster).lstrip(".") or "cluster"

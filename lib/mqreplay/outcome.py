@@ -1,0 +1,80 @@
+"""What a run left, for whoever started it: findings, judgements, expectations, quarantine. From the tables alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mqreplay.lake.warehouse import Warehouse
+
+SEVERITIES = ("info", "warning", "critical")
+JUDGED = ("gold.allocation", "gold.pull_route", "gold.slave_suggestion")
+
+
+@dataclass
+class Outcome:
+    """One cluster's. Findings and failed expectations are rows of their tables, worst first; ``report`` is a path."""
+
+    cluster: str
+    findings: list[dict[str, object]] = field(default_factory=list)
+    judgements: dict[str, dict[str, int]] = field(default_factory=dict)
+    expectations: int = 0
+    failed_expectations: list[dict[str, object]] = field(default_factory=list)
+    files: dict[str, int] = field(default_factory=dict)
+    quarantined: int = 0
+    report: str | None = None
+
+    def as_dict(self) -> dict[str, object]:
+        """The same, as plain values."""
+        return asdict(self)
+
+    def reaches(self, severity: str | None) -> bool:
+        """Whether a finding is at least as severe."""
+        if severity is None:
+            return False
+        return any(SEVERITIES.index(str(f["severity"])) >= SEVERITIES.index(severity) for f in self.findings)
+
+
+def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
+    """Reads it. Instants are given as ISO 8601 text in UTC."""
+    here = F.col("cluster") == cluster
+    outcome = Outcome(cluster)
+    for row in _counts(warehouse, cluster).collect():
+        if row.table_name in JUDGED:
+            outcome.judgements.setdefault(row.table_name, {})[row.word] = row.rows
+        elif row.table_name == "bronze.source_file":
+            outcome.files[row.word] = row.rows
+        elif row.table_name == "bronze.quarantine":
+            outcome.quarantined += row.rows
+        else:
+            outcome.expectations += row.rows
+    findings = warehouse.read("gold.finding").where(here).drop("cluster", "day")
+    rank = F.array_position(F.array(*[F.lit(s) for s in reversed(SEVERITIES)]), F.col("severity"))
+    for row in findings.orderBy(rank, "from_ts", "kind", "finding_id").collect():
+        outcome.findings.append({k: _plain(v) for k, v in row.asDict(recursive=True).items()})
+    failed = warehouse.read("gold.validation_result").where(here & ~F.col("passed"))
+    for row in failed.orderBy("table_name", "expectation", "arguments").collect():
+        outcome.failed_expectations.append({k: _plain(v) for k, v in row.asDict(recursive=True).items()})
+    return outcome
+
+
+def _counts(warehouse: Warehouse, cluster: str) -> DataFrame:
+    words = {name: F.col("judgement") for name in JUDGED}
+    words |= {"bronze.source_file": F.col("status"), "bronze.quarantine": F.col("code")}
+    words |= {"gold.validation_result": F.col("passed").cast("string")}
+    frames = [
+        warehouse.read(name)
+        .where(F.col("cluster") == cluster)
+        .groupBy(word.alias("word"))
+        .agg(F.count(F.lit(1)).alias("rows"))
+        .withColumn("table_name", F.lit(name))
+        for name, word in words.items()
+    ]
+    return reduce(DataFrame.unionByName, frames)
+
+
+def _plain(value: object) -> object:
+    return value.isoformat(timespec="milliseconds") + "Z" if hasattr(value, "isoformat") else value

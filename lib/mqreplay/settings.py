@@ -1,0 +1,116 @@
+"""Settings: what conf/local.toml says, and what a user's own file says over it.
+
+Each section is a dataclass and each key a field; the shipped file gives every key with its reason. A key nobody knows, or
+of the wrong type, is an error that names the file and the nearest known key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from mqreplay.errors import SettingsError
+from mqreplay.places import conf_dir
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """How the session is built. An empty ``master`` leaves it to spark-submit, or takes local[*]."""
+
+    master: str = ""
+    driver_memory: str = "3g"
+    shuffle_partitions: int = 2
+    extra: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """Bounds of what counts as evidence. Milliseconds, seconds and minutes as the names say."""
+
+    lookback_minutes: int = 60
+    route_slack_ms: int = 1000
+    poll_slack_ms: int = 0
+    reset_reach_s: int = 60
+
+
+@dataclass(frozen=True)
+class FindingSettings:
+    """When something observed becomes something to tell."""
+
+    same_cause_gap_s: int = 120
+    slave_pull_warn_s: int = 10
+
+
+@dataclass(frozen=True)
+class QualitySettings:
+    """How expectations run. Rows above ``pandas_rows`` are checked on Spark instead of in memory."""
+
+    pandas_rows: int = 200_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All of them; ``source`` names the files they came from."""
+
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    findings: FindingSettings = field(default_factory=FindingSettings)
+    quality: QualitySettings = field(default_factory=QualitySettings)
+    source: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """Digest of what decides over rows: the replay and the findings. The same digest gives the same tables."""
+        decides = {"replay": dataclasses.asdict(self.replay), "findings": dataclasses.asdict(self.findings)}
+        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def load_settings(conf: str | None = None) -> Settings:
+    """The shipped settings, with the keys of the file ``conf`` over them. Raises SettingsError."""
+    shipped = conf_dir() / "local.toml"
+    sections = _read(shipped)
+    source = [str(shipped)]
+    if conf is not None:
+        for name, keys in _read(Path(conf)).items():
+            sections.setdefault(name, {}).update(keys)
+        source.append(conf)
+    return Settings(**{name: _section(name, keys, source[-1]) for name, keys in sections.items()}, source=tuple(source))
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        with path.open("rb") as stream:
+            given = tomllib.load(stream)
+    except FileNotFoundError:
+        raise SettingsError(f"settings file {path} does not exist") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"settings file {path} is not readable as TOML: {error}") from None
+    known = [f.name for f in dataclasses.fields(Settings) if f.name != "source"]
+    for name, keys in given.items():
+        if name not in known or not isinstance(keys, dict):
+            raise SettingsError(f"{path}: [{name}] is no section of settings{_near(name, known)}")
+    return given
+
+
+def _section(name: str, keys: dict[str, Any], path: str) -> Any:
+    kind = get_type_hints(Settings)[name]
+    types = get_type_hints(kind)
+    for key, value in keys.items():
+        if key not in types:
+            raise SettingsError(f"{path}: [{name}] has no key {key}{_near(key, list(types))}")
+        expected = dict if str(types[key]).startswith("dict") else types[key]
+        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+            raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {value!r}")
+        if isinstance(value, int) and not isinstance(value, bool) and value < 0:
+            raise SettingsError(f"{path}: [{name}] {key} must not be negative, is {value}")
+    return kind(**keys)
+
+
+def _near(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"

@@ -1,0 +1,112 @@
+"""What is done already: a step of a day is done again only when its files, the settings or mqreplay itself changed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import functions as F
+
+from mqreplay import __version__
+from mqreplay.lake.sql import among, quoted
+from mqreplay.lake.warehouse import Warehouse
+
+DAY = dt.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Span:
+    """What one file of the manifest speaks of. Instants are UTC; a file without any speaks of every day."""
+
+    recording: str
+    kind: str
+    digest: str
+    first_ts: dt.datetime | None
+    last_ts: dt.datetime | None
+
+
+def spans(warehouse: Warehouse, cluster: str) -> list[Span]:
+    """The cluster's files that gave rows or were refused."""
+    files = warehouse.read("bronze.source_file").where(
+        (F.col("cluster") == cluster) & F.col("status").isin("read", "refused")
+    )
+    rows = files.select("recording", "kind", "sha256", "first_ts", "last_ts").collect()
+    return [Span(*row) for row in rows]
+
+
+def days_of(found: Iterable[Span]) -> list[dt.date]:
+    """Every day that the files speak of, in order."""
+    days: set[dt.date] = set()
+    for span in found:
+        if span.first_ts is not None and span.last_ts is not None:
+            days.update(_days(span.first_ts, span.last_ts))
+    return sorted(days)
+
+
+def _days(first: dt.datetime, last: dt.datetime) -> Iterable[dt.date]:
+    day = first.date()
+    while day <= last.date():
+        yield day
+        day += DAY
+
+
+def digests(found: list[Span], settings_digest: str, lookback_minutes: int) -> dict[dt.date, str]:
+    """For each day the digest of all that its replay rests on: its files, those of the lookback before, the settings."""
+    lookback = dt.timedelta(minutes=lookback_minutes)
+    by_day: dict[dt.date, list[str]] = defaultdict(list)
+    undated = []
+    days = days_of(found)
+    for span in found:
+        text = f"{span.recording}|{span.kind}|{span.digest}"
+        if span.first_ts is None or span.last_ts is None:
+            undated.append(text)
+            continue
+        for day in set(_days(span.first_ts, span.last_ts + lookback)):
+            by_day[day].append(text)
+    made = {}
+    for day in days:
+        text = "\n".join([__version__, settings_digest, *sorted(undated + by_day[day])])
+        made[day] = hashlib.sha256(text.encode()).hexdigest()[:32]
+    return made
+
+
+class Steps:
+    """bronze.step of one cluster: asks what a step was last done on, and notes what it is done on now."""
+
+    def __init__(self, warehouse: Warehouse, cluster: str) -> None:
+        """Reads what is noted."""
+        self.warehouse, self.cluster = warehouse, cluster
+        rows = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
+        self._done = {(r.step, r.scope): r.inputs_digest for r in rows.collect()}
+
+    def todo(self, step: str, wanted: dict[str, str]) -> list[str]:
+        """The scopes whose digest is not the one that the step was last done on."""
+        return sorted(scope for scope, digest in wanted.items() if self._done.get((step, scope)) != digest)
+
+    def done(self, step: str, wanted: dict[str, str]) -> None:
+        """Notes that the step is done on these digests."""
+        rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
+        where = f"cluster = {quoted(self.cluster)} AND step = {quoted(step)} AND {among('scope', sorted(wanted))}"
+        self.warehouse.replace("bronze.step", self.warehouse.frame("bronze.step", rows), where)
+        self._done |= {(step, scope): digest for scope, digest in wanted.items()}
+
+
+def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
+    """The instants from which a recording tells all without a gap before: what a client remembers from earlier is unseen.
+
+    Recordings less than ``apart_s`` seconds apart are one.
+    """
+    bounds: dict[str, list[dt.datetime]] = defaultdict(list)
+    for span in found:
+        if span.first_ts is not None and span.last_ts is not None:
+            bounds[span.recording] += [span.first_ts, span.last_ts]
+    starts: list[dt.datetime] = []
+    reached: dt.datetime | None = None
+    for first, last in sorted((min(b), max(b)) for b in bounds.values()):
+        if reached is None or first - reached > dt.timedelta(seconds=apart_s):
+            starts.append(first)
+        reached = last if reached is None else max(reached, last)
+    return starts
