@@ -156,3 +156,9 @@ class FilterTokenError(RocketMQError):
     """org.apache.rocketmq.filter.parser.TokenMgrError: a character that starts no token of the filter language."""
 
     java_class = "org.apache.rocketmq.filter.parser.TokenMgrError"
+
+
+class StackOverflow(RocketMQError):
+    """java.lang.StackOverflowError."""
+
+    java_class = "java.lang.StackOverflowError"

@@ -1,0 +1,167 @@
+"""Text of a SQL92 filter to a tree, and what was wrong with it.
+
+The grammar is in sql92.lark. RocketMQ's parser reads from the left with one token of lookahead and acts at once,
+so that it may refuse a comparison before it has seen a character that is no token. A text that is wrong is
+therefore finished here with made-up tokens: its tree says which of RocketMQ's acts came before the error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+from mqreplay.core.sql92_error import in_order, parse_error, token_error
+from mqreplay.core.version import at_least
+from mqreplay.errors import RocketMQError
+
+Node = Tree[Token]
+
+_END = "$END"
+_WORDS_OF_5 = ("CONTAINS", "STARTSWITH", "ENDSWITH")
+_OPERAND = {"NOT", "TRUE", "FALSE", "NULL", "DECIMAL_LITERAL", "FLOATING_POINT_LITERAL", "STRING_LITERAL", "ID"}
+_OPERAND |= {"LPAR", "MINUS"}
+_ORDERS = {"GT", "GE", "LT", "LE"}
+# What finishes an expression soonest, in the order of preference.
+_FINISHING = ("RPAR", "ID", "STRING_LITERAL", "NULL", "AND", "LPAR", "IN")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a text does not parse. Places are in UTF-16 units.
+
+    ``at`` is where RocketMQ's parser stood; ``unread`` is set if the next token could not even be read, and is
+    then the place of the last token that could.
+    """
+
+    error: RocketMQError
+    at: int
+    unread: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The tree of a text (finished with made-up tokens if there is a failure), and the failure."""
+
+    tree: Node
+    failure: Failure | None
+
+
+def parse(text: str, version: str) -> Parsed:
+    """The first complete expression of ``text``, a string of UTF-16 units; what follows it is not looked at.
+
+    >>> parse("a = 1) b", "4.9.7").tree.data
+    Token('RULE', 'start')
+    >>> print(str(parse("a = ", "4.9.7").failure.error.message).splitlines()[0])
+    Encountered "<EOF>" at line 1, column 4.
+    """
+    five = at_least(version, "5.0.0")
+    parser = _parser(five).parse_interactive(text)
+    read: list[Token] = []
+    unreadable: int | None = None
+    offending: Token | None = None
+    try:
+        for token in parser.iter_parse():
+            read.append(token)
+    except UnexpectedCharacters as error:
+        unreadable = error.pos_in_stream
+    except UnexpectedToken:
+        offending = read.pop()
+    accepted = {kind for kind in _accepted(parser) if five or kind not in _WORDS_OF_5}
+    tree = _finish(parser, len(text))
+    if unreadable is not None:
+        return Parsed(tree, _unreadable(text, tree, read, unreadable))
+    if _END in accepted:
+        return Parsed(tree, None)
+    return Parsed(tree, _unexpected(text, tree, read, offending, accepted, five))
+
+
+def last_token(node: Node) -> Token:
+    """The last token of a tree's text.
+
+    >>> str(last_token(parse("a = 1", "4.9.7").tree))
+    '1'
+    """
+    last: Node | Token = node
+    while isinstance(last, Tree):
+        last = last.children[-1]
+    return last
+
+
+def start_of(token: Token) -> int:
+    """Where a token starts, in UTF-16 units.
+
+    >>> start_of(Token("ID", "a", start_pos=3))
+    3
+    """
+    return token.start_pos if token.start_pos is not None else 0
+
+
+@cache
+def _parser(five: bool) -> Lark:
+    grammar = files("mqreplay.core").joinpath("sql92.lark").read_text(encoding="utf-8")
+    names = {} if five else dict.fromkeys(_WORDS_OF_5, lambda word: word.update(type="ID"))
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="basic",
+        keep_all_tokens=True,
+        maybe_placeholders=False,
+        g_regex_flags=re.ASCII,
+        lexer_callbacks=names,
+    )
+
+
+def _finish(parser: InteractiveParser, end: int) -> Node:
+    """The tree, after made-up tokens that stand behind the end of the text."""
+    while _END not in (accepted := _accepted(parser)):
+        kind = next(kind for kind in _FINISHING if kind in accepted)
+        parser.feed_token(Token(kind, "", start_pos=end))
+    tree: Node = parser.feed_token(Token(_END, "", start_pos=end))
+    return tree
+
+
+def _accepted(parser: InteractiveParser) -> set[str]:
+    kinds: set[str] = parser.accepts()  # type: ignore[no-untyped-call]
+    return kinds
+
+
+def _unreadable(text: str, tree: Node, read: list[Token], at: int) -> Failure:
+    plus = _open_plus(tree, at)
+    if plus is not None:
+        return Failure(token_error(text, at), start_of(plus))
+    return Failure(token_error(text, at), at, start_of(read[-1]) if read else None)
+
+
+def _unexpected(
+    text: str, tree: Node, read: list[Token], token: Token | None, accepted: set[str], five: bool
+) -> Failure:
+    at = len(text) if token is None else start_of(token)
+    plus = _open_plus(tree, at)
+    if plus is not None:
+        # LOOKAHEAD("+" unaryExpr()): a plus is only read as one if all that belongs to it can be read.
+        token, expected = plus, in_order(_OPERAND)
+    elif "ID" in accepted:
+        expected = in_order(_OPERAND) + (["PLUS"] if five else [])
+    elif "IN" in accepted and "GT" not in accepted:
+        # LOOKAHEAD(2): NOT behind an operand is refused itself, if no BETWEEN or the like follows.
+        token, expected = read[-1], in_order(accepted | _ORDERS)
+    elif accepted == {"NOT", "NULL"}:
+        expected = ["NOT", "NULL"] if five else ["NOT"]
+    else:
+        expected = in_order(accepted)
+    if token is None:
+        return Failure(parse_error(text, at, None, "", expected), at)
+    return Failure(parse_error(text, start_of(token), token.type, token, expected), start_of(token))
+
+
+def _open_plus(tree: Node, at: int) -> Token | None:
+    """The outermost plus whose operand was not read in full when the parser came to ``at``."""
+    signs = [node.children[0] for node in tree.find_data("plus") if start_of(last_token(node)) >= at]
+    tokens = [sign for sign in signs if isinstance(sign, Token)]
+    return min(tokens, key=start_of, default=None)
