@@ -13,8 +13,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from mqreplay.core.version import BROKER_4, at_least
-from mqreplay.decode.fastjson_lexer import EOF, EOI, ERROR, IDENT, NULL, STRING
 from mqreplay.decode.fastjson_parser import HASH_MAPS, TYPE_KEY, Parser
+from mqreplay.decode.fastjson_scan import EOF, EOI, ERROR, IDENT, NULL, STRING
 from mqreplay.decode.fastjson_table import TABLE, TableReader, rethrown
 from mqreplay.errors import FastjsonError, RocketMQError
 
@@ -123,9 +123,10 @@ class _Reader(Parser):
     def _bean(self) -> bool:
         """JavaBeanDeserializer#deserialze: False if there is no bean, and only null."""
         lexer = self.lexer
-        if lexer.token == "}":
+        if lexer.token in (NULL, "}"):
+            has_bean = lexer.token != NULL
             lexer.next_token_expecting(",")
-            return True
+            return has_bean
         if lexer.token not in ("{", ","):
             return self._no_bean()
         index = -1

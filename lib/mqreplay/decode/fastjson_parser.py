@@ -5,10 +5,11 @@ Numbers stay text (Number): only their written form says what a cast makes of th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from mqreplay.core.java import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
-from mqreplay.decode.fastjson_lexer import (
+from mqreplay.decode.fastjson_cast import Number
+from mqreplay.decode.fastjson_lexer import Lexer
+from mqreplay.decode.fastjson_scan import (
     EOF,
     EOI,
     FALSE,
@@ -23,27 +24,13 @@ from mqreplay.decode.fastjson_lexer import (
     TREE_SET,
     TRUE,
     UNDEFINED,
-    Lexer,
 )
-from mqreplay.decode.java_number import (
-    decimal_to_int,
-    decimal_to_long,
-    java_digits,
-    parse_int,
-    split_decimal,
-)
+from mqreplay.decode.java_number import split_decimal
 from mqreplay.errors import FastjsonError, NumberFormat
 
 TYPE_KEY = "@type"
 MAX_ARRAY_LEVEL = 512
 HASH_MAPS = ("java.util.HashMap", "java.util.LinkedHashMap")
-
-
-class Number(NamedTuple):
-    """An integer or a decimal, as written."""
-
-    written: str
-    is_float: bool
 
 
 class Parser:
@@ -222,7 +209,10 @@ class Parser:
         if "0" <= ch <= "9" or ch == "-":
             lexer.sp = 0
             lexer.scan_number()
-            key = self._number().written
+            try:
+                key = self._number().written
+            except NumberFormat as error:
+                raise self.fail_at("parse number key error") from error
             if lexer.ch != ":":
                 raise self.fail_at("parse number key error")
         else:
@@ -304,49 +294,3 @@ class Parser:
             lexer.next_token()
             return True
         return False
-
-
-def cast_to_int(value: Any) -> int | None:
-    """TypeUtils#castToInt; None is null. Raises FastjsonError or NumberFormat for what is no int.
-
-    >>> cast_to_int("1,000"), cast_to_int("3.0"), cast_to_int(True), cast_to_int("")
-    (1000, 3, 1, None)
-    """
-    if isinstance(value, Number):
-        if value.is_float:
-            return decimal_to_int(value.written.rstrip("LSBFD"))
-        return java_digits(value.written, INT_MIN, INT_MAX)
-    if isinstance(value, str):
-        if value in ("", "null", "NULL"):
-            return None
-        plain = value.replace(",", "")
-        whole, dot, zeros = plain.rpartition(".")
-        return parse_int(whole if dot and not zeros.strip("0") else plain)
-    return _cast_rest(value, cast_to_int, "int")
-
-
-def cast_to_long(value: Any) -> int | None:
-    """TypeUtils#castToLong; None is null. (Dates in quotes, which fastjson casts too, are refused.)
-
-    >>> cast_to_long("9223372036854775807"), cast_to_long(False), cast_to_long("null")
-    (9223372036854775807, 0, None)
-    """
-    if isinstance(value, Number):
-        if value.is_float:
-            return decimal_to_long(value.written.rstrip("LSBFD"))
-        return java_digits(value.written, LONG_MIN, LONG_MAX)
-    if isinstance(value, str):
-        return None if value in ("", "null", "NULL") else parse_int(value.replace(",", ""), most=LONG_MAX)
-    return _cast_rest(value, cast_to_long, "long")
-
-
-def _cast_rest(value: Any, cast: Any, name: str) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return int(value)
-    # An AtomicInteger or AtomicLong that was written as a bean.
-    if isinstance(value, dict) and value.keys() == {"andIncrement", "andDecrement"}:
-        result: int | None = cast(list(value.values())[1])
-        return result
-    raise FastjsonError(f"can not cast to {name}, value : {value}")

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mqreplay.core.java import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
-from mqreplay.decode.fastjson_lexer import EOF, FLOAT, INT, NULL, STRING, TOKEN_NUMBERS
-from mqreplay.decode.fastjson_parser import TYPE_KEY, Parser, cast_to_int, cast_to_long
+from mqreplay.decode.fastjson_cast import cast_to_int, cast_to_long
+from mqreplay.decode.fastjson_parser import TYPE_KEY, Parser
+from mqreplay.decode.fastjson_scan import EOF, FLOAT, INT, NULL, STRING, TOKEN_NUMBERS
 from mqreplay.decode.java_number import decimal_to_int, decimal_to_long, java_digits
 from mqreplay.errors import FastjsonError, NullPointer, RocketMQError
 
@@ -183,7 +184,7 @@ class TableReader:
             elif lexer.token == FLOAT:
                 value = decimal_to_long(lexer.number().rstrip("LSBFD"))
             else:
-                return cast_to_long(self.parser.parse())
+                return cast_to_long(self.parser.parse(), of_bool=not self.parser.safe_mode)
             lexer.next_token_expecting(",")
         except RocketMQError as error:
             field = "null" if key is None else key
