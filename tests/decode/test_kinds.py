@@ -57,10 +57,17 @@ def test_a_later_recorders_fields_are_ignored(stem: str) -> None:
     assert KINDS[stem].decode(changed(stem, x_new={"a": [1]})) == KINDS[stem].decode(lines(stem)[0])
 
 
-@pytest.mark.parametrize(("stem", "name"), [(kind.stem, name) for kind in KINDS.values() for name in kind.required])
+# Three columns of lock_requests are read from the request's body, and have cases of their own below.
+NEEDED = [
+    (kind.stem, name)
+    for kind in KINDS.values()
+    for name in kind.required
+    if kind.stem != "lock_requests" or name in ("ts", "kind")
+]
+
+
+@pytest.mark.parametrize(("stem", "name"), NEEDED)
 def test_a_line_without_what_it_needs_is_refused(stem: str, name: str) -> None:
-    if stem == "lock_requests" and name in ("client_id", "consumer_group", "mq_set"):
-        pytest.skip("read from the request's body")
     for line in (changed(stem, without=(name,)), changed(stem, **{name: None})):
         error = refused(stem, line)
         assert (error.code, name in error.detail) == ("missing_field", True)

@@ -28,9 +28,7 @@ def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
         try:
             value = read_fastjson_text(value)
         except DecodeError as error:
-            raise DecodeError(
-                error.code, f"{name}: {error.detail.removesuffix(TAKE_BAK)}", error.offset
-            ) from None
+            raise DecodeError(error.code, f"{name}: {error.detail.removesuffix(TAKE_BAK)}", error.offset) from None
     return None if value is None else object_of(value, name)
 
 

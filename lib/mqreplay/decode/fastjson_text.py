@@ -134,9 +134,7 @@ def _read_array(text: str, at: int, depth: int) -> tuple[list[Value], int]:
 
 def _refuse_depth(text: str, at: int, depth: int) -> None:
     if depth >= MAX_DEPTH:
-        fail(
-            "too_deep", f"more than {MAX_DEPTH} containers in each other, RocketMQ writes a handful", text, at
-        )
+        fail("too_deep", f"more than {MAX_DEPTH} containers in each other, RocketMQ writes a handful", text, at)
 
 
 def read_key(text: str, at: int, depth: int) -> tuple[Key, int]:

@@ -119,9 +119,7 @@ def data_version_of(root: Mapping[Key, Value]) -> DataVersion:
     if not isinstance(version, dict):
         return DataVersion(None, None)
     counter, timestamp = version.get("counter"), version.get("timestamp")
-    return DataVersion(
-        counter if type(counter) is int else None, timestamp if type(timestamp) is int else None
-    )
+    return DataVersion(counter if type(counter) is int else None, timestamp if type(timestamp) is int else None)
 
 
 def bare_int(key: object, what: str) -> int:

@@ -68,9 +68,7 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
     if body is None:
         beat["consumers"] = beat["producer_groups"] = None
         return beat
-    beat["consumers"] = [
-        _consumer(object_of(data, "consumerDataSet")) for data in items_of(body, "consumerDataSet")
-    ]
+    beat["consumers"] = [_consumer(object_of(data, "consumerDataSet")) for data in items_of(body, "consumerDataSet")]
     beat["producer_groups"] = [
         _group_name(object_of(data, "producerDataSet")) for data in items_of(body, "producerDataSet")
     ]

@@ -69,9 +69,7 @@ KINDS: Final[dict[str, Kind]] = {
             broker_runtime.REQUIRED,
         ),
         Kind("cluster_info", cluster_info.decode_cluster_info, cluster_info.COLUMNS, cluster_info.REQUIRED),
-        Kind(
-            "lock_requests", lock_requests.decode_lock_request, lock_requests.COLUMNS, lock_requests.REQUIRED
-        ),
+        Kind("lock_requests", lock_requests.decode_lock_request, lock_requests.COLUMNS, lock_requests.REQUIRED),
         Kind(
             "consume_log",
             message_logs.decode_consume,

@@ -60,8 +60,6 @@ def decode_lock_request(line: bytes) -> dict[str, object]:
             raise missing(name)
     lock["mq_set"] = message_queues_of(items_of(request, "mqSet"), "mqSet")
     response = body_of(record, "response")
-    granted = (
-        None if response is None else message_queues_of(items_of(response, "lockOKMQSet"), "lockOKMQSet")
-    )
+    granted = None if response is None else message_queues_of(items_of(response, "lockOKMQSet"), "lockOKMQSet")
     lock["lock_ok_mq_set"] = granted
     return lock

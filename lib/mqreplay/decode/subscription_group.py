@@ -66,9 +66,7 @@ def decode_subscription_group(data: bytes) -> SubscriptionGroups:
                 # -1 is a setting: the first failure goes to the dead letters.
                 retry_max_times=int_field(config, "retryMaxTimes", 16, low=-(2**31)),
                 broker_id=int_field(config, "brokerId", 0, high=LONG_MAX),
-                which_broker_when_consume_slowly=int_field(
-                    config, "whichBrokerWhenConsumeSlowly", 1, high=LONG_MAX
-                ),
+                which_broker_when_consume_slowly=int_field(config, "whichBrokerWhenConsumeSlowly", 1, high=LONG_MAX),
                 notify_consumer_ids_changed_enable=bool_field(config, "notifyConsumerIdsChangedEnable", True),
             )
         )
