@@ -100,3 +100,12 @@ def test_sums_wrap_as_ints() -> None:
     limits = TransferLimits(2**31 - 1, 100, 2**31 - 1, -(2**31))
     assert not is_the_batch_full(1, 100, 2**31 - 1, 1, False, limits)
     assert not is_the_batch_full(1, 100, 5, 1, True, limits)  # -2**31 - 1 is 2**31 - 1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_pull_reads_only_so_much_of_the_consume_queue(version: str) -> None:
+    queue = ConsumeQueue([CqUnit(i, 1, 7) for i in range(2000)])
+    log, config = CommitLog(2000), StoreConfig(10**9)
+    found = get_message(queue, 0, 32, log, config, lambda tags_code: False, version)
+    assert (found.status, found.next_begin_offset) == ("NO_MATCHED_MESSAGE", 800)  # 16,000 bytes
+    assert get_message(queue, 0, 1000, log, config, lambda tags_code: False, version).next_begin_offset == 1000

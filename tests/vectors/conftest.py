@@ -104,9 +104,7 @@ def count(pytestconfig: pytest.Config) -> Callable[[str, int, int], None]:
     return lambda name, cases, failed: counts.append(Count(name, cases, failed))
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
     counts = config.stash.get(COUNTS, [])
     if not counts:
         return
@@ -115,6 +113,4 @@ def pytest_terminal_summary(
     terminalreporter.write_line(f"{'file':{width}} {'cases':>7} {'failed':>7}")
     for c in sorted(counts):
         terminalreporter.write_line(f"{c.name:{width}} {c.cases:7d} {c.failed:7d}")
-    terminalreporter.write_line(
-        f"{'all':{width}} {sum(c.cases for c in counts):7d} {sum(c.failed for c in counts):7d}"
-    )
+    terminalreporter.write_line(f"{'all':{width}} {sum(c.cases for c in counts):7d} {sum(c.failed for c in counts):7d}")

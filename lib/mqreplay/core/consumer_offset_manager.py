@@ -31,9 +31,7 @@ def topic_at_group(topic: str, group: str) -> str:
     return f"{topic}{TOPIC_GROUP_SEPARATOR}{group}"
 
 
-def commit_offset(
-    offset_table: OffsetTable, group: str, topic: str, queue_id: int, offset: int
-) -> int | None:
+def commit_offset(offset_table: OffsetTable, group: str, topic: str, queue_id: int, offset: int) -> int | None:
     """Store an offset (in messages), whether higher or lower; the offset it replaces, None if there was none.
 
     RocketMQ warns of a lower one ("[NOTIFYME]update consumer offset less than store"), and stores it.
@@ -109,9 +107,7 @@ def load(file: str | None, bak: str | None, decode: Callable[[str], OffsetTable 
         return Loaded(False, {})
 
 
-def persist(
-    offset_table: Mapping[str, Mapping[int, int]], file: str | None, bak: str | None
-) -> tuple[str, str | None]:
+def persist(offset_table: Mapping[str, Mapping[int, int]], file: str | None, bak: str | None) -> tuple[str, str | None]:
     """(consumerOffset.json, .bak) after writing the table over these two; None where there is no file.
 
     What was in the file, even nothing, becomes the .bak. 4.x gets there by copy, delete and rename, 5.x by

@@ -99,8 +99,7 @@ def get_message(
         # DefaultMessageStore#findConsumeQueue makes a missing queue: an empty one.
         consume_queue = ConsumeQueue(())
     min_offset, max_offset = consume_queue.min_offset_in_queue, consume_queue.max_offset_in_queue
-    placed = place_offset(offset, min_offset, max_offset)
-    if placed is not None:
+    if (placed := place_offset(offset, min_offset, max_offset)) is not None:
         return GetMessageResult(placed[0], _correct(offset, placed[1], config), min_offset, max_offset)
     units = consume_queue.from_offset(offset)
     if units is None:
@@ -184,7 +183,7 @@ class _Walk:
     def visit_5(self, units: Sequence[CqUnit]) -> int:
         """Walk as 5.x does: the suggestion follows only entries that the batch had room for."""
         for i, unit in enumerate(units):
-            if i * CQ_STORE_UNIT_SIZE > self.max_filter_bytes:
+            if i * CQ_STORE_UNIT_SIZE >= self.max_filter_bytes:
                 return i
             if self._is_full(unit) or self.buffer_total_size >= MAX_PULL_MSG_SIZE:
                 return i

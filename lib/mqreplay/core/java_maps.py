@@ -46,9 +46,7 @@ def hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], capacity: i
     return sorted(places, key=lambda key: places[key] & (n - 1))
 
 
-def concurrent_hash_map_order(
-    keys: Iterable[K], hash_code: Callable[[K], int], initial_capacity: int
-) -> list[K]:
+def concurrent_hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], initial_capacity: int) -> list[K]:
     """The keys of ``new ConcurrentHashMap(initial_capacity)`` in walking order, put in the order given.
 
     hash_code is the keys' hashCode. A growing table reverses parts of its buckets, which is followed.

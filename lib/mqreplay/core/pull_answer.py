@@ -103,9 +103,7 @@ def suggest_which_broker_id(
     return which_broker_when_consume_slowly if suggest_pulling_from_slave else group_broker_id
 
 
-def _redirects_to_master(
-    suggest_pulling_from_slave: bool, broker_id: int, min_broker_id_in_group: int
-) -> bool:
+def _redirects_to_master(suggest_pulling_from_slave: bool, broker_id: int, min_broker_id_in_group: int) -> bool:
     """A 5.x slave sends a consumer that keeps up back to its living master."""
     return broker_id != MASTER_ID and not suggest_pulling_from_slave and min_broker_id_in_group == MASTER_ID
 
@@ -159,9 +157,7 @@ def compose_response_header(
     redirects = _redirects_to_master(suggest, broker.broker_id, broker.min_broker_id_in_group)
     if redirects and code != SUCCESS and at_least(version, "5.0.0"):
         code = PULL_RETRY_IMMEDIATELY
-    return PullAnswer(
-        code, result.status, suggestion, result.next_begin_offset, result.min_offset, result.max_offset
-    )
+    return PullAnswer(code, result.status, suggestion, result.next_begin_offset, result.min_offset, result.max_offset)
 
 
 def pull_answer(
@@ -197,8 +193,6 @@ def pull_answer(
     held = False
     if answer.code == PULL_NOT_FOUND:
         held = broker_allow_suspend and bool(request.sys_flag & FLAG_SUSPEND)
-    elif (
-        answer.code == PULL_OFFSET_MOVED and broker.broker_role == SLAVE and not broker.offset_check_in_slave
-    ):
+    elif answer.code == PULL_OFFSET_MOVED and broker.broker_role == SLAVE and not broker.offset_check_in_slave:
         answer = answer._replace(code=PULL_RETRY_IMMEDIATELY, suggest_which_broker_id=group_config.broker_id)
     return answer._replace(held=held, committed_offset=committed)

@@ -185,9 +185,7 @@ def _check_known_subscription(
         return Refusal(NO_PERMISSION, remark)
     known = group_info.subscriptions.get(request.topic)
     if known is None:
-        return Refusal(
-            SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{suggest_todo(version)}"
-        )
+        return Refusal(SUBSCRIPTION_NOT_EXIST, f"the consumer's subscription not exist{suggest_todo(version)}")
     if known.sub_version < request.sub_version:
         return Refusal(SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
     if not _is_tag_type(known.expression_type):

@@ -37,9 +37,7 @@ def memory_threshold(total_physical_memory_size: int, access_message_in_memory_m
     return double_to_long(total_physical_memory_size * (access_message_in_memory_max_ratio / 100.0))
 
 
-def effective_ratio(
-    access_message_in_memory_max_ratio: int, broker_role: str, version: str = BROKER_4
-) -> int:
+def effective_ratio(access_message_in_memory_max_ratio: int, broker_role: str, version: str = BROKER_4) -> int:
     """The ratio a broker works with, in percent: since 5.0 a slave takes 10 off what its properties say.
 
     broker_role is ASYNC_MASTER, SYNC_MASTER or SLAVE. In 4.x the same line runs before the properties are
@@ -89,9 +87,7 @@ def check_in_disk_by_commit_offset(
     >>> [check_in_disk_by_commit_offset(offset_py, 1000, 1000, 40) for offset_py in (600, 599)]
     [False, True]
     """
-    return slave_suggestion(
-        max_offset_py, offset_py, total_physical_memory_size, access_message_in_memory_max_ratio
-    )
+    return slave_suggestion(max_offset_py, offset_py, total_physical_memory_size, access_message_in_memory_max_ratio)
 
 
 def is_the_batch_full(
@@ -126,9 +122,7 @@ def is_the_batch_full(
     return to_int(buffer_total + size_py) > most_bytes or message_total > to_int(most_messages - 1)
 
 
-def next_offset_correction(
-    old_offset: int, new_offset: int, broker_role: str, offset_check_in_slave: bool
-) -> int:
+def next_offset_correction(old_offset: int, new_offset: int, broker_role: str, offset_check_in_slave: bool) -> int:
     """The next offset a broker tells a consumer whose offset is out of range, in messages.
 
     A master tells the corrected one; a slave leaves the consumer's own, since it may only be behind its

@@ -115,13 +115,9 @@ def _pull(case: dict[str, Any], version: str) -> dict[str, Any]:
     no_topic = other.get("topicConfig", ...) is None
     topic_config = None if no_topic else TopicReadConfig(other.get("topicPerm", 6), case["readQueueNums"])
     known_group = None if other.get("groupConfig", ...) is None else group_config
-    refusal = check_pull(
-        request, broker, topic_config, known_group, _group_info(other), "/10.0.0.9:5555", version
-    )
+    refusal = check_pull(request, broker, topic_config, known_group, _group_info(other), "/10.0.0.9:5555", version)
     result = None if other.get("storeReturns", ...) is None else _result(case)
-    answer = pull_answer(
-        request, broker, group_config, refusal or result, case["brokerAllowSuspend"], version
-    )
+    answer = pull_answer(request, broker, group_config, refusal or result, case["brokerAllowSuspend"], version)
     return _row(answer)
 
 

@@ -52,9 +52,7 @@ def _find(case: dict[str, Any], version: str) -> dict[str, Any]:
     name = case["brokerName"]
     table = {row["brokerName"]: dict(row["insertedInOrder"]) for row in case.get("brokerAddrTable", [])}
     versions = {row["brokerName"]: row["versions"] for row in case.get("brokerVersionTable", [])}
-    found = find_broker_address_in_subscribe(
-        table, name, case["brokerId"], case["onlyThisBroker"], versions, version
-    )
+    found = find_broker_address_in_subscribe(table, name, case["brokerId"], case["onlyThisBroker"], versions, version)
     result = found and {
         "brokerAddr": found.broker_addr,
         "slave": found.slave,
