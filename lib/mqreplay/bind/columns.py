@@ -31,9 +31,7 @@ def wrapping_subtract(a: Column, b: Column) -> Column:
     return F.coalesce(F.try_subtract(a, b), wrapped)
 
 
-def memory_threshold(
-    total_physical_memory_size: Column, access_message_in_memory_max_ratio: Column
-) -> Column:
+def memory_threshold(total_physical_memory_size: Column, access_message_in_memory_max_ratio: Column) -> Column:
     """slave_suggestion.memory_threshold: a double, cut to a long, saturating."""
     memory = total_physical_memory_size.cast("double") * (
         access_message_in_memory_max_ratio.cast("double") / F.lit(100.0)
@@ -72,9 +70,7 @@ def suggest_which_broker_id(
     suggestion = suggestion.otherwise(group_broker_id)
     if at_least(version, "5.0.0"):
         may_suggest = slave_read_enable & ~in_broker_container
-        redirects = (
-            (broker_id != MASTER_ID) & ~suggest_pulling_from_slave & (min_broker_id_in_group == MASTER_ID)
-        )
+        redirects = (broker_id != MASTER_ID) & ~suggest_pulling_from_slave & (min_broker_id_in_group == MASTER_ID)
         suggestion = F.when(redirects | ~may_suggest, master).otherwise(suggestion)
     else:
         suggestion = F.when(~slave_read_enable, master).otherwise(suggestion)

@@ -40,10 +40,10 @@ def arrow_columns(series: Sequence[pd.Series], types: Sequence[pa.DataType]) -> 
     for each, kind in zip(rest, types, strict=False):
         if pa.types.is_integer(kind):
             columns.append(pa.Array.from_pandas(each, mask=next(rest).to_numpy(dtype=bool)))
-        elif pa.types.is_map(kind):
-            columns.append(pa.array(list(map(as_pairs(kind), each)), type=kind))
         elif pa.types.is_struct(kind):
             columns.append(pa.array([None if e is None else e[0] for e in each], type=kind))
+        elif (as_map := as_pairs(kind)) is not None:
+            columns.append(pa.array([as_map(e) for e in each], type=kind))
         else:
             columns.append(pa.Array.from_pandas(each, type=kind))
     return columns

@@ -13,4 +13,4 @@ from mqreplay.bind.functions import FUNCTIONS
 def register(spark: SparkSession) -> None:
     """Make each function of the catalogue a temporary SQL function under its own name."""
     for name, bound in FUNCTIONS.items():
-        spark.udf.register(name, bound.arrow_function)  # type: ignore[arg-type]
+        spark.udf.register(name, bound.arrow_function)
