@@ -1,5 +1,8 @@
-"""The command line. Results go to stdout, progress to stderr. Exit status: 0 done; 1 done, and an expectation failed or a
-finding reaches --fail-on; 2 bad usage, settings or input; 3 the warehouse is locked by another run."""
+"""The command line. Results go to stdout, progress to stderr.
+
+Exit status: 0 done; 1 done, and an expectation failed or a finding reaches --fail-on; 2 bad usage, settings or input;
+3 the warehouse is locked by another run.
+"""
 
 from __future__ import annotations
 

@@ -35,9 +35,17 @@ class Replay:
     """The replay of ``days`` of one cluster. Frames are made once and kept until ``close``."""
 
     def __init__(
-        self, warehouse: Warehouse, cluster: str, days: list[dt.date], found: list[Span], settings: Settings
+        self,
+        warehouse: Warehouse,
+        cluster: str,
+        days: list[dt.date],
+        found: list[Span],
+        settings: Settings,
+        *,
+        afresh: bool = False,
     ) -> None:
-        """Nothing is read yet but the names of tables."""
+        """Nothing is read yet. ``afresh`` is the caller's word that gold holds no row of these days."""
+        self.afresh = afresh
         self.warehouse, self.cluster, self.days, self.found, self.settings = warehouse, cluster, days, found, settings
         self._kept: list[DataFrame] = []
 
@@ -119,5 +127,5 @@ class Replay:
 
     def _write(self, name: str, frame: DataFrame, progress: Progress) -> None:
         where = f"cluster = {quoted(self.cluster)} AND {among('day', [str(day) for day in self.days])}"
-        self.warehouse.replace(name, frame, where)
+        self.warehouse.replace(name, frame, where, nothing_there=self.afresh)
         progress(f"{name} written")

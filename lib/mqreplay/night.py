@@ -18,6 +18,7 @@ from mqreplay.ingest.run import Ingested, ingest
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.session import build_session
 from mqreplay.lake.sql import quoted
+from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.outcome import Outcome, outcome_of
 from mqreplay.quality.run import validate
@@ -66,8 +67,12 @@ class Night:
             return False
         days = [dt.date.fromisoformat(day) for day in todo]
         self.progress(f"{cluster}: replaying {', '.join(todo)}")
-        Replay(self.warehouse, cluster, days, found, self.settings).run(self.progress)
+        scopes = [f"replay {cluster} {day}" for day in todo]
+        unfinished = Unfinished(self.warehouse.root)
+        afresh = not unfinished.begin(scopes) and not steps.any_done("replay", todo)
+        Replay(self.warehouse, cluster, days, found, self.settings, afresh=afresh).run(self.progress)
         steps.done("replay", {day: wanted[day] for day in todo})
+        unfinished.end(scopes)
         return True
 
     def validate(self, cluster: str) -> bool:

@@ -86,11 +86,16 @@ class Steps:
         """The scopes whose digest is not the one that the step was last done on."""
         return sorted(scope for scope, digest in wanted.items() if self._done.get((step, scope)) != digest)
 
+    def any_done(self, step: str, scopes: Iterable[str]) -> bool:
+        """Whether the step was ever done on one of these scopes."""
+        return any((step, scope) in self._done for scope in scopes)
+
     def done(self, step: str, wanted: dict[str, str]) -> None:
         """Notes that the step is done on these digests."""
         rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
         where = f"cluster = {quoted(self.cluster)} AND step = {quoted(step)} AND {among('scope', sorted(wanted))}"
-        self.warehouse.replace("bronze.step", self.warehouse.frame("bronze.step", rows), where)
+        none = not self.any_done(step, wanted)
+        self.warehouse.replace("bronze.step", self.warehouse.frame("bronze.step", rows), where, nothing_there=none)
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
 
 

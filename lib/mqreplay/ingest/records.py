@@ -45,8 +45,8 @@ def decode_files(
 ) -> DataFrame:
     """Decodes files of one kind, given with their digests, in their order.
 
-    Gives the silver columns (but cluster and day) and those of BESIDE; ``out`` is row, refused, or file (one a file, with
-    the count of its lines).
+    Gives the silver columns (but cluster and day) and those of BESIDE; ``out`` is row, refused, or file (one a file,
+    with the count of its lines).
     """
     listed = [(i, f.full_path, f.recording, f.path, digest) for i, (f, digest) in enumerate(files)]
     silver = [f for f in contract.struct_type().fields if f.name not in LATER]
@@ -98,8 +98,8 @@ def _decode_file(file: dict[str, object], kind: str) -> Iterator[dict[str, objec
 def first_of_each(decoded: DataFrame) -> DataFrame:
     """The rows of ``decoded`` with each record once: the first in the order of files and lines stands.
 
-    A line that stands twice in one file is two records (a client may compute the same thing twice in a millisecond), and
-    the second has a record_id of its own; a line that stands in two files is one.
+    A line that stands twice in one file is two records (a client may compute the same thing twice in a millisecond),
+    and the second has a record_id of its own; a line that stands in two files is one.
     """
     rows = decoded.where(F.col("out") == "row")
     in_file = Window.partitionBy("record_id", "file_index").orderBy("line_number")

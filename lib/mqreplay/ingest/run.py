@@ -6,7 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.brokers import cluster_of, read_brokers
@@ -15,6 +14,7 @@ from mqreplay.ingest.manifest import KnownFile, Plan, plan, with_digests
 from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, find_files
 from mqreplay.ingest.to_silver import ingest_kind, ingest_snapshots
 from mqreplay.lake.sql import among, quoted
+from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
 
 Progress = Callable[[str], None]
@@ -58,18 +58,22 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[RecordedFile
     progress(f"{cluster}: {work.seen} files, {len(work.new)} to read")
     ledger = Ledger()
     ledger.enter_unread(work.duplicates, work.not_read)
+    scopes = [f"ingest {cluster} {recording}" for recording in sorted({f.recording for f in files})]
+    unfinished = Unfinished(warehouse.root)
+    afresh = not unfinished.begin(scopes)
     with ThreadPoolExecutor(WRITERS) as pool:
-        jobs = [pool.submit(ingest_snapshots, warehouse, cluster, work, known, ledger)]
+        jobs = [pool.submit(ingest_snapshots, warehouse, cluster, work, known, ledger, afresh)]
         jobs += [
-            pool.submit(ingest_kind, warehouse, cluster, kind, work.of(kind), ledger)
+            pool.submit(ingest_kind, warehouse, cluster, kind, work.of(kind), ledger, afresh)
             for kind in RECORD_TABLES
             if work.of(kind)
         ]
         for job in jobs:
             job.result()
-    _write_brokers(warehouse, cluster, work, ledger)
+    _write_brokers(warehouse, cluster, work, ledger, afresh)
     ledger.settle()
-    _write_ledger(warehouse, cluster, ledger)
+    _write_ledger(warehouse, cluster, ledger, known, afresh)
+    unfinished.end(scopes)
     rows = sum(e.rows_out for e in ledger.files.values())
     return Ingested(cluster, work.seen, len(work.new), rows, len(ledger.refused))
 
@@ -81,7 +85,7 @@ def known_files(warehouse: Warehouse, cluster: str) -> list[KnownFile]:
     return [KnownFile(*row) for row in rows.select(*names).collect()]
 
 
-def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledger) -> None:
+def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledger, afresh: bool) -> None:
     new = work.of("brokers")
     if not new:
         return
@@ -92,22 +96,24 @@ def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledge
         rows += read_brokers(file, cluster, since, ledger)
     digests = [d for n in new for d in (n.digest, n.replaces) if d]
     frame = warehouse.frame("silver.broker", rows)
-    warehouse.replace("silver.broker", frame, f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}")
+    where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
+    warehouse.replace("silver.broker", frame, where, nothing_there=afresh and not any(n.replaces for n in new))
 
 
-def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger) -> None:
+def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger, known: list[KnownFile], afresh: bool) -> None:
     """The ledger goes last: a run that dies before it is done again whole, and replaces what it had written."""
     places = sorted(ledger.files)
     recordings = sorted({recording for recording, _ in places})
     where = f"cluster = {quoted(cluster)} AND {among('recording', recordings)}"
+    first_time = afresh and not any(k.recording in recordings for k in known)
     changed = warehouse.spark.createDataFrame(places, "recording STRING, path STRING")
-
-    def others(name: str) -> DataFrame:
-        return warehouse.read(name).where(where).join(F.broadcast(changed), ["recording", "path"], "left_anti")
-
     for name, rows in (
         ("bronze.quarantine", ledger.quarantine_rows(cluster)),
         ("bronze.source_file", ledger.file_rows(cluster)),
     ):
         frame = warehouse.frame(name, rows)
-        warehouse.replace(name, frame.unionByName(others(name).select(*frame.columns)), where)
+        if not first_time:
+            others = warehouse.read(name).where(where)
+            others = others.join(F.broadcast(changed), ["recording", "path"], "left_anti")
+            frame = frame.unionByName(others.select(*frame.columns))
+        warehouse.replace(name, frame, where, nothing_there=first_time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Observation, Row
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
@@ -16,8 +16,10 @@ from mqreplay.lake.warehouse import Warehouse
 SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")
 
 
-def ingest_kind(warehouse: Warehouse, cluster: str, kind: str, new: list[NewFile], ledger: Ledger) -> None:
-    """All new files of one JSONL kind into its table."""
+def ingest_kind(
+    warehouse: Warehouse, cluster: str, kind: str, new: list[NewFile], ledger: Ledger, afresh: bool
+) -> None:
+    """All new files of one JSONL kind into its table. ``afresh``: no run died before that may have left some there."""
     name = RECORD_TABLES[kind]
     contract = warehouse.contracts[name]
     when = F.col(time_column(contract))
@@ -27,27 +29,40 @@ def ingest_kind(warehouse: Warehouse, cluster: str, kind: str, new: list[NewFile
     if warehouse.exists(name):
         kept = warehouse.read(name).where((F.col("cluster") == cluster) & ~F.col("source_digest").isin(digests))
         rows = rows.join(kept.select("record_id").distinct(), "record_id", "left_anti")
-    rows = rows.persist()
-    warehouse.replace(name, rows, f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}")
-    _count_records(new, decoded, rows, when.alias("when"), ledger)
-    rows.unpersist()
+    counted = Observation()
+    rows = rows.observe(counted, *_counts(new, when))
+    warehouse.replace(
+        name,
+        rows,
+        f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}",
+        nothing_there=afresh and not any(n.replaces for n in new),
+    )
+    _enter_records(new, decoded, counted.get, ledger)
     decoded.unpersist()
 
 
-def _count_records(new: list[NewFile], decoded: DataFrame, rows: DataFrame, when: F.Column, ledger: Ledger) -> None:
-    by_digest = {n.digest: ledger.enter(n) for n in new}
+def _counts(new: list[NewFile], when: F.Column) -> list[F.Column]:
+    """For each file the rows that it gave, the first instant and the last: counted while the rows are written."""
+    made = [F.count(F.lit(1)).alias("rows")]
+    for i, n in enumerate(new):
+        mine = F.col("source_digest") == n.digest
+        made += [
+            F.count_if(mine).alias(f"rows_{i}"),
+            F.min(F.when(mine, when)).alias(f"first_{i}"),
+            F.max(F.when(mine, when)).alias(f"last_{i}"),
+        ]
+    return made
+
+
+def _enter_records(new: list[NewFile], decoded: DataFrame, counted: dict[str, object], ledger: Ledger) -> None:
+    by_digest = {}
+    for i, n in enumerate(new):
+        entry = by_digest[n.digest] = ledger.enter(n)
+        entry.rows_out = int(str(counted[f"rows_{i}"]))
+        entry.first_ts, entry.last_ts = counted[f"first_{i}"], counted[f"last_{i}"]  # type: ignore[assignment]
     kind = new[0].file.kind
     beside = decoded.where(F.col("out") != "row").select(
-        "out",
-        "recording",
-        "path",
-        "source_digest",
-        "line_number",
-        "code",
-        "reason",
-        "advice",
-        "content",
-        "lines",
+        "out", "recording", "path", "source_digest", "line_number", "code", "reason", "advice", "content", "lines"
     )
     for row in beside.collect():
         entry = by_digest[row.source_digest]
@@ -58,17 +73,11 @@ def _count_records(new: list[NewFile], decoded: DataFrame, rows: DataFrame, when
             place = (row.recording, row.path, kind, row.source_digest, row.line_number, "")
             content = None if row.content is None else bytes(row.content)
             ledger.refused.append(QuarantineEntry(*place, row.code, row.reason, row.advice, content))
-    counts = rows.groupBy("source_digest").agg(
-        F.count(F.lit(1)).alias("rows"),
-        F.min(when).alias("first_ts"),
-        F.max(when).alias("last_ts"),
-    )
-    for row in counts.collect():
-        entry = by_digest[row.source_digest]
-        entry.rows_out, entry.first_ts, entry.last_ts = row.rows, row.first_ts, row.last_ts
 
 
-def ingest_snapshots(warehouse: Warehouse, cluster: str, work: Plan, known: list[KnownFile], ledger: Ledger) -> None:
+def ingest_snapshots(
+    warehouse: Warehouse, cluster: str, work: Plan, known: list[KnownFile], ledger: Ledger, afresh: bool
+) -> None:
     """All new snapshots. A late one has its source read again from there on, so that every change is right."""
     new = work.of(*SNAPSHOTS)
     if not new:
@@ -108,14 +117,15 @@ def ingest_snapshots(warehouse: Warehouse, cluster: str, work: Plan, known: list
         F.col("counter").alias("data_version_counter"),
         digest,
     )
-    warehouse.replace("silver.offset_change", changes, predicate.replace("@ts", "to_ts"))
-    warehouse.replace("silver.snapshot", snapshots, predicate.replace("@ts", "ts"))
+    none = afresh and not again and not any(n.replaces for n in new)
+    warehouse.replace("silver.offset_change", changes, predicate.replace("@ts", "to_ts"), nothing_there=none)
+    warehouse.replace("silver.snapshot", snapshots, predicate.replace("@ts", "ts"), nothing_there=none)
     for name, kind, key, struct in (
         ("silver.topic_config", "topics", "topic", TOPIC),
         ("silver.subscription_group", "subscription_groups", "consumer_group", GROUP),
     ):
         frame = configs(rows, kind, key, struct).withColumns({"cluster": F.lit(cluster), "day": F.to_date("ts")})
-        warehouse.replace(name, frame, predicate.replace("@ts", "ts"))
+        warehouse.replace(name, frame, predicate.replace("@ts", "ts"), nothing_there=none)
     _count_snapshots({(n.file.recording, n.file.path): n for n in [*new, *again]}, rows, ledger)
     rows.unpersist()
 

@@ -1,20 +1,27 @@
-"""Table contracts (ODCS v3 YAML): the one home of columns, keys, comments, checks and expectations."""
+"""Table contracts (Open Data Contract Standard v3, YAML): the one home of columns, keys, comments, checks, expectations."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import yaml
+from open_data_contract_standard.model import OpenDataContractStandard
+from pydantic import ValidationError
 from pyspark.sql.types import StructType
 
 from mqreplay.errors import ContractError
+from mqreplay.lake.sql import quoted
+from mqreplay.places import schemas_dir
 
 
 @dataclass(frozen=True)
 class Column:
+    """A column: its Spark SQL type, whether it may be null, what it means, and its unit if it is a quantity."""
+
     name: str
     type: str
     nullable: bool
@@ -22,67 +29,113 @@ class Column:
     unit: str | None
     key_position: int | None
 
+    @property
+    def ddl(self) -> str:
+        """As CREATE TABLE wants it."""
+        comment = self.description + (f" ({self.unit})" if self.unit else "")
+        return f"`{self.name}` {self.type}{'' if self.nullable else ' NOT NULL'} COMMENT {quoted(comment)}"
+
 
 @dataclass(frozen=True)
 class Contract:
+    """What a table promises. ``quality`` are rules for Great Expectations: type, kwargs, description."""
+
     name: str
     description: str
     columns: tuple[Column, ...]
     clustered_by: tuple[str, ...]
-    checks: dict[str, str]
-    quality: tuple[dict, ...]
+    checks: Mapping[str, str]
+    quality: tuple[dict[str, Any], ...]
 
     @property
-    def key(self):
-        return tuple(c.name for c in sorted((c for c in self.columns if c.key_position), key=lambda c: c.key_position))
+    def layer(self) -> str:
+        """bronze, silver or gold."""
+        return self.name.split(".")[0]
+
+    @property
+    def table(self) -> str:
+        """The name within the layer."""
+        return self.name.split(".")[1]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns that name one row, in order."""
+        keyed = [(c.key_position, c.name) for c in self.columns if c.key_position is not None]
+        return tuple(name for _, name in sorted(keyed))
 
     def struct_type(self) -> StructType:
-        return StructType.fromDDL(
-            ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)
-        )
+        """The columns as Spark's schema. Needs a running session: only that can parse types."""
+        columns = ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)
+        return StructType.fromDDL(columns)
 
     def ddl(self, location: str) -> str:
-        cols = ",\n".join(
-            f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'} COMMENT '{(c.description + (f' ({c.unit})' if c.unit else '')).replace(chr(39), chr(92) + chr(39))}'"
-            for c in self.columns
+        """CREATE TABLE at ``location``, with comments, clustering and CHECK constraints."""
+        columns = ",\n  ".join(c.ddl for c in self.columns)
+        clustering = f"\nCLUSTER BY ({', '.join(self.clustered_by)})" if self.clustered_by else ""
+        # Checks as properties: ALTER TABLE ADD CONSTRAINT would cost a commit and a scan for each.
+        checks = ", ".join(f"{quoted(f'delta.constraints.{k}')} = {quoted(v)}" for k, v in self.checks.items())
+        properties = f"\nTBLPROPERTIES ({checks})" if checks else ""
+        return (
+            f"CREATE TABLE IF NOT EXISTS delta.`{location}` (\n  {columns}\n) USING delta{clustering}"
+            f"\nCOMMENT {quoted(self.description)}{properties}"
         )
-        cl = f"\nCLUSTER BY ({', '.join(self.clustered_by)})" if self.clustered_by else ""
-        return f"CREATE TABLE IF NOT EXISTS delta.`{location}` (\n{cols}\n) USING delta{cl}"
-
-
-def _load(text: str) -> Contract:
-    d = yaml.safe_load(text)
-    s = d["schema"][0]
-    cp = {p["property"]: p["value"] for p in s.get("customProperties", [])}
-    cols = tuple(
-        Column(
-            p["name"],
-            p["physicalType"],
-            not p.get("required"),
-            p.get("description", ""),
-            next((q["value"] for q in p.get("customProperties", []) if q["property"] == "unit"), None),
-            p.get("primaryKeyPosition"),
-        )
-        for p in s["properties"]
-    )
-    q = tuple(
-        {
-            "type": r["implementation"]["type"],
-            "kwargs": r["implementation"]["kwargs"],
-            "description": r.get("description"),
-        }
-        for r in s.get("quality", [])
-    )
-    return Contract(
-        s["physicalName"], s["description"], cols, tuple(cp.get("clusteredBy", ())), cp.get("checks", {}) or {}, q
-    )
 
 
 @functools.cache
 def load_contracts(directory: str | None = None) -> dict[str, Contract]:
-    root = Path(directory) if directory else Path(__file__).parents[3] / "schemas"
-    out = {}
-    for f in sorted(root.glob("*/*.yaml")):
-        c = _load(f.read_text())
-        out[c.name] = c
-    return out
+    """Every contract of ``directory`` (default: those shipped), by table name. Raises ContractError."""
+    root = Path(directory) if directory is not None else schemas_dir()
+    paths = sorted(root.glob("*/*.yaml"))
+    if not paths:
+        raise ContractError(f"no table contracts in {root}; the installation is broken")
+    contracts = [_load(path) for path in paths]
+    return {contract.name: contract for contract in contracts}
+
+
+def _load(path: Path) -> Contract:
+    try:
+        # Parsed here and not by the standard's own reader, which is twenty times slower on the same text.
+        given = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        model = OpenDataContractStandard.model_validate(given)
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise ContractError(f"contract {path} is not one of the Open Data Contract Standard: {error}") from None
+    if not model.schema_ or len(model.schema_) != 1:
+        raise ContractError(f"contract {path}: schema must hold exactly one table")
+    table = model.schema_[0]
+    custom = {p.property: p.value for p in table.customProperties or []}
+    columns = tuple(_column(p, path) for p in table.properties or [])
+    contract = Contract(
+        table.physicalName or "",
+        table.description or "",
+        columns,
+        tuple(custom.get("clusteredBy") or ()),
+        dict(custom.get("checks") or {}),
+        tuple(_rule(q, path) for q in table.quality or []),
+    )
+    _check(contract, path)
+    return contract
+
+
+def _column(given: Any, path: Path) -> Column:
+    if not given.physicalType:
+        raise ContractError(f"contract {path}: column {given.name} lacks its physicalType")
+    unit = next((p.value for p in given.customProperties or [] if p.property == "unit"), None)
+    position = given.primaryKeyPosition if given.primaryKey else None
+    return Column(given.name, given.physicalType, not given.required, given.description or "", unit, position)
+
+
+def _rule(given: Any, path: Path) -> dict[str, Any]:
+    if given.type != "custom" or given.engine != "greatExpectations" or not isinstance(given.implementation, dict):
+        raise ContractError(f"contract {path}: quality rules are of type custom, engine greatExpectations")
+    return {**given.implementation, "description": given.description}
+
+
+def _check(contract: Contract, path: Path) -> None:
+    names = [c.name for c in contract.columns]
+    if contract.name != f"{path.parent.name}.{path.stem}":
+        raise ContractError(f"contract {path}: physicalName is {contract.name!r}, its place says otherwise")
+    for said, column in [("clusteredBy", c) for c in contract.clustered_by]:
+        if column not in names:
+            raise ContractError(f"contract {path}: {said} names {column}, which is no column")
+    if not contract.key:
+        raise ContractError(f"contract {path}: no column has a primaryKeyPosition")

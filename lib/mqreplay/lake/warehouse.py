@@ -1,69 +1,126 @@
-"""Delta tables of one warehouse folder, as the contracts say."""
+"""The Delta tables of one warehouse folder, each as its contract says."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from mqreplay.lake.contract import load_contracts
+from mqreplay.errors import ContractError
+from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.lake.sql import quoted
+
+LAYERS = ("bronze", "silver", "gold")
 
 
 class Warehouse:
-    def __init__(self, spark: SparkSession, root: str) -> None:
-        self.spark, self.root = spark, str(Path(root).resolve())
-        self.contracts = load_contracts()
+    """Reads and replaces rows of the tables under ``root``. Safe for threads that write different tables."""
+
+    def __init__(self, spark: SparkSession, root: str, contracts: dict[str, Contract] | None = None) -> None:
+        """``root`` need not exist; a table is made when it is first written."""
+        self.spark = spark
+        self.root = str(Path(root).resolve())
+        self.contracts = contracts if contracts is not None else load_contracts()
+        self._made: set[str] = set()
+        self._lock = threading.Lock()
 
     def location(self, name: str) -> str:
+        """Where the table lies."""
         return f"{self.root}/{name.replace('.', '/')}"
 
     def exists(self, name: str) -> bool:
+        """Whether the table was ever made."""
         return Path(self.location(name), "_delta_log").is_dir()
 
-    def frame(self, name: str, rows) -> DataFrame:
-        return self.spark.createDataFrame(rows, self.contracts[name].struct_type(), verifySchema=False)
+    def frame(self, name: str, rows: Iterable[Any]) -> DataFrame:
+        """Rows, given in the contract's column order, as a frame of the table's schema."""
+        listed = list(rows)
+        # One file for rows that came from the driver: they are few.
+        made = self.spark.createDataFrame(listed, self.contracts[name].struct_type(), verifySchema=False)
+        return made.coalesce(1)
 
     def read(self, name: str) -> DataFrame:
+        """The table, in the contract's column order; empty if it was never made."""
         if not self.exists(name):
             return self.frame(name, [])
-        return (
-            self.spark.read.format("delta")
-            .load(self.location(name))
-            .select([c.name for c in self.contracts[name].columns])
-        )
+        columns = [c.name for c in self.contracts[name].columns]
+        return self.spark.read.format("delta").load(self.location(name)).select(columns)
 
-    def ensure(self, name: str) -> None:
-        if not self.exists(name):
-            c = self.contracts[name]
-            self.spark.sql(c.ddl(self.location(name)))
-            for k, v in c.checks.items():
-                self.spark.sql(f"ALTER TABLE delta.`{self.location(name)}` ADD CONSTRAINT {k} CHECK ({v})")
+    def ensure(self, name: str) -> bool:
+        """Makes the table if it is not there, and adds columns that an older version lacked. True if it was made."""
+        if name in self._made:
+            return False
+        fresh = not self.exists(name)
+        if fresh:
+            self.spark.sql(self.contracts[name].ddl(self.location(name)))
+        else:
+            self._mend(name)
+        with self._lock:
+            self._made.add(name)
+        return fresh
 
-    def replace(self, name: str, df: DataFrame, predicate: str) -> None:
-        self.ensure(name)
-        c = self.contracts[name]
-        df = df.select([F.col(x.name).cast(x.type).alias(x.name) for x in c.columns])
-        df.write.format("delta").mode("overwrite").option("replaceWhere", predicate).save(self.location(name))
+    def _mend(self, name: str) -> None:
+        has = {f.name: f.dataType for f in self.spark.read.format("delta").load(self.location(name)).schema.fields}
+        for field, column in zip(self.contracts[name].struct_type().fields, self.contracts[name].columns, strict=True):
+            if field.name not in has:
+                if not column.nullable:
+                    raise ContractError(
+                        f"table {name} in {self.root} was made by another version and lacks {field.name}; "
+                        "use a new --warehouse and run the recordings again"
+                    )
+                added = f"`{column.name}` {column.type} COMMENT {quoted(column.description)}"
+                self.spark.sql(f"ALTER TABLE delta.`{self.location(name)}` ADD COLUMNS ({added})")
+            elif _shape(has[field.name]) != _shape(field.dataType):
+                raise ContractError(
+                    f"table {name} in {self.root} was made by another version: {field.name} is "
+                    f"{has[field.name].simpleString()}, should be {field.dataType.simpleString()}; "
+                    "use a new --warehouse and run the recordings again"
+                )
 
-    def register(self, names=None) -> None:
-        for l in ("bronze", "silver", "gold"):
-            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {l}")
-        for n in names or self.contracts:
-            if self.exists(n):
-                self.spark.sql(f"CREATE TABLE IF NOT EXISTS {n} USING delta LOCATION '{self.location(n)}'")
+    def replace(self, name: str, rows: DataFrame, predicate: str, *, nothing_there: bool = False) -> None:
+        """In one commit: the rows that match ``predicate`` go, ``rows`` come. Both must lie within the predicate.
+
+        ``nothing_there`` is the caller's word that no row matches: an append costs a fifth of a replacement.
+        Raises ContractError where a column is missing.
+        """
+        contract = self.contracts[name]
+        missing = [c.name for c in contract.columns if c.name not in rows.columns]
+        if missing:
+            raise ContractError(f"rows for {name} lack {', '.join(missing)}; a bug in mqreplay")
+        fresh = self.ensure(name)
+        cast = rows.select([F.col(c.name).cast(c.type).alias(c.name) for c in contract.columns])
+        writer = cast.write.format("delta")
+        if fresh or nothing_there:
+            writer.mode("append").save(self.location(name))
+        else:
+            writer.mode("overwrite").option("replaceWhere", predicate).save(self.location(name))
+
+    def register(self, names: Iterable[str]) -> None:
+        """Makes tables known to the session's SQL as layer.table; one never made is an empty view."""
+        for layer in LAYERS:
+            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {layer}")
+        for name in names:
+            self.ensure(name)
+            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {quoted(self.location(name))}")
 
     def register_for(self, text: str) -> None:
-        """Makes the tables that ``text`` names, or all if it asks about the catalog, known to SQL as layer.table."""
-        lower = text.lower()
-        named = [n for n in self.contracts if n in lower]
-        asks = any(w in lower for w in ("show ", "describe ", "information_schema"))
-        self.register(list(self.contracts) if asks else named)
+        """Registers the tables that a query names; all of them where it asks about the catalog."""
+        lower = text.lower().replace("`", "")
+        asks = lower.lstrip().startswith(("show", "describe", "desc"))
+        self.register([name for name in self.contracts if asks or name in lower])
 
-    def maintain(self) -> None:
-        for n in self.contracts:
-            if self.exists(n):
-                self.spark.sql(f"OPTIMIZE delta.`{self.location(n)}`")
-                self.spark.sql(f"VACUUM delta.`{self.location(n)}`")
+    def maintain(self, keep_hours: int = 168) -> None:
+        """Compacts and clusters every table, and removes files that no version of the last ``keep_hours`` needs."""
+        for name in self.contracts:
+            if self.exists(name):
+                self.spark.sql(f"OPTIMIZE delta.`{self.location(name)}`")
+                self.spark.sql(f"VACUUM delta.`{self.location(name)}` RETAIN {keep_hours} HOURS")
+
+
+def _shape(kind: Any) -> str:
+    """A type without what Delta does not keep the same: nullability inside of it."""
+    return str(kind.simpleString())

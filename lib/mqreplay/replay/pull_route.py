@@ -19,6 +19,10 @@ from mqreplay.replay.as_of import as_of
 
 QUEUE = ["epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_id"]
 NAME = ["epoch", "client_id", "broker_name"]
+NEEDED = [
+    *("cluster", "day", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "record_id"),
+    *("request_ts", "response_ts", "opaque", "sub_version", "suggest_which_broker_id", "error"),
+]
 UNKNOWN = -1  # stands for an answer that came, or may have come, unseen; no broker id is negative
 
 
@@ -28,7 +32,7 @@ def pull_route(pull: DataFrame, route: DataFrame, starts: list[dt.datetime], rou
     ``starts`` are the instants from which the recording has no gap before; ``route_slack_ms`` is how long after a name
     server's answer the client may still go by the route it had.
     """
-    asked = with_suggestion(with_epoch(pull, "request_ts", starts), starts)
+    asked = with_suggestion(with_epoch(pull.select(*NEEDED), "request_ts", starts))
     known = route_changes(with_epoch(route, "ts", starts))
     asked = as_of(
         asked.withColumn("at", F.col("request_ts")),
@@ -67,7 +71,7 @@ def with_epoch(frame: DataFrame, ts: str, starts: list[dt.datetime]) -> DataFram
     return frame.withColumn("epoch", F.coalesce(epoch, F.lit(min(starts)) if starts else epoch))
 
 
-def with_suggestion(pull: DataFrame, starts: list[dt.datetime]) -> DataFrame:
+def with_suggestion(pull: DataFrame) -> DataFrame:
     """Adds ``pull_from_which_node``: the suggestion the client then kept, 0 if none, null if not known."""
     unseen = F.col("response_ts").isNull() & F.col("error").isNull()
     told = F.when(unseen, F.lit(UNKNOWN).cast("bigint")).otherwise(F.col("suggest_which_broker_id"))

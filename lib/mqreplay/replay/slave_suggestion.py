@@ -16,6 +16,11 @@ from mqreplay.replay.as_of import as_of
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
 BROKER = ["broker_name", "broker_id"]
 QUEUE = ["broker_name", "topic", "queue_id"]
+NEEDED = [
+    *("cluster", "day", "consumer_group", *QUEUE, "broker_id", "client_id", "request_ts", "response_ts", "record_id"),
+    *("queue_offset", "response_code", "remark", "next_begin_offset", "min_offset", "max_offset"),
+    *("suggest_which_broker_id", "last_commitlog_offset", "last_store_size"),
+]
 
 
 def slave_suggestion(
@@ -31,6 +36,7 @@ def slave_suggestion(
     ``poll_slack_ms`` is how far a poll's time may be off the moment the broker looked at its commit log.
     """
     answered = pull.where(F.col("suggest_which_broker_id").isNotNull() & F.col("response_ts").isNotNull())
+    answered = answered.select(*NEEDED)  # each look-up sorts the rows: they had better be narrow
     described = with_group(with_broker(answered, broker), subscription_group)
     ended = with_log_end(described, broker_runtime, poll_slack_ms)
     placed = with_place(ended, positions(pull, consume))
