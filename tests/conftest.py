@@ -1,8 +1,23 @@
-"""Options of the whole test suite: pytest reads options only from a conftest above all tests."""
+"""Options of the whole test suite, and what many tests share: one Spark session, one night already run.
+
+Pure tests ask for none of it, and so never load pyspark.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mqreplay.outcome import Outcome
+
+SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -13,3 +28,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="folder of *.jsonl and *.jsonl.gz vector files to check (default: tests/vectors/data)",
     )
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one session of all tests."""
+    from mqreplay.lake.session import build_session
+    from mqreplay.settings import load_settings
+
+    session = build_session("mqreplay-tests", load_settings().spark)
+    yield session
+    session.stop()
+
+
+@dataclass(frozen=True)
+class Night:
+    """A nightly run that is done: its warehouse, and what it left for each cluster."""
+
+    spark: SparkSession
+    root: str
+    outcomes: dict[str, Outcome]
+
+    def table(self, name: str, cluster: str) -> DataFrame:
+        """A cluster's rows of a table."""
+        layer, table = name.split(".")
+        rows = self.spark.read.format("delta").load(f"{self.root}/{layer}/{table}")
+        return rows.where(rows.cluster == cluster)
+
+
+@pytest.fixture(scope="session")
+def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
+    """Both sample recordings through the whole nightly run, once for all tests. Tests must not write to it."""
+    from mqreplay.night import run
+    from mqreplay.settings import load_settings
+
+    root = str(tmp_path_factory.mktemp("night") / "warehouse")
+    recordings = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
+    outcomes = run("nightly", root, load_settings(), lambda what: None, recordings=recordings)
+    return Night(spark, root, {outcome.cluster: outcome for outcome in outcomes})

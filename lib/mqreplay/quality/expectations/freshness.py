@@ -1,0 +1,72 @@
+"""expect_table_to_be_fresh: a table's rows go on to the end of the recording.
+
+A recorder that died in the night leaves a table that simply ends. So the newest instant of the column may
+be at most ``max_age_minutes`` older than the newest instant of the cluster's recordings. No clock is read:
+yesterday's recording is as fresh today as it was. An empty table passes, for no such evidence was recorded
+at all: replay says what that costs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pandas as pd
+from great_expectations.core.suite_parameters import SuiteParameterDict
+from great_expectations.execution_engine import ExecutionEngine, PandasExecutionEngine, SparkDFExecutionEngine
+from great_expectations.expectations.expectation import ColumnAggregateExpectation
+from great_expectations.expectations.metrics.column_aggregate_metric_provider import (
+    ColumnAggregateMetricProvider,
+    column_aggregate_partial,
+    column_aggregate_value,
+)
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+METRIC = "column.newest_instant"
+
+
+class NewestInstant(ColumnAggregateMetricProvider):
+    """Epoch milliseconds of the newest instant, or null: instants themselves lose their zone on the way."""
+
+    metric_name = METRIC
+
+    @column_aggregate_value(engine=PandasExecutionEngine)
+    def _pandas(cls, column: pd.Series, **kwargs: Any) -> int | None:
+        newest = column.max()
+        return None if pd.isna(newest) else int(newest.value // 1_000_000)
+
+    @column_aggregate_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Column, **kwargs: Any) -> Column:
+        return F.max(F.unix_millis(column))
+
+
+class ExpectTableToBeFresh(ColumnAggregateExpectation):
+    """Expect the newest instant of a column to be near the end of the recording (epoch milliseconds)."""
+
+    max_age_minutes: float
+    recording_end_ms: int | SuiteParameterDict | None
+
+    metric_dependencies = (METRIC,)
+    success_keys = ("max_age_minutes", "recording_end_ms")
+    args_keys = ("column", "max_age_minutes")
+
+    def _validate(
+        self,
+        metrics: dict[str, Any],
+        runtime_configuration: dict[str, Any] | None = None,
+        execution_engine: ExecutionEngine | None = None,
+    ) -> dict[str, Any]:
+        newest, end = metrics[METRIC], self._get_success_kwarg("recording_end_ms")
+        if newest is None or end is None:
+            return {"success": True, "result": {"observed_value": "no such evidence recorded"}}
+        age_minutes = round(max(0, end - newest) / 60_000, 3)
+        observed = {"newest": _utc(newest), "recording_end": _utc(end), "age_minutes": age_minutes}
+        fresh = age_minutes <= self._get_success_kwarg("max_age_minutes")
+        text = f"newest {observed['newest']}, {age_minutes:g} minutes before the end of the recording"
+        return {"success": fresh, "result": {"observed_value": text, "details": observed}}
+
+
+def _utc(epoch_ms: int) -> str:
+    instant = dt.datetime.fromtimestamp(epoch_ms / 1000, tz=dt.UTC)
+    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")

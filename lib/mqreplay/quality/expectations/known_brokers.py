@@ -1,0 +1,45 @@
+"""expect_known_brokers: every broker named is one the recording knows of.
+
+Known are the brokers of silver.broker and those named in an answered route. Where the recording has
+neither, nothing is known, nothing can be unknown, and the expectation passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from great_expectations.core.suite_parameters import SuiteParameterDict
+from great_expectations.execution_engine import PandasExecutionEngine, SparkDFExecutionEngine
+from great_expectations.expectations.expectation import ColumnMapExpectation
+from great_expectations.expectations.metrics.map_metric_provider import (
+    ColumnMapMetricProvider,
+    column_condition_partial,
+)
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+class KnownBroker(ColumnMapMetricProvider):
+    """True of a broker name among ``known_brokers``; of every name where that is empty."""
+
+    condition_metric_name = "column_values.known_broker"
+    condition_value_keys = ("known_brokers",)
+
+    @column_condition_partial(engine=PandasExecutionEngine)
+    def _pandas(cls, column: pd.Series, known_brokers: list[str], **kwargs: Any) -> pd.Series:
+        return column.isin(known_brokers) if known_brokers else pd.Series(True, index=column.index)
+
+    @column_condition_partial(engine=SparkDFExecutionEngine)
+    def _spark(cls, column: Column, known_brokers: list[str], **kwargs: Any) -> Column:
+        return column.isin(known_brokers) if known_brokers else F.lit(True)
+
+
+class ExpectKnownBrokers(ColumnMapExpectation):
+    """Expect every broker name to be one that silver.broker or a route names."""
+
+    known_brokers: list[str] | SuiteParameterDict
+
+    map_metric = "column_values.known_broker"
+    success_keys = ("known_brokers", "mostly")
+    args_keys = ("column",)

@@ -1,0 +1,73 @@
+"""A table's rows as an expectation suite is to see them: on pandas while they are few, on Spark when they are
+many.
+
+Great Expectations takes a Spark job or more for each table and each failed expectation, which on a small
+table is nearly all waiting: pandas answers in milliseconds. So a table of up to ``row_limit`` rows is
+fetched once, as Arrow, and a bigger one stays with Spark. Only the columns that its expectations look at
+are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mqreplay.lake.contract import Contract
+from mqreplay.quality.expectations.check_constraint import check_column
+from mqreplay.quality.suite import columns_needed
+
+ROW_LIMIT = 200_000
+# pandas would make floats of integers with nulls, and lose the last digits of a commit log offset.
+PANDAS_TYPES = {
+    pa.int64(): pd.Int64Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one table: ``frame`` is a pandas DataFrame, or Spark's where they are many."""
+
+    frame: pd.DataFrame | DataFrame
+    count: int
+
+    @property
+    def on_spark(self) -> bool:
+        """Whether Spark is to do the counting."""
+        return isinstance(self.frame, DataFrame)
+
+    def distinct(self, column: str) -> int:
+        """How many values the column has."""
+        if isinstance(self.frame, DataFrame):
+            return self.frame.select(column).distinct().count()
+        return int(self.frame[column].nunique())
+
+    def release(self) -> None:
+        """Lets go of what Spark keeps of them."""
+        if isinstance(self.frame, DataFrame):
+            self.frame.unpersist()
+
+
+def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT) -> Rows:
+    """Reads what the contract's expectations need of ``table``, with the truth of its CHECKs as columns."""
+    checks = [
+        F.coalesce(F.expr(condition), F.lit(False)).alias(check_column(name))
+        for name, condition in contract.checks.items()
+    ]
+    needed = table.select(*columns_needed(contract), *checks)
+    few = needed.limit(row_limit + 1).toArrow()
+    if few.num_rows <= row_limit:
+        # In the key's order: a sample of what is wrong then does not hang on how files were written.
+        return Rows(to_pandas(few.sort_by([(name, "ascending") for name in contract.key])), few.num_rows)
+    rows = needed.persist()
+    return Rows(rows, rows.count())
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """Arrow -> pandas without loss: integers stay integers, whatever is null among them."""
+    return table.to_pandas(types_mapper=PANDAS_TYPES.get)

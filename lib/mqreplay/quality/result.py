@@ -1,0 +1,90 @@
+"""What Great Expectations found -> rows of gold.validation_result, and samples a reader can use."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any, NamedTuple
+
+import pandas as pd
+from great_expectations.core import ExpectationValidationResult
+
+from mqreplay.lake.contract import Contract
+from mqreplay.quality.suite import Rule
+
+SAMPLE = 20
+
+
+class ValidationRow(NamedTuple):
+    """A row of gold.validation_result, its columns in the contract's order."""
+
+    cluster: str
+    run_id: str
+    table_name: str
+    expectation: str
+    arguments: str
+    passed: bool
+    unexpected_count: int | None
+    unexpected_sample: str | None
+    description: str | None
+
+
+def sample_format(contract: Contract, rule: Rule) -> dict[str, Any]:
+    """The result format that brings the rows that break a rule: by their key, with the columns in question."""
+    key = [name for name in contract.key if name != "cluster"]  # one run is one cluster's
+    names = dict.fromkeys([*key, *rule.columns])
+    return {
+        "result_format": "SUMMARY",
+        "partial_unexpected_count": SAMPLE,
+        "unexpected_index_column_names": list(names),
+        "return_unexpected_index_query": False,
+    }
+
+
+def row_of(cluster: str, run_id: str, table: str, rule: Rule, found: ExpectationValidationResult) -> ValidationRow:
+    """One expectation's row."""
+    passed = bool(found.success)
+    return ValidationRow(
+        cluster=cluster,
+        run_id=run_id,
+        table_name=table,
+        expectation=rule.type,
+        arguments=json.dumps(rule.arguments, sort_keys=True, ensure_ascii=False),
+        passed=passed,
+        unexpected_count=0 if passed else found.result.get("unexpected_count"),
+        unexpected_sample=None if passed else json.dumps(_sample(found), ensure_ascii=False),
+        description=rule.description,
+    )
+
+
+def _sample(found: ExpectationValidationResult) -> list[Any]:
+    """At most SAMPLE rows that break it, in a fixed order; or what was observed; or why it could not be run."""
+    error = _error(found)
+    if error is not None:
+        return [{"error": error}]
+    if "details" in found.result:
+        return [plain(found.result["details"])]
+    rows = found.result.get("partial_unexpected_index_list") or found.result.get("partial_unexpected_list") or []
+    return sorted((plain(row) for row in rows[:SAMPLE]), key=lambda row: json.dumps(row, sort_keys=True))
+
+
+def _error(found: ExpectationValidationResult) -> str | None:
+    info = found.exception_info or {}
+    each = [info] if "raised_exception" in info else list(info.values())
+    raised = [str(e.get("exception_message")) for e in each if e.get("raised_exception")]
+    return raised[0] if raised else None
+
+
+def plain(value: Any) -> Any:
+    """As JSON can hold it, the same from both engines: instants in UTC, integers as integers, null as null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items() if not str(k).startswith("check_")}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and pd.isna(value)):
+        return None
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if hasattr(value, "item"):
+        return value.item()
+    return value if isinstance(value, (str, int, float, bool)) else str(value)

@@ -1,0 +1,104 @@
+"""A table's contract -> its expectation suite.
+
+A contract says what must hold in three places: columns that are required, ``quality`` rules, and CHECK
+constraints. Each becomes one expectation of Great Expectations; nothing is checked that the contract does
+not say.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import great_expectations as gx
+from great_expectations.exceptions import ExpectationNotFoundError
+from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.registry import get_expectation_impl
+
+import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
+from mqreplay.errors import ContractError
+from mqreplay.lake.contract import Contract
+from mqreplay.quality.expectations.check_constraint import check_column
+from mqreplay.quality.expectations.offset_continuity import CHAIN, LINK
+from mqreplay.quality.expectations.rows_conserved import COUNTS
+
+NOT_NULL = "expect_column_values_to_not_be_null"
+UNIQUE = "expect_compound_columns_to_be_unique"
+CHECK = "expect_check_constraint_to_hold"
+# What an expectation must know of other tables: its argument -> the suite parameter of quality/evidence.py.
+PARAMETERS = {
+    "expect_known_brokers": ("known_brokers",),
+    "expect_table_to_be_fresh": ("recording_end_ms",),
+    "expect_rows_conserved": ("silver_rows",),
+}
+# Columns that an expectation looks at without being told.
+COLUMNS = {
+    "expect_offset_continuity": (*CHAIN, *LINK),
+    "expect_rows_conserved": ("path", "kind", "status", *COUNTS),
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One expectation of a table.
+
+    ``arguments`` are the contract's own words, ``kwargs`` what Great Expectations is given, and ``columns`` the columns
+    of the table that it looks at, in its order.
+    """
+
+    type: str
+    arguments: dict[str, Any]
+    kwargs: dict[str, Any]
+    columns: tuple[str, ...]
+    description: str
+
+    def expectation(self) -> Expectation:
+        """The expectation itself. Raises ContractError for arguments it does not take."""
+        try:
+            return _implementation(self.type)(**self.kwargs, description=self.description)
+        except (TypeError, ValueError) as wrong:
+            raise ContractError(f"{self.type} does not take {self.arguments}: {wrong}") from wrong
+
+
+def rules(contract: Contract) -> list[Rule]:
+    """Everything the contract asks of its table's rows. Raises ContractError for a rule nobody knows."""
+    required = [c.name for c in contract.columns if not c.nullable]
+    asked = [_rule(NOT_NULL, {"column": name}, f"{name} is never null") for name in required]
+    if contract.key and not any(rule["type"] == UNIQUE for rule in contract.quality):
+        asked.append(_rule(UNIQUE, {"column_list": list(contract.key)}, "The key names one row"))
+    asked += [_rule(rule["type"], dict(rule["kwargs"]), rule["description"]) for rule in contract.quality]
+    return asked + [_check(contract, name, condition) for name, condition in contract.checks.items()]
+
+
+def suite(contract: Contract) -> gx.ExpectationSuite:
+    """The contract's rules as a suite of Great Expectations, in the same order."""
+    return gx.ExpectationSuite(name=contract.name, expectations=[r.expectation() for r in rules(contract)])
+
+
+def columns_needed(contract: Contract) -> list[str]:
+    """The table's columns that its expectations look at, or that name a row in a sample."""
+    needed = {*contract.key, *(column for rule in rules(contract) for column in rule.columns)}
+    return [c.name for c in contract.columns if c.name in needed]
+
+
+def _rule(kind: str, arguments: dict[str, Any], description: str) -> Rule:
+    parameters = {name: {"$PARAMETER": name} for name in PARAMETERS.get(kind, ())}
+    named = [arguments[key] for key in ("column", "column_A", "column_B") if key in arguments]
+    columns = (*named, *arguments.get("column_list", ()), *COLUMNS.get(kind, ()))
+    return Rule(kind, arguments, arguments | parameters, columns, description)
+
+
+def _check(contract: Contract, name: str, condition: str) -> Rule:
+    kwargs = {"column": check_column(name), "condition": condition}
+    columns = tuple(c.name for c in contract.columns if re.search(rf"\b{c.name}\b", condition))
+    arguments = {"check": name, "condition": condition}
+    return Rule(CHECK, arguments, kwargs, columns, f"The CHECK {name} holds: {condition}")
+
+
+def _implementation(kind: str) -> type[Expectation]:
+    try:
+        return get_expectation_impl(kind)
+    except ExpectationNotFoundError as missing:
+        message = f"a contract asks for {kind}, an expectation that neither Great Expectations nor mqreplay has"
+        raise ContractError(message) from missing

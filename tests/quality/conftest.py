@@ -1,0 +1,64 @@
+"""A table's rows, judged by its contract as a night would, on either engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.quality.frames import fetch
+from mqreplay.quality.great import Great
+from mqreplay.quality.result import ValidationRow, row_of
+from mqreplay.quality.run import judge
+
+START = dt.datetime(2026, 11, 21, 3, 0, tzinfo=dt.UTC)
+ROW_LIMIT = {"pandas": 1_000, "spark": 0}
+PARAMETERS: dict[str, Any] = {"known_brokers": [], "recording_end_ms": None, "silver_rows": {}}
+
+Row = dict[str, Any]
+Judge = Callable[..., dict[str, ValidationRow]]
+
+
+def at(minutes: float) -> dt.datetime:
+    """An instant of the test night."""
+    return START + dt.timedelta(minutes=minutes)
+
+
+def epoch_ms(instant: dt.datetime) -> int:
+    return int(instant.timestamp() * 1000)
+
+
+def filled(contract: Contract, row: Row) -> tuple[Any, ...]:
+    """A whole row: what the test says, and something fitting in every other required column."""
+    fitting = {"STRING": "x", "INT": 1, "BIGINT": 1, "DOUBLE": 1.0, "TIMESTAMP": START, "DATE": START.date()}
+    unsaid = {c.name: None if c.nullable else fitting.get(c.type.upper(), True) for c in contract.columns}
+    unknown = row.keys() - unsaid.keys()
+    assert not unknown, f"{contract.name} has no {unknown}"
+    return tuple((unsaid | row).values())
+
+
+@pytest.fixture(params=["pandas", "spark"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each test of an expectation runs on both."""
+    return str(request.param)
+
+
+@pytest.fixture
+def judged(spark: SparkSession, engine: str, tmp_path: Any) -> Judge:
+    """Judges rows of a table by its contract; gives its results by expectation type (the last of each)."""
+
+    def run(table: str, rows: list[Row], **parameters: Any) -> dict[str, ValidationRow]:
+        contract = load_contracts()[table]
+        frame = spark.createDataFrame([filled(contract, row) for row in rows], contract.struct_type())
+        great = Great("a-run", START, str(tmp_path / "docs"))
+        fetched = fetch(frame, contract, ROW_LIMIT[engine])
+        assert fetched.on_spark == (engine == "spark" and bool(rows))
+        found = judge(great, contract, fetched, PARAMETERS | parameters)
+        fetched.release()
+        return {rule.type: row_of("c", "a-run", table, rule, result) for rule, result in found}
+
+    return run

@@ -1,0 +1,60 @@
+"""expect_offset_continuity: a chain passes, whatever the offsets do; a gap or a contradiction does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.quality.conftest import Judge, at
+
+NAME = "expect_offset_continuity"
+
+
+def change(minute: int, previous: int | None, new: int | None, **differs: Any) -> dict[str, Any]:
+    queue = {"source_name": "broker-a-0", "broker_name": "broker-a", "topic": "t", "consumer_group": "g"}
+    times = {"from_ts": at(minute - 1), "to_ts": at(minute)}
+    return queue | {"queue_id": 0, "previous_offset": previous, "new_offset": new} | times | differs
+
+
+GOOD = {
+    "forwards": [change(1, None, 5), change(2, 5, 9)],
+    "not from the beginning": [change(7, 5, 9)],
+    "a rewind is a fact, not an error": [change(1, None, 63), change(2, 63, 28), change(3, 28, 999_999)],
+    "gone and come again": [change(1, None, 5), change(2, 5, None), change(3, None, 7)],
+    "other queues have other chains": [change(1, None, 5), change(2, None, 7, queue_id=1)],
+    "other sources have other chains": [change(1, None, 5), change(2, None, 4, source_name="broker-a-1")],
+    "not read in order": [change(3, 9, 12), change(1, None, 5), change(2, 5, 9)],
+    "first snapshot of all": [change(1, None, 5, from_ts=None)],
+}
+BAD = {
+    "a change is missing": ([change(1, None, 5), change(2, 7, 9)], [(7, 9)]),
+    "it came from nowhere": ([change(1, None, 5), change(2, None, 9)], [(None, 9)]),
+    "it was gone": ([change(1, 5, None), change(2, 5, 9)], [(5, 9)]),
+    "it ends before it begins": ([change(1, None, 5), change(2, 5, 9, from_ts=at(3))], [(5, 9)]),
+    "no offset is lost in a float": (
+        [change(1, None, 9_007_199_254_740_993), change(2, 9_007_199_254_740_992, 9), change(3, None, 1)],
+        [(9_007_199_254_740_992, 9), (None, 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize("rows", GOOD.values(), ids=GOOD)
+def test_a_chain_passes(judged: Judge, rows: list[dict[str, Any]]) -> None:
+    found = judged("silver.offset_change", rows)
+    assert {name: row.unexpected_sample for name, row in found.items() if not row.passed} == {}
+    assert found[NAME].unexpected_count == 0
+
+
+@pytest.mark.parametrize(("rows", "broken"), BAD.values(), ids=BAD)
+def test_a_broken_chain_fails_and_names_its_rows(
+    judged: Judge, rows: list[dict[str, Any]], broken: list[tuple[int | None, int]]
+) -> None:
+    found = judged("silver.offset_change", rows)[NAME]
+    assert not found.passed
+    assert found.unexpected_count == len(broken)
+    sample = json.loads(found.unexpected_sample or "")
+    assert {(row["previous_offset"], row["new_offset"]) for row in sample} == set(broken)
+    assert {row["source_name"] for row in sample} == {"broker-a-0"}
+    assert all(row["to_ts"].startswith("2026-11-21T03:0") and row["to_ts"].endswith("Z") for row in sample)
