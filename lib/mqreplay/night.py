@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from mqreplay import __version__
 from mqreplay.bind.register import register

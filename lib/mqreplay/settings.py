@@ -1,7 +1,7 @@
 """Settings: what conf/local.toml says, and what a user's own file says over it.
 
-Each section is a dataclass and each key a field; the shipped file gives every key with its reason. A key nobody knows, or
-of the wrong type, is an error that names the file and the nearest known key.
+Each section is a dataclass and each key a field; the shipped file gives every key with its reason. A key nobody knows,
+or of the wrong type, is an error that names the file and the nearest known key.
 """
 
 from __future__ import annotations

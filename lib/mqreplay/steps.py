@@ -54,7 +54,7 @@ def _days(first: dt.datetime, last: dt.datetime) -> Iterable[dt.date]:
 
 
 def digests(found: list[Span], settings_digest: str, lookback_minutes: int) -> dict[dt.date, str]:
-    """For each day the digest of all that its replay rests on: its files, those of the lookback before, the settings."""
+    """For each day the digest of what its replay rests on: its files, those of the lookback before, the settings."""
     lookback = dt.timedelta(minutes=lookback_minutes)
     by_day: dict[dt.date, list[str]] = defaultdict(list)
     undated = []
@@ -79,8 +79,10 @@ class Steps:
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
         """Reads what is noted."""
         self.warehouse, self.cluster = warehouse, cluster
-        rows = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
-        self._done = {(r.step, r.scope): r.inputs_digest for r in rows.collect()}
+        self._done: dict[tuple[str, str], str] = {}
+        if warehouse.exists("bronze.step"):
+            rows = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
+            self._done = {(r.step, r.scope): r.inputs_digest for r in rows.collect()}
 
     def todo(self, step: str, wanted: dict[str, str]) -> list[str]:
         """The scopes whose digest is not the one that the step was last done on."""
@@ -100,7 +102,7 @@ class Steps:
 
 
 def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
-    """The instants from which a recording tells all without a gap before: what a client remembers from earlier is unseen.
+    """The instants from which a recording tells all, after a gap: what a client remembers from earlier is unseen.
 
     Recordings less than ``apart_s`` seconds apart are one.
     """

@@ -80,6 +80,8 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[RecordedFile
 
 def known_files(warehouse: Warehouse, cluster: str) -> list[KnownFile]:
     """The cluster's rows of bronze.source_file, as planning needs them."""
+    if not warehouse.exists("bronze.source_file"):
+        return []
     rows = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
     names = ("recording", "path", "kind", "sha256", "status", "rows_duplicate")
     return [KnownFile(*row) for row in rows.select(*names).collect()]

@@ -1,4 +1,4 @@
-"""Table contracts (Open Data Contract Standard v3, YAML): the one home of columns, keys, comments, checks, expectations."""
+"""Table contracts (Open Data Contract Standard v3, YAML): the home of columns, keys, comments, checks, expectations."""
 
 from __future__ import annotations
 

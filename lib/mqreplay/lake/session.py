@@ -78,6 +78,6 @@ def _places() -> dict[str, str]:
     return {
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} -XX:+UseParallelGC -XX:TieredStopAtLevel=4"
+            f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} -XX:+UseParallelGC"
         ),
     }

@@ -6,8 +6,8 @@ from mqreplay.lake.contract import Column, Contract, load_contracts
 
 HEAD = """# Tables
 
-Made by `make docs` from the contracts in schemas/; do not edit. Every table is Delta, clustered as said, and readable by
-delta-rs, polars and DuckDB too. Instants are TIMESTAMP in UTC.
+Made by `make docs` from the contracts in schemas/; do not edit. Every table is Delta, clustered as said, and readable
+by delta-rs, polars and DuckDB too. Instants are TIMESTAMP in UTC.
 """
 
 

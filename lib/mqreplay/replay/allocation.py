@@ -12,7 +12,7 @@ JUDGED = ("AVG", "AVG_BY_CIRCLE")
 
 
 def allocation(rebalance: DataFrame) -> DataFrame:
-    """One row a row of silver.rebalance: the queues its strategy gives, those the client took, and whether they agree."""
+    """One row a row of silver.rebalance: the queues its strategy gives, those the client took, whether they agree."""
     queues = F.transform("mq_all", lambda q: F.struct(F.col("topic").alias("topic"), q.broker_name, q.queue_id))
     law = rocketmq.allocate.arrow_udf("strategy", "consumer_group", "client_id", queues, "cid_all")
     judged = F.col("strategy").isin(*JUDGED) & F.col("cid_all").isNotNull() & F.col("mq_all").isNotNull()

@@ -22,13 +22,11 @@ def as_of(
     )
     asked = left.select(*by, F.col(at).alias("_at"), F.struct(*left.columns).alias("_row"))
     both = asked.unionByName(known, allowMissingColumns=True)
-    # At one and the same moment what is known counts: it stands before the question when looking back, after it ahead.
+    # At one and the same moment what is known counts: it stands before the question. Looking ahead is looking back over
+    # the rows turned round: a frame that reaches to the end is made anew by Spark for every row.
     is_question = F.col("_row").isNotNull()
-    if after:
-        order = Window.partitionBy(*by).orderBy(F.col("_at").asc_nulls_last(), (~is_question).asc())
-        found = F.first(out, ignorenulls=True).over(order.rowsBetween(Window.currentRow, Window.unboundedFollowing))
-    else:
-        order = Window.partitionBy(*by).orderBy(F.col("_at").asc_nulls_first(), is_question.asc())
-        found = F.last(out, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    at_order = F.col("_at").desc_nulls_first() if after else F.col("_at").asc_nulls_first()
+    order = Window.partitionBy(*by).orderBy(at_order, is_question.asc())
+    found = F.last(out, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     answered = both.withColumn(out, F.when(F.col("_at").isNotNull(), found))
     return answered.where(is_question).select("_row.*", out)

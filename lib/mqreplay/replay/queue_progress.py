@@ -1,4 +1,4 @@
-"""gold.queue_progress: each queue and group on each broker in each hour: where it stood, how far it came, what it lacks."""
+"""gold.queue_progress: each queue and group on each broker in each hour: where it stood, how far it came, its lag."""
 
 from __future__ import annotations
 

@@ -7,11 +7,14 @@ offsets were seen. Where both bounds fall on one side the suggestion is determin
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.bind import columns as twins
 from mqreplay.bind import functions as rocketmq
+from mqreplay.core.version import BROKER_4
 from mqreplay.replay.as_of import as_of
+from mqreplay.replay.spans import join_span
 
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
 BROKER = ["broker_name", "broker_id"]
@@ -54,7 +57,7 @@ def slave_suggestion(
         "diff_min",
         "diff_max",
         "memory",
-        F.col("ratio").alias("effective_ratio"),
+        F.col("b.ratio").alias("effective_ratio"),
         "expected_suggest",
         F.col("suggest_which_broker_id").alias("recorded_suggest"),
         "judgement",
@@ -64,39 +67,30 @@ def slave_suggestion(
 
 
 def with_broker(pull: DataFrame, broker: DataFrame) -> DataFrame:
-    """Adds ``b``: the broker as described last before the pull, or, before any description, by the first."""
-    order = Window.partitionBy(*BROKER).orderBy("ts", "source_digest")
-    spans = broker.select(
-        *BROKER,
-        F.when(F.lag("ts").over(order).isNotNull(), F.col("ts")).alias("span_from"),
-        F.lead("ts").over(order).alias("span_to"),
-        F.struct(
-            "broker_role",
-            "rocketmq_version",
-            "physical_memory_bytes",
-            "slave_read_enable",
-            "access_message_in_memory_max_ratio",
-            "effective_access_message_in_memory_max_ratio",
-        ).alias("b"),
+    """Adds ``b``: the broker as last described before the pull, with the ratio it works with."""
+    # Where the recorder did not ask the running broker, its version's rule says what becomes of the configured ratio.
+    by_rule = rocketmq.effective_ratio.arrow_udf(
+        "access_message_in_memory_max_ratio", "broker_role", "rocketmq_version"
+    ).value
+    described = broker.withColumn("ratio", F.coalesce("effective_access_message_in_memory_max_ratio", by_rule))
+    value = F.struct(
+        "rocketmq_version",
+        "physical_memory_bytes",
+        "slave_read_enable",
+        "ratio",
+        twins.memory_threshold(F.col("physical_memory_bytes"), F.col("ratio")).alias("memory"),
     )
-    at = F.col("request_ts")
-    within = (at >= F.coalesce("span_from", at)) & (F.col("span_to").isNull() | (at < F.col("span_to")))
-    keys = [F.col(f"p.{name}") == F.col(f"s.{name}") for name in BROKER]
-    joined = pull.alias("p").join(F.broadcast(spans).alias("s"), [*keys, within], "left")
-    return joined.select("p.*", "s.b")
+    return join_span(pull, "request_ts", described, "ts", BROKER, value, "b")
 
 
 def with_group(pull: DataFrame, subscription_group: DataFrame) -> DataFrame:
     """Adds ``g``: where the group reads when not slow and when slow, by the broker's own table at that time.
 
-    A group made by its first client is in the file only after the broker's next save: before its first row, that row.
+    A group made by its first client is in the file only after the broker's next save.
     """
-    by = [*BROKER, "consumer_group"]
+    known = subscription_group.where(F.col("change") != "removed")
     value = F.struct("group_broker_id", "which_broker_when_consume_slowly")
-    known = subscription_group.where(F.col("change") != "removed").withColumn("at", F.col("ts"))
-    asked = as_of(pull.withColumn("at", F.col("request_ts")), known, by, "at", value, "g_before")
-    asked = as_of(asked, known, by, "at", value, "g_after", after=True)
-    return asked.withColumn("g", F.coalesce("g_before", "g_after")).drop("g_before", "g_after", "at")
+    return join_span(pull, "request_ts", known, "ts", [*BROKER, "consumer_group"], value, "g")
 
 
 def with_log_end(pull: DataFrame, broker_runtime: DataFrame, poll_slack_ms: int) -> DataFrame:
@@ -174,21 +168,13 @@ def judge(placed: DataFrame) -> DataFrame:
     diff_max = F.when(looked, F.col("log_end_max") - F.coalesce("place_min", F.lit(0))).when(
         null_found, F.col("log_end_max")
     )
-    ratio = F.coalesce(
-        F.col("b.effective_access_message_in_memory_max_ratio"),
-        rocketmq.effective_ratio.arrow_udf(
-            "b.access_message_in_memory_max_ratio", "b.broker_role", "b.rocketmq_version"
-        ).value.cast("bigint"),
-    )
-    memory = rocketmq.memory_threshold.arrow_udf("b.physical_memory_bytes", "ratio").value
     slow = (
         F.when(~(looked | null_found), False)
-        .when(F.col("diff_min") > F.col("memory"), True)
-        .when(F.col("diff_max") <= F.col("memory"), False)
+        .when(F.col("diff_min") > F.col("b.memory"), True)
+        .when(F.col("diff_max") <= F.col("b.memory"), False)
     )
     return (
-        placed.withColumns({"diff_min": diff_min, "diff_max": diff_max, "ratio": ratio})
-        .withColumn("memory", memory)
+        placed.withColumns({"diff_min": diff_min, "diff_max": diff_max, "memory": F.col("b.memory")})
         .withColumns({"slow": slow, "looked": looked | null_found})
         .withColumns({"if_slow": _suggested(F.lit(True)), "if_not": _suggested(F.lit(False))})
         .withColumn(
@@ -202,19 +188,21 @@ def judge(placed: DataFrame) -> DataFrame:
 
 
 def _suggested(slow: Column) -> Column:
-    """The law's suggestion, were the pull slow or not; null where the broker or the group is not described."""
-    law = rocketmq.suggest_which_broker_id.arrow_udf(
-        slow,
-        "b.slave_read_enable",
-        "g.group_broker_id",
-        "g.which_broker_when_consume_slowly",
-        "broker_id",
-        F.lit(0).cast("bigint"),
-        F.lit(False),
-        "b.rocketmq_version",
-    )
-    known = F.col("b.slave_read_enable").isNotNull() & F.col("g").isNotNull()
-    return F.when(known, law.value)
+    """The suggestion, were the pull slow or not; null where the broker or the group is not described."""
+
+    def by(version: str) -> Column:
+        return twins.suggest_which_broker_id(
+            slow,
+            F.col("b.slave_read_enable"),
+            F.col("g.group_broker_id"),
+            F.col("g.which_broker_when_consume_slowly"),
+            F.col("broker_id"),
+            F.lit(0).cast("bigint"),
+            F.lit(False),
+            version,
+        )
+
+    return F.when(_since_5(), by("5.3.3")).otherwise(by(BROKER_4))
 
 
 def _judgement() -> Column:
