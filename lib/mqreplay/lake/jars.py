@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,11 +30,15 @@ JARS = {
     "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
     "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
 }
-RESOLVE = (
-    "from pyspark.sql import SparkSession; "
-    "SparkSession.builder.master('local[1]').config('spark.jars.packages', '{package}')"
-    ".config('spark.jars.ivy', '{ivy}').config('spark.ui.enabled', 'false').getOrCreate().stop()"
-)
+# Spark itself resolves them, in a process that leaves nothing behind, and that no caller's spark-submit meddles with.
+RESOLVE = """
+import sys
+from pyspark.sql import SparkSession
+options = {"spark.jars.packages": sys.argv[1], "spark.jars.ivy": sys.argv[2], "spark.ui.enabled": "false"}
+SparkSession.builder.master("local[1]").config(map=options).getOrCreate().stop()
+"""
+FOREIGN = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
+PATIENCE_S = 600  # a registry that does not answer at all
 
 
 def jars_folder() -> Path:
@@ -49,28 +54,77 @@ def missing_jars(folder: Path | None = None) -> list[str]:
 
 
 def install_jars(folder: Path | None = None) -> list[str]:
-    """Fetches what is missing; gives the names of what it put there. Raises MqreplayError."""
+    """Fetches what is missing, and removes other versions of it; gives the names put there. Raises MqreplayError."""
     where = folder if folder is not None else jars_folder()
     missing = missing_jars(where)
     if not missing:
         return []
     with tempfile.TemporaryDirectory() as ivy:
-        script = RESOLVE.format(package=DELTA_PACKAGE, ivy=ivy)
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        said = _resolve(ivy)
+        # Ivy names them by group_artifact-version.jar; Spark finds them by any name.
         found = {path.name.split("_", 1)[-1]: path for path in Path(ivy, "jars").glob("*.jar")}
         for name in missing:
-            if name not in found:
-                tail = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
-                raise MqreplayError(f"could not fetch {name}; is the Maven registry reachable?\n{tail}")
-            digest = hashlib.sha256(found[name].read_bytes()).hexdigest()
-            if digest != JARS[name]:
-                raise MqreplayError(f"{name} has SHA-256 {digest}, expected {JARS[name]}; nothing was installed")
-        for name in missing:
-            beside = where / f".{name}.new"
-            shutil.copyfile(found[name], beside)
-            beside.replace(where / name)
+            _check(name, found.get(name), said)
+        try:
+            for name in missing:
+                _place(found[name], where / name)
+        except OSError as error:
+            raise MqreplayError(f"Delta's JARs cannot be put into {where}: {error.strerror or error}") from None
     return missing
 
 
+def _resolve(ivy: str) -> str:
+    """Has Spark fetch the package into the folder; gives what it said. What it got is for the caller to see."""
+    env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    command = [sys.executable, "-c", RESOLVE, DELTA_PACKAGE, ivy]
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return f"no answer in {PATIENCE_S} s"
+    return done.stdout + done.stderr
+
+
+def _check(name: str, path: Path | None, said: str) -> None:
+    if path is None:
+        raise MqreplayError(
+            f"Delta's JAR {name} could not be fetched ({_reason(said)}); connect this machine to a Maven repository once"
+        )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    if digest != JARS[name]:
+        raise MqreplayError(f"{name} has SHA-256 {digest}, expected {JARS[name]}; nothing was installed")
+
+
+def _reason(said: str) -> str:
+    """Of Spark's and Ivy's hundred lines, the one that says what went wrong."""
+    lines = [line.strip() for line in said.splitlines()]
+    for telling in (r"Server access error.*", r"no answer in .*", r".*not found$", r".*(Error|Exception)\b.*"):
+        for line in lines:
+            if found := re.fullmatch(telling, line):
+                return found[0].removeprefix(":: ")
+    return "no reason was given"
+
+
+def _place(source: Path, target: Path) -> None:
+    """Copies in one step, so that no half JAR is ever seen; two versions of one JAR would both be loaded."""
+    artifact = target.name.rpartition("-")[0]
+    for other in target.parent.glob(f"{artifact}-[0-9]*.jar"):
+        if other != target:
+            other.unlink()
+    beside = target.with_name(f".{target.name}.new")
+    shutil.copyfile(source, beside)
+    beside.replace(target)
+
+
+def main() -> int:
+    """Installs them, without a word unless that fails; gives the exit status."""
+    try:
+        install_jars()
+    except MqreplayError as error:
+        print(f"mqreplay: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 if __name__ == "__main__":
-    print(f"installed {len(install_jars())} JARs into {jars_folder()}, {len(JARS)} are there")
+    sys.exit(main())
