@@ -88,7 +88,7 @@ def _resolve(ivy: str) -> str:
 def _check(name: str, path: Path | None, said: str) -> None:
     if path is None:
         raise MqreplayError(
-            f"Delta's JAR {name} could not be fetched ({_reason(said)}); connect this machine to a Maven repository once"
+            f"Delta's JAR {name} could not be fetched ({_reason(said)}); it needs a Maven repository, once"
         )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != JARS[name]:
@@ -98,7 +98,7 @@ def _check(name: str, path: Path | None, said: str) -> None:
 def _reason(said: str) -> str:
     """Of Spark's and Ivy's hundred lines, the one that says what went wrong."""
     lines = [line.strip() for line in said.splitlines()]
-    for telling in (r"Server access error.*", r"no answer in .*", r".*not found$", r".*(Error|Exception)\b.*"):
+    for telling in (r"Server access error.*", r"no answer in .*", r".*not found$", r"[\w.]*(Error|Exception): .*"):
         for line in lines:
             if found := re.fullmatch(telling, line):
                 return found[0].removeprefix(":: ")
