@@ -2,80 +2,100 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CODE := lib tests jobs setup.py
 PURE := tests/core tests/decode tests/vectors
 
-.PHONY: help setup setup-dev check-machine browser demo test test-fast test-spark test-long bench lint lock docs clean
+# The first Python of the right version that has venv, and Java's major version: looked for once, when first needed.
+USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))
+FIND_PYTHON = for p in python3.11 python3.12 python3 python; do \
+  if $$p -c '$(USABLE)' >/dev/null 2>&1; then command -v $$p; break; fi; done
+ASK_JAVA = "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -1
+ifndef PYTHON
+PYTHON = $(eval PYTHON := $$(shell $(value FIND_PYTHON)))$(PYTHON)
+endif
+JAVA = $(eval JAVA := $$(shell $(value ASK_JAVA)))$(JAVA)
+
+# $(error) and not a failing command: it is the one line that make then prints.
+NO_PYTHON = Python 3.11 or 3.12 with its venv module (Debian: apt-get install python3.11-venv; or PYTHON=/path/to/it)
+NO_JAVA = Java 17 or newer, not $(if $(JAVA),$(JAVA),none) (Debian: apt-get install openjdk-17-jre-headless; or JAVA_HOME=/path/to/it)
+NO_BROWSER = the tests of the report need a browser: install chromium and chromium-driver (Debian: apt-get install chromium chromium-driver)
+LACKS_PYTHON = $(if $(shell $(or $(PYTHON),false) -c '$(USABLE)' >/dev/null 2>&1 && echo yes),,$(NO_PYTHON))
+LACKS_JAVA = $(if $(shell test 0$(JAVA) -ge 17 && echo yes),,$(NO_JAVA))
+LACKS = $(LACKS_PYTHON)$(if $(LACKS_PYTHON),$(if $(LACKS_JAVA),; and it needs ))$(LACKS_JAVA)
+HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver))
+
+.PHONY: help machine setup setup-dev browser-install browser demo lint test test-fast test-long bench lock docs clean
 
 help: ## This list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
 
-check-machine:
-	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' 2>/dev/null \
-	  || { echo "mqreplay needs Python 3.11 or 3.12 with venv: install it (Debian: apt-get install python3.11 python3.11-venv), or give PYTHON=/path/to/python3.11" >&2; exit 2; }
-	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \
-	 major=$$($$java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1); \
-	 test "$${major:-0}" -ge 17 \
-	  || { echo "mqreplay needs Java 17 or newer, found $${major:-none}: install it (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME" >&2; exit 2; }
+machine:
+	$(if $(LACKS),$(error mqreplay needs $(LACKS)))
 
-$(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml setup.py
-	@$(MAKE) --no-print-directory check-machine
-	@echo "setting up $(VENV) (once; a minute or two)" >&2
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+setup: $(VENV)/.runtime ## Install into .venv what mqreplay needs
+
+setup-dev: $(VENV)/.dev ## The same, and what its tests need
+
+$(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml setup.py | machine
+	@echo "setting up $(VENV): once, some minutes" >&2
+	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --require-hashes -r requirements/build.txt
 	@$(PIP) install --require-hashes -r requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m mqreplay.lake.jars >&2
+	@$(BIN)/python -m mqreplay.lake.jars
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@touch $@
 
-setup: check-machine $(VENV)/.runtime ## Install into .venv what mqreplay needs
+# Two rules: make works out all of a rule's lines before it runs the first.
+browser-install:
+	@$(if $(HAS_BROWSER),,as=; test "$$(id -u)" = 0 || as="sudo -n"; \
+	  { $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium chromium-driver; } \
+	  >/dev/null 2>&1 || true)
 
-setup-dev: check-machine $(VENV)/.dev ## The same, and what its tests need
+browser: browser-install
+	$(if $(HAS_BROWSER),,$(error $(NO_BROWSER)))
 
-browser:
-	@{ command -v chromium && command -v chromedriver; } >/dev/null || { \
-	  as=; test "$$(id -u)" = 0 || as="sudo -n"; \
-	  { $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends chromium chromium-driver; } >/dev/null 2>&1 \
-	  || { echo "the tests of the report need a browser: install chromium and chromium-driver (Debian: apt-get install chromium chromium-driver)" >&2; exit 2; }; }
-
-demo: setup ## The nightly run on the sample recording: findings, and a report to open
+demo: machine setup ## The nightly run on the sample: findings, and a report to open
 	@$(BIN)/mqreplay demo
 
-lint: setup-dev ## Style, types and the arrows of the design
-	@$(BIN)/ruff check lib tests jobs setup.py
-	@$(BIN)/ruff format --check lib tests jobs setup.py
+lint: setup-dev ## Style, types, and the arrows of the design
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: setup-dev browser lint ## All tests that CI runs
-	@$(BIN)/python -m pytest -m "not long" tests
+test: machine setup-dev browser lint ## All tests that CI runs
+	@$(BIN)/python -m pytest -m "not long"
 
-test-fast: setup-dev ## The pure tests: no Spark, no Java, seconds
+test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)
 
-test-long: setup-dev browser ## Long campaigns: faults, large inputs
-	@$(BIN)/python -m pytest -m long tests
+test-long: machine setup-dev browser ## The tests that take minutes: faults, large inputs
+	@$(BIN)/python -m pytest -m long
 
-bench: setup-dev ## Benchmarks, as tables
-	@for f in tests/bench/*.py; do echo "== $$f"; $(BIN)/python $$f; done
+bench: machine setup-dev ## Measure: rows a second, as tables
+	@for f in tests/bench/*.py; do echo "== $$f"; $(BIN)/python "$$f" || exit; done
 
-lock: setup-dev ## Make the lock files anew
-	@for f in build runtime dev; do \
-	  in=requirements/$$f.in; test $$f = runtime && in=pyproject.toml; \
-	  env -u PIP_FIND_LINKS -u PIP_INDEX_URL $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \
-	    --no-emit-trusted-host --allow-unsafe --strip-extras -o requirements/$$f.txt $$in; done
+LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --allow-unsafe --strip-extras
 
-docs: setup-dev ## Make the generated pages anew
-	@$(BIN)/python -m mqreplay.lake.table_docs > docs/tables.md
+lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
+	@unset PIP_FIND_LINKS PIP_INDEX_URL PIP_EXTRA_INDEX_URL; export CUSTOM_COMPILE_COMMAND="make lock"; set -e; \
+	  $(LOCK) $(ARGS) -o requirements/build.txt requirements/build.in; \
+	  $(LOCK) $(ARGS) -o requirements/runtime.txt pyproject.toml; \
+	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in
 
-clean: ## Remove what was built, but not .venv
-	@rm -rf build dist warehouse spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis lib/*.egg-info
+docs: setup ## Make the generated pages anew
+	@$(BIN)/python -m mqreplay.lake.table_docs > docs/tables.md.new
+	@mv docs/tables.md.new docs/tables.md
+
+clean: ## Remove what was built and the demo's tables, but not .venv
+	@rm -rf build dist warehouse/demo spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache lib/*.egg-info
 	@find lib tests jobs -name __pycache__ -prune -exec rm -rf {} +
