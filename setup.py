@@ -12,7 +12,8 @@ SHIPPED = ("schemas", "conf", "data/sample")
 class BuildPy(build_py):
     """build_py, and then the folders above as mqreplay/shipped/...; an editable install reads them in place."""
 
-    def run(self):
+    def run(self) -> None:
+        """Copies the folders after the modules; what an earlier build left is removed first."""
         super().run()
         if getattr(self, "editable_mode", False):
             return
