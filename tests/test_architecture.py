@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -46,6 +47,46 @@ def test_pure_package_loads_nothing_heavy(package: str) -> None:
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
     assert modules
     assert done.stdout.strip() == "[]"
+
+
+def test_pure_tests_are_collected_without_spark() -> None:
+    script = (
+        "import sys, pytest; sys.modules.update(dict.fromkeys(['pyspark', 'delta', 'great_expectations'])); "
+        "sys.exit(pytest.main(['--collect-only', '-qq', '-p', 'no:cacheprovider', *sys.argv[1:]]))"
+    )
+    command = [sys.executable, "-c", script, "tests/core", "tests/decode", "tests/vectors"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "jobs").glob("*.py")), ids=lambda path: path.stem)
+def test_job_is_thin(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 40
+    tree = ast.walk(ast.parse(text))
+    ours = {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
+    assert ours <= {"__future__", "mqreplay.job", "mqreplay.night", "mqreplay.settings", "mqreplay.errors"}
+
+
+def tracked() -> list[Path]:
+    """Every text of ours in the repository; not what was recorded elsewhere."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = [name for name in listed.split("\0") if name and "/data/" not in name and not name.startswith("data/")]
+    return [ROOT / name for name in names if not name.endswith(".gz") and (ROOT / name).is_file()]
+
+
+def test_no_file_names_where_packages_come_from() -> None:
+    # In two halves, or this file would name them itself.
+    hosts = [
+        "pypi" + ".org",
+        "pythonhosted" + ".org",
+        "maven" + ".org",
+        "maven" + ".apache.org",
+        "spark-packages" + ".org",
+    ]
+    texts = {path: path.read_text(encoding="utf-8") for path in tracked()}
+    assert texts
+    assert [(str(path), host) for path, text in texts.items() for host in hosts if host in text] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(LIB)))
