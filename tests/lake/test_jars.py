@@ -1,0 +1,102 @@
+"""Delta's JARs: what is missing is fetched, checked and put in whole, or nothing is. No Spark, no network."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from mqreplay.errors import MqreplayError
+from mqreplay.lake import jars
+
+SAID = """
+:: loading settings ::
+        module not found: io.delta#delta-spark
+    Server access error at url somewhere (java.net.ConnectException: Connection refused)
+pyspark.errors.PySparkRuntimeError: [JAVA_GATEWAY_EXITED] Java gateway process exited
+"""
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch):
+    """registry({name: content}): what a resolution brings, named as Ivy names it."""
+
+    def holds(content: dict[str, bytes], said: str = SAID) -> None:
+        def resolve(ivy: str) -> str:
+            Path(ivy, "jars").mkdir()
+            for name, data in content.items():
+                Path(ivy, "jars", f"org.group_{name}").write_bytes(data)
+            return said
+
+        monkeypatch.setattr(jars, "_resolve", resolve)
+
+    pinned = {"other-1.0.jar": b"o", "thing_2.13-4.2.jar": b"2"}
+    monkeypatch.setattr(jars, "JARS", {name: hashlib.sha256(data).hexdigest() for name, data in pinned.items()})
+    return holds
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_those_of_this_python_are_there() -> None:
+    assert jars.missing_jars() == []
+    assert jars.install_jars() == []
+    digests = {name: hashlib.sha256((jars.jars_folder() / name).read_bytes()).hexdigest() for name in jars.JARS}
+    assert digests == jars.JARS
+
+
+def test_missing_ones_are_put_in_and_other_versions_make_way(registry, tmp_path: Path) -> None:
+    (tmp_path / "thing_2.13-4.1.jar").write_bytes(b"1")
+    (tmp_path / "thing_2.13-extra-4.1.jar").write_bytes(b"another artifact")
+    registry({"other-1.0.jar": b"o", "thing_2.13-4.2.jar": b"2", "more-9.jar": b""})
+    assert jars.install_jars(tmp_path) == ["other-1.0.jar", "thing_2.13-4.2.jar"]
+    assert names(tmp_path) == ["other-1.0.jar", "thing_2.13-4.2.jar", "thing_2.13-extra-4.1.jar"]
+    assert jars.install_jars(tmp_path) == []
+
+
+def test_without_a_network_the_reason_is_one_line(registry, tmp_path: Path) -> None:
+    registry({})
+    with pytest.raises(MqreplayError) as error:
+        jars.install_jars(tmp_path)
+    assert "other-1.0.jar could not be fetched (Server access error at url somewhere" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("", "no reason was given"),
+        ("no answer in 600 s", "no answer in 600 s"),
+        ("\t\t:: io.delta#delta-spark;4.4.0: not found", "io.delta#delta-spark;4.4.0: not found"),
+        (
+            "  raise PySparkRuntimeError(\npyspark.errors.SomeError: Java is gone",
+            "pyspark.errors.SomeError: Java is gone",
+        ),
+    ],
+)
+def test_reason_is_the_line_that_tells(said: str, reason: str) -> None:
+    assert jars._reason(said) == reason
+
+
+def test_jar_of_other_bytes_is_refused_and_nothing_put_in(registry, tmp_path: Path) -> None:
+    registry({"other-1.0.jar": b"o", "thing_2.13-4.2.jar": b"not what was pinned"})
+    with pytest.raises(MqreplayError, match=r"thing_2\.13-4\.2\.jar has SHA-256 .* nothing was installed"):
+        jars.install_jars(tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_module_says_nothing_when_all_is_there(capfd: pytest.CaptureFixture[str]) -> None:
+    assert jars.main() == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_module_fails_with_one_line(registry, capfd: pytest.CaptureFixture[str]) -> None:
+    registry({})
+    assert jars.main() == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("mqreplay: Delta's JAR")
+    assert err.count("\n") == 1
