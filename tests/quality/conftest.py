@@ -23,15 +23,6 @@ Row = dict[str, Any]
 Judge = Callable[..., dict[str, ValidationRow]]
 
 
-def at(minutes: float) -> dt.datetime:
-    """An instant of the test night."""
-    return START + dt.timedelta(minutes=minutes)
-
-
-def epoch_ms(instant: dt.datetime) -> int:
-    return int(instant.timestamp() * 1000)
-
-
 def filled(contract: Contract, row: Row) -> tuple[Any, ...]:
     """A whole row: what the test says, and something fitting in every other required column."""
     fitting = {"STRING": "x", "INT": 1, "BIGINT": 1, "DOUBLE": 1.0, "TIMESTAMP": START, "DATE": START.date()}

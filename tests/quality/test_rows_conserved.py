@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-from tests.quality.conftest import Judge
+from mqreplay.quality.result import ValidationRow
+
+Judge = Callable[..., dict[str, ValidationRow]]
+
 
 NAME = "expect_rows_conserved"
 

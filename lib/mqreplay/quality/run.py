@@ -21,7 +21,7 @@ from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.frames import ROW_LIMIT, Rows, fetch
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
-from mqreplay.quality.suite import Rule, rules, suite
+from mqreplay.quality.suite import NUMBER, Rule, rules, suite
 
 LEDGER = "bronze.source_file"  # goes last: its rows must add up to those of the others
 READERS = 4  # tables read at once: most of a small read is planning and waiting
@@ -60,15 +60,17 @@ def judge(
     asked, expectations = rules(contract), suite(contract)
     batch = great.batch(contract.name, rows)
     whole = batch.validate(expectations, result_format="BOOLEAN_ONLY", expectation_parameters=parameters)
-    for i, (rule, result) in enumerate(zip(asked, whole.results, strict=True)):
-        if not result.success:
-            whole.results[i] = batch.validate(
-                expectations.expectations[i],
-                result_format=sample_format(contract, rule),
+    numbers = [result.expectation_config.meta[NUMBER] for result in whole.results]
+    for place, number in enumerate(numbers):
+        if not whole.results[place].success:
+            whole.results[place] = batch.validate(
+                expectations.expectations[number],
+                result_format=sample_format(contract, asked[number]),
                 expectation_parameters=parameters,
             )
     great.keep(whole, batch, expectations)
-    return list(zip(asked, whole.results, strict=True))
+    found = dict(zip(numbers, whole.results, strict=True))
+    return [(rule, found[number]) for number, rule in enumerate(asked)]
 
 
 def _read(warehouse: Warehouse, cluster: str, name: str, row_limit: int) -> Rows:

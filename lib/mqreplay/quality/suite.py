@@ -26,6 +26,7 @@ from mqreplay.quality.expectations.rows_conserved import COUNTS
 NOT_NULL = "expect_column_values_to_not_be_null"
 UNIQUE = "expect_compound_columns_to_be_unique"
 CHECK = "expect_check_constraint_to_hold"
+NUMBER = "rule"  # in the meta of an expectation: Great Expectations gives results in an order of its own
 # What an expectation must know of other tables: its argument -> the suite parameter of quality/evidence.py.
 PARAMETERS = {
     "expect_known_brokers": ("known_brokers",),
@@ -53,10 +54,11 @@ class Rule:
     columns: tuple[str, ...]
     description: str
 
-    def expectation(self) -> Expectation:
-        """The expectation itself. Raises ContractError for arguments it does not take."""
+    def expectation(self, number: int) -> Expectation:
+        """The expectation itself, the suite's ``number``. Raises ContractError for arguments it does not take."""
         try:
-            return _implementation(self.type)(**self.kwargs, description=self.description)
+            implementation = _implementation(self.type)
+            return implementation(**self.kwargs, description=self.description, meta={NUMBER: number})
         except (TypeError, ValueError) as wrong:
             raise ContractError(f"{self.type} does not take {self.arguments}: {wrong}") from wrong
 
@@ -73,7 +75,8 @@ def rules(contract: Contract) -> list[Rule]:
 
 def suite(contract: Contract) -> gx.ExpectationSuite:
     """The contract's rules as a suite of Great Expectations, in the same order."""
-    return gx.ExpectationSuite(name=contract.name, expectations=[r.expectation() for r in rules(contract)])
+    numbered = [rule.expectation(number) for number, rule in enumerate(rules(contract))]
+    return gx.ExpectationSuite(name=contract.name, expectations=numbered)
 
 
 def columns_needed(contract: Contract) -> list[str]:
