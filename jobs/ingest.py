@@ -1,6 +1,7 @@
 """Recordings into the silver tables.
 
-spark-submit [--master ...] jobs/ingest.py --recording R [--recording R2] --warehouse W [--cluster NAME] [--conf FILE] [--json] [--fail-on SEVERITY]
+spark-submit [--master ...] jobs/ingest.py --recording R [--recording R2] --warehouse W
+    [--cluster NAME] [--conf FILE] [--json] [--fail-on SEVERITY]
 """
 
 import sys

@@ -1,6 +1,7 @@
 """A whole night: ingest, replay, validate, report.
 
-spark-submit [--master ...] jobs/nightly.py --recording R [--recording R2] --warehouse W [--cluster NAME] [--conf FILE] [--json] [--fail-on SEVERITY]
+spark-submit [--master ...] jobs/nightly.py --recording R [--recording R2] --warehouse W
+    [--cluster NAME] [--conf FILE] [--json] [--fail-on SEVERITY]
 """
 
 import sys

@@ -29,7 +29,8 @@ OUT = (
     "consumer_group STRING, queue_id INT, previous_offset BIGINT, new_offset BIGINT, from_ts TIMESTAMP, ts TIMESTAMP, "
     "change STRING, payload STRING, file_name STRING, entries BIGINT, changed BIGINT, counter BIGINT, "
     "recording STRING, path STRING, kind STRING, digest STRING, status STRING, reason STRING, "
-    "rows_in BIGINT, rows_out BIGINT, rows_quarantined BIGINT, code STRING, advice STRING, detail_key STRING, content BINARY"
+    "rows_in BIGINT, rows_out BIGINT, rows_quarantined BIGINT, code STRING, advice STRING, "
+    "detail_key STRING, content BINARY"
 )
 TOPIC = (
     "read_queue_nums INT, write_queue_nums INT, perm INT, topic_sys_flag INT, `order` BOOLEAN, topic_filter_type STRING"
