@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.lake.leftovers import none_left
 from mqreplay.lake.sql import quoted
 
 LAYERS = ("bronze", "silver", "gold")
@@ -94,10 +95,13 @@ class Warehouse:
         fresh = self.ensure(name)
         cast = rows.select([F.col(c.name).cast(c.type).alias(c.name) for c in contract.columns])
         writer = cast.write.format("delta")
-        if fresh or nothing_there:
-            writer.mode("append").save(self.location(name))
-        else:
-            writer.mode("overwrite").option("replaceWhere", predicate).save(self.location(name))
+        writer = (
+            writer.mode("append")
+            if fresh or nothing_there
+            else writer.mode("overwrite").option("replaceWhere", predicate)
+        )
+        with none_left(self.location(name)):
+            writer.save(self.location(name))
 
     def register(self, names: Iterable[str]) -> None:
         """Makes tables known to the session's SQL as layer.table; one never made is an empty view."""

@@ -1,0 +1,66 @@
+"""One builder, for this process and for workers in processes of their own; it leaves no litter and needs no network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LIB = Path(__file__).parents[2] / "lib"
+WORK = """
+import dataclasses, os, sys
+from pyspark.sql import functions as F
+from mqreplay.lake.session import build_session
+from mqreplay.settings import load_settings
+spark = build_session("elsewhere", dataclasses.replace(load_settings().spark, master=sys.argv[1]))
+
+@F.udf("string")
+def where(number):
+    from mqreplay.core.message_queue import MessageQueue  # the package is there
+    return f"{os.getpid()} {sys.executable}"
+
+spark.range(4).coalesce(1).write.format("delta").save(sys.argv[2])
+told = spark.read.format("delta").load(sys.argv[2]).select(where("id")).collect()
+print(sorted({row[0].split()[1] for row in told}), os.getpid() in {int(row[0].split()[0]) for row in told}, len(told))
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.session.timeZone", "UTC"),
+        ("spark.sql.ansi.enabled", "true"),
+        ("spark.ui.enabled", "false"),
+        ("spark.databricks.delta.snapshotPartitions", "2"),
+        ("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false"),
+        ("spark.databricks.delta.properties.defaults.columnMapping.mode", "none"),
+    ],
+)
+def test_what_the_answers_rest_on(spark, name: str, value: str) -> None:
+    assert spark.conf.get(name) == value
+
+
+def test_running_session_is_taken(spark) -> None:
+    from mqreplay.lake.session import build_session
+    from mqreplay.settings import load_settings
+
+    assert build_session("again", load_settings().spark).sparkContext is spark.sparkContext
+
+
+@pytest.mark.parametrize("master", ["local-cluster[1,1,1024]"])
+def test_workers_in_processes_of_their_own(master: str, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(LIB)}
+    for name in ("PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+        env.pop(name, None)
+    stand = tmp_path / "stand"
+    stand.mkdir()
+    command = [sys.executable, "-c", WORK, master, str(tmp_path / "table")]
+    done = subprocess.run(command, cwd=stand, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == f"['{sys.executable}'] False 4"
+    assert "ERROR" not in done.stderr
+    assert [path.name for path in stand.iterdir()] == []
