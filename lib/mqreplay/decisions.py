@@ -77,6 +77,7 @@ class Replay:
                 self._near("broker_runtime", "ts"),
                 self._ever("subscription_group"),
                 self._near("consume", "ts"),
+                self._near("produce", "ts"),
                 bounds.poll_slack_ms,
             ),
             "gold.offset_continuity": offset_continuity(

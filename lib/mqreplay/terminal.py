@@ -11,6 +11,7 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -75,19 +76,13 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
     if not outcome.findings:
         console.print("A quiet night: no findings.")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("severity", "since (UTC)", "until", "kind", "what happened"):
-        table.add_column(name, no_wrap=name != "what happened", overflow="fold", header_style="dim")
     for finding in outcome.findings[:SHOWN]:
         severity = str(finding["severity"])
-        table.add_row(
-            Text(severity, COLOURS[severity]),
-            _time(finding["from_ts"], date=True),
-            _time(finding["to_ts"]),
-            Text(str(finding["kind"])),
-            Text(str(finding["summary"])),
+        when = f"{_time(finding['from_ts'], date=True)} to {_time(finding['to_ts'])} UTC"
+        console.print(
+            Text.assemble((f"{severity:9}", COLOURS[severity]), (f"{finding['kind']:19}", "bold"), (when, "dim"))
         )
-    console.print(table)
+        console.print(Padding(Text(str(finding["summary"])), (0, 0, 0, 9)))
     if len(outcome.findings) > SHOWN:
         console.print(f"... and {len(outcome.findings) - SHOWN} more in gold.finding")
 

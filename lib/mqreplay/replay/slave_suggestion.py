@@ -32,6 +32,7 @@ def slave_suggestion(
     broker_runtime: DataFrame,
     subscription_group: DataFrame,
     consume: DataFrame,
+    produce: DataFrame,
     poll_slack_ms: int,
 ) -> DataFrame:
     """One row a row of silver.pull whose answer has a suggestion.
@@ -42,7 +43,7 @@ def slave_suggestion(
     answered = answered.select(*NEEDED)  # each look-up sorts the rows: they had better be narrow
     described = with_group(with_broker(answered, broker), subscription_group)
     ended = with_log_end(described, broker_runtime, poll_slack_ms)
-    placed = with_place(ended, positions(pull, consume))
+    placed = with_place(ended, positions(pull, consume, produce))
     return judge(placed).select(
         "cluster",
         "day",
@@ -112,8 +113,11 @@ def with_log_end(pull: DataFrame, broker_runtime: DataFrame, poll_slack_ms: int)
     )
 
 
-def positions(pull: DataFrame, consume: DataFrame) -> DataFrame:
-    """QUEUE, ``at`` (queue offset), ``place`` (bytes): every message whose place in the commit log was seen."""
+def positions(pull: DataFrame, consume: DataFrame, produce: DataFrame) -> DataFrame:
+    """QUEUE, ``at`` (queue offset), ``place`` (bytes): every message whose place in the commit log was seen.
+
+    An offset message id ends with the place, as 16 hex digits (MessageDecoder#createMessageId).
+    """
     first = pull.select(*QUEUE, F.col("first_queue_offset").alias("at"), F.col("first_commitlog_offset").alias("place"))
     last = pull.select(*QUEUE, F.col("last_queue_offset").alias("at"), F.col("last_commitlog_offset").alias("place"))
     eaten = consume.select(
@@ -123,7 +127,12 @@ def positions(pull: DataFrame, consume: DataFrame) -> DataFrame:
         F.col("queue_offset").alias("at"),
         F.col("commitlog_offset").alias("place"),
     )
-    return first.unionByName(last).unionByName(eaten).dropna().distinct()
+    sent = produce.where(F.col("offset_msg_id").rlike("^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{56})$")).select(
+        *QUEUE,
+        F.col("queue_offset").alias("at"),
+        F.conv(F.right("offset_msg_id", F.lit(16)), 16, 10).cast("bigint").alias("place"),
+    )
+    return first.unionByName(last).unionByName(eaten).unionByName(sent).dropna().distinct()
 
 
 def with_place(pull: DataFrame, seen: DataFrame) -> DataFrame:
