@@ -1,11 +1,15 @@
-"""What several tests ask of the sample recordings, read without mqreplay."""
+"""What several tests share: the sample read without mqreplay, and warehouses compared without Spark."""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 from pathlib import Path
 
-SAMPLE = Path(__file__).parents[1] / "data" / "sample"
+from deltalake import DeltaTable
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "data" / "sample"
 
 
 def rows_of(recording: str) -> dict[str, int]:
@@ -15,3 +19,26 @@ def rows_of(recording: str) -> dict[str, int]:
         with gzip.open(path, "rb") as lines:
             counts[path.name] = sum(1 for line in lines if line.strip())
     return counts
+
+
+def table_rows(warehouse: str, name: str, cluster: str) -> list[str]:
+    """A cluster's rows of a table as sorted text, read by delta-rs."""
+    table = DeltaTable(str(Path(warehouse, *name.split(".")))).to_pyarrow_table()
+    return sorted(str(row) for row in table.to_pylist() if row["cluster"] == cluster)
+
+
+def tables(warehouse: str) -> list[str]:
+    """Names of the tables in a warehouse."""
+    return sorted(
+        f"{log.parent.parent.name}.{log.parent.name}" for log in Path(warehouse).glob("*/*/_delta_log") if log.is_dir()
+    )
+
+
+def files_of(warehouse: str) -> dict[str, str]:
+    """Every file under a warehouse's tables, with the digest of its bytes."""
+    found = {}
+    for layer in ("bronze", "silver", "gold"):
+        for path in sorted(Path(warehouse, layer).rglob("*")):
+            if path.is_file():
+                found[str(path.relative_to(warehouse))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
