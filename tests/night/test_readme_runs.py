@@ -1,0 +1,32 @@
+"""What the README shows runs, as it stands there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mqreplay.night import query
+from mqreplay.settings import load_settings
+from tests_shared import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUERIES = re.findall(r"^```sql\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("text", QUERIES, ids=range(len(QUERIES)))
+def test_query(night, text):
+    assert query(night.root, text, load_settings()).collect()
+
+
+def test_the_queries_give_the_nights_figures(night):
+    found = query(night.root, QUERIES[0], load_settings()).collect()
+    assert {"AVG": 1887 + 41, "AVG_BY_CIRCLE": 444}.items() <= {
+        r.strategy: r.calls for r in found if r.judgement == "agree"
+    }.items()
+
+
+@pytest.mark.parametrize("text", PROGRAMS)
+def test_program(text):
+    exec(compile(text, "README.md", "exec"), {})
