@@ -41,17 +41,18 @@ setup: $(VENV)/.runtime ## Install into .venv what mqreplay needs
 
 setup-dev: $(VENV)/.dev ## The same, and what its tests need
 
+# No build isolation: what comes as source (pyspark) is built with the locked tools, and nothing unpinned is fetched.
 $(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml setup.py | machine
 	@echo "setting up $(VENV): once, some minutes" >&2
 	@$(BIN)/python -c '$(USABLE)' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --require-hashes -r requirements/build.txt
-	@$(PIP) install --require-hashes -r requirements/runtime.txt
+	@$(PIP) install --require-hashes --no-build-isolation -r requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m mqreplay.lake.jars
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
-	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@$(PIP) install --require-hashes --no-build-isolation -r requirements/dev.txt
 	@touch $@
 
 # Two rules: make works out all of a rule's lines before it runs the first.
@@ -79,7 +80,7 @@ test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)
 
 test-long: machine setup-dev browser ## The tests that take minutes: faults, large inputs
-	@$(BIN)/python -m pytest -m long
+	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
 
 bench: machine setup-dev ## Measure: rows a second, as tables
 	@for f in tests/bench/*.py; do echo "== $$f"; $(BIN)/python "$$f" || exit; done
