@@ -12,9 +12,10 @@ import sys
 from collections.abc import Sequence
 
 from mqreplay import __version__
-from mqreplay.errors import InputError, MqreplayError, WarehouseLocked
+from mqreplay.errors import MqreplayError, WarehouseLocked
 
 DONE, FAILED, BAD_INPUT, LOCKED = 0, 1, 2, 3
+INTERRUPTED = 130  # as shells have it: 128 and SIGINT
 STEPS = {
     "nightly": "all of a night: ingest, replay, validate, report",
     "ingest": "recordings into the silver tables; what was read before is not read again",
@@ -69,10 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _command(args)
     except WarehouseLocked as error:
         return _say(error, LOCKED)
-    except InputError as error:
-        return _say(error, BAD_INPUT)
     except MqreplayError as error:
         return _say(error, BAD_INPUT)
+    except KeyboardInterrupt:
+        return _say(InterruptedError("interrupted; the next run takes up what this one left"), INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us has gone; Python would complain of it at exit
         return DONE

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from mqreplay import __version__
@@ -28,6 +30,7 @@ from mqreplay.steps import Steps, digests, spans
 
 Progress = Callable[[str], None]
 STEPS = ("ingest", "replay", "validate", "report")
+READS = ("select", "with", "from", "values", "show", "describe", "desc", "explain")
 
 
 class Night:
@@ -142,10 +145,16 @@ def query(root: str, text: str, settings: Settings) -> DataFrame:
     """The rows of a SELECT over the warehouse's tables, with RocketMQ's decisions as functions."""
     if not Path(root).is_dir():
         raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
+    first = re.match(r"[\s(]*(\w+)", text)
+    if first is None or first[1].lower() not in READS:
+        raise InputError(f"a query begins with one of {', '.join(READS)}: the tables are not for changing by hand")
     spark = build_session("mqreplay sql", settings.spark)
     register(spark)
-    Warehouse(spark, root).register_for(text)
-    return spark.sql(text)
+    try:
+        Warehouse(spark, root).register_for(text)
+        return spark.sql(text)
+    except PySparkException as error:
+        raise InputError(f"query: {str(error).splitlines()[0]}") from None
 
 
 def _file_name(cluster: str) -> str:

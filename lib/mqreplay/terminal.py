@@ -9,12 +9,14 @@ import threading
 import time
 from typing import TextIO
 
+from pyspark.errors import PySparkException
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mqreplay.errors import InputError
 from mqreplay.night import query
 from mqreplay.outcome import Outcome
 from mqreplay.settings import Settings
@@ -125,7 +127,10 @@ def print_query(warehouse: str, text: str, settings: Settings, form: str) -> Non
     """The rows of a query on stdout, as a table, CSV or one JSON object a line."""
     rows = query(warehouse, text, settings)
     names = rows.columns
-    found = [row.asDict(recursive=True) for row in rows.collect()]
+    try:
+        found = [row.asDict(recursive=True) for row in rows.collect()]
+    except PySparkException as error:
+        raise InputError(f"query: {str(error).splitlines()[0]}") from None
     if form == "json":
         for row in found:
             print(json.dumps(row, ensure_ascii=False, default=_text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from mqreplay.lake.jars import DELTA_PACKAGE, missing_jars
+from mqreplay.lake.quiet import jvm_start
 from mqreplay.places import conf_dir
 from mqreplay.settings import SparkSettings
 
@@ -22,9 +24,6 @@ TUNING = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
-    # The plans of a night are wide and each is run once: compiling all of a plan's stages costs more than it saves.
-    "spark.sql.codegen.maxFields": "200",
-    "spark.databricks.delta.stats.collect": "true",
 }
 # What the answers rest on.
 MEANING = {
@@ -57,8 +56,14 @@ def build_session(app_name: str, settings: SparkSettings) -> SparkSession:
         options["spark.jars.packages"] = DELTA_PACKAGE
     for name, value in (options | settings.extra).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    if _submitted() or SparkSession.getActiveSession() is not None:
+        session = builder.getOrCreate()
+    else:
+        with jvm_start():
+            session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    # PySpark would log a query's error with all of Java's stack, beside raising it.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return session
 
 

@@ -104,11 +104,10 @@ class Warehouse:
             writer.save(self.location(name))
 
     def register(self, names: Iterable[str]) -> None:
-        """Makes tables known to the session's SQL as layer.table; one never made is an empty view."""
+        """Makes tables known to the session's SQL as layer.table, but those never made. Writes nothing."""
         for layer in LAYERS:
             self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {layer}")
-        for name in names:
-            self.ensure(name)
+        for name in filter(self.exists, names):
             self.spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {quoted(self.location(name))}")
 
     def register_for(self, text: str) -> None:
