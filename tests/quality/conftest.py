@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.lake.contract import load_contracts
 from mqreplay.quality.frames import fetch
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of
 from mqreplay.quality.run import judge
+from quality_rows import START, Judge, Row, filled
 
-START = dt.datetime(2026, 11, 21, 3, 0, tzinfo=dt.UTC)
 ROW_LIMIT = {"pandas": 1_000, "spark": 0}
 PARAMETERS: dict[str, Any] = {"known_brokers": [], "recording_end_ms": None, "silver_rows": {}}
-
-Row = dict[str, Any]
-Judge = Callable[..., dict[str, ValidationRow]]
-
-
-def filled(contract: Contract, row: Row) -> tuple[Any, ...]:
-    """A whole row: what the test says, and something fitting in every other required column."""
-    fitting = {"STRING": "x", "INT": 1, "BIGINT": 1, "DOUBLE": 1.0, "TIMESTAMP": START, "DATE": START.date()}
-    unsaid = {c.name: None if c.nullable else fitting.get(c.type.upper(), True) for c in contract.columns}
-    unknown = row.keys() - unsaid.keys()
-    assert not unknown, f"{contract.name} has no {unknown}"
-    return tuple((unsaid | row).values())
 
 
 @pytest.fixture(params=["pandas", "spark"])
@@ -50,6 +36,6 @@ def judged(spark: SparkSession, engine: str, tmp_path: Any) -> Judge:
         assert fetched.on_spark == (engine == "spark" and bool(rows))
         found = judge(great, contract, fetched, PARAMETERS | parameters)
         fetched.release()
-        return {rule.type: row_of("c", "a-run", table, rule, result) for rule, result in found}
+        return {rule.type: row_of("c", "a-run", contract, rule, result) for rule, result in found}
 
     return run

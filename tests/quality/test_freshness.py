@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Callable
 
-from mqreplay.quality.result import ValidationRow
-
-Judge = Callable[..., dict[str, ValidationRow]]
-
-
-def at(minutes: float) -> dt.datetime:
-    return dt.datetime(2026, 11, 21, 3, 0, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
-
-
-def epoch_ms(instant: dt.datetime) -> int:
-    return int(instant.timestamp() * 1000)
-
+from quality_rows import Judge, at, epoch_ms
 
 ROWS = [{"record_id": str(minute), "request_ts": at(minute)} for minute in (3, 9, 5)]
 NAME = "expect_table_to_be_fresh"

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Callable
 
-from mqreplay.quality.result import ValidationRow
-
-Judge = Callable[..., dict[str, ValidationRow]]
-
-
-def at(minutes: float) -> dt.datetime:
-    return dt.datetime(2026, 11, 21, 3, 0, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
-
+from quality_rows import Judge, at
 
 ROWS = [{"record_id": name, "broker_name": name, "request_ts": at(1)} for name in ("broker-a", "broker-z")]
 NAME = "expect_known_brokers"

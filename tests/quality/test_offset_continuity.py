@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-from collections.abc import Callable
 from typing import Any
 
-from mqreplay.quality.result import ValidationRow
-
-Judge = Callable[..., dict[str, ValidationRow]]
-
-
-def at(minutes: float) -> dt.datetime:
-    return dt.datetime(2026, 11, 21, 3, 0, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
-
+from quality_rows import Judge, at, change
 
 NAME = "expect_offset_continuity"
-
-
-def change(minute: int, previous: int | None, new: int | None, **differs: Any) -> dict[str, Any]:
-    queue = {"source_name": "broker-a-0", "broker_name": "broker-a", "topic": "t", "consumer_group": "g"}
-    times = {"from_ts": at(minute - 1), "to_ts": at(minute)}
-    return queue | {"queue_id": 0, "previous_offset": previous, "new_offset": new} | times | differs
 
 
 GOOD = {

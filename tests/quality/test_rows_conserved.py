@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
-from mqreplay.quality.result import ValidationRow
-
-Judge = Callable[..., dict[str, ValidationRow]]
-
+from quality_rows import Judge
 
 NAME = "expect_rows_conserved"
 

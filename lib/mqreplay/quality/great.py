@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from copy import copy
 from typing import Any
 
 import great_expectations as gx
-from great_expectations.core import ExpectationSuiteValidationResult, RunIdentifier
+from great_expectations.core import (
+    ExpectationSuiteValidationResult,
+    ExpectationValidationResult,
+    RunIdentifier,
+)
 from great_expectations.data_context import EphemeralDataContext
 from great_expectations.data_context.types.base import ProgressBarsConfig
 from great_expectations.data_context.types.resource_identifiers import (
@@ -17,6 +22,8 @@ from great_expectations.data_context.types.resource_identifiers import (
 from great_expectations.datasource.fluent.interfaces import Batch
 
 from mqreplay.quality.frames import Rows
+from mqreplay.quality.pages import escaped, make_safe, write_index
+from mqreplay.quality.result import plain
 
 SITE = "data_docs"
 
@@ -32,8 +39,9 @@ class Great:
         context.enable_analytics(False)
         context.variables.progress_bars = ProgressBarsConfig(globally=False)
         context.variables.data_docs_sites = {SITE: _site(docs_dir)}
-        self.context = context
+        self.context, self._docs_dir = context, docs_dir
         self.run = RunIdentifier(run_name=run_id, run_time=run_time)
+        self._kept: dict[str, tuple[int, int]] = {}
         self._pandas = context.data_sources.add_pandas("pandas")
         self._spark = context.data_sources.add_spark("spark", persist=False)
 
@@ -45,11 +53,14 @@ class Great:
 
     def keep(self, result: ExpectationSuiteValidationResult, batch: Batch, suite: gx.ExpectationSuite) -> None:
         """Puts a result and its suite among the pages to build."""
-        result.meta |= {"run_id": self.run, "validation_time": self.run.run_time, "batch_markers": {}}
+        shown = copy(result)
+        shown.results = [_shown(found) for found in result.results]
+        shown.meta = result.meta | {"run_id": self.run, "validation_time": self.run.run_time, "batch_markers": {}}
         self.context.suites.add(suite)
+        self._kept[suite.name] = (len(result.results), sum(not found.success for found in result.results))
         name = ExpectationSuiteIdentifier(name=suite.name)
         self.context.validation_results_store.store_validation_results(
-            suite_validation_result=result,
+            suite_validation_result=shown,
             suite_validation_result_identifier=ValidationResultIdentifier(name, self.run, batch.id),
             expectation_suite_identifier=name,
         )
@@ -57,7 +68,19 @@ class Great:
     def build_docs(self) -> None:
         """Writes Data Docs afresh: pages of the tables kept, and their index."""
         self.context.clean_data_docs(SITE)
-        self.context.build_data_docs([SITE])
+        self.context.build_data_docs([SITE], build_index=False)
+        make_safe(self._docs_dir)
+        write_index(self._docs_dir, self._kept)
+
+
+def _shown(found: ExpectationValidationResult) -> ExpectationValidationResult:
+    """The result as its page shows it: rows by their key, where Great Expectations would show values out of place."""
+    shown = copy(found)
+    rows = found.result.get("partial_unexpected_index_list")
+    named = [", ".join(f"{name} {value}" for name, value in plain(row).items()) for row in rows or []]
+    instead = {"partial_unexpected_list": named, "partial_unexpected_counts": []} if rows else {}
+    shown.result, shown.exception_info = escaped(found.result | instead), escaped(found.exception_info)
+    return shown
 
 
 def _site(docs_dir: str) -> dict[str, Any]:

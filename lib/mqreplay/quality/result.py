@@ -29,43 +29,53 @@ class ValidationRow(NamedTuple):
     description: str | None
 
 
+def sample_columns(contract: Contract, rule: Rule) -> list[str]:
+    """What a sample shows of a row: its key, and the columns in question. One run is of one cluster."""
+    return [name for name in dict.fromkeys([*contract.key, *rule.columns]) if name != "cluster"]
+
+
 def sample_format(contract: Contract, rule: Rule) -> dict[str, Any]:
-    """The result format that brings the rows that break a rule: by their key, with the columns in question."""
-    key = [name for name in contract.key if name != "cluster"]  # one run is one cluster's
-    names = dict.fromkeys([*key, *rule.columns])
+    """The result format that brings the rows that break a rule."""
     return {
         "result_format": "SUMMARY",
         "partial_unexpected_count": SAMPLE,
-        "unexpected_index_column_names": list(names),
+        "unexpected_index_column_names": sample_columns(contract, rule),
         "return_unexpected_index_query": False,
     }
 
 
-def row_of(cluster: str, run_id: str, table: str, rule: Rule, found: ExpectationValidationResult) -> ValidationRow:
+def row_of(
+    cluster: str, run_id: str, contract: Contract, rule: Rule, found: ExpectationValidationResult
+) -> ValidationRow:
     """One expectation's row."""
     passed = bool(found.success)
+    sample = None if passed else _sample(found, sample_columns(contract, rule))
     return ValidationRow(
         cluster=cluster,
         run_id=run_id,
-        table_name=table,
+        table_name=contract.name,
         expectation=rule.type,
         arguments=json.dumps(rule.arguments, sort_keys=True, ensure_ascii=False),
         passed=passed,
         unexpected_count=0 if passed else found.result.get("unexpected_count"),
-        unexpected_sample=None if passed else json.dumps(_sample(found), ensure_ascii=False),
+        unexpected_sample=None if sample is None else json.dumps(sample, ensure_ascii=False),
         description=rule.description,
     )
 
 
-def _sample(found: ExpectationValidationResult) -> list[Any]:
+def _sample(found: ExpectationValidationResult, columns: list[str]) -> list[Any]:
     """At most SAMPLE rows that break it, in a fixed order; or what was observed; or why it could not be run."""
     error = _error(found)
     if error is not None:
         return [{"error": error}]
     if "details" in found.result:
         return [plain(found.result["details"])]
-    rows = found.result.get("partial_unexpected_index_list") or found.result.get("partial_unexpected_list") or []
-    return sorted((plain(row) for row in rows[:SAMPLE]), key=lambda row: json.dumps(row, sort_keys=True))
+    if "partial_unexpected_index_list" not in found.result:
+        return plain(found.result.get("partial_unexpected_list") or [])[:SAMPLE]
+    # Engines differ in the order of columns and rows, and in which columns they add.
+    rows = found.result["partial_unexpected_index_list"][:SAMPLE]
+    shown = [{name: plain(row[name]) for name in columns} for row in rows]
+    return sorted(shown, key=lambda row: json.dumps(row))
 
 
 def _error(found: ExpectationValidationResult) -> str | None:
@@ -78,7 +88,7 @@ def _error(found: ExpectationValidationResult) -> str | None:
 def plain(value: Any) -> Any:
     """As JSON can hold it, the same from both engines: instants in UTC, integers as integers, null as null."""
     if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items() if not str(k).startswith("check_")}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and pd.isna(value)):

@@ -44,10 +44,10 @@ def validate(
         evidence = gathered.result()
         great = Great(run_id, _end_of(evidence), data_docs_dir)
         for name in names:
-            rows = reads.pop(name).result()
+            contract, rows = warehouse.contracts[name], reads.pop(name).result()
             silver_rows[name] = rows.distinct("record_id") if name in COUNTED_BY_RECORD else rows.count
-            judged = judge(great, warehouse.contracts[name], rows, evidence.parameters(silver_rows))
-            found += [row_of(cluster, run_id, name, rule, result) for rule, result in judged]
+            judged = judge(great, contract, rows, evidence.parameters(silver_rows))
+            found += [row_of(cluster, run_id, contract, rule, result) for rule, result in judged]
             rows.release()
     great.build_docs()
     return found
@@ -68,8 +68,8 @@ def judge(
                 result_format=sample_format(contract, asked[number]),
                 expectation_parameters=parameters,
             )
-    great.keep(whole, batch, expectations)
     found = dict(zip(numbers, whole.results, strict=True))
+    great.keep(whole, batch, expectations)
     return [(rule, found[number]) for number, rule in enumerate(asked)]
 
 
