@@ -29,7 +29,7 @@ class Progress:
     """Says on stderr what goes on; on a terminal, a line that also counts the seconds."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False, stderr=stream is sys.stderr)
+        self._console = Console(file=stream, highlight=False)
         self._status = self._console.status("starting Spark") if stream.isatty() else None
         self._began = time.monotonic()
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ A rise is no break by its size alone: one slow message holds an offset back, and
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.replay.as_of import as_of
@@ -37,8 +37,11 @@ def offset_continuity(
     known = _with_ends(changes, ends)
     known = _with_reset(known, resets, skips, reset_reach_s)
     known = _with_committer(known, commits, reset_reach_s)
+    # What was put back from past the end was proved to be there when it was set.
+    before = Window.partitionBy("source_name", *GROUP_QUEUE).orderBy("to_ts")
     return (
         known.withColumn("kind", _kind())
+        .withColumn("kind_before", F.lag("kind").over(before))
         .where(F.col("kind").isNotNull())
         .select(
             "cluster",
@@ -69,7 +72,7 @@ def _with_ends(changes: DataFrame, ends: DataFrame) -> DataFrame:
     asked = as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "queue_max_offset", after=True)
     asked = asked.withColumn("at", F.coalesce("from_ts", "to_ts"))
     asked = as_of(asked, ends, QUEUE, "at", F.col("queue_min_offset"), "queue_min_offset")
-    # What was above the end before the change: its correction is no loss.
+    asked = as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "end_before")
     return as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "max_before", after=True).drop("at")
 
 
@@ -126,11 +129,17 @@ def _kind() -> Column:
     )
 
 
+def _corrected() -> Column:
+    """Whether an offset past the end was put back to the end, as the next pull does, and not further back."""
+    was_past = (F.col("previous_offset") > F.col("max_before")) | (F.col("kind_before") == "beyond_max")
+    to_the_end = F.col("new_offset") >= F.coalesce("end_before", "new_offset")
+    return F.coalesce(was_past, F.lit(False)) & to_the_end
+
+
 def _cause() -> Column:
-    corrected = (F.col("kind") == "rewind") & (F.col("previous_offset") > F.col("max_before"))
     return (
         F.when(F.col("kind") == "vanished", "removed")
-        .when(corrected, "corrected")
+        .when((F.col("kind") == "rewind") & _corrected(), "corrected")
         .when(F.col("reset"), "reset")
         .when(F.col("committed"), "client_commit")
         .when(~F.col("committed"), "set_from_outside")
@@ -143,8 +152,7 @@ def _redelivered_max() -> Column:
     top = F.least("previous_offset", F.coalesce("max_before", "previous_offset"))
     bottom = F.greatest("new_offset", F.coalesce("queue_min_offset", F.lit(0)))
     # What stood past the end was never consumed, so putting it right delivers nothing again.
-    corrected = F.col("previous_offset") > F.col("max_before")
-    again = F.when(corrected, F.lit(0).cast("bigint")).otherwise(F.greatest(top - bottom, F.lit(0)))
+    again = F.when(_corrected(), F.lit(0).cast("bigint")).otherwise(F.greatest(top - bottom, F.lit(0)))
     return F.when(F.col("kind") == "rewind", again).when(
         F.col("kind").isin("jump", "beyond_max", "below_min"), F.lit(0).cast("bigint")
     )

@@ -1,0 +1,98 @@
+"""Breaks in offsets: each kind with its proof, and no alarm where there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqreplay.replay.offset_continuity import offset_continuity
+from mqreplay.replay.offset_resets import offset_resets, skipping_pulls
+from mqreplay.replay.queue_ends import queue_ends
+from silver_moments import at
+
+PLACE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
+CHANGE = PLACE | {"source_name": "b-0", "broker_id": 0}
+PULL = PLACE | {"client_id": "c1", "broker_id": 0, "response_code": 0, "min_offset": 0}
+COMMIT = PLACE | {"kind": "UPDATE", "client_id": "c1"}
+
+
+def change(seconds: float, old: int | None, new: int | None) -> dict[str, object]:
+    return {"from_ts": at(seconds - 5), "to_ts": at(seconds), "previous_offset": old, "new_offset": new}
+
+
+def pull(seconds: float, offset: int, after: int, end: int, **differs: object) -> dict[str, object]:
+    return {
+        "request_ts": at(seconds),
+        "response_ts": at(seconds),
+        "queue_offset": offset,
+        "next_begin_offset": after,
+        "max_offset": end,
+    } | differs
+
+
+@pytest.fixture
+def breaks(rows):
+    def find(changes, pulls=(), commits=(), resets=()):
+        pulled = rows("silver.pull", PULL, list(pulls))
+        ends = queue_ends(pulled, rows("silver.topic_stats", {}, []))
+        pushed = [
+            {
+                "ts": at(s),
+                "client_id": "c1",
+                "request_code": 220,
+                "consumer_group": "g",
+                "reset_offsets": [("T", "b", 0, o)],
+            }
+            for s, o in resets
+        ]
+        found = offset_continuity(
+            rows("silver.offset_change", CHANGE, list(changes)),
+            ends,
+            offset_resets(rows("silver.server_request", {}, pushed), pulled),
+            skipping_pulls(pulled),
+            rows("silver.offset_commit", COMMIT, list(commits)),
+            60,
+        )
+        return [(r.kind, r.cause, r.redelivered_max) for r in found.orderBy("to_ts").collect()]
+
+    return find
+
+
+def test_moving_forwards_is_no_break(breaks):
+    assert breaks([change(10, None, 5), change(20, 5, 9), change(30, 9, 500)], [pull(40, 9, 500, 500)]) == []
+
+
+def test_a_rewind_by_a_client_and_one_from_outside(breaks):
+    commits = [{"ts": at(8), "commit_offset": 3}, {"ts": at(1), "commit_offset": 9}]
+    assert breaks([change(10, 9, 3), change(20, 9, 1)], commits=commits) == [
+        ("rewind", "client_commit", 6),
+        ("rewind", "set_from_outside", 8),
+    ]
+
+
+def test_without_commits_the_cause_is_unknown(breaks):
+    assert breaks([change(10, 9, 3)]) == [("rewind", "unknown", 6)]
+
+
+def test_an_offset_past_the_end_and_its_correction(breaks):
+    pulls = [pull(2, 5, 5, 8), pull(12, 999, 8, 8, response_code=21)]
+    found = breaks([change(10, 5, 999), change(20, 999, 8)], pulls)
+    assert [(kind, again) for kind, _, again in found] == [("beyond_max", 0), ("rewind", 0)]
+    assert found[1][1] == "corrected"
+
+
+def test_a_slave_that_lags_makes_no_good_offset_look_wrong(breaks):
+    assert breaks([change(10, 5, 9)], [pull(12, 5, 8, 8, broker_id=1)]) == []
+
+
+def test_a_jump_by_reset_and_by_a_pull_that_skips(breaks):
+    assert breaks([change(10, 5, 90)], resets=[(6, 90)]) == [("jump", "reset", 0)]
+    pulls = [pull(2, 0, 5, 100), pull(14, 90, 92, 100)]
+    assert breaks([change(10, 5, 90)], pulls) == [("jump", "unknown", 0)]
+
+
+def test_one_slow_message_let_go_is_no_jump(breaks):
+    assert breaks([change(10, 5, 90)], [pull(2, 0, 5, 100), pull(3, 5, 90, 100), pull(12, 90, 91, 100)]) == []
+
+
+def test_an_entry_that_is_gone(breaks):
+    assert [kind for kind, _, _ in breaks([change(10, 5, None)])] == ["vanished"]
