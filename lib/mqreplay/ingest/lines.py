@@ -79,7 +79,7 @@ class LineReader:
                     line = stream.readline(LONGEST_LINE + 2)
                     while len(line) > LONGEST_LINE + 1 and not line.endswith(b"\n"):
                         rest = stream.readline(LONGEST_LINE + 2)
-                        if len(rest) <= LONGEST_LINE + 1:
+                        if rest.endswith(b"\n") or len(rest) <= LONGEST_LINE + 1:
                             break
                 except (EOFError, OSError, zlib.error) as error:
                     self.lines += 1

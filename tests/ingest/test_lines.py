@@ -1,0 +1,69 @@
+"""A JSONL file as the workers read it: what decodes, what is refused, and that every line is counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from mqreplay.decode.kinds import KINDS
+from mqreplay.ingest.lines import LONGEST_LINE, LineReader, record_id
+
+GOOD = b'{"ts":1795228808310,"client_id":"c","consumer_group":"g","topic":"T","strategy":"AVG"}'
+
+
+def read(path):
+    reader = LineReader(str(path), KINDS["rebalance_log"].decode)
+    rows = list(reader)
+    return reader, [number for number, _, _ in rows], [(r.line_number, r.code) for r in reader.refused]
+
+
+def test_good_bad_and_blank_lines(tmp_path):
+    path = tmp_path / "rebalance_log.jsonl"
+    path.write_bytes(GOOD + b"\n\n{nonsense}\n\xff\xfe\n" + GOOD + b"\r\n")
+    reader, good, refused = read(path)
+    assert good == [1, 5]
+    assert [number for number, _ in refused] == [3, 4]
+    assert reader.lines == len(good) + len(refused)
+    assert all(r.reason and r.advice for r in reader.refused)
+
+
+def test_a_file_that_ends_within_a_line(tmp_path):
+    path = tmp_path / "rebalance_log.jsonl"
+    path.write_bytes(GOOD + b"\n" + GOOD[:40])
+    _, good, refused = read(path)
+    assert good == [1]
+    assert refused == [(2, "torn")]
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.9, 0.999])
+def test_a_torn_gzip_gives_what_lies_before_the_tear(tmp_path, kept):
+    whole = [json.dumps(json.loads(GOOD) | {"ts": 1795228808310 + i}).encode() for i in range(3000)]
+    data = gzip.compress(b"\n".join(whole) + b"\n")
+    path = tmp_path / "rebalance_log.jsonl.gz"
+    path.write_bytes(data[: int(len(data) * kept)])
+    reader, good, refused = read(path)
+    assert good == list(range(1, len(good) + 1))
+    assert {code for _, code in refused} <= {"torn_gzip", "torn"}
+    assert refused[-1][1] == "torn_gzip"
+    assert reader.lines == len(good) + len(refused)
+
+
+def test_what_the_file_is_counts_not_its_name(tmp_path):
+    path = tmp_path / "rebalance_log.jsonl.gz"
+    path.write_bytes(GOOD + b"\n")
+    assert read(path)[1] == [1]
+
+
+def test_a_line_without_end_does_not_fill_the_memory(tmp_path):
+    path = tmp_path / "rebalance_log.jsonl"
+    path.write_bytes(b"x" * (2 * LONGEST_LINE + 10) + b"\n" + GOOD + b"\n")
+    _, good, refused = read(path)
+    assert good == [2]
+    assert refused == [(1, "too_long")]
+
+
+def test_a_record_is_its_line():
+    assert record_id(GOOD) == record_id(bytes(GOOD))
+    assert record_id(GOOD) != record_id(GOOD + b" ")
