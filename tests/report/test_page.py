@@ -1,117 +1,99 @@
-"""The report: a pure page of escaped values, and that page in a real Chromium."""
+"""The page as text: pure, escaped, capped, and in the order an operator asks."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
-import shutil
-
-import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
+import re
 
 from mqreplay.report.build import build_report
-from mqreplay.report.collect import Listing, ReportData, collect
-
-HOSTILE = "<script>document.title='owned'</script>\u202eevil&\"'"
-BEGAN = dt.datetime(2026, 11, 21, 2, 0)
-
-
-def finding(**differs: object) -> dict[str, object]:
-    base: dict[str, object] = {
-        "finding_id": "0123456789abcdef",
-        "kind": "offset_rewind",
-        "severity": "warning",
-        "consumer_group": "pay-group",
-        "topic": "pay-topic",
-        "broker_name": None,
-        "broker_id": None,
-        "queue_id": None,
-        "client_id": None,
-        "from_ts": BEGAN,
-        "to_ts": BEGAN + dt.timedelta(minutes=5),
-        "confidence": 0.9,
-        "summary": "Offsets went back.",
-        "advice": "See who reset them.",
-        "evidence": [{"table_name": "gold.offset_continuity", "key": "queue_id=0"}],
-    }
-    return base | differs
-
-
-def data(**differs: object) -> ReportData:
-    base = ReportData("orders", BEGAN, BEGAN + dt.timedelta(hours=1), [finding()])
-    return dataclasses.replace(base, **differs)
+from mqreplay.report.data import CAP, Listing, ReportData
+from report_data import BEGAN, ENDED, HOSTILE, data, expectation, finding, offset_break, refused
 
 
 def test_same_data_same_bytes():
     assert build_report(data()) == build_report(data())
+    assert build_report(data()) == build_report(data(findings=list(reversed(data().findings))))
 
 
 def test_a_quiet_night_says_so():
     assert "A quiet night" in build_report(data(findings=[]))
 
 
-def test_every_value_is_escaped():
-    place = dict.fromkeys(("consumer_group", "topic", "broker_name", "client_id", "summary", "advice"), HOSTILE)
-    page = build_report(data(cluster=HOSTILE, findings=[finding(**place)]))
-    assert "<script>" not in page
+def test_nothing_at_all_is_a_page_too():
+    page = build_report(ReportData("empty"))
+    assert "A quiet night" in page
+    assert "No instant was recorded" in page
+
+
+def test_the_headline_counts_what_went_wrong():
+    page = build_report(data(findings=[finding("1", severity="critical"), finding("2"), finding("3")]))
+    assert "<h1><bdi>orders</bdi>: 1 critical finding, 2 warnings</h1>" in page
+    page = build_report(data(findings=[finding("1", severity="info")]))
+    assert "Nothing went wrong; some things to know" in page
+
+
+def test_worst_first_then_earliest():
+    late = BEGAN + dt.timedelta(minutes=9)
+    found = [
+        finding("a", severity="info"),
+        finding("b", from_ts=late, to_ts=late),
+        finding("c"),
+        finding("d", severity="critical", from_ts=late, to_ts=late),
+    ]
+    shown = re.findall(r'<article class="finding \w+" id="f-(\w)"', build_report(data(findings=found)))
+    assert shown == ["d", "c", "b", "a"]
+
+
+def test_every_value_is_escaped_and_nothing_invisible_is_left():
+    page = build_report(data(hostile=HOSTILE))
+    assert "<script" not in page
     assert "&lt;script&gt;" in page
+    assert "onerror=" not in re.sub(r"&lt;.*?&gt;", "", page)
+    assert not set("\u202e\u2066\x00\x1b\u200b\ufeff") & set(page)
+    assert "⟨U+202E⟩" in page
+    page.encode("utf-8")
 
 
-def test_a_long_list_says_how_to_see_the_rest():
-    row = dict.fromkeys(("path", "detail_key", "code", "reason", "advice"), "x") | {"line_number": 7}
-    page = build_report(data(quarantine=Listing([row], 1201)))
+def test_the_page_asks_for_nothing_outside_itself():
+    page = build_report(data(hostile=HOSTILE))
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", page.replace(HOSTILE, ""))
+    assert set(re.findall(r'(?:src|href)="([^"#][^"]*)"', page)) == {"data:,"}
+
+
+def test_a_long_list_is_capped_and_says_how_to_see_the_rest():
+    page = build_report(data(quarantine=Listing([refused()], 1201)))
     assert "1,200 more" in page
     assert "SELECT * FROM bronze.quarantine" in page
+    page = build_report(data(findings=[finding(f"{i:04}") for i in range(CAP + 3)]))
+    assert page.count("<article") == CAP
+    assert "3 more" in page
+    assert f"{CAP + 3} warnings" in page
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    assert chromium, "install chromium and chromium-driver (make test does)"
-    assert driver, "install chromium and chromium-driver (make test does)"
-    options = Options()
-    options.binary_location = chromium
-    for flag in (
-        "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-        f"--disable-component-update --disable-sync --user-data-dir={tmp_path_factory.mktemp('chromium')}"
-    ).split():
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=Service(driver))
-    yield started
-    started.quit()
+def test_failed_expectations_come_first_and_those_that_hold_are_folded():
+    page = build_report(
+        data(expectations=[expectation(passed=True), expectation(passed=False, table_name="silver.route")])
+    )
+    assert "1 / 2" in page
+    assert page.index("silver.route") < page.index("1 expectation holds")
+    assert "1 expectation failed" in page
 
 
-def opened(browser, page: str, tmp_path, width: int = 1280):
-    path = tmp_path / "report.html"
-    path.write_text(page, encoding="utf-8")
-    browser.set_window_size(width, 900)
-    browser.get(path.as_uri())
-    return browser
+def test_unknown_is_told_from_zero():
+    page = build_report(data(breaks=Listing.of([offset_break(new_offset=None, redelivered_max=0)])))
+    assert '<td class="n">–</td><td class="n">0</td></tr>' in page
 
 
-def test_hostile_names_do_nothing_in_a_browser(browser, tmp_path):
-    place = dict.fromkeys(("consumer_group", "topic", "summary"), HOSTILE)
-    page = opened(browser, build_report(data(cluster=HOSTILE, findings=[finding(**place)])), tmp_path)
-    assert "owned" not in page.title.replace(HOSTILE, "")
-    assert page.get_log("browser") == []
+def test_the_timeline_places_findings_and_hides_none():
+    overlapping = [finding("1", to_ts=ENDED), finding("2", from_ts=BEGAN + dt.timedelta(minutes=30), to_ts=ENDED)]
+    page = build_report(data(findings=overlapping))
+    bars = re.findall(r'href="#f-(\d)".*?x="([\d.]+)" y="2" width="([\d.]+)"', page)
+    assert bars == [("1", "0.0", "1000.0"), ("2", "500.0", "500.0")]
+    assert page.count('<div class="lane') == 2
+    assert "<svg" not in build_report(data(findings=[]))
 
 
-@pytest.mark.parametrize("width", [1280, 500])
-def test_the_sample_night_in_a_browser(night, browser, tmp_path, width):
-    from mqreplay.lake.warehouse import Warehouse
-
-    shown = build_report(collect(Warehouse(night.spark, night.root), "DefaultCluster"))
-    page = opened(browser, shown, tmp_path, width)
-    assert page.find_element(By.TAG_NAME, "h1").text == "DefaultCluster: 2 critical findings, 5 warnings"
-    assert len(page.find_elements(By.CSS_SELECTOR, "article.finding")) == 11
-    assert page.get_log("browser") == []
-    wide = page.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert wide <= 0
-    asked = page.execute_script("return performance.getEntriesByType('resource').map(r => r.name)")
-    assert [name for name in asked if not name.startswith("data:")] == []
-    page.find_element(By.CSS_SELECTOR, "article.finding details summary").click()
-    assert page.find_element(By.CSS_SELECTOR, "article.finding details li").is_displayed()
+def test_a_finding_without_instants_or_place():
+    nowhere = dict.fromkeys(("consumer_group", "topic", "from_ts", "to_ts", "evidence"))
+    page = build_report(data(findings=[finding("1", **nowhere)]))
+    assert "None" not in page

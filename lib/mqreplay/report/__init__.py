@@ -1,7 +1,9 @@
 """Gold tables -> one self-contained HTML page.
 
 collect.py   what the page needs of the tables, with few Spark jobs
+data.py      that, as plain values
 build.py     that -> the page (pure: the same data, the same bytes)
-timeline.py  findings over the night, as SVG
-templates/   the page itself
+timeline.py  findings over the night
+text.py      values as a reader is to see them
+templates/   the page itself, a file for each section
 """

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.report.data import CAP, Listing, ReportData, Row
 
-CAP = 200  # rows of a table that a page shows; the rest is a query away
 JUDGED = ("gold.allocation", "gold.pull_route", "gold.slave_suggestion")
-Row = dict[str, object]
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Some rows of a table, and how many there are in all."""
-
-    rows: list[Row] = field(default_factory=list)
-    total: int = 0
-
-    @property
-    def more(self) -> int:
-        """Rows that are not shown."""
-        return self.total - len(self.rows)
-
-
-@dataclass(frozen=True)
-class ReportData:
-    """All that the page shows of one cluster. Instants are datetimes in UTC."""
-
-    cluster: str
-    first_ts: object = None
-    last_ts: object = None
-    findings: list[Row] = field(default_factory=list)
-    judgements: list[Row] = field(default_factory=list)
-    breaks: Listing = field(default_factory=Listing)
-    gaps: Listing = field(default_factory=Listing)
-    quarantine: Listing = field(default_factory=Listing)
-    expectations: list[Row] = field(default_factory=list)
-    files: list[Row] = field(default_factory=list)
+READERS = 4  # tables read at once: most of a small read is planning and waiting
+MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
 
 
 def collect(warehouse: Warehouse, cluster: str) -> ReportData:
@@ -50,35 +23,51 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
     def here(name: str) -> DataFrame:
         return warehouse.read(name).where(F.col("cluster") == cluster)
 
-    with ThreadPoolExecutor(3) as pool:
-        files = pool.submit(_files, here("bronze.source_file"))
-        findings = pool.submit(_rows, here("gold.finding").orderBy("from_ts", "kind", "finding_id"))
+    with ThreadPoolExecutor(READERS) as pool:
         judgements = pool.submit(_judgements, here)
-        breaks = pool.submit(
-            _listing,
-            here("gold.offset_continuity").drop("cluster", "day", "source_digest"),
-            ["to_ts", "broker_name", "broker_id", "consumer_group", "topic", "queue_id", "kind"],
-        )
-        gaps = pool.submit(_listing, here("gold.replay_gap").drop("cluster"), ["decision", "evidence", "day", "gap_id"])
-        refused = here("bronze.quarantine").select("path", "line_number", "detail_key", "code", "reason", "advice")
-        quarantine = pool.submit(_listing, refused, ["path", "line_number", "detail_key"])
-        expectations = pool.submit(
-            _rows, here("gold.validation_result").orderBy("passed", "table_name", "expectation", "arguments")
-        )
-        by_kind = files.result()
-    instants = [r for r in by_kind if r["first_ts"] is not None]
+        files = pool.submit(_files, here("bronze.source_file"))
+        findings = pool.submit(_findings, here("gold.finding"))
+        breaks = pool.submit(_breaks, here("gold.offset_continuity"))
+        gaps = pool.submit(_gaps, here("gold.replay_gap"))
+        quarantine = pool.submit(_quarantine, here("bronze.quarantine"))
+        expectations = pool.submit(_expectations, here("gold.validation_result"))
+    first = [row["first_ts"] for row in files.result() if row["first_ts"] is not None]
+    last = [row["last_ts"] for row in files.result() if row["last_ts"] is not None]
     return ReportData(
-        cluster,
-        min((r["first_ts"] for r in instants), default=None),  # type: ignore[type-var]
-        max((r["last_ts"] for r in instants), default=None),  # type: ignore[type-var]
-        findings.result(),
-        judgements.result(),
-        breaks.result(),
-        gaps.result(),
-        quarantine.result(),
-        expectations.result(),
-        by_kind,
+        cluster=cluster,
+        first_ts=min(first, default=None),
+        last_ts=max(last, default=None),
+        findings=findings.result(),
+        judgements=judgements.result(),
+        breaks=breaks.result(),
+        gaps=gaps.result(),
+        quarantine=quarantine.result(),
+        expectations=expectations.result(),
+        files=files.result(),
     )
+
+
+def _findings(findings: DataFrame) -> list[Row]:
+    worst = F.array_position(F.array(F.lit("critical"), F.lit("warning"), F.lit("info")), F.col("severity"))
+    return _rows(findings.orderBy(worst, "from_ts", "kind", "finding_id").limit(MOST))
+
+
+def _expectations(results: DataFrame) -> list[Row]:
+    return _rows(results.orderBy("passed", "table_name", "expectation", "arguments").limit(MOST))
+
+
+def _breaks(breaks: DataFrame) -> Listing:
+    order = ("to_ts", "broker_name", "broker_id", "consumer_group", "topic", "queue_id", "kind")
+    return _listing(breaks.drop("cluster", "day", "source_digest"), *order)
+
+
+def _gaps(gaps: DataFrame) -> Listing:
+    return _listing(gaps.drop("cluster"), F.col("decisions").desc(), "decision", "evidence", "day", "gap_id")
+
+
+def _quarantine(refused: DataFrame) -> Listing:
+    shown = refused.select("path", "line_number", "detail_key", "code", "reason", "advice")
+    return _listing(shown, "path", "line_number", "detail_key", "code")
 
 
 def _files(files: DataFrame) -> list[Row]:
@@ -91,9 +80,9 @@ def _files(files: DataFrame) -> list[Row]:
     return _rows(counted.orderBy("kind", "status"))
 
 
-def _judgements(here: object) -> list[Row]:
+def _judgements(here: Callable[[str], DataFrame]) -> list[Row]:
     frames = [
-        here(name)  # type: ignore[operator]
+        here(name)
         .withColumn("reason", F.regexp_replace("reason", r"-?\d+", "N"))
         .groupBy("judgement", "reason")
         .agg(F.count(F.lit(1)).alias("decisions"))
@@ -101,14 +90,15 @@ def _judgements(here: object) -> list[Row]:
         for name in JUDGED
     ]
     rank = F.array_position(F.array(F.lit("differ"), F.lit("undetermined"), F.lit("agree")), F.col("judgement"))
-    both = frames[0].unionByName(frames[1]).unionByName(frames[2])
-    return _rows(both.orderBy("table_name", rank, F.col("decisions").desc(), "reason"))
+    counted = reduce(DataFrame.unionByName, frames)
+    return _rows(counted.orderBy("table_name", rank, F.col("decisions").desc(), "reason"))
 
 
-def _listing(frame: DataFrame, order: list[str]) -> Listing:
+def _listing(frame: DataFrame, *order: str | F.Column) -> Listing:
     rows = _rows(frame.orderBy(*order).limit(CAP + 1))
-    return Listing(rows[:CAP], frame.count() if len(rows) > CAP else len(rows))
+    return Listing(rows[:CAP], frame.count()) if len(rows) > CAP else Listing.of(rows)
 
 
 def _rows(frame: DataFrame) -> list[Row]:
-    return [row.asDict(recursive=True) for row in frame.collect()]
+    # By way of Arrow: collect() would turn instants into the machine's own time zone.
+    return frame.toArrow().to_pylist()

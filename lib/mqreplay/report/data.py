@@ -1,0 +1,47 @@
+"""What the page shows of one cluster, as plain values: so that a page can be made, and tested, without Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any
+
+CAP = 200  # rows of a table that a page shows; the rest is a query away
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Some rows of a table, and how many there are in all."""
+
+    rows: list[Row] = field(default_factory=list)
+    total: int = 0
+
+    @property
+    def more(self) -> int:
+        """Rows that are not shown."""
+        return self.total - len(self.rows)
+
+    @classmethod
+    def of(cls, rows: list[Row]) -> Listing:
+        """The first CAP of all rows."""
+        return cls(rows[:CAP], len(rows))
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """All that the page shows of one cluster. Instants are datetimes in UTC; rows are as their tables have them.
+
+    ``judgements`` counts the decisions of a table by judgement and reason, ``files`` the files by kind and status.
+    """
+
+    cluster: str
+    first_ts: dt.datetime | None = None
+    last_ts: dt.datetime | None = None
+    findings: list[Row] = field(default_factory=list)
+    judgements: list[Row] = field(default_factory=list)
+    breaks: Listing = field(default_factory=Listing)
+    gaps: Listing = field(default_factory=Listing)
+    quarantine: Listing = field(default_factory=Listing)
+    expectations: list[Row] = field(default_factory=list)
+    files: list[Row] = field(default_factory=list)

@@ -1,0 +1,94 @@
+"""Values as a reader is to see them. Names in a recording come from anywhere: nothing in them may hide or reorder."""
+
+from __future__ import annotations
+
+import datetime as dt
+import unicodedata
+from typing import Any
+
+# Zero-width joiners are part of words and of emoji; other invisible characters only mislead.
+DAY = len("2026-11-21 ")
+WANTED = frozenset("\n\t\u200c\u200d")
+
+
+def visible(value: Any) -> Any:
+    """Text with control, bidirectional and other invisible characters spelled out; anything else as it is.
+
+    >>> visible("pay\\u202egro\\x00"), visible(7)
+    ('pay⟨U+202E⟩gro⟨U+0000⟩', 7)
+    """
+    if not isinstance(value, str) or value.isprintable() or hasattr(value, "__html__"):
+        return value  # what bears __html__ is a piece of the page, made of text that has been here before
+    return "".join(_spelled(c) if _misleads(c) else c for c in value)
+
+
+def _misleads(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") and character not in WANTED
+
+
+def _spelled(character: str) -> str:
+    return f"⟨U+{ord(character):04X}⟩"
+
+
+def number(value: int | None) -> str:
+    """With thousands marked.
+
+    >>> number(25276502016), number(None)
+    ('25,276,502,016', '–')
+    """
+    return "–" if value is None else f"{value:,}"
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "row"), counted(2, "row"), counted(0, "is", "are")
+    ('1 row', '2 rows', '0 are')
+    """
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"
+
+
+def instant(value: dt.datetime | None) -> str:
+    """To the millisecond.
+
+    >>> instant(dt.datetime(2026, 11, 21, 2, 46, 1, 301_999))
+    '2026-11-21 02:46:01.301'
+    """
+    return "–" if value is None else value.strftime("%Y-%m-%d %H:%M:%S.") + f"{value.microsecond // 1000:03}"
+
+
+def span(begin: dt.datetime | None, end: dt.datetime | None, known_day: dt.date | None = None) -> str:
+    """From and to, with the day once if it is one, and not at all if the reader knows it.
+
+    >>> span(dt.datetime(2026, 11, 21, 2), dt.datetime(2026, 11, 21, 3))
+    '2026-11-21 02:00:00.000 – 03:00:00.000'
+    >>> span(dt.datetime(2026, 11, 21, 2), dt.datetime(2026, 11, 21, 3), dt.date(2026, 11, 21))
+    '02:00:00.000 – 03:00:00.000'
+    >>> span(dt.datetime(2026, 11, 21, 2), None)
+    'since 2026-11-21 02:00:00.000'
+    """
+    if begin is None or end is None:
+        word, known = ("since", begin) if end is None else ("until", end)
+        return f"{word} {instant(known)}" if known else "–"
+    if begin.date() != end.date():
+        return f"{instant(begin)} – {instant(end)}"
+    text = instant(begin) if begin == end else f"{instant(begin)} – {instant(end)[DAY:]}"
+    return text[DAY:] if begin.date() == known_day else text
+
+
+def lasting(begin: dt.datetime | None, end: dt.datetime | None) -> str:
+    """How long, in two units.
+
+    >>> lasting(dt.datetime(2026, 11, 21), dt.datetime(2026, 11, 21, 1, 2, 3))
+    '1 h 2 min'
+    """
+    if begin is None or end is None:
+        return "–"
+    seconds = int((end - begin).total_seconds())
+    sizes = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+    parts = []
+    for unit, size in sizes:
+        if seconds >= size:
+            parts.append(f"{seconds // size} {unit}")
+            seconds %= size
+    return " ".join(parts[:2]) or "0 s"
