@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -43,6 +44,9 @@ MEANING = {
 def build_session(app_name: str, settings: SparkSettings) -> SparkSession:
     """The session that everything runs in; the running one, if there is one."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # PySpark gives instants in the zone of the process; ours are UTC wherever it runs.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
     builder = SparkSession.builder.appName(app_name)
     if settings.master:

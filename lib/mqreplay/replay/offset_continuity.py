@@ -41,7 +41,13 @@ def offset_continuity(
     before = Window.partitionBy("source_name", *GROUP_QUEUE).orderBy("to_ts")
     return (
         known.withColumn("kind", _kind())
-        .withColumn("kind_before", F.lag("kind").over(before))
+        .withColumns(
+            {
+                "kind_before": F.lag("kind").over(before),
+                "end_before": F.lag("queue_max_offset").over(before),
+                "first_seen": F.lag("to_ts").over(before).isNull(),
+            }
+        )
         .where(F.col("kind").isNotNull())
         .select(
             "cluster",
@@ -72,7 +78,6 @@ def _with_ends(changes: DataFrame, ends: DataFrame) -> DataFrame:
     asked = as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "queue_max_offset", after=True)
     asked = asked.withColumn("at", F.coalesce("from_ts", "to_ts"))
     asked = as_of(asked, ends, QUEUE, "at", F.col("queue_min_offset"), "queue_min_offset")
-    asked = as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "end_before")
     return as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "max_before", after=True).drop("at")
 
 
@@ -130,10 +135,13 @@ def _kind() -> Column:
 
 
 def _corrected() -> Column:
-    """Whether an offset past the end was put back to the end, as the next pull does, and not further back."""
-    was_past = (F.col("previous_offset") > F.col("max_before")) | (F.col("kind_before") == "beyond_max")
-    to_the_end = F.col("new_offset") >= F.coalesce("end_before", "new_offset")
-    return F.coalesce(was_past, F.lit(False)) & to_the_end
+    """Whether an offset past the end was put back to the end, as the next pull does, and not further back.
+
+    The end was told when the offset was set; one set before the recording is told by the end alone.
+    """
+    put_back = (F.col("kind_before") == "beyond_max") & (F.col("new_offset") >= F.col("end_before"))
+    set_before = F.col("first_seen") & (F.col("previous_offset") > F.col("max_before"))
+    return F.coalesce(put_back, F.lit(False)) | F.coalesce(set_before, F.lit(False))
 
 
 def _cause() -> Column:
