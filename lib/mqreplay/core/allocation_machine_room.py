@@ -18,10 +18,10 @@ class MachineRoomResolver(Protocol):
     """AllocateMachineRoomNearby.MachineRoomResolver: where a queue's broker and where a client stand."""
 
     def broker_deploy_in(self, message_queue: MessageQueue) -> str | None:
-        """The machine room of a queue's broker."""
+        """The machine room of a queue's broker. Follows MachineRoomResolver#brokerDeployIn."""
 
     def consumer_deploy_in(self, client_id: str | None) -> str | None:
-        """The machine room of a client."""
+        """The machine room of a client. Follows MachineRoomResolver#consumerDeployIn."""
 
 
 def allocate_machine_room(

@@ -49,9 +49,9 @@ def admin_question(
 ) -> AdminQuestion | None:
     """What computePullFromWhere has to ask of the broker, None if nothing.
 
-    ``last_offset`` is the offset store's answer; ``consume_timestamp`` the consumer's setting,
-    yyyyMMddHHmmss in its own zone, which is ``utc_offset`` ms ahead of UTC. Raises NullPointer where that
-    setting is needed and is no time.
+    Follows RebalancePushImpl#computePullFromWhere. ``last_offset`` (messages) is the offset store's answer;
+    ``consume_timestamp`` the consumer's setting, yyyyMMddHHmmss in its own zone, which is ``utc_offset`` ms ahead
+    of UTC. Raises NullPointer where that setting is needed and is no time.
 
     >>> admin_question(ConsumeFromWhere.LAST_OFFSET, -1, "T")
     AdminQuestion(method='maxOffset', timestamp=None)
@@ -81,7 +81,7 @@ def compute_pull_from_where_with_exception(
 ) -> int:
     """The queue offset to pull from, below 0 for none (RebalancePushImpl#computePullFromWhereWithException).
 
-    ``last_offset`` is the offset store's answer: 0 or more as it is, -1 none, lower for a failure, which is
+    ``last_offset`` (messages) is the offset store's answer: 0 or more as it is, -1 none, lower for a failure, which is
     -1 in 4.9 and an MQClientError in 5.x. ``admin_answer``: the broker's answer to admin_question, an
     offset or the error it raised, which is raised again. NullPointer: see admin_question.
 
@@ -118,6 +118,8 @@ def compute_pull_from_where(
     version: str = CLIENT_4,
 ) -> int:
     """The same, -1 for an MQClientError; a NullPointer still goes through (RebalancePushImpl#computePullFromWhere).
+
+    Offsets in messages; the arguments as above.
 
     >>> compute_pull_from_where(ConsumeFromWhere.FIRST_OFFSET, -2, "T", version="5.3.3")
     -1

@@ -28,18 +28,31 @@ class ConsumeQueue(NamedTuple):
 
     @property
     def max_offset_in_queue(self) -> int:
-        """The offset the next message will have."""
+        """The offset the next message will have, in messages. Follows ConsumeQueue#getMaxOffsetInQueue.
+
+        >>> ConsumeQueue([CqUnit(0, 100)], first_offset=5).max_offset_in_queue
+        6
+        """
         return self.first_offset + len(self.units)
 
     def from_offset(self, offset: int) -> Sequence[CqUnit] | None:
-        """The entries from offset to their file's end, None if not held (ConsumeQueue#getIndexBuffer)."""
+        """The entries from offset (messages) to their file's end, None if not held (ConsumeQueue#getIndexBuffer).
+
+        >>> queue = ConsumeQueue([CqUnit(i * 100, 100) for i in range(4)], first_offset=2, units_in_file=3)
+        >>> [unit.offset_py for unit in queue.from_offset(4)], queue.from_offset(1)
+        ([200, 300], None)
+        """
         if offset < self.first_offset:
             return None
         file_end = offset - offset % self.units_in_file + self.units_in_file
         return self.units[offset - self.first_offset : file_end - self.first_offset]
 
     def roll_next_file(self, offset: int) -> int:
-        """The first offset of the next file (ConsumeQueue#rollNextFile)."""
+        """The first offset, in messages, of the next file (ConsumeQueue#rollNextFile).
+
+        >>> [ConsumeQueue([], units_in_file=3).roll_next_file(offset) for offset in (2, 3)]
+        [3, 6]
+        """
         return offset + self.units_in_file - offset % self.units_in_file
 
 
@@ -51,13 +64,24 @@ class CommitLog(NamedTuple):
     mapped_file_size: int = 1024 * 1024 * 1024
 
     def holds(self, offset_py: int, size_py: int) -> bool:
-        """Whether a message can be read. Offset 0 always can: MappedFileQueue then takes its first file."""
+        """Whether a message can be read. Offset 0 always can: MappedFileQueue then takes its first file.
+
+        Both in bytes. Follows CommitLog#getMessage and MappedFileQueue#findMappedFileByOffset.
+
+        >>> log = CommitLog(max_offset=300, min_offset=100)
+        >>> log.holds(200, 100), log.holds(201, 100), log.holds(99, 1), log.holds(0, 100)
+        (True, False, False, True)
+        """
         if offset_py == 0:
             return self.min_offset + size_py <= self.max_offset
         return self.min_offset <= offset_py and offset_py + size_py <= self.max_offset
 
     def roll_next_file(self, offset_py: int) -> int:
-        """Where the next file begins (CommitLog#rollNextFile)."""
+        """Where, in bytes, the next file begins (CommitLog#rollNextFile).
+
+        >>> [CommitLog(300, mapped_file_size=100).roll_next_file(offset_py) for offset_py in (99, 100)]
+        [100, 200]
+        """
         return offset_py + self.mapped_file_size - offset_py % self.mapped_file_size
 
 

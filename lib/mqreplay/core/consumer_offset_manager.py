@@ -23,7 +23,7 @@ OffsetTable = dict[str, dict[int, int]]
 
 
 def topic_at_group(topic: str, group: str) -> str:
-    """The table's key for a topic and a group.
+    """The table's key for a topic and a group; neither is checked. Follows ConsumerOffsetManager#commitOffset.
 
     >>> topic_at_group("%RETRY%g", "g")
     '%RETRY%g@g'

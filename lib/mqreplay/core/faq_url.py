@@ -7,7 +7,7 @@ from mqreplay.errors import MQClientError
 
 
 def default_faq_url(version: str = CLIENT_4) -> str:
-    """The page that the FAQ constants of a version name (FAQUrl).
+    """The page that the FAQ constants of a version name: FAQUrl#UNEXPECTED_EXCEPTION_URL.
 
     >>> default_faq_url(), default_faq_url("5.3.3")
     ('http://rocketmq.apache.org/docs/faq/', 'https://rocketmq.apache.org/docs/bestPractice/06FAQ')
@@ -38,7 +38,7 @@ def attach_default_url(error_message: str, version: str = CLIENT_4) -> str:
 
 
 def client_exception(response_code: int, error_message: str, version: str = CLIENT_4) -> MQClientError:
-    """The error that stands for ``new MQClientException(responseCode, errorMessage)``.
+    """The error that stands for ``new MQClientException(responseCode, errorMessage)``: MQClientException#<init>.
 
     >>> client_exception(22, "not found").message.splitlines()[0]
     'CODE: 22  DESC: not found'

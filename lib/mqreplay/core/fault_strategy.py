@@ -45,6 +45,8 @@ class FaultSettings(NamedTuple):
 def default_settings(version: str = CLIENT_4) -> FaultSettings:
     """The settings a client comes with; 5.x avoids a broker for half a minute at most, 4.9 for ten.
 
+    Follows MQFaultStrategy#latencyMax and MQFaultStrategy#notAvailableDuration.
+
     >>> [default_settings(version).not_available_duration[-1] for version in ("4.9.8", "5.3.3")]
     [600000, 30000]
     """
@@ -127,6 +129,7 @@ def rank_fault_items(fault_items: Mapping[str, FaultItem], now: int) -> list[str
     """The brokers from best to worst: available ones first, then by latency, then by when they are available.
 
     LatencyFaultToleranceImpl.FaultItem#compareTo; equals stay in the order of the table they are kept in.
+    ``now`` in epoch ms.
 
     >>> items = {"slow": FaultItem(900, 0), "gone": FaultItem(1, 10), "fast": FaultItem(2, 0)}
     >>> rank_fault_items(items, now=5)
@@ -139,8 +142,8 @@ def rank_fault_items(fault_items: Mapping[str, FaultItem], now: int) -> list[str
 def pick_one_at_least(fault_items: Mapping[str, FaultItem], now: int, which_item_worst: int) -> str | None:
     """A broker from the better half, where none of a topic's is available, in 4.9.
 
-    ``which_item_worst`` is the positive number that turns with every pick. None where nothing is known. The
-    half is of all brokers known, also those that do not hold the topic.
+    ``which_item_worst`` is the positive number that turns with every pick, ``now`` in epoch ms. None where nothing is
+    known. The half is of all brokers known, also those that do not hold the topic.
     LatencyFaultToleranceImpl#pickOneAtLeast.
 
     >>> pick_one_at_least({"a": FaultItem(1, 9), "b": FaultItem(2, 9), "c": FaultItem(3, 9)}, 0, 7)

@@ -62,6 +62,7 @@ def is_thorough(now: int, last_flush_timestamp: int, policy: FlushPolicy = COMMI
     """Whether this turn of the service flushes all, and the time counts from now again; times in epoch ms.
 
     Only a thorough turn resets the time, so a busy log is flushed thoroughly every thorough_interval too.
+    FlushRealTimeService#run, FlushConsumeQueueService#doFlush.
 
     >>> is_thorough(10_000, 0), is_thorough(9_999, 0), is_thorough(59_999, 0, CONSUME_QUEUE)
     (True, False, False)
@@ -79,7 +80,8 @@ def flushes(
 ) -> bool:
     """Whether the service's turn at ``now`` writes a file to disk: both rules above together.
 
-    FlushRealTimeService#run, FlushConsumeQueueService#doFlush.
+    Positions and ``file_size`` in bytes, times in epoch ms. FlushRealTimeService#run,
+    FlushConsumeQueueService#doFlush.
 
     >>> flushes(100, 0, now=500, last_flush_timestamp=0, file_size=1 << 30)
     False
@@ -107,6 +109,7 @@ def unflushed_bytes_max(bytes_per_second: float, policy: FlushPolicy = COMMIT_LO
 
     Either the pages that do not yet make it flush, or what comes in between two thorough turns, whichever is less;
     and what comes in during one interval, before the service looks again. Counted without the time the disk takes.
+    No method of RocketMQ: it follows from the policy.
 
     >>> unflushed_bytes_max(1_000_000.0), unflushed_bytes_max(100.0)
     (516384.0, 1050.0)

@@ -51,7 +51,11 @@ class GetMessageResult(NamedTuple):
 
     @property
     def message_count(self) -> int:
-        """How many messages are given."""
+        """How many messages are given. Follows GetMessageResult#getMessageCount.
+
+        >>> GetMessageResult("FOUND", 2, 0, 2, offsets_py=(0, 100)).message_count
+        2
+        """
         return len(self.offsets_py)
 
 

@@ -17,7 +17,9 @@ LONG_MIN = -(2**63)
 
 
 def to_int(x: int) -> int:
-    """Wrap x into a Java int, as int arithmetic and the cast ``(int)`` of a long do (JLS 5.1.3).
+    """Wrap x into a Java int, as int arithmetic and the cast ``(int)`` of a long do.
+
+    No method of RocketMQ: Java itself (JLS 5.1.3).
 
     >>> to_int(2**31), to_int(-(2**31) - 1), to_int(7)
     (-2147483648, 2147483647, 7)
@@ -28,6 +30,8 @@ def to_int(x: int) -> int:
 def to_long(x: int) -> int:
     """Wrap x into a Java long, as long arithmetic does.
 
+    No method of RocketMQ: Java itself (JLS 15.18.2).
+
     >>> to_long(2**63), to_long(-(2**63) - 1), to_long(-7)
     (-9223372036854775808, 9223372036854775807, -7)
     """
@@ -35,7 +39,9 @@ def to_long(x: int) -> int:
 
 
 def double_to_long(d: float) -> int:
-    """Cast a double to long as ``(long) d`` does: towards zero, saturating, NaN is 0 (JLS 5.1.3).
+    """Cast a double to long as ``(long) d`` does: towards zero, saturating, NaN is 0.
+
+    No method of RocketMQ: Java itself (JLS 5.1.3).
 
     >>> double_to_long(-1.9), double_to_long(1e300), double_to_long(float("nan"))
     (-1, 9223372036854775807, 0)

@@ -108,6 +108,8 @@ def sort_message_queues(mqs: Iterable[MessageQueue]) -> list[MessageQueue]:
 def sort_client_ids(cids: Iterable[str]) -> list[str]:
     """Client ids in the order of Collections.sort, as Java strings: ``10.0.0.10@1`` before ``10.0.0.1@1``.
 
+    Follows RebalanceImpl#rebalanceByTopic.
+
     >>> sort_client_ids(["10.0.0.2@1", "10.0.0.1@1", "10.0.0.10@1"])
     ['10.0.0.10@1', '10.0.0.1@1', '10.0.0.2@1']
     """

@@ -67,7 +67,14 @@ class RemoteBrokerOffsetStore(Generic[Q]):
         self._is_5 = at_least(version, "5.0.0")
 
     def update_offset(self, mq: Q | None, offset: int, increase_only: bool) -> None:
-        """Keep an offset, in messages; see the function of that name. A queue that is None is passed over."""
+        """Keep an offset, in messages; see the function of that name. A queue that is None is passed over.
+
+        Follows RemoteBrokerOffsetStore#updateOffset.
+
+        >>> store = RemoteBrokerOffsetStore()
+        >>> store.update_offset(None, 7, False), store.update_offset("queue", 7, False), store.offset_table
+        (None, None, {'queue': 7})
+        """
         if mq is not None:
             self.offset_table[mq] = update_offset(self.offset_table.get(mq), offset, increase_only)
 
@@ -78,6 +85,11 @@ class RemoteBrokerOffsetStore(Generic[Q]):
         RocketMQError. What the broker says replaces what was kept, also if it is lower. That the broker has
         no offset (4.x: that it answers with any error) is NO_OFFSET, every other failure ASK_FAILED.
         Follows RemoteBrokerOffsetStore#readOffset.
+
+        >>> store = RemoteBrokerOffsetStore()
+        >>> how = (READ_FROM_MEMORY, READ_FROM_STORE, READ_FROM_MEMORY)
+        >>> [store.read_offset("queue", each, lambda: 9) for each in how]
+        [-1, 9, 9]
         """
         if mq is None:
             return NO_QUEUE if self._is_5 else NO_OFFSET
@@ -99,6 +111,9 @@ class RemoteBrokerOffsetStore(Generic[Q]):
         return broker_offset
 
     def remove_offset(self, mq: Q | None) -> None:
-        """Forget a queue. Follows RemoteBrokerOffsetStore#removeOffset."""
+        """Forget a queue; None, or one not kept, is passed over. Follows RemoteBrokerOffsetStore#removeOffset.
+
+        >>> RemoteBrokerOffsetStore().remove_offset("queue")
+        """
         if mq is not None:
             self.offset_table.pop(mq, None)

@@ -239,7 +239,7 @@ class ProcessQueue:
         return bool(self._tree.offsets)
 
     def tree(self) -> list[int]:
-        """Waiting queue offsets, ascending (msgTreeMap).
+        """Waiting queue offsets, ascending: ProcessQueue#msgTreeMap.
 
         >>> ProcessQueue().tree()
         []
@@ -247,7 +247,7 @@ class ProcessQueue:
         return list(self._tree.offsets)
 
     def consuming_tree(self) -> list[int]:
-        """Queue offsets taken and not yet committed, ascending (consumingMsgOrderlyTreeMap).
+        """Queue offsets taken and not yet committed, ascending: ProcessQueue#consumingMsgOrderlyTreeMap.
 
         >>> ProcessQueue().consuming_tree()
         []

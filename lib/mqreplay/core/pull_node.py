@@ -62,11 +62,21 @@ class PullFromWhichNodeTable(Generic[Q]):
         self._suggestions: dict[Q, int] = {}
 
     def update_pull_from_which_node(self, mq: Q, broker_id: int) -> None:
-        """Keep the suggestion of an answer. Follows PullAPIWrapper#updatePullFromWhichNode."""
+        """Keep the suggestion of an answer, whatever id it is. Follows PullAPIWrapper#updatePullFromWhichNode.
+
+        >>> PullFromWhichNodeTable().update_pull_from_which_node("queue", 1)
+        """
         self._suggestions[mq] = broker_id
 
     def recalculate_pull_from_which_node(self, mq: Q) -> int:
-        """The broker id the next pull of mq is meant for; see the function of that name."""
+        """The broker id the next pull of mq is meant for; see the function of that name.
+
+        Follows PullAPIWrapper#recalculatePullFromWhichNode.
+
+        >>> table = PullFromWhichNodeTable(connect_broker_by_user=True, default_broker_id=2)
+        >>> table.recalculate_pull_from_which_node("queue")
+        2
+        """
         return recalculate_pull_from_which_node(
             self._suggestions.get(mq), self.connect_broker_by_user, self.default_broker_id
         )
@@ -74,6 +84,8 @@ class PullFromWhichNodeTable(Generic[Q]):
 
 def broker_ids_in_order(inserted: Iterable[int]) -> list[int]:
     """The broker ids of one broker name as a HashMap<Long, String> walks them, put in the order given.
+
+    Follows HashMap#entrySet, as MQClientInstance#findBrokerAddressInSubscribe walks it.
 
     >>> broker_ids_in_order([65537, 2, 65536])
     [65537, 65536, 2]

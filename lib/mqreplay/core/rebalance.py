@@ -116,6 +116,7 @@ def drop_queues(
 
     (The latter are taken anew in the second half, in the same step.) A queue under orderly consumption goes
     only when its listener is done, in 5.x at the latest 20 s after its last lock. ``now`` in epoch ms.
+    RebalanceImpl#updateProcessQueueTableInRebalance, RebalancePushImpl#removeUnnecessaryMessageQueue.
 
     >>> queue = MessageQueue("T", "b", 0)
     >>> drop_queues("T", {queue: HeldQueue(0, consuming=True)}, [], 0, orderly=True).kept_dropped == (queue,)

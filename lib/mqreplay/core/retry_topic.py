@@ -29,6 +29,8 @@ def dlq_topic(consumer_group: str) -> str:
 def is_retry_topic(topic: str) -> bool:
     """Whether a topic is some group's retry topic, which each member subscribes to by itself.
 
+    Follows DefaultMQPushConsumerImpl#copySubscription, which makes it by MixAll#getRetryTopic.
+
     >>> is_retry_topic("%RETRY%g"), is_retry_topic("T")
     (True, False)
     """

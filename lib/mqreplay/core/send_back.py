@@ -100,7 +100,7 @@ def consumer_send_msg_back(
     broker_ip1: str = "",
     version: str = BROKER_4,
 ) -> SendBackAnswer:
-    """Answer CONSUMER_SEND_MSG_BACK.
+    """Answer CONSUMER_SEND_MSG_BACK (SendMessageProcessor#consumerSendMsgBack, since 5.0 AbstractSendMessageProcessor).
 
     ``group_config`` None: the broker does not know the group (code 26); a group with no retry queues gets
     code 0 and nothing is stored: the message is lost. ``msg_ext`` None: there is no message at that offset
@@ -139,6 +139,7 @@ def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume
     """Whether a message sent back becomes a dead letter: retries used up, or asked for by a level below 0.
 
     The client's own maximum goes before the group's, if the client is of 3.4.9 or later and names one.
+    Follows SendMessageProcessor#consumerSendMsgBack.
 
     >>> is_dead_letter(SendBackRequest("g", 0, 0), RetryGroup(1, 16), 16)
     True
@@ -153,6 +154,8 @@ def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume
 
 def retry_delay_level(delay_level: int, reconsume_times: int) -> int:
     """The level of the next retry: as asked, or for 0 the third level and one more with each retry so far.
+
+    Follows SendMessageProcessor#consumerSendMsgBack.
 
     >>> retry_delay_level(0, 0), retry_delay_level(0, 15), retry_delay_level(2, 15)
     (3, 18, 2)

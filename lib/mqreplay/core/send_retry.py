@@ -92,6 +92,8 @@ def retry_response_codes(version: str = CLIENT_4) -> frozenset[int]:
 def times_total(synchronous: bool = True, retry_times_when_send_failed: int = RETRY_TIMES_WHEN_SEND_FAILED) -> int:
     """How often sendDefaultImpl tries at most; asynchronous and one-way sends leave it after the first try.
 
+    Follows DefaultMQProducerImpl#sendDefaultImpl.
+
     >>> times_total(), times_total(synchronous=False)
     (3, 1)
     """
@@ -102,6 +104,8 @@ def step_after(
     outcome: TryOutcome, retry_another_broker_when_not_store_ok: bool = False, version: str = CLIENT_4
 ) -> Step:
     """What sendDefaultImpl does after one synchronous try, were there tries left: see the table above.
+
+    Follows DefaultMQProducerImpl#sendDefaultImpl.
 
     >>> step_after(TryOutcome(TryKind.BROKER, response_code=2)), step_after(TryOutcome(TryKind.REMOTING))
     (<Step.THROW: 'throw'>, <Step.RETRY: 'retry'>)
@@ -121,7 +125,8 @@ def step_after(
 def isolates_broker(outcome: TryOutcome, version: str = CLIENT_4) -> bool:
     """Whether a try counts as a very slow one for MQFaultStrategy: the ``isolation`` of updateFaultItem.
 
-    An MQClientException (no such broker, say) does in 4.9, and no longer in 5.x.
+    An MQClientException (no such broker, say) does in 4.9, and no longer in 5.x. Follows
+    DefaultMQProducerImpl#sendDefaultImpl.
 
     >>> isolates_broker(TryOutcome(TryKind.CLIENT)), isolates_broker(TryOutcome(TryKind.CLIENT), "5.3.3")
     (True, False)
@@ -165,7 +170,7 @@ def replay_sync_send(
 
     Without sendLatencyFaultEnable. ``timeout`` in ms for all tries together: no try begins after it. A
     stored but not safe result of an earlier try is returned rather than a later exception. Tries past the
-    end of ``outcomes`` are not made.
+    end of ``outcomes`` are not made. Follows DefaultMQProducerImpl#sendDefaultImpl.
 
     >>> queues = [MessageQueue("T", broker, queue_id) for broker in "ab" for queue_id in (0, 1)]
     >>> refused, stored = TryOutcome(TryKind.BROKER, response_code=1), TryOutcome(TryKind.STORED)

@@ -61,6 +61,8 @@ def synchronized_parts(version: str = BROKER_4, timer_wheel_enable: bool = True)
 def asks_master(master_addr: str | None, broker_addr: str) -> bool:
     """Whether a slave has a master to ask: it learns one by registering, and is not its own.
 
+    Follows SlaveSynchronize#syncTopicConfig, and the others alike.
+
     >>> asks_master(None, "1:1"), asks_master("1:1", "1:1"), asks_master("2:1", "1:1")
     (False, False, True)
     """
@@ -69,6 +71,8 @@ def asks_master(master_addr: str | None, broker_addr: str) -> bool:
 
 def is_due(now: int, last_sync_timestamp: int, version: str = BROKER_4) -> bool:
     """Whether a turn of the schedule fetches anything; 4.9 always does. Times in epoch ms.
+
+    Follows BrokerController#handleSlaveSynchronize (4.9), BrokerController#initializeBrokerScheduledTasks (5.x).
 
     >>> is_due(60_000, 0, "5.3.3"), is_due(60_001, 0, "5.3.3"), is_due(1, 0)
     (False, True, True)
@@ -81,6 +85,7 @@ def staleness_max(version: str = BROKER_4) -> int:
     """How much older than its master's a slave's offsets are at most, ms, while both live and answer at once.
 
     The next turn after the threshold, in 5.x up to a period late. The consumers' own delay of 5 s comes on top.
+    No method of RocketMQ: it follows from the schedule.
 
     >>> staleness_max("4.9.7"), staleness_max("5.3.3")
     (10000, 63000)

@@ -25,7 +25,7 @@ _BUFFER = 4096
 
 
 def in_order(kinds: Iterable[str]) -> list[str]:
-    """Kinds of token in JavaCC's order.
+    """Kinds of token in JavaCC's order: SelectorParserConstants#tokenImage.
 
     >>> in_order({"ID", "NOT", "LPAR"})
     ['NOT', 'ID', 'LPAR']
@@ -34,7 +34,7 @@ def in_order(kinds: Iterable[str]) -> list[str]:
 
 
 def parse_error(text: str, at: int, kind: str | None, image: str, expected: list[str]) -> RocketMQError:
-    """ParseException for the token of this kind and image at ``at`` (units), None at the end of the text.
+    """ParseException#initialise for the token of this kind and image at ``at`` (units), None at the end of the text.
 
     >>> str(parse_error("a BETWEEN 1", 11, None, "", ["AND"])).splitlines()[0]
     'org.apache.rocketmq.filter.parser.ParseException: Encountered "<EOF>" at line 1, column 11.'
@@ -50,7 +50,7 @@ def parse_error(text: str, at: int, kind: str | None, image: str, expected: list
 
 
 def token_error(text: str, at: int) -> RocketMQError:
-    """TokenMgrError for the character at ``at`` (units), where no token starts.
+    """TokenMgrError#LexicalError for the character at ``at`` (units), where no token starts.
 
     >>> print(token_error("a != 1", 2).message)
     Lexical error at line 1, column 3.  Encountered: "!" (33), after : ""
@@ -77,7 +77,9 @@ def _last_read(text: str, at: int) -> int:
 
 
 def place(text: str, at: int) -> tuple[int, int]:
-    """SimpleCharStream: line and column of the character at ``at`` (units), both from 1; a tab jumps to the next 8.
+    """Line and column of the character at ``at`` (units), both from 1; a tab jumps to the next 8.
+
+    Follows SimpleCharStream#UpdateLineColumn.
 
     >>> place("a = 1", 4), place("a\\n\\tb", 3)
     ((1, 5), (2, 9))

@@ -144,7 +144,7 @@ def _chain_text(expression: Expression) -> str:
 
 
 def is_condition(expression: Expression) -> TypeGuard[Condition]:
-    """Whether Java would call it a BooleanExpression.
+    """Whether Java would call it a BooleanExpression, as SelectorParser#asBooleanExpression asks.
 
     >>> is_condition(Constant(True)), is_condition(Constant(1)), is_condition(Property("a"))
     (True, False, False)

@@ -55,6 +55,8 @@ class Parsed:
 def parse(text: str, version: str) -> Parsed:
     """The first complete expression of ``text``, a string of UTF-16 units; what follows it is not looked at.
 
+    Follows SelectorParser#JmsSelector.
+
     >>> parse("a = 1) b", "4.9.7").tree.data
     Token('RULE', 'start')
     >>> print(str(parse("a = ", "4.9.7").failure.error.message).splitlines()[0])
@@ -82,7 +84,7 @@ def parse(text: str, version: str) -> Parsed:
 
 
 def last_token(node: Node) -> Token:
-    """The last token of a tree's text.
+    """The last token of a tree's text. No method of RocketMQ: its parser has no tree.
 
     >>> str(last_token(parse("a = 1", "4.9.7").tree))
     '1'
@@ -94,7 +96,7 @@ def last_token(node: Node) -> Token:
 
 
 def start_of(token: Token) -> int:
-    """Where a token starts, in UTF-16 units.
+    """Where a token starts, in UTF-16 units. No method of RocketMQ: its tokens know line and column.
 
     >>> start_of(Token("ID", "a", start_pos=3))
     3

@@ -27,7 +27,7 @@ _CAST = (
 
 
 def is_number(value: Value) -> bool:
-    """Whether Java would call it a Number.
+    """Whether Java would call it a Number. No method of RocketMQ: Java's instanceof.
 
     >>> is_number(1), is_number(True), is_number("1")
     (True, False, False)
@@ -49,7 +49,7 @@ def negate(value: Value) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """A value as Java's toString gives it.
+    """A value as Java gives it: String#valueOf.
 
     >>> text_of(True), text_of(1.5), text_of(Long(7))
     ('true', '1.5', '7')

@@ -21,7 +21,8 @@ _NUMBERS = re.compile(r"[Vv]?(\d+)[._](\d+)(?:[._](\d+))?")
 def version_key(version: str) -> tuple[int, int, int]:
     """The three numbers of a version, from ``5.3.3``, ``V5_3_3`` (MQVersion's name) or ``5.4.0-SNAPSHOT``.
 
-    Raises IllegalArgument where there are no numbers to read: a version is never guessed.
+    Raises IllegalArgument where there are no numbers to read: a version is never guessed. No method of RocketMQ:
+    it keeps versions as ordinals (MQVersion).
 
     >>> version_key("4.9.8"), version_key("V5_3_3"), version_key("5.4-SNAPSHOT")
     ((4, 9, 8), (5, 3, 3), (5, 4, 0))
@@ -33,7 +34,7 @@ def version_key(version: str) -> tuple[int, int, int]:
 
 
 def at_least(version: str, since: str) -> bool:
-    """Whether version is since or later.
+    """Whether version is since or later. No method of RocketMQ: its releases are what differs.
 
     >>> at_least("5.3.3", "5.0.0"), at_least("4.9.8", "4.10.0")
     (True, False)
