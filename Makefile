@@ -14,7 +14,7 @@ PURE := tests/core tests/decode tests/vectors
 USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))
 FIND_PYTHON = for p in python3.11 python3.12 python3 python; do \
   if $$p -c '$(USABLE)' >/dev/null 2>&1; then command -v $$p; break; fi; done
-ASK_JAVA = "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -1
+ASK_JAVA = "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | sed -n 1p
 ifndef PYTHON
 PYTHON = $(eval PYTHON := $$(shell $(value FIND_PYTHON)))$(PYTHON)
 endif
@@ -93,9 +93,11 @@ lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	  $(LOCK) $(ARGS) -o requirements/runtime.txt pyproject.toml; \
 	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in
 
-docs: setup ## Make the generated pages anew
+docs: setup-dev ## Make the generated pages anew
 	@$(BIN)/python -m mqreplay.lake.table_docs > docs/tables.md.new
 	@mv docs/tables.md.new docs/tables.md
+	@$(BIN)/python tests/vectors/decisions.py > docs/decisions.md.new
+	@mv docs/decisions.md.new docs/decisions.md
 
 clean: ## Remove what was built and the demo's tables, but not .venv
 	@rm -rf build dist warehouse/demo spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache lib/*.egg-info
