@@ -67,9 +67,11 @@ class Night:
 def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
     """Both sample recordings through the whole nightly run, once for all tests. Tests must not write to it."""
     from mqreplay.night import run
+    from mqreplay.places import conf_dir
     from mqreplay.settings import load_settings
 
     root = str(tmp_path_factory.mktemp("night") / "warehouse")
     recordings = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
-    outcomes = run("nightly", root, load_settings(), lambda what: None, recordings=recordings)
+    settings = load_settings(str(conf_dir() / "sample.toml"))
+    outcomes = run("nightly", root, settings, lambda what: None, recordings=recordings)
     return Night(spark, root, {outcome.cluster: outcome for outcome in outcomes})

@@ -38,7 +38,7 @@ def test_shipped_file_and_defaults_of_the_code_agree() -> None:
     assert dataclasses.replace(load_settings(), source=()) == Settings()
 
 
-@pytest.mark.parametrize("name", ["local.toml", "cluster.toml"])
+@pytest.mark.parametrize("name", ["local.toml", "cluster.toml", "sample.toml"])
 def test_shipped_files_load(name: str) -> None:
     assert load_settings(str(conf_dir() / name)).source[-1].endswith(name)
 
@@ -55,6 +55,7 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
     shipped = load_settings().digest()
     assert load_settings(written(tmp_path, '[spark]\ndriver_memory = "9g"\n')).digest() == shipped
     assert load_settings(written(tmp_path, "[replay]\nroute_slack_ms = 5\n")).digest() != shipped
+    assert load_settings(str(conf_dir() / "sample.toml")).digest() != shipped
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,11 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
         ("[replay]\nroute_slack_ms = -1\n", "must not be negative"),
         ("[spark]\ndriver_memory = 3\n", "driver_memory must be str"),
         ("replay = 3\n", "is no section"),
+        ('[strategies.groups."g"]\nqueue = 1\n', "did you mean queues?"),
+        ('[strategies.groups."g"]\nqueues = ["T/b/0"]\n', "queues must be a table"),
+        ('[strategies.groups."g".queues]\n"c*" = ["T-b-0"]\n', "topic/broker_name/queue_id"),
+        ('[strategies.groups."g"]\nvirtual_node_cnt = 0\n', "a number above 0"),
+        ("[strategies.groups]\ng = 1\n", "must be a table"),
         ("[replay\n", "not readable as TOML"),
     ],
 )

@@ -88,7 +88,7 @@ def _command(args: argparse.Namespace) -> int:
     # What needs Spark is imported late, so that --help and a wrong option answer at once.
     from mqreplay.settings import load_settings
 
-    settings = load_settings(args.conf)
+    settings = load_settings(args.conf or _demo_conf(args.command))
     if args.command == "doctor":
         from mqreplay.doctor import examine
 
@@ -99,6 +99,12 @@ def _command(args: argparse.Namespace) -> int:
         print_query(args.warehouse, args.query, settings, args.format)
         return DONE
     return run_step(args, settings)
+
+
+def _demo_conf(command: str) -> str | None:
+    from mqreplay.places import conf_dir
+
+    return str(conf_dir() / "sample.toml") if command == "demo" else None
 
 
 def run_step(args: argparse.Namespace, settings: object) -> int:

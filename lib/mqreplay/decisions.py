@@ -61,13 +61,13 @@ class Replay:
             frame.unpersist()
 
     def _judge(self) -> dict[str, DataFrame]:
-        bounds = self.settings.replay
+        bounds, told = self.settings.replay, self.settings.strategies
         pull, commits = self._keep(self._near("pull", "request_ts")), self._near("offset_commit", "ts")
         changes = self._near("offset_change", "to_ts")
         ends = self._keep(queue_ends(pull, self._near("topic_stats", "ts")))
         resets = offset_resets(self._near("server_request", "ts"), pull)
         return {
-            "gold.allocation": allocation(self._near("rebalance", "ts")),
+            "gold.allocation": allocation(self._near("rebalance", "ts"), told.groups, told.virtual_node_cnt),
             "gold.pull_route": pull_route(
                 pull, self._near("route", "ts"), gapless_starts(self.found), bounds.route_slack_ms
             ),

@@ -69,6 +69,10 @@ class UnknownStrategy(MqreplayError):
     """An allocation strategy that RocketMQ does not ship: its answers cannot be replayed."""
 
 
+class SettingsLacking(MqreplayError):
+    """A strategy works with settings that no recording has, and that the user has not told."""
+
+
 class NoSuchElement(RocketMQError):
     """java.util.NoSuchElementException."""
 

@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +56,25 @@ class QualitySettings:
 
 
 @dataclass(frozen=True)
+class StrategySettings:
+    """What clients made their allocation strategies with; ``groups``: consumer group -> keys of GROUP_KEYS."""
+
+    virtual_node_cnt: int = 10
+    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+# Patterns of client ids or broker names are the shell's; a queue is written topic/broker_name/queue_id.
+GROUP_KEYS: dict[str, str] = {
+    "queues": "a table: pattern of client ids = list of queues, topic/broker_name/queue_id",
+    "machine_rooms": "a list of rooms",
+    "client_rooms": "a table: pattern of client ids = room",
+    "broker_rooms": "a table: pattern of broker names = room",
+    "virtual_node_cnt": "a number above 0",
+}
+_QUEUE = re.compile(r".+/[^/]+/\d+")
+
+
+@dataclass(frozen=True)
 class Settings:
     """All of them; ``source`` names the files they came from."""
 
@@ -62,11 +82,12 @@ class Settings:
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
     quality: QualitySettings = field(default_factory=QualitySettings)
+    strategies: StrategySettings = field(default_factory=StrategySettings)
     source: tuple[str, ...] = ()
 
     def digest(self) -> str:
         """Digest of what decides over rows: the replay and the findings. The same digest gives the same tables."""
-        decides = {"replay": dataclasses.asdict(self.replay), "findings": dataclasses.asdict(self.findings)}
+        decides = {name: dataclasses.asdict(getattr(self, name)) for name in ("replay", "findings", "strategies")}
         return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -108,7 +129,37 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
             raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {value!r}")
         if isinstance(value, int) and not isinstance(value, bool) and value < 0:
             raise SettingsError(f"{path}: [{name}] {key} must not be negative, is {value}")
+    if name == "strategies":
+        _check_groups(keys.get("groups", {}), path)
     return kind(**keys)
+
+
+def _check_groups(groups: dict[str, Any], path: str) -> None:
+    for group, told in groups.items():
+        where = f'{path}: [strategies.groups."{group}"]'
+        if not isinstance(told, dict):
+            raise SettingsError(f"{where} must be a table with some of {', '.join(GROUP_KEYS)}")
+        for key, value in told.items():
+            if key not in GROUP_KEYS:
+                raise SettingsError(f"{where} has no key {key}{_near(key, list(GROUP_KEYS))}")
+            if not _fits(key, value):
+                raise SettingsError(f"{where} {key} must be {GROUP_KEYS[key]}, not {value!r}")
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key == "virtual_node_cnt":
+        return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if key == "machine_rooms":
+        return _texts(value)
+    if not isinstance(value, dict):
+        return False
+    if key == "queues":
+        return all(_texts(each) and all(_QUEUE.fullmatch(queue) for queue in each) for each in value.values())
+    return _texts(list(value.values()))
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _near(word: str, known: list[str]) -> str:
