@@ -1,7 +1,7 @@
 """The command line. Results go to stdout, progress to stderr.
 
-Exit status: 0 done; 1 done, and an expectation failed or a finding reaches --fail-on; 2 bad usage, settings or input;
-3 the warehouse is locked by another run.
+Exit status: 0 done; 1 done, and an expectation failed, a finding reaches --fail-on, or a file that doctor examined is
+broken; 2 bad usage, settings or input; 3 the warehouse is locked by another run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def parser() -> argparse.ArgumentParser:
     sql.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
     sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are printed")
     sql.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
-    doctor = commands.add_parser("doctor", help="what is wrong with this machine, and how to mend it")
+    doctor = commands.add_parser("doctor", help="what is wrong with this machine, or with files, and how to mend it")
+    doctor.add_argument("files", nargs="*", metavar="FILE", help="files of a recording; none: this machine")
+    doctor.add_argument("--json", action="store_true", help="print what is found as JSON")
     doctor.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
     return top
 
@@ -90,9 +92,7 @@ def _command(args: argparse.Namespace) -> int:
 
     settings = load_settings(args.conf or _demo_conf(args.command))
     if args.command == "doctor":
-        from mqreplay.doctor import examine
-
-        return DONE if examine(settings, sys.stdout) else BAD_INPUT
+        return _doctor(args, settings)
     if args.command == "sql":
         from mqreplay.terminal import print_query
 
@@ -105,6 +105,16 @@ def _demo_conf(command: str) -> str | None:
     from mqreplay.places import conf_dir
 
     return str(conf_dir() / "sample.toml") if command == "demo" else None
+
+
+def _doctor(args: argparse.Namespace, settings: object) -> int:
+    if args.files:
+        from mqreplay.doctor.files import examine_files
+
+        return DONE if examine_files(args.files, sys.stdout, args.json) else FAILED
+    from mqreplay.doctor.machine import examine_machine
+
+    return DONE if examine_machine(settings, sys.stdout, args.json) else BAD_INPUT
 
 
 def run_step(args: argparse.Namespace, settings: object) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,9 +20,13 @@ LEAST_JAVA = 17
 LEAST_DISK = 2 * 1024**3  # bytes; Spark spills, and a night of a large estate is a few hundred megabytes
 
 
-def examine(settings: Settings, out: TextIO) -> bool:
+def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> bool:
     """Prints a line for each thing looked at; True if nothing is wrong."""
     checks = [_python(), _java(), _spark(), _jars(), _disk(), (True, "settings", ", ".join(settings.source))]
+    if as_json:
+        given = [{"what": what, "ok": good, "said": said} for good, what, said in checks]
+        print(json.dumps({"checks": given}, indent=1), file=out)
+        return all(good for good, _, _ in checks)
     for good, what, said in checks:
         print(f"{'ok   ' if good else 'WRONG'} {what:9} {said}", file=out)
     return all(good for good, _, _ in checks)

@@ -1,0 +1,161 @@
+"""A file that is read whole, and believed whole or not at all: how it is broken, and what a broker makes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from pathlib import Path
+
+from mqreplay.decode.brokers import decode_brokers
+from mqreplay.decode.client_offsets import decode_client_offsets
+from mqreplay.decode.consumer_offset import decode_consumer_offset
+from mqreplay.decode.delay_offset import decode_delay_offset
+from mqreplay.decode.subscription_group import decode_subscription_group
+from mqreplay.decode.text import MAX_BYTES
+from mqreplay.decode.topics import decode_topics
+from mqreplay.doctor.on_load import BAK, MOST_BYTES, Start, broker_starts, holding
+from mqreplay.doctor.place import place_of
+from mqreplay.doctor.verdict import Verdict, counted, error_facts, plain
+from mqreplay.errors import DecodeError
+
+Facts = dict[str, object]
+STRANGE = 3  # keys named; the others are counted
+CUT = ("torn", "empty", "nul_bytes", "trailing_data")
+MEND_CUT = "copy it again: it is rewritten in place, and a copy may fall into that"
+MEND = {
+    "bom": "save it without a byte order mark, or copy it again from where it was written",
+    "not_utf8": "copy it again: this copy is damaged",
+    "foreign": "see what was copied: this is another file under this name",
+    "too_large": "see what wrote it: no broker's file is so large",
+}
+USUAL_MEND = "copy it again; if its writer has it like this too, someone edited it: put the place above right"
+MEND_BROKERS = "write it anew from `mqadmin getBrokerConfig`"
+
+
+def _consumer_offset(data: bytes) -> tuple[str, Facts]:
+    got = decode_consumer_offset(data)
+    strange = sorted({key for key, topic in zip(got.key, got.topic, strict=True) if topic is None})
+    keys = len(set(got.key))
+    facts: Facts = {"entries": len(got), "keys": keys, "strange_keys": strange, "other_tables": list(got.other_keys)}
+    words = holding(len(got), keys)
+    if strange:
+        named = ", ".join(f"'{key}'" for key in strange[:STRANGE]) + (", …" if len(strange) > STRANGE else "")
+        words += f"; not topic@group, so out of every group's reach: {named}"
+    return words, facts
+
+
+def _rows(decode: Callable[[bytes], Sized], noun: str) -> Callable[[bytes], tuple[str, Facts]]:
+    def examine(data: bytes) -> tuple[str, Facts]:
+        entries = len(decode(data))
+        return counted(entries, noun), {"entries": entries}
+
+    return examine
+
+
+READERS: dict[str, Callable[[bytes], tuple[str, Facts]]] = {
+    "consumer_offset": _consumer_offset,
+    "topics": _rows(lambda data: decode_topics(data).rows, "topic"),
+    "subscription_groups": _rows(lambda data: decode_subscription_group(data).rows, "consumer group"),
+    "delay_offset": _rows(lambda data: decode_delay_offset(data).rows, "delay level"),
+    "client_offsets": _rows(decode_client_offsets, "queue"),
+    "brokers": _rows(lambda data: decode_brokers(data).brokers, "broker"),
+}
+
+
+def examine_config_file(path: str, verdict: Verdict) -> None:
+    """Says of the file what the strict reader finds, what its .bak holds, and if it is broken, what follows.
+
+    Raises OSError where it cannot be read.
+    """
+    data = _read(path)
+    is_bak = path.endswith(BAK)
+    verdict.facts["bytes"] = len(data)
+    code = _read_strictly(data, verdict)
+    bak = None if is_bak or not Path(path + BAK).is_file() else _read(path + BAK)
+    bak_is_whole = bak is not None and _say_bak(bak, verdict)
+    if code is None:
+        return
+    verdict.whole = False
+    if verdict.kind == "consumer_offset":
+        _say_broker(None if is_bak else data, data if is_bak else bak, verdict)
+    elif verdict.kind != "brokers" and not is_bak:
+        _say_loader(data, bak, verdict)
+    verdict.facts["mend"] = _mend(code, verdict.kind, Path(path).name + BAK if bak_is_whole else None)
+    verdict.say("mend", str(verdict.facts["mend"]))
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read(MAX_BYTES + 1)  # the reader refuses what is longer
+
+
+def _read_strictly(data: bytes, verdict: Verdict) -> str | None:
+    try:
+        words, facts = READERS[verdict.kind](data)
+    except DecodeError as error:
+        place = None if error.offset is None else place_of(data, error.offset)
+        verdict.say("strictly", f"{error.code}: {plain(error)}")
+        if place is not None and data:
+            at = f"line {place.line}, character {place.column} of it; byte {place.byte} of {len(data)}"
+            verdict.say("place", at)
+            verdict.say("text", place.shown)
+        verdict.facts["error"] = error_facts(error, place)
+        return error.code
+    verdict.say("holds", words)
+    verdict.facts.update(facts)
+    return None
+
+
+def _say_bak(bak: bytes, verdict: Verdict) -> bool:
+    found: Facts = {"whole": True, "bytes": len(bak)}
+    try:
+        words, facts = READERS[verdict.kind](bak)
+    except DecodeError as error:
+        place = None if error.offset is None else place_of(bak, error.offset)
+        words, facts = f"{error.code}: {plain(error)}", {"error": error_facts(error, place)}
+        found["whole"] = False
+    verdict.say("its .bak", f"{'whole' if found['whole'] else 'broken too'}: {words}")
+    verdict.facts["bak"] = {**found, **facts}
+    return bool(found["whole"])
+
+
+def _say_broker(file: bytes | None, bak: bytes | None, verdict: Verdict) -> None:
+    if max(len(file or b""), len(bak or b"")) > MOST_BYTES:
+        verdict.say("broker", f"not tried: there are more than {MOST_BYTES // 2**20} MiB")
+        return
+    starts = broker_starts(file, bak)
+    verdict.facts["broker"] = {version: start.as_dict() for version, start in starts.items()}
+    versions_by_words: dict[str, list[str]] = {}
+    for version, start in starts.items():
+        words = start.in_words_of_bak if file is None else start.in_words + _half(start, bak)
+        versions_by_words.setdefault(words, []).append(version)
+    for words, versions in versions_by_words.items():
+        verdict.say("broker", f"{' and '.join(versions)}: {words}")
+
+
+def _half(start: Start, bak: bytes | None) -> str:
+    """What of a whole .bak is not in the table that a broker reads from a broken file."""
+    if bak is None or start.refusal is not None:
+        return ""
+    try:
+        got = decode_consumer_offset(bak)
+    except DecodeError:
+        return ""
+    lacking = sum(
+        1 for key, queue_id in zip(got.key, got.queue_id, strict=True) if queue_id not in start.table.get(key, ())
+    )
+    return f"; {counted(lacking, 'queue')} of the .bak not among them" if lacking else ""
+
+
+def _say_loader(data: bytes, bak: bytes | None, verdict: Verdict) -> None:
+    # ConfigManager#load and LocalFileOffsetStore#readLocalOffset go to the .bak alike; what fastjson lets pass of
+    # these kinds is not replayed.
+    who = "client" if verdict.kind == "client_offsets" else "broker"
+    then = "takes the .bak" if bak is not None else "starts without any of this: there is no .bak"
+    verdict.say(who, f"finds nothing in it, and {then}" if not data else f"undetermined; if it refuses it, it {then}")
+
+
+def _mend(code: str, kind: str, whole_bak: str | None) -> str:
+    if kind == "brokers":
+        return MEND_BROKERS
+    mend = MEND_CUT if code in CUT else MEND.get(code, USUAL_MEND)
+    return f"take {whole_bak}, the last one written whole; or {mend}" if whole_bak else mend

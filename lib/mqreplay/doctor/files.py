@@ -1,0 +1,69 @@
+"""Files, one by one: what each is, how it is broken, and how to mend it. Without Spark and without Java."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from mqreplay.doctor.config_file import examine_config_file
+from mqreplay.doctor.kind import HEAD, kind_of
+from mqreplay.doctor.line_file import examine_line_file
+from mqreplay.doctor.on_load import BAK
+from mqreplay.doctor.place import spelled
+from mqreplay.doctor.verdict import Verdict, counted
+from mqreplay.errors import InputError
+
+SHOWN = 5  # of what cannot be examined
+
+
+def examine_files(paths: Sequence[str], out: TextIO, as_json: bool = False) -> bool:
+    """Prints what is found of each file; True if all are whole.
+
+    Raises InputError, after the others were examined, for what is not there, is a folder, or is no file of a recording.
+    """
+    verdicts, unusable = [], []
+    for path in paths:
+        try:
+            verdicts.append(examine_file(path))
+        except InputError as error:
+            unusable.append(str(error))
+    if as_json:
+        print(json.dumps({"files": [each.as_dict() for each in verdicts]}, indent=1), file=out)
+    else:
+        for verdict in verdicts:
+            print(verdict.as_text(), file=out)
+    if unusable:
+        more = [f"… and {counted(len(unusable) - SHOWN, 'file')} more"] if len(unusable) > SHOWN else []
+        raise InputError("\n          ".join(unusable[:SHOWN] + more))  # under each other, behind "mqreplay: "
+    return all(verdict.whole for verdict in verdicts)
+
+
+def examine_file(path: str) -> Verdict:
+    """What is found of one file. Raises InputError where there is no such file, or none that mqreplay reads."""
+    _refuse_what_is_no_file(path)
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(HEAD)
+        taken = kind_of(Path(path).name, head)
+        verdict = Verdict(path, taken.kind)
+        verdict.say("kind", taken.in_words)
+        verdict.facts["known_by"] = taken.how
+        (examine_line_file if taken.has_lines else examine_config_file)(path, verdict)
+    except OSError as error:
+        raise InputError(f"{spelled(path)} cannot be read: {error.strerror or error}") from None
+    except InputError as error:
+        raise InputError(f"{spelled(path)}: {error}") from None
+    return verdict
+
+
+def _refuse_what_is_no_file(path: str) -> None:
+    name = spelled(path)
+    if Path(path).is_dir():
+        raise InputError(f"{name} is a folder; `mqreplay nightly {name} --warehouse DIR` takes a recording as a whole")
+    if not Path(path).exists():
+        beside = f"; {name}{BAK} is there: give that" if Path(path + BAK).is_file() else ""
+        raise InputError(f"{name} does not exist{beside}")
+    if not Path(path).is_file():
+        raise InputError(f"{name} is neither a file nor a folder")

@@ -1,0 +1,74 @@
+"""What a file is taken for: by its name as a recording has it, else by what it holds."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from mqreplay.decode.kinds import KINDS
+from mqreplay.errors import InputError
+from mqreplay.ingest.recording import NOT_READ, classify
+
+HEAD = 65_536  # bytes looked at; the table of a file stands near its beginning
+LINES = "jsonl"
+ABOUT = {
+    "consumer_offset": "a broker's consumer offsets",
+    "topics": "a broker's topics",
+    "subscription_groups": "a broker's consumer groups",
+    "delay_offset": "how far a broker delivered its delay levels",
+    "client_offsets": "a broadcasting client's own offsets",
+    "brokers": "the brokers of a recording",
+    LINES: "JSON lines; no record that mqreplay knows, so each need only be one object",
+}
+_HOLDS = (
+    # The three offset tables differ in their keys: in quotes, objects, numbers.
+    ("consumer_offset", re.compile(r'"offsetTable"\s*:\s*\{\s*"[^"]*@')),
+    ("client_offsets", re.compile(r'"offsetTable"\s*:\s*\{\s*\{')),
+    ("delay_offset", re.compile(r'"offsetTable"\s*:\s*\{\s*"?[0-9]')),
+    ("topics", re.compile(r'"topicConfigTable"')),
+    ("subscription_groups", re.compile(r'"subscriptionGroupTable"')),
+    ("brokers", re.compile(r'\A\s*\{.*"brokers"\s*:\s*\{', re.DOTALL)),
+)
+
+
+class Taken(NamedTuple):
+    """A kind of file, and how it is known."""
+
+    kind: str
+    how: str
+
+    @property
+    def in_words(self) -> str:
+        """For the reader."""
+        return f"{self.kind}, by {self.how}: {ABOUT.get(self.kind, 'records of a recording')}"
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it is read line by line."""
+        return self.kind == LINES or self.kind in KINDS
+
+
+def kind_of(name: str, head: bytes) -> Taken:
+    """The kind of a file of that name (without folders) that begins with ``head``. Raises InputError: none.
+
+    >>> kind_of("consumerOffset.json.bak", b"").in_words
+    "consumer_offset, by its name: a broker's consumer offsets"
+    >>> kind_of("old.json", b'{"topicConfigTable":{').kind, kind_of("pull_log.0002.jsonl.gz", b"").has_lines
+    ('topics', True)
+    """
+    for path in (name, f"snapshots/broker-0/000000000000/{name}"):
+        kind = classify(path)[0]
+        if kind in KINDS or kind in ABOUT:
+            return Taken(kind, "its name")
+        if kind != "other":
+            raise InputError(f"there is nothing to examine in it: {NOT_READ[kind]}")
+    if name.endswith((".jsonl", ".jsonl.gz")):
+        return Taken(LINES, "its name")
+    text = head.decode("utf-8", "replace")
+    for kind, table in _HOLDS:
+        if table.search(text):
+            return Taken(kind, "what it holds")
+    raise InputError(
+        "neither its name nor what it holds is of what mqreplay reads: a broker's or client's snapshot or its .bak, "
+        "brokers.json, *.jsonl[.gz]"
+    )

@@ -1,0 +1,77 @@
+"""A JSONL file, plain or gzipped: how many records it holds, and which lines are bad, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kinds import KINDS
+from mqreplay.doctor.place import Place, place_of
+from mqreplay.doctor.verdict import Verdict, counted
+from mqreplay.errors import DecodeError
+from mqreplay.ingest.lines import KEPT, Decoder, LineReader, Refused
+
+SHOWN = 5  # bad lines; all are counted
+
+
+class FirstRefused(list[Refused]):
+    """Keeps the first bad lines, and counts all by their code: a damaged file may have millions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.codes: Counter[str] = Counter()
+
+    def append(self, refused: Refused) -> None:
+        """Counts it; keeps it if it is among the first."""
+        self.codes[refused.code] += 1
+        if len(self) < SHOWN:
+            super().append(refused)
+
+
+def examine_line_file(path: str, verdict: Verdict) -> None:
+    """Says of a JSONL file how many records it holds, and of the first bad lines what is wrong with them.
+
+    Raises OSError where it cannot be read.
+    """
+    decode: Decoder = KINDS[verdict.kind].decode if verdict.kind in KINDS else read_object
+    refused = FirstRefused()
+    reader = LineReader(path, decode, refused=refused)
+    good = sum(1 for _ in reader)
+    bad = refused.codes.total()
+    verdict.whole = bad == 0
+    verdict.facts.update(lines=reader.lines, records=good, bad_lines=bad, codes=dict(refused.codes))
+    verdict.say("lines", f"{counted(reader.lines, 'line')}, {counted(good, 'good record')}, {counted(bad, 'bad line')}")
+    if bad == 0:
+        return
+    verdict.say("bad", ", ".join(f"{number:,} {code}" for code, number in refused.codes.most_common()))
+    verdict.facts["bad"] = [_say_line(each, decode, verdict) for each in refused]
+    if bad > SHOWN:
+        verdict.say("", f"… and {counted(bad - SHOWN, 'bad line')} more")
+    # A line's advice is its code's: told once each.
+    for advice in dict.fromkeys(each.advice for each in refused):
+        verdict.say("mend", advice)
+
+
+def _say_line(refused: Refused, decode: Decoder, verdict: Verdict) -> dict[str, object]:
+    reason = refused.reason.removeprefix(f"{refused.code}: ")
+    verdict.say(f"line {refused.line_number}", f"{refused.code}: {reason}")
+    place = _place_in(refused, decode)
+    if place is not None:
+        verdict.say("text", place.shown)
+    return {
+        "line": refused.line_number,
+        "code": refused.code,
+        "reason": refused.reason,
+        "advice": refused.advice,
+        "place": None if place is None else {**place._asdict(), "line": refused.line_number},
+    }
+
+
+def _place_in(refused: Refused, decode: Decoder) -> Place | None:
+    if not refused.content or len(refused.content) >= KEPT:
+        return None  # its end was not kept, so that it would look torn
+    try:
+        decode(refused.content)
+    except DecodeError as error:
+        return None if error.offset is None else place_of(refused.content, error.offset)
+    return None
