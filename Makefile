@@ -29,7 +29,7 @@ LACKS_JAVA = $(if $(shell test 0$(JAVA) -ge 17 && echo yes),,$(NO_JAVA))
 LACKS = $(LACKS_PYTHON)$(if $(LACKS_PYTHON),$(if $(LACKS_JAVA),; and it needs ))$(LACKS_JAVA)
 HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver))
 
-.PHONY: help machine setup setup-dev browser-install browser demo lint test test-fast test-long bench lock docs clean
+.PHONY: help machine setup setup-dev browser-install browser demo lint test test-fast test-long bench mutate lock docs clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
@@ -84,6 +84,9 @@ test-long: machine setup-dev browser ## The tests that take minutes: faults, lar
 
 bench: machine setup-dev ## Measure: rows a second, as tables
 	@for f in tests/bench/*.py; do echo "== $$f"; $(BIN)/python "$$f" || exit; done
+
+mutate: setup-dev ## Change core bit by bit: do its tests notice? docs/mutation.md (a quarter of an hour; ARGS="--jobs 4")
+	@$(BIN)/python tests/mutation/run.py $(ARGS)
 
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --allow-unsafe --strip-extras
 
