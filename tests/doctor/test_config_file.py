@@ -1,0 +1,218 @@
+"""Files read whole: what the doctor says of each way to be broken, and what a broker would make of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqreplay.core.consumer_offset_manager import encode
+from mqreplay.decode.consumer_offset import decode_consumer_offset
+from mqreplay.doctor.files import examine_file
+from mqreplay.doctor.on_load import broker_starts
+from mqreplay.doctor.verdict import Verdict
+from mqreplay.errors import DecodeError, InputError
+
+WHOLE = b'{"offsetTable":{"orders@pay":{0:56,1:57},"orders@ship":{0:9}}}'
+SAMPLES = Path(__file__).parents[1] / "decode" / "data"
+
+
+def examined(folder: Path, data: bytes, bak: bytes | None = None, name: str = "consumerOffset.json") -> Verdict:
+    (folder / name).write_bytes(data)
+    if bak is not None:
+        (folder / f"{name}.bak").write_bytes(bak)
+    return examine_file(str(folder / name))
+
+
+def lines(verdict: Verdict, what: str) -> list[str]:
+    return [words for each, words in verdict.said if each == what]
+
+
+def test_a_whole_file_is_counted(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, WHOLE)
+    assert verdict.whole
+    assert lines(verdict, "holds") == ["3 queues of 2 keys topic@group"]
+    assert verdict.as_dict()["entries"] == 3
+    assert {"error", "broker", "mend", "bak"}.isdisjoint(verdict.as_dict())
+
+
+def test_a_torn_file_the_broker_falls_back_on_its_bak(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, WHOLE[:33], WHOLE)
+    assert not verdict.whole
+    assert lines(verdict, "strictly") == ["torn: cut short where ',' or '}' should follow"]
+    assert lines(verdict, "place") == ["line 1, character 34 of it; byte 33 of 33"]
+    assert lines(verdict, "text") == ['{"offsetTable":{"orders@pay":{0:5 ▶ ⟨end⟩']
+    assert lines(verdict, "its .bak") == ["whole: 3 queues of 2 keys topic@group"]
+    [said] = lines(verdict, "broker")
+    assert said.startswith("4.9 and 5.3: refuses it (com.alibaba.fastjson.JSONException: ")
+    assert said.endswith("and takes the .bak: 3 queues of 2 keys topic@group")
+    assert lines(verdict, "mend")[0].startswith("take consumerOffset.json.bak, the last one written whole")
+
+
+def test_torn_without_a_bak_every_offset_is_lost(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, WHOLE[:33])
+    assert lines(verdict, "broker")[0].endswith(
+        "finds no .bak, and starts without offsets: groups begin by consumeFromWhere"
+    )
+    assert ".bak" not in lines(verdict, "mend")[0]
+
+
+def test_both_broken_the_broker_does_not_start(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, WHOLE[:33], WHOLE[:9])
+    assert lines(verdict, "its .bak")[0].startswith("broken too: torn: ")
+    assert lines(verdict, "broker")[0].endswith("refuses the .bak too, and does not start")
+    assert verdict.facts["broker"]["5.3"]["starts"] is False
+    assert ".bak" not in lines(verdict, "mend")[0]
+
+
+def test_an_empty_file_is_no_refusal(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, b"", WHOLE)
+    assert lines(verdict, "broker") == [
+        "4.9 and 5.3: finds nothing in it, and takes the .bak: 3 queues of 2 keys topic@group"
+    ]
+    assert lines(verdict, "text") == []
+
+
+def test_a_blank_file_is_read_by_4_9_as_no_offsets_at_all(tmp_path: Path) -> None:
+    old, new = lines(examined(tmp_path, b"\n", WHOLE), "broker")
+    assert old == "4.9: reads it all the same: 0 queues of 0 keys topic@group; 3 queues of the .bak not among them"
+    assert new.startswith("5.3: refuses it (")
+
+
+def test_what_a_broker_reads_half(tmp_path: Path) -> None:
+    # Two copies ran into one another: fastjson drops the first value of a name that stands twice.
+    data = b'{"offsetTable":{"orders@pay":{0:56,1:57},"orders@pay":{0:56}}}'
+    verdict = examined(tmp_path, data, WHOLE)
+    assert lines(verdict, "strictly")[0].startswith("duplicate_key: ")
+    assert lines(verdict, "broker") == [
+        "4.9 and 5.3: reads it all the same: 1 queue of 1 key topic@group; 2 queues of the .bak not among them"
+    ]
+
+
+def test_a_bak_is_asked_what_it_would_be_good_for(tmp_path: Path) -> None:
+    name = "consumerOffset.json.bak"
+    assert examined(tmp_path, WHOLE, name=name).whole
+    assert lines(examined(tmp_path, WHOLE[:33], name=name), "broker") == [
+        "4.9 and 5.3: once it needs this .bak, it refuses it, and does not start"
+    ]
+    assert lines(examined(tmp_path, b"", name=name), "broker") == [
+        "4.9 and 5.3: once it needs this .bak, it starts without offsets"
+    ]
+    single_quotes = WHOLE.replace(b'"', b"'")
+    assert lines(examined(tmp_path, single_quotes, name=name), "broker") == [
+        "4.9 and 5.3: once it needs this .bak, it reads it all the same: 3 queues of 2 keys topic@group"
+    ]
+
+
+def test_another_file_under_this_name_would_be_believed_as_empty(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, (SAMPLES / "topics-4.9.7.json").read_bytes())
+    assert lines(verdict, "strictly")[0].startswith("foreign: ")
+    assert "reads it all the same: 0 queues" in lines(verdict, "broker")[0]
+    assert "another file under this name" in lines(verdict, "mend")[0]
+
+
+def test_invisible_characters_are_spelled_out(tmp_path: Path) -> None:
+    [text] = lines(examined(tmp_path, b'\xef\xbb\xbf{"offsetTable":{}}'), "text")
+    assert text == '▶ ⟨U+FEFF⟩{"offsetTable":{}} ⟨end⟩'
+    [text] = lines(examined(tmp_path, b'{\r\n\t"offsetTable":\xc2\xa0{}}'), "text")
+    assert text == '{⟨CR⟩⟨LF⟩⟨TAB⟩"offsetTable": ▶ ⟨U+00A0⟩{}} ⟨end⟩'
+    [text] = lines(examined(tmp_path, WHOLE + b"\0" * 30), "text")
+    assert text.endswith('"orders@ship":{0:9}}} ▶ ⟨U+0000 × 30⟩ ⟨end⟩')
+
+
+def test_a_key_that_no_group_can_reach_is_named(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, '{"offsetTable":{"orders\u200b":{0:5}}}'.encode())
+    assert verdict.whole
+    assert lines(verdict, "holds")[0].endswith("'orders⟨U+200B⟩'")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "holds"),
+    [
+        ("consumerOffset-5.3.3.json", "consumer_offset", "topic@group"),
+        ("topics-5.3.3.json", "topics", "topics"),
+        ("subscriptionGroup-4.9.7.json", "subscription_groups", "consumer groups"),
+        ("delayOffset-4.9.7.json", "delay_offset", "delay levels"),
+        ("notice-group.offsets.json", "client_offsets", "queues"),
+        ("brokers-5.3.3.json", "brokers", "brokers"),
+    ],
+)
+def test_each_kind_is_known_by_name_or_by_what_it_holds(tmp_path: Path, name: str, kind: str, holds: str) -> None:
+    data = (SAMPLES / name).read_bytes()
+    for given_name in (name.replace("-5.3.3", "").replace("-4.9.7", ""), "copy.json"):
+        verdict = examined(tmp_path, data, name=given_name)
+        assert (verdict.kind, verdict.whole) == (kind, True)
+        assert holds in lines(verdict, "holds")[0]
+    torn = examined(tmp_path, data[: len(data) * 2 // 3], name="copy.json")
+    assert (torn.kind, torn.whole) == (kind, False)
+    assert lines(torn, "mend")
+
+
+def test_what_a_broker_makes_of_other_kinds_is_not_guessed(tmp_path: Path) -> None:
+    assert lines(examined(tmp_path, b"{", b"{}", name="topics.json"), "broker") == [
+        "undetermined; if it refuses it, it takes the .bak"
+    ]
+    assert lines(examined(tmp_path, b"", name="g.offsets.json"), "client") == [
+        "finds nothing in it, and starts without any of this: there is no .bak"
+    ]
+    assert lines(examined(tmp_path, b"", name="brokers.json"), "broker") == []
+
+
+GROUPS = st.text("ab@%é", min_size=1, max_size=6)
+TABLES = st.dictionaries(
+    GROUPS, st.dictionaries(st.integers(0, 20), st.integers(-1, 2**63 - 1), max_size=4), max_size=4
+)
+
+
+@given(TABLES, st.booleans())
+def test_what_the_strict_reader_takes_every_broker_reads_alike(table: dict[str, dict[int, int]], pretty: bool) -> None:
+    # So a whole file needs no word on what a broker makes of it.
+    data = encode(table, pretty).encode()
+    assert len(decode_consumer_offset(data)) == sum(map(len, table.values()))
+    for start in broker_starts(data, None).values():
+        assert (start.source, start.table) == ("file", table)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("any")
+
+
+PIECES = st.sampled_from([*[bytes([byte]) for byte in WHOLE[:40]], b"\0", b"\xff", b"\xef\xbb\xbf", b"\n", b"\x85"])
+DAMAGED = st.builds(
+    lambda begin, middle, rest: WHOLE[:begin] + b"".join(middle) + WHOLE[rest:],
+    st.integers(0, len(WHOLE)),
+    st.lists(PIECES, max_size=4),
+    st.integers(0, len(WHOLE)),
+)
+
+
+def strictly(data: bytes) -> str | None:
+    try:
+        decode_consumer_offset(data)
+    except DecodeError as error:
+        return error.code
+    return None
+
+
+@given(DAMAGED, st.none() | DAMAGED)
+def test_whole_or_not_is_the_strict_readers_word_and_nothing_crashes(
+    folder: Path, data: bytes, bak: bytes | None
+) -> None:
+    (folder / "consumerOffset.json.bak").unlink(missing_ok=True)
+    verdict = examined(folder, data, bak)
+    assert verdict.as_text().replace("\n", "").isprintable()
+    code = strictly(data)
+    assert verdict.whole == (code is None)
+    if code is not None:
+        assert verdict.facts["error"]["code"] == code
+        assert lines(verdict, "mend")
+        assert lines(verdict, "broker")
+
+
+def test_a_file_of_no_kind_is_refused(tmp_path: Path) -> None:
+    for name in ("notes.txt", "broker.log", "wire.pcap"):
+        with pytest.raises(InputError):
+            examined(tmp_path, b"hello", name=name)
