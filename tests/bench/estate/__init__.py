@@ -1,0 +1,11 @@
+"""A made-up estate's day in RocketMQ's own text, with known answers. `python tests/bench/estate.py` writes one.
+
+sizes.py      how large
+shape.py      what stands still: brokers, topics, groups, clients, who pulls which queue
+flow.py       what moves: messages produced and consumed, and the events that break the run of offsets
+snapshots.py  consumerOffset.json of every broker, topics.json, subscriptionGroup.json, brokers.json
+pulls.py      pull_log.jsonl
+records.py    heartbeats, routes, rebalances, broker_runtime
+files.py      JSONL, gzipped, a file an hour, the same bytes each time
+write.py      all of it in one pass over the day, and answers.json
+"""
