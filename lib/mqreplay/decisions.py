@@ -14,14 +14,16 @@ from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.allocation import allocation
-from mqreplay.replay.findings.offsets import offset_findings
-from mqreplay.replay.findings.pulls import pull_findings
-from mqreplay.replay.findings.snapshots import snapshot_findings
+from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
+from mqreplay.replay.findings.causes import with_causes
+from mqreplay.replay.findings.every import Family, Known, every_family
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
+from mqreplay.replay.membership import broadcasting_groups, membership, signs
 from mqreplay.replay.offset_continuity import offset_continuity
 from mqreplay.replay.offset_resets import offset_resets, skipping_pulls
 from mqreplay.replay.pull_route import pull_route
 from mqreplay.replay.queue_ends import queue_ends
+from mqreplay.replay.queue_owner import queue_owner
 from mqreplay.replay.queue_progress import queue_progress
 from mqreplay.replay.slave_suggestion import slave_suggestion
 from mqreplay.settings import Settings
@@ -29,6 +31,24 @@ from mqreplay.steps import DAY, Span, days_of, gapless_starts
 
 Progress = Callable[[str], None]
 WRITERS = 2
+# The silver tables of a night and their instant. Some are read so often that they are kept.
+INSTANTS = {
+    "pull": "request_ts",
+    "offset_commit": "ts",
+    "offset_change": "to_ts",
+    "heartbeat": "ts",
+    "rebalance": "ts",
+    "assignment": "ts",
+    "lock": "ts",
+    "route": "ts",
+    "server_request": "ts",
+    "broker_runtime": "ts",
+    "topic_stats": "ts",
+    "topic_config": "ts",
+    "consume": "ts",
+    "produce": "ts",
+}
+READ_OFTEN = ("pull", "offset_commit", "offset_change", "heartbeat", "rebalance", "consume")
 
 
 class Replay:
@@ -51,50 +71,94 @@ class Replay:
 
     def run(self, progress: Progress) -> None:
         """Writes every gold table of the days."""
-        judged = self._judge()
-        frames = {name: self._keep(frame.where(F.col("day").isin(self.days))) for name, frame in judged.items()}
-        with ThreadPoolExecutor(WRITERS) as pool:
-            list(pool.map(lambda name: self._write(name, frames[name], progress), frames))
-        self._write("gold.replay_gap", self._gaps(frames), progress)
-        self._write("gold.finding", self._findings(frames), progress)
-        for frame in self._kept:
-            frame.unpersist()
+        try:
+            silver = {name: self._kept_near(name, ts) for name, ts in INSTANTS.items()}
+            judged = self._judge(silver)
+            frames = {name: frame.where(F.col("day").isin(self.days)) for name, frame in judged.items()}
+            with ThreadPoolExecutor(WRITERS) as pool:
+                list(pool.map(lambda name: self._write(name, frames[name], progress), frames))
+            # What is written is read again: findings of findings of plans would be planned for minutes.
+            written = {name: self._written(name) for name in frames}
+            self._write("gold.replay_gap", self._gaps(written), progress)
+            self._write("gold.finding", self._findings(written, progress), progress)
+        finally:
+            for frame in self._kept:
+                frame.unpersist()
 
-    def _judge(self) -> dict[str, DataFrame]:
-        bounds, told = self.settings.replay, self.settings.strategies
-        pull, commits = self._keep(self._near("pull", "request_ts")), self._near("offset_commit", "ts")
-        changes = self._near("offset_change", "to_ts")
-        ends = self._keep(queue_ends(pull, self._near("topic_stats", "ts")))
-        resets = offset_resets(self._near("server_request", "ts"), pull)
+    def _judge(self, raw: dict[str, DataFrame]) -> dict[str, DataFrame]:
+        bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
+        clocks = client_clocks(raw["offset_commit"], raw["pull"], raw["offset_change"])
+        self.skewed = skewed(clocks, limits.clock_skew_s).collect()
+        # A client's own words are in its own order; what is held against others' is by the recorder's clock.
+        self.silver = {
+            name: by_recorders_clock(
+                frame, self.skewed, *[t for t in (INSTANTS[name], "response_ts") if t in frame.columns]
+            )
+            for name, frame in raw.items()
+        }
+        s = self.silver
+        self.ends = queue_ends(s["pull"], s["topic_stats"])
+        self.resets = offset_resets(s["server_request"], s["pull"])
+        signs_of_life = signs(s["heartbeat"], s["rebalance"], s["assignment"], s["pull"], s["offset_commit"])
+        self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
+        self.broadcasting = broadcasting_groups(s["heartbeat"]).localCheckpoint()
         return {
-            "gold.allocation": allocation(self._near("rebalance", "ts"), told.groups, told.virtual_node_cnt),
-            "gold.pull_route": pull_route(
-                pull, self._near("route", "ts"), gapless_starts(self.found), bounds.route_slack_ms
-            ),
+            "gold.allocation": allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
+            "gold.pull_route": pull_route(raw["pull"], raw["route"], gapless_starts(self.found), bounds.route_slack_ms),
             "gold.slave_suggestion": slave_suggestion(
-                pull,
+                raw["pull"],
                 self._ever("broker"),
-                self._near("broker_runtime", "ts"),
+                raw["broker_runtime"],
                 self._ever("subscription_group"),
-                self._near("consume", "ts"),
-                self._near("produce", "ts"),
+                raw["consume"],
+                raw["produce"],
                 bounds.poll_slack_ms,
+                [row.client_id for row in self.skewed],
             ),
             "gold.offset_continuity": offset_continuity(
-                changes, ends, resets, skipping_pulls(pull), commits, bounds.reset_reach_s
+                s["offset_change"],
+                self.ends,
+                self.resets,
+                skipping_pulls(s["pull"]),
+                s["offset_commit"],
+                bounds.reset_reach_s,
             ),
-            "gold.queue_progress": queue_progress(changes, ends),
+            "gold.queue_progress": queue_progress(s["offset_change"], self.ends),
+            "gold.queue_owner": queue_owner(
+                s["assignment"],
+                s["rebalance"],
+                s["lock"],
+                s["pull"],
+                self.members,
+                self.broadcasting,
+                limits.pull_gap_s,
+            ),
         }
 
-    def _findings(self, frames: dict[str, DataFrame]) -> DataFrame:
-        limits = self.settings.findings
+    def _findings(self, frames: dict[str, DataFrame], progress: Progress) -> DataFrame:
         quarantine = self.warehouse.read("bronze.quarantine").where(F.col("cluster") == self.cluster)
-        families = [
-            offset_findings(frames["gold.offset_continuity"], limits.same_cause_gap_s),
-            pull_findings(frames["gold.pull_route"], limits.same_cause_gap_s, limits.slave_pull_warn_s),
-            snapshot_findings(quarantine),
-        ]
-        return reduce(DataFrame.unionByName, families).where(F.col("day").isin(self.days))
+        known = Known(
+            cluster=self.cluster,
+            silver=self.silver,
+            gold=frames,
+            members=self.members,
+            broadcasting=self.broadcasting,
+            ends=self.ends,
+            resets=self.resets,
+            skewed=self.skewed,
+            quarantine=quarantine,
+        )
+        families = every_family(known, self.settings.findings)
+        with ThreadPoolExecutor(WRITERS) as pool:
+            made = list(pool.map(lambda family: self._made(family, progress), families))
+        found = reduce(DataFrame.unionByName, made).where(F.col("day").isin(self.days))
+        return with_causes(found)
+
+    def _made(self, family: Family, progress: Progress) -> DataFrame:
+        # Findings are few; each family is computed by itself, for its plan is large enough.
+        found = family.make().localCheckpoint()
+        progress(f"{family.name} looked for")
+        return found
 
     def _gaps(self, frames: dict[str, DataFrame]) -> DataFrame:
         kinds = {*RECORD_TABLES, "brokers", "consumer_offset", "subscription_groups"}
@@ -106,6 +170,14 @@ class Replay:
             "gold.slave_suggestion": (frames["gold.slave_suggestion"], "request_ts"),
         }
         return undetermined(judged).unionByName(missing_kinds(self.warehouse.spark, self.cluster, missing))
+
+    def _written(self, name: str) -> DataFrame:
+        rows = self.warehouse.read(name)
+        return rows.where((F.col("cluster") == self.cluster) & F.col("day").isin(self.days))
+
+    def _kept_near(self, name: str, ts: str) -> DataFrame:
+        rows = self._near(name, ts)
+        return self._keep(rows) if name in READ_OFTEN else rows
 
     def _near(self, name: str, ts: str) -> DataFrame:
         """The days' rows of a silver table, and those of the lookback before each."""

@@ -46,6 +46,21 @@ class FindingSettings:
 
     same_cause_gap_s: int = 120
     slave_pull_warn_s: int = 10
+    rebalance_interval_s: int = 20
+    heartbeat_interval_s: int = 30
+    dispute_s: int = 45
+    idle_s: int = 40
+    uneven_queues: int = 2
+    silent_s: int = 90
+    lost_s: int = 45
+    pull_gap_s: int = 60
+    stuck_s: int = 60
+    down_s: int = 10
+    unseen_down_s: int = 30
+    failed_over_s: int = 60
+    retry_warn_messages: int = 5
+    clock_skew_s: int = 60
+    stale_slave_s: int = 150
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,27 @@ OFFSET_MOVED = 21  # ResponseCode.PULL_OFFSET_MOVED
 
 
 def offset_resets(server_request: DataFrame, pull: DataFrame) -> DataFrame:
-    """GROUP_QUEUE, ``offset`` (messages), ``ts``: resets as seen by clients.
+    """cluster, GROUP_QUEUE, ``offset`` (messages), ``ts``, ``table_name``, ``record_id``: resets as clients saw them.
 
     4.9 pushes RESET_CONSUMER_CLIENT_OFFSET; 5.x answers a pull inside the queue's range with PULL_OFFSET_MOVED.
     """
     pushed = (
         server_request.where(F.col("reset_offsets").isNotNull())
-        .select("consumer_group", "ts", F.explode("reset_offsets").alias("o"))
-        .select("consumer_group", "o.broker_name", "o.topic", "o.queue_id", "o.offset", "ts")
+        .select("cluster", "consumer_group", "ts", "record_id", F.explode("reset_offsets").alias("o"))
+        .select(
+            *("cluster", "consumer_group", "o.broker_name", "o.topic", "o.queue_id", "o.offset", "ts"),
+            F.lit("silver.server_request").alias("table_name"),
+            "record_id",
+        )
     )
     in_range = (F.col("queue_offset") >= F.col("min_offset")) & (F.col("queue_offset") <= F.col("max_offset"))
     moved = pull.where((F.col("response_code") == OFFSET_MOVED) & in_range).select(
+        "cluster",
         *GROUP_QUEUE,
         F.col("next_begin_offset").alias("offset"),
         F.coalesce("response_ts", "request_ts").alias("ts"),
+        F.lit("silver.pull").alias("table_name"),
+        "record_id",
     )
     return pushed.unionByName(moved)
 

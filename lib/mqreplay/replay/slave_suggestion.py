@@ -7,6 +7,8 @@ offsets were seen. Where both bounds fall on one side the suggestion is determin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -34,17 +36,22 @@ def slave_suggestion(
     consume: DataFrame,
     produce: DataFrame,
     poll_slack_ms: int,
+    skewed: Sequence[str] = (),
 ) -> DataFrame:
     """One row a row of silver.pull whose answer has a suggestion.
 
-    ``poll_slack_ms`` is how far a poll's time may be off the moment the broker looked at its commit log.
+    ``poll_slack_ms`` is how far a poll's time may be off the moment the broker looked at its commit log. ``skewed``:
+    clients whose clock is off: when the broker looked for them is not known.
     """
     answered = pull.where(F.col("suggest_which_broker_id").isNotNull() & F.col("response_ts").isNotNull())
     answered = answered.select(*NEEDED)  # each look-up sorts the rows: they had better be narrow
     described = with_group(with_broker(answered, broker), subscription_group)
     ended = with_log_end(described, broker_runtime, poll_slack_ms)
     placed = with_place(ended, positions(pull, consume, produce))
-    return judge(placed).select(
+    judged = judge(placed)
+    if skewed:
+        judged = _unknown_when(judged, F.col("client_id").isin(*skewed))
+    return judged.select(
         "cluster",
         "day",
         "consumer_group",
@@ -65,6 +72,21 @@ def slave_suggestion(
         "reason",
         "record_id",
     )
+
+
+def _unknown_when(judged: DataFrame, off: Column) -> DataFrame:
+    """What the commit log's end decided is not known for these rows."""
+    decided = off & F.col("diff_min").isNotNull()
+    unknown = {
+        "diff_min": F.when(~off, F.col("diff_min")),
+        "diff_max": F.when(~off, F.col("diff_max")),
+        "expected_suggest": F.when(~decided, F.col("expected_suggest")),
+        "judgement": F.when(decided, "undetermined").otherwise(F.col("judgement")),
+        "reason": F.when(decided, "the client's clock is off: when the broker looked is not known").otherwise(
+            F.col("reason")
+        ),
+    }
+    return judged.select(*[unknown.get(name, F.col(name)).alias(name) for name in judged.columns])
 
 
 def with_broker(pull: DataFrame, broker: DataFrame) -> DataFrame:

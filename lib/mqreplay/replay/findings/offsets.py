@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.shape import evidence, finding, one_or_none, queues_text
+from mqreplay.replay.findings.shape import EVIDENCE_ROWS, evidence, finding, one_or_none, queues_text, text_of
 from mqreplay.replay.sessions import with_session
 
 WHO = {
@@ -49,6 +49,46 @@ def offset_findings(continuity: DataFrame, gap_s: int) -> DataFrame:
         evidence("gold.offset_continuity", *KEY),
     )
     return _rewinds(found).unionByName(_jumps(found)).unionByName(_beyond(found))
+
+
+def reset_findings(resets: DataFrame, continuity: DataFrame, gap_s: int, reach_s: int) -> DataFrame:
+    """offset_reset, of offset_resets' frame, for each group and topic; ``continuity`` tells how far offsets moved.
+
+    Pushes less than ``gap_s`` seconds apart are one reset; what it did shows within ``reach_s`` seconds.
+    """
+    by = ["cluster", "consumer_group", "topic"]
+    together = with_session(resets, by, "ts", "ts", gap_s)
+    row = F.struct("table_name", F.concat(F.lit("record_id="), "record_id").alias("key"))
+    told = together.groupBy(*by, "session").agg(
+        F.min("ts").alias("from_ts"),
+        F.max("ts").alias("to_ts"),
+        F.count_distinct("broker_name", "queue_id").alias("queues"),
+        F.slice(F.array_sort(F.collect_set(row)), 1, EVIDENCE_ROWS).alias("evidence"),
+    )
+    moved = continuity.where((F.col("cause") == "reset") & (F.col("broker_id") == 0)).select(
+        *by,
+        F.col("to_ts").alias("_ts"),
+        F.when(F.col("kind") == "rewind", -F.col("size")).otherwise(F.col("size")).alias("_by"),
+    )
+    after = F.col("_ts").between(F.col("from_ts"), F.col("to_ts") + F.make_dt_interval(secs=F.lit(reach_s)))
+    keys = [F.col(f"t.{k}") == F.col(f"m.{k}") for k in by]
+    found = told.alias("t").join(moved.alias("m"), [*keys, after], "left")
+    found = found.groupBy(*[F.col(f"t.{c}") for c in told.columns if c != "session"]).agg(
+        F.max_by("_by", F.abs("_by")).alias("by")
+    )
+    effect = (
+        F.when(F.col("by") < 0, text_of(", back by up to ", F.abs("by").cast("string"), " messages"))
+        .when(F.col("by") > 0, text_of(", ahead by up to ", F.col("by").cast("string"), " messages"))
+        .otherwise("")
+    )
+    return finding(
+        found,
+        kind="offset_reset",
+        severity=F.when(F.col("by").isNotNull(), "warning").otherwise("info"),
+        summary=text_of("Group ", "{consumer_group}", " on ", "{topic}", ": ", queues_text(), " reset", effect, "."),
+        advice="If nobody meant it, find who ran resetOffsetByTime; back means delivered again, ahead means skipped.",
+        confidence=1.0,
+    )
 
 
 def _who() -> Column:

@@ -49,6 +49,32 @@ def evidence(table: str, *key: str) -> Column:
     return F.slice(rows, 1, EVIDENCE_ROWS).alias("evidence")
 
 
+def evidence_of(table: str, ids: str, key: str = "record_id") -> Column:
+    """Evidence of an array of ids that are each ``key`` of a row of the table."""
+    rows = F.transform(
+        ids, lambda i: F.struct(F.lit(table).alias("table_name"), F.concat(F.lit(f"{key}="), i).alias("key"))
+    )
+    return F.slice(rows, 1, EVIDENCE_ROWS)
+
+
+def seconds(from_ts: str, to_ts: str) -> Column:
+    """Seconds between two instants."""
+    return (F.unix_millis(to_ts) - F.unix_millis(from_ts)) / 1000
+
+
+def text_of(*parts: Column | str) -> Column:
+    """A sentence: columns as they are, and texts, of which those that name a column in braces give its value."""
+    return F.concat(*[_part(part) for part in parts])
+
+
+def _part(part: Column | str) -> Column:
+    if not isinstance(part, str):
+        return part
+    if part.startswith("{") and part.endswith("}"):
+        return F.coalesce(F.col(part[1:-1]).cast("string"), F.lit(""))
+    return F.lit(part)
+
+
 def one_or_none(name: str) -> Column:
     """An aggregate: the value, where all rows share it, else null."""
     return F.when(F.count_distinct(name) == 1, F.max(name)).alias(name)

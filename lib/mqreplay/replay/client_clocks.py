@@ -1,0 +1,69 @@
+"""Clients whose clock is off: their words carry other instants than what the brokers' files show.
+
+A commit is in the master's consumerOffset.json with its next write (every 5 s) and in the next copy of it. A client
+whose commits stand in copies taken long before, or only long after, tells a wrong time; brokers and name servers are
+told by the recorder's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+__all__ = ["Row", "by_recorders_clock", "client_clocks", "skewed", "skewed_frame"]
+
+QUEUE = ["consumer_group", "topic", "broker_name", "queue_id"]
+WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
+LEAST = 3  # commits that must agree
+
+
+def client_clocks(commits: DataFrame, pull: DataFrame, offset_change: DataFrame) -> DataFrame:
+    """cluster, client_id, skew_ms (its clock less the recorder's), matches: of every client seen to commit.
+
+    The median over its commits: a commit is matched with the first copy of the master's file that shows its offset.
+    """
+    sent = commits.where("kind = 'UPDATE' AND commit_offset > 0").select(
+        "cluster", "client_id", *QUEUE, "ts", F.col("commit_offset").alias("offset")
+    )
+    # A pull repeats the commit (PullSysFlag): where no commits were recorded it is all there is.
+    carried = pull.where("commit_offset > 0").select(
+        "cluster", "client_id", *QUEUE, F.col("request_ts").alias("ts"), F.col("commit_offset").alias("offset")
+    )
+    told = sent.unionByName(carried).groupBy("cluster", "client_id", *QUEUE, "offset").agg(F.min("ts").alias("ts"))
+    shown = (
+        offset_change.where((F.col("broker_id") == 0) & (F.col("new_offset") > F.col("previous_offset")))
+        .groupBy("cluster", *QUEUE, F.col("new_offset").alias("offset"))
+        .agg(F.min("to_ts").alias("shown_ts"), F.count(F.lit(1)).alias("_times"))
+        .where("_times = 1")
+    )
+    met = told.join(shown, ["cluster", *QUEUE, "offset"])
+    off = (F.unix_millis("ts") - F.unix_millis("shown_ts")).cast("double")
+    return met.groupBy("cluster", "client_id").agg(
+        (F.round(F.median(off)) + WRITE_MS).cast("bigint").alias("skew_ms"), F.count(F.lit(1)).alias("matches")
+    )
+
+
+def skewed(clocks: DataFrame, skew_s: int) -> DataFrame:
+    """Those off by more than ``skew_s`` seconds."""
+    return clocks.where((F.abs("skew_ms") > skew_s * 1000) & (F.col("matches") >= LEAST))
+
+
+def skewed_frame(spark: SparkSession, found: Iterable[Row]) -> DataFrame:
+    """Collected rows of `skewed` as a frame again."""
+    return spark.createDataFrame(list(found), "cluster STRING, client_id STRING, skew_ms BIGINT, matches BIGINT")
+
+
+def by_recorders_clock(frame: DataFrame, found: Iterable[Row], *instants: str) -> DataFrame:
+    """The frame with the instants of those clients put right; ``found`` are skewed's rows, few."""
+    skew = {row.client_id: row.skew_ms for row in found}
+    if not skew or "client_id" not in frame.columns:
+        return frame
+    table = F.create_map(*[F.lit(each) for pair in skew.items() for each in pair])
+    off = F.coalesce(table[F.col("client_id")], F.lit(0))
+    return frame.withColumns({name: _back(F.col(name), off) for name in instants})
+
+
+def _back(ts: Column, off: Column) -> Column:
+    return F.timestamp_millis(F.unix_millis(ts) - off)

@@ -1,0 +1,118 @@
+"""One cause, one finding: what follows from another finding says so, and is told as info."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from mqreplay.replay.findings.shape import EVIDENCE_ROWS
+
+
+@dataclass(frozen=True)
+class Link:
+    """Findings of kind ``effect`` follow from one of kind ``cause`` at the same place, up to ``after_s`` s after it."""
+
+    effect: str
+    cause: str
+    same: tuple[str, ...]
+    after_s: int = 60
+    before_s: int = 30  # a cause is seen a little later than what it did: polls and copies are seconds apart
+
+
+GROUP, BROKER, TOPIC = ("consumer_group",), ("broker_name",), ("consumer_group", "topic")
+LINKS = (
+    *(
+        Link(effect, cause, GROUP)
+        for cause in ("strategy_conflict", "subscription_conflict")
+        for effect in (
+            "orphan_queue",
+            "double_owned_queue",
+            "idle_consumer",
+            "uneven_allocation",
+            "duplicate_delivery",
+            "stuck_queue",
+        )
+    ),
+    *(Link(effect, "consumer_lost", GROUP, 150) for effect in ("orphan_queue", "duplicate_delivery", "stuck_queue")),
+    Link("failover_pull", "broker_down", BROKER, 120),
+    Link("slave_pull", "broker_down", BROKER, 120),
+    Link("stale_slave_offsets", "broker_down", BROKER, 120),
+    Link("offset_rewind", "broker_down", BROKER, 180),
+    Link("stuck_queue", "broker_down", BROKER, 120),
+    Link("consumer_lost", "broker_down", (), 0),
+    # A queue lost with its broker is fought for wherever its group is: the finding may span brokers.
+    Link("orphan_queue", "broker_down", (), 120),
+    Link("double_owned_queue", "broker_down", (), 120),
+    Link("duplicate_delivery", "broker_down", (), 180),
+    Link("duplicate_delivery", "double_owned_queue", GROUP),
+    Link("offset_rewind", "double_owned_queue", TOPIC),
+    Link("offset_rewind", "offset_reset", TOPIC, 30),
+    Link("offset_jump", "offset_reset", TOPIC, 30),
+    Link("duplicate_delivery", "offset_reset", GROUP, 180),
+    Link("duplicate_delivery", "offset_rewind", GROUP, 180),
+    Link("duplicate_delivery", "offset_beyond_max", GROUP, 180),
+    Link("retry_growth", "dead_letter", GROUP, 600, before_s=3600),  # tries end as a dead letter
+    Link("stuck_queue", "slave_pull", BROKER, 120),
+    Link("stuck_queue", "double_owned_queue", TOPIC),
+)
+
+
+def with_causes(findings: DataFrame) -> DataFrame:
+    """The findings, with ``follows_from`` (finding_id of the cause, null for a cause) and severities set by it.
+
+    A cause gets its effects as evidence. ``findings`` must be kept (persisted): it is read three times.
+    """
+    linked = _linked(findings)
+    effects = linked.groupBy("follows_from").agg(
+        F.array_sort(
+            F.collect_list(
+                F.struct(
+                    F.lit("gold.finding").alias("table_name"),
+                    F.concat(F.lit("finding_id="), F.col("effect_id")).alias("key"),
+                )
+            )
+        ).alias("_effects")
+    )
+    known = findings.join(
+        F.broadcast(linked.select(F.col("effect_id").alias("finding_id"), "follows_from")), "finding_id", "left"
+    ).join(
+        F.broadcast(effects.withColumnRenamed("follows_from", "_cause")), F.col("finding_id") == F.col("_cause"), "left"
+    )
+    own = F.slice("evidence", 1, EVIDENCE_ROWS)
+    columns: dict[str, Column] = {
+        "severity": F.when(F.col("follows_from").isNotNull(), "info").otherwise(F.col("severity")),
+        "evidence": F.concat(
+            own, F.coalesce("_effects", F.array().cast("array<struct<table_name:string,key:string>>"))
+        ),
+    }
+    return known.withColumns(columns).select(*findings.columns, "follows_from")
+
+
+def _linked(findings: DataFrame) -> DataFrame:
+    """effect_id, follows_from: each effect with its cause; of several, the first in LINKS, then the nearest in time."""
+    effect, cause = findings.alias("e"), F.broadcast(findings).alias("c")
+    rank = F.lit(None).cast("int")
+    for number, link in reversed(list(enumerate(LINKS))):
+        rank = F.when(_holds(link), number).otherwise(rank)
+    met = effect.join(cause, F.col("e.cluster") == F.col("c.cluster")).withColumn("_rank", rank)
+    near = F.abs(F.unix_millis("e.from_ts") - F.unix_millis("c.from_ts"))
+    found = met.where(F.col("_rank").isNotNull()).select(
+        F.col("e.finding_id").alias("effect_id"),
+        F.struct(F.col("_rank"), near.alias("near"), F.col("c.finding_id").alias("id")).alias("by"),
+    )
+    return (
+        found.groupBy("effect_id")
+        .agg(F.min("by").alias("by"))
+        .select("effect_id", F.col("by.id").alias("follows_from"))
+    )
+
+
+def _holds(link: Link) -> Column:
+    """Whether the effect e follows from the cause c: same place, begun while the cause was there or shortly after."""
+    held = (F.col("e.kind") == link.effect) & (F.col("c.kind") == link.cause)
+    for name in link.same:
+        held = held & (F.col(f"e.{name}") == F.col(f"c.{name}"))
+    began = F.unix_millis("e.from_ts") >= F.unix_millis("c.from_ts") - link.before_s * 1000
+    return held & began & (F.unix_millis("e.from_ts") <= F.unix_millis("c.to_ts") + link.after_s * 1000)

@@ -1,0 +1,138 @@
+"""gold.queue_owner: in which interval which client held which queue, by the best evidence there is for that client.
+
+assignment  what the client said it held (its process queue table), at every change and every 15 s
+rebalance   what it computed, every 20 s (RebalanceService) and when a broker notified it
+lock        what a broker locked for it (LOCK_BATCH_MQ, renewed every 20 s), for orderly listeners
+pull        what it pulled: from its first pull of the queue to its last, unless another client pulled in between
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from mqreplay.replay.membership import MEMBER
+
+QUEUE = ["topic", "broker_name", "queue_id"]
+SOURCES = ("assignment", "rebalance", "lock", "pull")
+HELD = [*MEMBER, *QUEUE]
+
+
+def queue_owner(
+    assignment: DataFrame,
+    rebalance: DataFrame,
+    lock: DataFrame,
+    pull: DataFrame,
+    members: DataFrame,
+    broadcasting: DataFrame,
+    pull_gap_s: int,
+) -> DataFrame:
+    """One row an interval, closed at its start and open at its end; broadcasting groups own nothing for themselves.
+
+    ``members`` is membership's frame; a look is believed until the next, or until the client's session ends.
+    ``pull_gap_s`` is how long a queue may go without a pull and still be its client's.
+    """
+    looks = _with_end(_looks(assignment, rebalance, lock), members)
+    told = looks.select(*MEMBER, "source").distinct()
+    pulls = _of_pulls(pull, pull_gap_s)
+    told = told.unionByName(pulls.select(*MEMBER, "source").distinct())
+    rank = F.array_position(F.array(*map(F.lit, SOURCES)), F.col("source"))
+    best = told.groupBy(*MEMBER).agg(F.min_by("source", rank).alias("source"))
+    held = _of_looks(looks).unionByName(pulls)
+    return (
+        held.join(F.broadcast(best), [*MEMBER, "source"], "left_semi")
+        .join(F.broadcast(broadcasting), ["cluster", "consumer_group"], "left_anti")
+        .where(F.col("to_ts") > F.col("from_ts"))
+        .select(
+            "cluster",
+            F.to_date("from_ts").alias("day"),
+            "consumer_group",
+            "topic",
+            "broker_name",
+            "queue_id",
+            "client_id",
+            "from_ts",
+            "to_ts",
+            "source",
+        )
+    )
+
+
+def _looks(assignment: DataFrame, rebalance: DataFrame, lock: DataFrame) -> DataFrame:
+    """MEMBER, source, scope, ts, queues (those held of the scope): each a whole view of what the client had then."""
+
+    def queue(q: Column, topic: Column) -> Column:
+        return F.struct(topic.alias("topic"), q.broker_name.alias("broker_name"), q.queue_id.alias("queue_id"))
+
+    kept = F.filter("queues", lambda q: ~F.coalesce(q.dropped, F.lit(False)))
+    views = [
+        assignment.select(*MEMBER, _named("assignment"), F.lit("").alias("scope"), "ts", _held(kept, queue)),
+        rebalance.where(F.col("mq_divided").isNotNull()).select(
+            *MEMBER,
+            _named("rebalance"),
+            F.col("topic").alias("scope"),
+            "ts",
+            F.transform("mq_divided", lambda q: queue(q, F.col("topic"))).alias("queues"),
+        ),
+        lock.where((F.col("kind") == "LOCK_BATCH_MQ") & F.col("lock_ok_mq_set").isNotNull()).select(
+            *MEMBER,
+            _named("lock"),
+            F.col("broker_name").alias("scope"),
+            "ts",
+            _held(F.col("lock_ok_mq_set"), queue),
+        ),
+    ]
+    return reduce(DataFrame.unionByName, views)
+
+
+def _named(source: str) -> Column:
+    return F.lit(source).alias("source")
+
+
+def _held(queues: Column, queue) -> Column:  # type: ignore[no-untyped-def]
+    return F.transform(queues, lambda q: queue(q, q.topic)).alias("queues")
+
+
+def _with_end(looks: DataFrame, members: DataFrame) -> DataFrame:
+    """Adds ``look`` (a number) and ``until``: the next look, or the end of the session that the look falls into."""
+    order = Window.partitionBy(*MEMBER, "source", "scope").orderBy("ts", F.size("queues"))
+    numbered = looks.withColumn("look", F.row_number().over(order)).withColumn("next_ts", F.lead("ts").over(order))
+    session = members.select(*MEMBER, F.col("from_ts").alias("_from"), F.col("to_ts").alias("_to"))
+    asked = numbered.join(F.broadcast(session), MEMBER, "left").where(
+        F.col("_from").isNull() | ((F.col("_from") <= F.col("ts") + _slack()) & (F.col("ts") <= F.col("_to")))
+    )
+    return asked.withColumn("until", F.least("next_ts", F.coalesce("_to", "next_ts", "ts"))).drop("_from", "_to")
+
+
+def _slack() -> Column:
+    return F.expr("INTERVAL 1 SECOND")
+
+
+def _of_looks(looks: DataFrame) -> DataFrame:
+    """Intervals of looks in a row that show the queue; one that ends with its session ends the interval."""
+    by = [*HELD, "source", "scope"]
+    shown = looks.select("*", F.explode("queues").alias("q")).select("*", "q.*").drop("q", "queues")
+    order = Window.partitionBy(*by).orderBy("look")
+    before = F.lag(F.struct("look", "until", "next_ts")).over(order)
+    goes_on = (F.col("_before.look") == F.col("look") - 1) & (F.col("_before.until") == F.col("ts"))
+    runs = shown.withColumn("_before", before).withColumn("_starts", F.when(goes_on, 0).otherwise(1))
+    runs = runs.withColumn("run", F.sum("_starts").over(order.rowsBetween(Window.unboundedPreceding, 0)))
+    held = runs.groupBy(*by, "run").agg(F.min("ts").alias("from_ts"), F.max("until").alias("to_ts"))
+    return held.select(*HELD, "source", "from_ts", "to_ts")
+
+
+def _of_pulls(pull: DataFrame, gap_s: int) -> DataFrame:
+    """Intervals of pulls: they go on over a silence if nobody else pulled the queue for the group meanwhile."""
+    pulls = pull.select(*HELD, F.col("request_ts").alias("ts"), F.coalesce("response_ts", "request_ts").alias("until"))
+    of_queue = Window.partitionBy("cluster", "consumer_group", *QUEUE).orderBy("ts", "client_id")
+    of_client = Window.partitionBy(*HELD).orderBy("ts")
+    since = F.unix_millis("ts") - F.unix_millis(F.lag("ts").over(of_client))
+    alone = F.lag("client_id").over(of_queue) == F.col("client_id")
+    goes_on = (since <= gap_s * 1000) | (since.isNotNull() & alone)
+    runs = pulls.withColumn("_starts", F.when(goes_on, 0).otherwise(1)).withColumn(
+        "run", F.sum("_starts").over(of_client.rowsBetween(Window.unboundedPreceding, 0))
+    )
+    held = runs.groupBy(*HELD, "run").agg(F.min("ts").alias("from_ts"), F.max("until").alias("to_ts"))
+    return held.select(*HELD, _named("pull"), "from_ts", "to_ts")

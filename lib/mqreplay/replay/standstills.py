@@ -1,0 +1,84 @@
+"""Queues whose offset stood still while messages waited and a member of the group held them.
+
+After consumption an offset is the smallest not yet processed (ProcessQueue#removeMessage), so one message that does not
+end holds its queue back; so does a broker that refuses the reads.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+KEY = ["cluster", "consumer_group", "topic", "broker_name", "queue_id"]
+REFUSED = 2  # ResponseCode.SYSTEM_BUSY: a 5.x slave that may not be read
+
+
+def standstills(
+    offset_change: DataFrame,
+    commits: DataFrame,
+    pull: DataFrame,
+    ends: DataFrame,
+    owners: DataFrame,
+    stuck_s: int,
+) -> DataFrame:
+    """KEY, from_ts, to_ts, offset (it stood at), waiting (messages behind it), refused, refusing_broker_id.
+
+    An offset moves when the master's file changes, or a client commits another one. ``ends`` is queue_ends' frame: what
+    waits is known from there, and only while it is told can a queue be called stuck. ``owners`` is gold.queue_owner.
+    """
+    moves = _moves(offset_change, commits, pull)
+    order = Window.partitionBy(*KEY).orderBy("ts", "offset")
+    still = moves.select(*KEY, "offset", F.col("ts").alias("since_ts"), F.lead("ts").over(order).alias("until_ts"))
+    long = still.where(F.col("until_ts").isNull() | (_seconds("since_ts", "until_ts") >= stuck_s))
+    told = ends.select("broker_name", "topic", "queue_id", "at", "queue_max_offset")
+    waited = (
+        long.join(told, ["broker_name", "topic", "queue_id"])
+        .where((F.col("at") >= F.col("since_ts")) & (F.col("until_ts").isNull() | (F.col("at") <= F.col("until_ts"))))
+        .where(F.col("queue_max_offset") > F.col("offset"))
+        .groupBy(*KEY, "offset", "since_ts", "until_ts")
+        .agg(
+            F.min("at").alias("from_ts"),
+            F.max("at").alias("told_ts"),
+            F.max(F.col("queue_max_offset") - F.col("offset")).alias("waiting"),
+        )
+        .withColumn("to_ts", F.coalesce("until_ts", "told_ts"))
+        .where(_seconds("from_ts", "to_ts") >= stuck_s)
+    )
+    held = waited.join(owners.select(*KEY, F.col("from_ts").alias("_from"), F.col("to_ts").alias("_to")), KEY)
+    overlap = _seconds(F.greatest("from_ts", "_from"), F.least("to_ts", "_to"))
+    kept = held.groupBy(*waited.columns).agg(F.sum(F.greatest(overlap, F.lit(0.0))).alias("held_s"))
+    return _with_refusals(kept.where(F.col("held_s") >= stuck_s), pull)
+
+
+def _with_refusals(still: DataFrame, pull: DataFrame) -> DataFrame:
+    """Adds ``refused`` (answers SYSTEM_BUSY meanwhile) and the broker that gave them."""
+    busy = pull.where(F.col("response_code") == REFUSED).select(
+        *KEY, F.col("request_ts").alias("_ts"), F.col("broker_id").alias("_broker_id")
+    )
+    near = (F.col("_ts") >= F.col("since_ts")) & (F.col("_ts") <= F.col("to_ts"))
+    keys = [F.col(f"s.{k}") == F.col(f"b.{k}") for k in KEY]
+    met = still.alias("s").join(busy.alias("b"), [*keys, near], "left")
+    return met.groupBy(*[F.col(f"s.{c}") for c in (*KEY, "from_ts", "to_ts", "offset", "waiting")]).agg(
+        F.count("b._ts").alias("refused"), F.max("b._broker_id").alias("refusing_broker_id")
+    )
+
+
+def _moves(offset_change: DataFrame, commits: DataFrame, pull: DataFrame) -> DataFrame:
+    """KEY, ts, offset: moments in which the group's offset of a queue became another one."""
+    saved = offset_change.where((F.col("broker_id") == 0) & F.col("new_offset").isNotNull()).select(
+        *KEY, F.col("to_ts").alias("ts"), F.col("new_offset").alias("offset"), F.lit("").alias("by")
+    )
+    told = commits.where((F.col("kind") == "UPDATE") & F.col("commit_offset").isNotNull()).select(
+        *KEY, "ts", F.col("commit_offset").alias("offset"), F.col("client_id").alias("by")
+    )
+    # A pull carries the offset too (PullSysFlag's commit bit); it says no more than what UPDATE does, but may be all.
+    pulled = pull.where(F.col("commit_offset") > 0).select(
+        *KEY, F.col("request_ts").alias("ts"), F.col("commit_offset").alias("offset"), F.col("client_id").alias("by")
+    )
+    every = saved.unionByName(told).unionByName(pulled)
+    before = F.lag("offset").over(Window.partitionBy(*KEY, "by").orderBy("ts", "offset"))
+    return every.withColumn("_before", before).where(F.col("_before").isNull() | (F.col("_before") != F.col("offset")))
+
+
+def _seconds(since, until):  # type: ignore[no-untyped-def]
+    return (F.unix_millis(until) - F.unix_millis(since)) / 1000
