@@ -46,6 +46,12 @@ def parser() -> argparse.ArgumentParser:
     sql.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
     sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are printed")
     sql.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
+    explain = commands.add_parser("explain", help="a finding's story: the rule, the evidence in time order, its cause")
+    explain.add_argument("finding", metavar="FINDING", help="its finding_id, or enough of its beginning")
+    explain.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
+    explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
+    explain.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
+    explain.add_argument("--json", action="store_true", help="print the story as JSON")
     doctor = commands.add_parser("doctor", help="what is wrong with this machine, or with files, and how to mend it")
     doctor.add_argument("files", nargs="*", metavar="FILE", help="files of a recording; none: this machine")
     doctor.add_argument("--json", action="store_true", help="print what is found as JSON")
@@ -97,6 +103,11 @@ def _command(args: argparse.Namespace) -> int:
         from mqreplay.terminal import print_query
 
         print_query(args.warehouse, args.query, settings, args.format)
+        return DONE
+    if args.command == "explain":
+        from mqreplay.terminal_story import print_story
+
+        print_story(args.warehouse, args.finding, args.cluster, settings, as_json=args.json)
         return DONE
     return run_step(args, settings)
 

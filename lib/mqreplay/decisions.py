@@ -147,6 +147,7 @@ class Replay:
             resets=self.resets,
             skewed=self.skewed,
             quarantine=quarantine,
+            reset_reach_s=self.settings.replay.reset_reach_s,
         )
         families = every_family(known, self.settings.findings)
         with ThreadPoolExecutor(WRITERS) as pool:

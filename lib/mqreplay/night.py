@@ -27,6 +27,7 @@ from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
 from mqreplay.steps import Steps, digests, spans
+from mqreplay.story import Story, tell
 
 Progress = Callable[[str], None]
 STEPS = ("ingest", "replay", "validate", "report")
@@ -139,6 +140,13 @@ def run(
             night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
             for name in clusters
         ]
+
+
+def explain(root: str, finding_id: str, cluster: str | None, settings: Settings) -> Story:
+    """The story of a finding: its rule, its evidence in time order, its cause and what follows from it."""
+    if not Path(root).is_dir():
+        raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
+    return tell(Warehouse(build_session("mqreplay explain", settings.spark), root), finding_id, cluster)
 
 
 def query(root: str, text: str, settings: Settings) -> DataFrame:

@@ -7,6 +7,7 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
 from typing import TextIO
 
 from pyspark.errors import PySparkException
@@ -66,6 +67,9 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
         if outcome.report:
             console.print(f"Report: {outcome.report}", soft_wrap=True)
     console.print(f'Ask:    mqreplay sql "SELECT * FROM gold.finding" --warehouse {warehouse}', soft_wrap=True)
+    told = next((str(f["finding_id"])[:8] for o in outcomes for f in o.findings), None)
+    if told and step != "ingest":
+        console.print(f"Why:    mqreplay explain {told} --warehouse {warehouse}", soft_wrap=True)
 
 
 def _files(outcome: Outcome) -> str:
@@ -78,15 +82,18 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
     if not outcome.findings:
         console.print("A quiet night: no findings.")
         return
-    for finding in outcome.findings[:SHOWN]:
-        severity = str(finding["severity"])
+    # What follows from another finding is counted under its cause: one cause, one line.
+    causes = [f for f in outcome.findings if not f["follows_from"]]
+    effects = Counter(str(f["follows_from"]) for f in outcome.findings if f["follows_from"])
+    for finding in causes[:SHOWN]:
+        severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
         when = f"{_time(finding['from_ts'], date=True)} to {_time(finding['to_ts'])} UTC"
-        console.print(
-            Text.assemble((f"{severity:9}", COLOURS[severity]), (f"{finding['kind']:19}", "bold"), (when, "dim"))
-        )
+        follows = f"  + {effects[finding_id]} that follow" if effects[finding_id] else ""
+        head = (f"{severity:9}", COLOURS[severity]), (f"{finding['kind']:22}", "bold"), (when, "dim")
+        console.print(Text.assemble(*head, (follows, "dim"), (f"  {finding_id[:8]}", "dim")))
         console.print(Padding(Text(str(finding["summary"])), (0, 0, 0, 9)))
-    if len(outcome.findings) > SHOWN:
-        console.print(f"... and {len(outcome.findings) - SHOWN} more in gold.finding")
+    if len(causes) > SHOWN:
+        console.print(f"... and {len(causes) - SHOWN} more in gold.finding")
 
 
 def _time(value: object, date: bool = False) -> str:

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 BROKER = ["cluster", "broker_name", "broker_id"]
+KEPT = 30  # errors kept as evidence, the first
 _LONG_POLL_S = 35  # a pull waits 15-30 s at the broker: it may have been asked before the last answer to another
 
 
@@ -41,7 +42,9 @@ def broker_outages(
         F.max("polled").alias("polled"),
         F.min(F.when(F.col("ts") > F.col("since_ts"), F.col("ts"))).alias("first_ts"),
         F.max("ts").alias("last_ts"),
-        F.slice(F.array_sort(F.collect_set("key")), 1, 20).alias("keys"),
+        F.transform(F.slice(F.array_sort(F.collect_set(F.struct("ts", "key"))), 1, KEPT), lambda e: e.key).alias(
+            "keys"
+        ),
     )
     long = _seconds("since_ts", F.coalesce("until_ts", "last_ts")) >= F.when(F.col("polled"), down_s).otherwise(
         unseen_down_s

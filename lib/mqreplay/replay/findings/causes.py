@@ -55,6 +55,7 @@ LINKS = (
     Link("duplicate_delivery", "offset_beyond_max", GROUP, 180),
     Link("retry_growth", "dead_letter", GROUP, 600, before_s=3600),  # tries end as a dead letter
     Link("stuck_queue", "slave_pull", BROKER, 120),
+    Link("slave_pull", "slave_pull", BROKER),  # those that were refused
     Link("stuck_queue", "double_owned_queue", TOPIC),
 )
 
@@ -115,4 +116,6 @@ def _holds(link: Link) -> Column:
     for name in link.same:
         held = held & (F.col(f"e.{name}") == F.col(f"c.{name}"))
     began = F.unix_millis("e.from_ts") >= F.unix_millis("c.from_ts") - link.before_s * 1000
+    if link.effect == link.cause:
+        held = held & (F.col("c.severity") == "critical") & (F.col("e.severity") != "critical")
     return held & began & (F.unix_millis("e.from_ts") <= F.unix_millis("c.to_ts") + link.after_s * 1000)

@@ -36,6 +36,7 @@ class Known:
     resets: DataFrame
     skewed: list[Row]
     quarantine: DataFrame
+    reset_reach_s: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def every_family(known: Known, limits: Any) -> list[Family]:
 
 def _of_offsets(known: Known, limits: Any) -> DataFrame:
     continuity, gap = known.gold["gold.offset_continuity"], limits.same_cause_gap_s
-    resets = offsets.reset_findings(known.resets, continuity, RESET_GAP_S, gap)
+    resets = offsets.reset_findings(known.resets, continuity, RESET_GAP_S, known.reset_reach_s)
     return offsets.offset_findings(continuity, gap).unionByName(resets)
 
 

@@ -15,7 +15,7 @@ def conflict_findings(strategies: DataFrame, subscriptions: DataFrame, dispute_s
     long = seconds("from_ts", "to_ts") > dispute_s
     own_topics = F.filter("topics", lambda t: ~t.startswith("%RETRY%"))
     by_strategy = finding(
-        strategies.where(long).withColumn("evidence", evidence_of("silver.rebalance", "record_ids")),
+        strategies.where(long).withColumn("evidence", evidence_of("gold.allocation", "record_ids")),
         kind="strategy_conflict",
         severity=F.lit("warning"),
         summary=text_of(
