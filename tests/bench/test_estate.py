@@ -170,7 +170,7 @@ def test_each_rebalance_is_what_the_strategy_gives_but_those_told(records: dict,
         same = [(mq.broker_name, mq.queue_id) for mq in given] == row["mq_divided"]
         counts["agree" if same else "differ"] += 1
     assert {"undetermined": 0, **counts} == answers["allocation"]
-    assert {row["strategy"] for row in records["rebalance_log"]} == {"AVG"}
+    assert {row["strategy"] for row in records["rebalance_log"]} == {"AVG", "AVG_BY_CIRCLE"}
     assert counts["differ"] == len(answers["allocation_differ"]) > 0
 
 

@@ -14,7 +14,7 @@ DOMAINS = ("trade", "stock", "parcel", "ledger", "member", "coupon", "meter", "t
 NOUNS = ("created", "paid", "closed", "synced", "audited", "moved", "graded")
 SLOW_EVERY, OLDER_EVERY = 12, 8  # of the active groups: one reads far behind; one has a client older than the recording
 MEMBERS = (2, 1, 2, 3)  # clients of a group, in turn
-WHOLE, HALF, RETRY = 5, 2, 2  # of 60 keys: active on all queues, on half of them; active retry keys
+WHOLE, HALF, RETRY = 4, 4, 2  # of 60 keys: active on all queues, on half of them; active retry keys
 
 
 @dataclass(frozen=True)
