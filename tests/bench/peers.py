@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+BEGAN = time.perf_counter()
 sys.path.insert(0, str(Path(__file__).parents[2] / "lib"))
 
 
@@ -38,10 +39,9 @@ def main() -> int:
     stages = importlib.import_module("peers.stages").Stages()
     shutil.rmtree(given.out, ignore_errors=True)
     given.out.mkdir(parents=True)
-    began = time.perf_counter()
     peer = importlib.import_module(f"peers.{given.peer}_peer")
     peer.run(given.recording, given.out, given.workers, stages, given.snapshots)
-    total = time.perf_counter() - began
+    total = time.perf_counter() - BEGAN
     told = {"peer": given.peer, "snapshots": given.snapshots, "workers": given.workers, "total_s": round(total, 3)}
     told |= stages.told() | equal.checked(given.out, given.recording / "answers.json")
     print(json.dumps(told))
