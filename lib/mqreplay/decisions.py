@@ -162,7 +162,7 @@ class Replay:
         return found
 
     def _gaps(self, frames: dict[str, DataFrame]) -> DataFrame:
-        kinds = {*RECORD_TABLES, "brokers", "consumer_offset", "subscription_groups"}
+        kinds = {*RECORD_TABLES, "brokers", "consumer_offset", "subscription_groups", "topics"}
         there = {day: {s.kind for s in self.found if day in days_of([s]) or s.first_ts is None} for day in self.days}
         missing = [Missing(str(day), kind) for day in self.days for kind in sorted(kinds - there[day])]
         judged = {

@@ -17,7 +17,7 @@ from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
 from mqreplay.ingest.run import Ingested, ingest
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.session import build_session
+from mqreplay.lake.session import build_session, fit_to
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
@@ -126,6 +126,8 @@ def run(
             raise InputError(f"recording {folder} is no folder that can be read")
     with warehouse_lock(root):
         night = Night(build_session(f"mqreplay {step}", settings.spark), root, settings, progress)
+        if recordings:
+            fit_to(night.warehouse.spark, sum(_bytes(folder) for folder in recordings))
         if step in ("nightly", "ingest"):
             clusters = [done.cluster for done in night.ingest(recordings or [], cluster)]
         else:
@@ -163,6 +165,10 @@ def query(root: str, text: str, settings: Settings) -> DataFrame:
         return spark.sql(text)
     except PySparkException as error:
         raise InputError(f"query: {str(error).splitlines()[0]}") from None
+
+
+def _bytes(folder: str) -> int:
+    return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
 
 
 def _file_name(cluster: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mqreplay.ingest.diffs import SnapshotFile, Source
+from mqreplay.ingest.diffs import Moves, Source
+from mqreplay.ingest.entries import SnapshotFile
 
 
 def text(**queues: int) -> bytes:
@@ -16,11 +17,17 @@ def changes(tmp_path, files):
         path = tmp_path / f"{i}"
         path.write_bytes(data)
         listed.append(SnapshotFile(str(path), f"snapshots/b-0/{ts}/{name}", "consumer_offset", name, ts))
-    rows = list(Source("b-0", "b", 0, None).read_all(listed))
+    given = list(Source("b-0", "b", 0, None).read_all(listed))
+    rows = [row for row in given if not isinstance(row, Moves)]
     for row in rows:
         if row["out"] == "file":
             assert row["rows_in"] >= row["rows_out"] + row["rows_quarantined"]
-    moved = [(r["ts"], r["queue_id"], r["previous_offset"], r["new_offset"]) for r in rows if r["out"] == "change"]
+    moved = [
+        (m.ts, *each)
+        for m in given
+        if isinstance(m, Moves)
+        for each in zip(m.queue_id, m.previous_offset, m.new_offset, strict=True)
+    ]
     return (
         moved,
         [r["status"] for r in rows if r["out"] == "file"],

@@ -42,7 +42,7 @@ class PlainColumns:
             if kind in _BOUNDS:
                 low, high, code = _BOUNDS[kind]
                 bounds.setdefault((0 if name in _NOT_NEGATIVE else low, high, code), []).append(name)
-        self._bounded = [(tuple(names), *bound) for bound, names in bounds.items()]
+        self.bounded = [(tuple(names), *bound) for bound, names in bounds.items()]
 
     def take(self, record: Mapping[str, Any]) -> dict[str, object]:
         """The columns of one record: every name of ``types``, None where the field is absent or null.
@@ -65,7 +65,7 @@ class PlainColumns:
                 if value is not None and value.__class__ is not python:
                     raise wrong_type(name, words, value)
                 out[name] = value
-        for names, low, high, code in self._bounded:
+        for names, low, high, code in self.bounded:
             for name in names:
                 value = get(name)
                 # A bool is of another class, so that it does not pass for 0 or 1.

@@ -26,13 +26,15 @@ from mqreplay.decode import (
     server_requests,
     topic_stats,
 )
+from mqreplay.decode.columns import PlainColumns
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of record. ``decode`` takes a line (bytes), may raise DecodeError; ``time`` names its instant.
 
-    ``required`` are the columns that are never None: without them a record means nothing.
+    ``required`` are the columns that are never None: without them a record means nothing. ``plain`` is set where
+    decode does no more than take these columns: such lines may be read many at a time.
     """
 
     stem: str
@@ -40,12 +42,13 @@ class Kind:
     columns: Mapping[str, str]
     required: tuple[str, ...]
     time: str = "ts"
+    plain: PlainColumns | None = None
 
 
 KINDS: Final[dict[str, Kind]] = {
     kind.stem: kind
     for kind in (
-        Kind("pull_log", pull_log.decode_pull, pull_log.COLUMNS, pull_log.REQUIRED, "request_ts"),
+        Kind("pull_log", pull_log.decode_pull, pull_log.COLUMNS, pull_log.REQUIRED, "request_ts", pull_log.PLAIN),
         Kind(
             "offset_commits",
             offset_commits.decode_offset_commit,
@@ -75,12 +78,14 @@ KINDS: Final[dict[str, Kind]] = {
             message_logs.decode_consume,
             message_logs.CONSUME_COLUMNS,
             message_logs.CONSUME_REQUIRED,
+            plain=message_logs.CONSUME,
         ),
         Kind(
             "produce_log",
             message_logs.decode_produce,
             message_logs.PRODUCE_COLUMNS,
             message_logs.PRODUCE_REQUIRED,
+            plain=message_logs.PRODUCE,
         ),
         Kind("topic_stats", topic_stats.decode_topic_stats, topic_stats.COLUMNS, topic_stats.REQUIRED),
         Kind(

@@ -53,8 +53,8 @@ PRODUCE_COLUMNS: Final = {
     "error": "string",
 }
 PRODUCE_REQUIRED: Final = ("ts", "topic")
-_CONSUME: Final = PlainColumns(CONSUME_COLUMNS, CONSUME_REQUIRED)
-_PRODUCE: Final = PlainColumns(PRODUCE_COLUMNS, PRODUCE_REQUIRED)
+CONSUME: Final = PlainColumns(CONSUME_COLUMNS, CONSUME_REQUIRED)
+PRODUCE: Final = PlainColumns(PRODUCE_COLUMNS, PRODUCE_REQUIRED)
 
 
 def decode_consume(line: bytes) -> dict[str, object]:
@@ -71,7 +71,7 @@ def decode_consume(line: bytes) -> dict[str, object]:
     >>> decode_consume(line)["status"]
     'CONSUME_SUCCESS'
     """
-    return _CONSUME.take(read_object(line))
+    return CONSUME.take(read_object(line))
 
 
 def decode_produce(line: bytes) -> dict[str, object]:
@@ -85,4 +85,4 @@ def decode_produce(line: bytes) -> dict[str, object]:
     >>> decode_produce(b'{"ts":1795228806536,"topic":"t","key":"t-0","error":"time-out"}')["error"]
     'time-out'
     """
-    return _PRODUCE.take(read_object(line))
+    return PRODUCE.take(read_object(line))

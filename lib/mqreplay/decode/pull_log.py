@@ -52,7 +52,7 @@ REQUIRED: Final = (
     "broker_name",
     "queue_offset",
 )
-_PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
+PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 
 def decode_pull(line: bytes) -> dict[str, object]:
@@ -70,4 +70,4 @@ def decode_pull(line: bytes) -> dict[str, object]:
     >>> pull["queue_offset"], pull["next_begin_offset"], pull["suggest_which_broker_id"]
     (7, 8, None)
     """
-    return _PLAIN.take(read_object(line))
+    return PLAIN.take(read_object(line))

@@ -8,15 +8,13 @@ next whole file too; one seen in a .bak alone would be a false alarm.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from mqreplay.decode.client_offsets import decode_client_offsets
-from mqreplay.decode.consumer_offset import decode_consumer_offset
-from mqreplay.decode.subscription_group import decode_subscription_group
-from mqreplay.decode.topics import decode_topics
+from mqreplay.decode.consumer_offset import split_key
+from mqreplay.decode.offset_lines import Difference, OffsetLines
 from mqreplay.errors import DecodeError
+from mqreplay.ingest.entries import Entries, SnapshotFile, decode
 from mqreplay.ingest.lines import KEPT
 
 ADVICE = {
@@ -26,49 +24,37 @@ ADVICE = {
 }
 USUAL_ADVICE = "copy it again from the broker; the other snapshots were read"
 
-TOPIC_COLUMNS = (
-    "read_queue_nums",
-    "write_queue_nums",
-    "perm",
-    "topic_sys_flag",
-    "order",
-    "topic_filter_type",
-)
-GROUP_COLUMNS = (
-    "consume_enable",
-    "consume_from_min_enable",
-    "consume_broadcast_enable",
-    "retry_queue_nums",
-    "retry_max_times",
-    "group_broker_id",
-    "which_broker_when_consume_slowly",
-    "notify_consumer_ids_changed_enable",
-)
-
 Row = dict[str, object]
-OffsetKey = tuple[str, str, str, int]  # topic, consumer group, broker name, queue id
-Decoded = tuple[dict[object, object], list[str], int | None]  # entries, keys that name nothing, dataVersion.counter
 
 
-@dataclass(frozen=True)
-class SnapshotFile:
-    """One file to read: where it lies, its place inside the recording, what it is, when it was copied (epoch ms)."""
+@dataclass
+class Moves:
+    """Offsets that one file changed, as columns of equal length. ``from_ts`` and ``ts`` are epoch ms."""
 
-    full_path: str
-    path: str
-    kind: str
-    file_name: str
-    ts_ms: int
+    from_ts: int | None
+    ts: int
+    digest: str
+    topic: list[str] = field(default_factory=list)
+    consumer_group: list[str] = field(default_factory=list)
+    broker_name: list[str | None] = field(default_factory=list)
+    queue_id: list[int] = field(default_factory=list)
+    previous_offset: list[int | None] = field(default_factory=list)
+    new_offset: list[int | None] = field(default_factory=list)
 
-    @property
-    def family(self) -> str:
-        """What its entries are compared within: a client keeps one file for each group."""
-        return self.file_name.removesuffix(".bak") if self.kind == "client_offsets" else self.kind
+    def __len__(self) -> int:
+        return len(self.queue_id)
 
-    @property
-    def is_bak(self) -> bool:
-        """Whether it is the copy that RocketMQ keeps of the file before."""
-        return self.file_name.endswith(".bak")
+    def add(self, key: OffsetKey, old: int | None, new: int | None) -> None:
+        """One queue's."""
+        self.topic.append(key[0])
+        self.consumer_group.append(key[1])
+        self.broker_name.append(key[2])
+        self.queue_id.append(key[3])
+        self.previous_offset.append(old)
+        self.new_offset.append(new)
+
+
+OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker name (a client's), queue id
 
 
 @dataclass
@@ -82,32 +68,42 @@ class Source:
     entries: dict[str, dict[object, object]] = field(default_factory=dict)
     last_ts: dict[str, int] = field(default_factory=dict)
     strange_keys: set[str] = field(default_factory=set)
+    lines: OffsetLines = field(default_factory=OffsetLines)
+    strange_now: int = 0
 
-    def read_all(self, files: Iterable[SnapshotFile]) -> Iterator[Row]:
-        """Rows of every file, each with ``out``: change, config, snapshot, file or quarantine."""
+    def read_all(self, files: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
+        """Moves of offsets, and rows with ``out``: config, snapshot, file or quarantine."""
         moments: dict[tuple[int, str], list[SnapshotFile]] = {}
         for file in files:
             moments.setdefault((file.ts_ms, file.family), []).append(file)
         for _, together in sorted(moments.items()):
             yield from self._read_moment(sorted(together, key=lambda f: f.is_bak))
 
-    def _read_moment(self, together: list[SnapshotFile]) -> Iterator[Row]:
+    def _read_moment(self, together: list[SnapshotFile]) -> Iterator[Row | Moves]:
         whole = False
         for file in together:
             if whole and file.is_bak:
                 yield _file_row(file, "superseded", "the file it is the copy of lies whole beside it")
                 continue
             data = _read(file.full_path)
+            if file.kind == "consumer_offset" and not file.is_bak:
+                difference = self.lines.difference(data)
+                if difference is not None:
+                    whole = True
+                    yield from self._take_difference(file, data, difference)
+                    continue
             try:
-                entries, strange, counter = DECODERS[file.kind](data, file)
+                found = decode(data, file)
             except DecodeError as error:
                 yield from self._refuse(file, data, error)
                 continue
-            if file.is_bak and self._is_old(file, entries):
+            if file.is_bak and self._is_old(file, found.entries):
                 yield _file_row(file, "superseded", "it holds nothing newer than the snapshot before", data)
                 continue
             whole = True
-            yield from self._take(file, data, entries, strange, counter)
+            if found.whole is not None:
+                self.lines.remember(data, found.whole)
+            yield from self._take(file, data, found)
 
     def _is_old(self, file: SnapshotFile, entries: dict[object, object]) -> bool:
         known = self.entries.get(file.family)
@@ -122,49 +118,49 @@ class Source:
         self,
         file: SnapshotFile,
         data: bytes,
-        entries: dict[object, object],
-        strange: list[str],
-        counter: int | None,
-    ) -> Iterator[Row]:
+        found: Entries,
+    ) -> Iterator[Row | Moves]:
+        entries, strange = found.entries, found.strange
         known = self.entries.get(file.family, {})
-        before = self.last_ts.get(file.family)
-        make = self._change if file.kind in ("consumer_offset", "client_offsets") else _config
-        rows = [make(file, key, known.get(key), new) for key, new in entries.items() if known.get(key) != new]
-        rows += [make(file, key, old, None) for key, old in known.items() if key not in entries]
+        before, digest = self.last_ts.get(file.family), _digest(data)
+        moved = [(key, known.get(key), new) for key, new in entries.items() if known.get(key) != new]
+        gone = [(key, old, None) for key, old in known.items() if key not in entries]
         new_strange = [key for key in strange if key not in self.strange_keys]
         self.strange_keys.update(new_strange)
         self.entries[file.family], self.last_ts[file.family] = entries, file.ts_ms
-        digest = _digest(data)
-        for row in rows:
-            yield {**row, "from_ts": before, "ts": file.ts_ms, "digest": digest}
+        if file.kind in ("consumer_offset", "client_offsets"):
+            moves = Moves(before, file.ts_ms, digest)
+            for key, old, new in (*moved, *gone):
+                moves.add(key, old, new)  # type: ignore[arg-type]
+            yield moves
+        else:
+            for key, old, new in (*moved, *gone):
+                yield {**_config(file, key, old, new), "from_ts": before, "ts": file.ts_ms, "digest": digest}
         for key in new_strange:
             yield _strange(file, digest, key)
-        rows_in = len(entries) + len(strange)
-        changed = sum(1 for row in rows if row.get("new_offset", row.get("payload")) is not None)
-        gone = len(rows) - changed
-        yield {
-            "out": "snapshot",
-            "ts": file.ts_ms,
-            "file_name": file.file_name,
-            "digest": digest,
-            "entries": rows_in,
-            "changed": len(rows),
-            "counter": counter,
-        }
+        self.strange_now = len(strange) if file.kind == "consumer_offset" else self.strange_now
+        rows_in, rows = len(entries) + len(strange), len(moved) + len(gone)
+        yield _snapshot(file, digest, rows_in, rows, found.counter)
         # An entry that is gone is a row that no entry of this file stands for: it counts as one read.
-        yield _file_row(file, "read", None, data, rows_in + gone, len(rows), len(new_strange))
+        yield _file_row(file, "read", None, data, rows_in + len(gone), rows, len(new_strange))
 
-    def _change(self, file: SnapshotFile, key: object, old: object, new: object) -> Row:
-        topic, group, broker, queue_id = key  # type: ignore[misc]
-        return {
-            "out": "change",
-            "topic": topic,
-            "consumer_group": group,
-            "broker_name": broker or self.broker_name,
-            "queue_id": queue_id,
-            "previous_offset": old,
-            "new_offset": new,
-        }
+    def _take_difference(self, file: SnapshotFile, data: bytes, difference: Difference) -> Iterator[Row | Moves]:
+        """A file that was read by the lines that differ: the same keys as before, strange ones among them."""
+        entries = self.entries[file.family]
+        moves = Moves(self.last_ts.get(file.family), file.ts_ms, _digest(data))
+        for one in difference.changed:
+            topic, group = split_key(one.key)
+            if topic is None or group is None:
+                continue
+            for queue_id, old, new in zip(one.queue_id, one.previous_offset, one.new_offset, strict=True):
+                key = (topic, group, None, queue_id)
+                entries[key] = new
+                moves.add(key, old, new)
+        self.last_ts[file.family] = file.ts_ms
+        rows_in = len(entries) + self.strange_now
+        yield moves
+        yield _snapshot(file, moves.digest, rows_in, len(moves), difference.data_version_counter)
+        yield _file_row(file, "read", None, data, rows_in, len(moves), 0)
 
     def _refuse(self, file: SnapshotFile, data: bytes, error: DecodeError) -> Iterator[Row]:
         yield {
@@ -179,6 +175,18 @@ class Source:
             "content": data[:KEPT],
         }
         yield _file_row(file, "refused", str(error), data, 1, 0, 1)
+
+
+def _snapshot(file: SnapshotFile, digest: str, entries: int, changed: int, counter: int | None) -> Row:
+    return {
+        "out": "snapshot",
+        "ts": file.ts_ms,
+        "file_name": file.file_name,
+        "digest": digest,
+        "entries": entries,
+        "changed": changed,
+        "counter": counter,
+    }
 
 
 def _config(file: SnapshotFile, key: object, old: object, new: object) -> Row:
@@ -230,49 +238,3 @@ def _digest(data: bytes) -> str:
 def _read(path: str) -> bytes:
     with open(path, "rb") as stream:
         return stream.read()
-
-
-def _consumer_offset(data: bytes, file: SnapshotFile) -> Decoded:
-    got = decode_consumer_offset(data)
-    entries: dict[object, object] = {}
-    strange: list[str] = []
-    for key, topic, group, queue_id, offset in zip(
-        got.key, got.topic, got.consumer_group, got.queue_id, got.offset, strict=True
-    ):
-        if topic is None or group is None:
-            strange.append(key)
-        else:
-            entries[(topic, group, None, queue_id)] = offset
-    return entries, sorted(set(strange)), got.data_version_counter
-
-
-def _client_offsets(data: bytes, file: SnapshotFile) -> Decoded:
-    group = file.file_name.removesuffix(".bak").removesuffix("offsets.json").removesuffix(".")
-    entries: dict[object, object] = {
-        (row.topic, group, row.broker_name, row.queue_id): row.offset for row in decode_client_offsets(data)
-    }
-    return entries, [], None
-
-
-def _topics(data: bytes, file: SnapshotFile) -> Decoded:
-    got = decode_topics(data)
-    return {t.topic_name: _payload(t, TOPIC_COLUMNS) for t in got.rows}, [], got.data_version.counter
-
-
-def _subscription_groups(data: bytes, file: SnapshotFile) -> Decoded:
-    got = decode_subscription_group(data)
-    return {g.group_name: _payload(g, GROUP_COLUMNS) for g in got.rows}, [], got.data_version.counter
-
-
-def _payload(config: object, columns: tuple[str, ...]) -> str:
-    """The silver columns of a topic or group that are set, as JSON in a fixed order: equal texts, equal configs."""
-    given = {name: getattr(config, name.removeprefix("group_")) for name in columns}
-    return json.dumps({name: value for name, value in given.items() if value is not None}, sort_keys=True)
-
-
-DECODERS: dict[str, Callable[[bytes, SnapshotFile], Decoded]] = {
-    "consumer_offset": _consumer_offset,
-    "client_offsets": _client_offsets,
-    "topics": _topics,
-    "subscription_groups": _subscription_groups,
-}

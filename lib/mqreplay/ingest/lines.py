@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -26,6 +26,7 @@ USUAL_ADVICE = "compare it with a whole line of the same file; the other lines w
 
 Record = dict[str, object]
 Decoder = Callable[[bytes], Record]
+Numbered = tuple[int, bytes, bool]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,11 @@ class LineReader:
 
     def __iter__(self) -> Iterator[tuple[int, str, Record]]:
         """Decoded lines, in file order. Blank lines are passed over, and are not counted."""
-        for number, line, whole in self._numbered():
+        return self.take(self.numbered())
+
+    def take(self, numbered: Iterable[Numbered]) -> Iterator[tuple[int, str, Record]]:
+        """The same, of lines that `numbered` gave."""
+        for number, line, whole in numbered:
             self.lines += 1
             if len(line) > LONGEST_LINE:
                 self._refuse(number, "too_long", f"line of more than {LONGEST_LINE} bytes", line)
@@ -71,7 +76,8 @@ class LineReader:
                 continue
             yield number, record_id(line), decoded
 
-    def _numbered(self) -> Iterator[tuple[int, bytes, bool]]:
+    def numbered(self) -> Iterator[Numbered]:
+        """(number, line without its line break, whether it had one) of every line that is not blank."""
         number = 0
         with open_maybe_gzip(self.path) as stream:
             while True:

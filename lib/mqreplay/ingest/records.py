@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -14,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.lines import LineReader
+from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.lake.contract import Contract
 
@@ -23,6 +25,7 @@ BESIDE = (
     "out STRING, file_index INT, line_number BIGINT, recording STRING, path STRING, code STRING, reason STRING, "
     "advice STRING, content BINARY, lines BIGINT"
 )
+BLOCK_LINES = 20_000  # lines read at once: about 12 MB of pulls
 LATER = ("cluster", "day")  # columns of a silver table that the decoder does not give
 # Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
 RENAMED = {
@@ -59,29 +62,60 @@ def decode_files(
 def _decode_batches(given: Iterator[pa.RecordBatch], *, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in given:
         for file in batch.to_pylist():
-            yield from batches(_decode_file(file, kind), schema)
+            yield from _decode_file(file, kind, schema)
 
 
-def _decode_file(file: dict[str, object], kind: str) -> Iterator[dict[str, object]]:
-    index, digest = file["file_index"], file["digest"]
+def _decode_file(file: dict[str, object], kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     reader = LineReader(str(file["full_path"]), KINDS[kind].decode)
+    plain = KINDS[kind].plain
+    if plain is None:
+        yield from batches(_rows(reader, file, kind), schema)
+    else:
+        yield from _many_at_a_time(reader, PlainLines(plain), file, kind, schema)
+    yield from batches(_beside(reader, file), schema)
+
+
+def _many_at_a_time(
+    reader: LineReader, fast: PlainLines, file: dict[str, object], kind: str, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    numbered = reader.numbered()
+    while chunk := list(islice(numbered, BLOCK_LINES)):
+        lines = [line for _, line, _ in chunk]
+        columns = fast.read(lines)
+        if columns is None:
+            yield from batches(_rows(reader, file, kind, reader.take(chunk)), schema)
+            continue
+        reader.lines += len(lines)
+        yield as_batch(columns, [number for number, _, _ in chunk], lines, file, schema)
+
+
+def _rows(
+    reader: LineReader,
+    file: dict[str, object],
+    kind: str,
+    taken: Iterable[tuple[int, str, dict[str, object]]] | None = None,
+) -> Iterator[dict[str, object]]:
     renamed = RENAMED.get(kind, {})
-    for number, record_id, row in reader:
+    for number, record_id, row in reader if taken is None else taken:
         for name, column in renamed.items():
             row[column] = row.pop(name)
         row |= {
             "out": "row",
-            "file_index": index,
+            "file_index": file["file_index"],
             "line_number": number,
             "record_id": record_id,
-            "source_digest": digest,
+            "source_digest": file["digest"],
         }
         yield row
+
+
+def _beside(reader: LineReader, file: dict[str, object]) -> Iterator[dict[str, object]]:
+    """What was refused, and the count of lines."""
     place = {
-        "file_index": index,
+        "file_index": file["file_index"],
         "recording": file["recording"],
         "path": file["path"],
-        "source_digest": digest,
+        "source_digest": file["digest"],
     }
     for refused in reader.refused:
         yield place | {
@@ -102,13 +136,19 @@ def first_of_each(decoded: DataFrame) -> DataFrame:
     and the second has a record_id of its own; a line that stands in two files is one.
     """
     rows = decoded.where(F.col("out") == "row")
+    # Lines that stand twice are few: only their hashes are counted, and only they are put in order.
+    hashed = rows.withColumn("_hash", F.xxhash64("record_id"))
+    twice = F.broadcast(hashed.groupBy("_hash").count().where("count > 1").select("_hash"))
+    once = hashed.join(twice, "_hash", "left_anti").drop("_hash")
+    copies = hashed.join(twice, "_hash", "left_semi").drop("_hash")
     in_file = Window.partitionBy("record_id", "file_index").orderBy("line_number")
     among_files = Window.partitionBy("record_id", "nth").orderBy("file_index")
     nth = F.when(F.col("nth") > 1, F.concat("record_id", F.lit("-"), "nth")).otherwise(F.col("record_id"))
-    return (
-        rows.withColumn("nth", F.row_number().over(in_file))
+    firsts = (
+        copies.withColumn("nth", F.row_number().over(in_file))
         .withColumn("copy", F.row_number().over(among_files))
         .where(F.col("copy") == 1)
         .withColumn("record_id", nth)
         .drop("copy", "nth")
     )
+    return once.unionByName(firsts.select(*once.columns))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from mqreplay.ingest.arrow import batches
-from mqreplay.ingest.diffs import Row, SnapshotFile, Source
+from mqreplay.ingest.diffs import Source
+from mqreplay.ingest.entries import SnapshotFile
+from mqreplay.ingest.moves import as_batches
 from mqreplay.ingest.recording import RecordedFile, split_source
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
@@ -48,41 +49,40 @@ def read_snapshots(spark: SparkSession, files: list[RecordedFile], state: DataFr
         [(f.source_name, f.full_path, f.recording, f.path, f.kind, f.file_name, f.ts_ms) for f in files],
         FILES,
     )
-    work = partial(_read_source, schema=to_arrow_schema(StructType.fromDDL(OUT), timestamp_utc=True))
-    return (
-        listed.groupBy("source_name")
-        .cogroup(state.select(StructType.fromDDL(STATE).fieldNames()).groupBy("source_name"))
-        .applyInArrow(work, OUT)
-    )
+    known = state.select(F.struct(*StructType.fromDDL(STATE).fieldNames()).alias("known"), "source_name")
+    given = listed.select("source_name", F.struct(*listed.columns).alias("file"))
+    schema = to_arrow_schema(StructType.fromDDL(OUT), timestamp_utc=True)
+    both = given.unionByName(known, allowMissingColumns=True)
+    return both.groupBy("source_name").applyInArrow(_reader(schema), OUT)
 
 
-def _read_source(files: pa.Table, state: pa.Table, *, schema: pa.Schema) -> pa.Table:
-    listed = files.to_pylist()
+def _reader(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [row for batch in given for row in batch.to_pylist()]
+        files = [row["file"] for row in rows if row["file"] is not None]
+        # As it goes: a broker's day of changes must not lie in memory whole.
+        yield from _read_source(files, [row["known"] for row in rows if row["known"] is not None], schema)
+
+    return read
+
+
+def _read_source(
+    listed: list[dict[str, Any]], state: list[dict[str, Any]], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     if not listed:
-        return schema.empty_table()
+        return
     name = listed[0]["source_name"]
     broker = split_source(name)
     client = None if broker else name.removeprefix("client-")
     source = Source(name, *(broker or (None, None)), client)
     _restore(source, state)
     snapshot_files = [SnapshotFile(f["full_path"], f["path"], f["kind"], f["file_name"], f["ts_ms"]) for f in listed]
-    names = {"source_name": name, "broker_id": source.broker_id, "client_id": client}
     recordings = {f["path"]: f["recording"] for f in listed}
-
-    def rows() -> Iterator[Row]:
-        for row in source.read_all(snapshot_files):
-            yield {
-                "broker_name": source.broker_name,
-                **row,
-                **names,
-                "recording": recordings.get(row.get("path", "")),
-            }
-
-    return pa.Table.from_batches(batches(rows(), schema), schema=schema)
+    yield from as_batches(source.read_all(snapshot_files), source, recordings, schema)
 
 
-def _restore(source: Source, state: pa.Table) -> None:
-    for row in state.to_pylist():
+def _restore(source: Source, state: list[dict[str, Any]]) -> None:
+    for row in state:
         family = row["family"]
         entries = source.entries.setdefault(family, {})
         source.last_ts[family] = max(source.last_ts.get(family, 0), row["ts_ms"])
