@@ -7,6 +7,7 @@ program that Python still compiles. Nothing here knows where the node stands; mu
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -48,6 +49,7 @@ _PAIRS = (
     ("removeprefix", "removesuffix"),
 )
 _NAMES = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+_VERSION = re.compile(r"\d+(\.\d+)+")
 MARK = "~"  # what a changed text has at its end
 
 
@@ -96,6 +98,10 @@ def _constant(node: ast.Constant) -> Iterator[ast.AST]:
             yield ast.Constant(not node.value)
         case int() | float():
             yield ast.Constant(node.value + 1)
+        case str() if _VERSION.fullmatch(node.value):
+            # 5.0.0~ would be read as 5.0.0
+            major, _, rest = node.value.partition(".")
+            yield ast.Constant(f"{int(major) + 1}.{rest}")
         case str():
             yield ast.Constant(node.value + MARK)
         case bytes():

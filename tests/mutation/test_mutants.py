@@ -75,6 +75,12 @@ def test_defaults_and_constants(found: list[Mutant]) -> None:
     assert after(found, "Box", "size: int = 1") == {"size: int = 2"}
 
 
+def test_a_version_becomes_another(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text("a('5.0.0', 'b')")
+    assert [mutant.key.after for mutant in mutants(path)] == ["pass", "a('6.0.0', 'b')", "a('5.0.0', 'b~')"]
+
+
 def test_the_rest_is_left_alone(found: list[Mutant]) -> None:
     assert {mutant.key.place for mutant in found} == {"<module>", "Box", "Box.grow", "f"}
     assert not [mutant for mutant in found if mutant.key.before.startswith(("'", "__all__", "Pair", "from", "@"))]
