@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
+from bench.estate.flow import PHYSICAL_MEMORY
 from bench.estate.write import write_estate
 from mqreplay.core.allocation import allocate
 from mqreplay.core.message_queue import MessageQueue
@@ -162,6 +164,35 @@ def test_each_pull_goes_where_the_rule_sends_it_but_those_told(records: dict, an
     assert of_slaves == answers["pulls_of_slaves"]
     assert older
     assert answers["pull_route"]["differ"] == len(answers["pull_route_differ"]) > 0
+
+
+def test_brokers_suggest_what_their_commit_logs_say(records: dict) -> None:
+    polls: dict = defaultdict(list)
+    for row in records["broker_runtime"]:
+        polls[row["broker_name"], row["broker_id"]].append((row["ts"], row["commit_log_max_offset"]))
+    places: dict = defaultdict(dict)
+    suggested = Counter()
+    for pull in records["pull_log"]:
+        if pull["response_code"] != 0:
+            continue
+        queue = places[pull["broker_name"], pull["topic"], pull["queue_id"]]
+        for which in ("first", "last"):  # every group sees a message at the same place
+            place = pull[f"{which}_commitlog_offset"]
+            assert queue.setdefault(pull[f"{which}_queue_offset"], place) == place
+        told = polls[pull["broker_name"], pull["broker_id"]]
+        at = bisect_right(told, (pull["request_ts"], 0)) - 1
+        if told[at][0] + 120_000 < pull["request_ts"]:
+            continue  # an hour whose polls were not read
+        ratio = 30 if pull["broker_name"] == "broker-01" and pull["broker_id"] else 40
+        behind = told[at][1] - pull["last_commitlog_offset"]
+        assert pull["suggest_which_broker_id"] == suggest(behind, ratio)
+        suggested[pull["suggest_which_broker_id"]] += 1
+    assert all(sorted(queue.values()) == [queue[at] for at in sorted(queue)] for queue in places.values())
+    assert min(suggested[0], suggested[1]) > 100
+
+
+def suggest(behind: int, ratio: int) -> int:
+    return int(behind > int(PHYSICAL_MEMORY * (ratio / 100.0)))
 
 
 def test_each_rebalance_is_what_the_strategy_gives_but_those_told(records: dict, answers: dict) -> None:

@@ -27,9 +27,10 @@ class Ends:
                 for p in file.places
             ]
             numbers = Numbers.of(file.numbers)
-            queue = np.array(mine, np.int64)[numbers.place]
-            told = np.flatnonzero((queue >= 0) & (numbers["broker_id"] == 0) & (numbers["max_offset"] != NULL))
-            keys.append((queue[told] << SHIFT) + numbers.answered[told])
+            told = np.flatnonzero(np.array([queue >= 0 for queue in mine])[numbers.place])
+            told = told[(numbers["broker_id"][told] == 0) & (numbers["max_offset"][told] != NULL)]
+            queue = np.array(mine, np.int64)[numbers.place[told]]
+            keys.append((queue << SHIFT) + numbers.answered[told])
             lows.append(numbers["min_offset"][told])
             highs.append(numbers["max_offset"][told])
         key = np.concatenate(keys) if keys else np.empty(0, np.int64)
@@ -68,7 +69,8 @@ def _breaks(source: SourceRead, ends: Ends, skipped: list[Skip]) -> list[Break]:
             mine = source.keys.index((topic, group, q))
             past = (entry == mine) & (new == until) & had & (since <= new) & (since >= previous)
             kind[past & (ts >= from_ts - REACH_MS)] = 4
-    kind[has & (new < ends.before(queue, from_ts))] = 3
+    low = np.flatnonzero(has & (new < ends.low.max()))  # few: most stand above where every queue begins
+    kind[low[new[low] < ends.before(queue[low], from_ts[low])]] = 3
     kind[has & (~had | (new > previous)) & (new > ends.after(queue, to_ts))] = 2
     kind[has & had & (new < previous)] = 1
     kind[~has] = 0

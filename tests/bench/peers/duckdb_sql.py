@@ -175,6 +175,6 @@ judged AS (
     FROM known LEFT JOIN jump USING (source_name, consumer_group, topic, queue_id, to_ts)
 )
 SELECT cluster, day, broker_name, broker_id, topic, consumer_group, queue_id, kind, previous_offset, new_offset,
-       abs(new_offset - previous_offset) AS size, since AS from_ts, to_ts
+       abs(new_offset - coalesce(previous_offset, new_offset)) AS size, since AS from_ts, to_ts
 FROM judged WHERE kind IS NOT NULL
 """

@@ -125,7 +125,9 @@ def continuity_rows(breaks: list[Break], cluster: str) -> pa.Table:
     columns = list(zip(*breaks, strict=True)) or [()] * 10
     made = {name: pa.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=False)}
     olds, news = columns[6:8]
-    sizes = [None if None in (old, new) else abs(new - old) for old, new in zip(olds, news, strict=True)]
+    sizes = [
+        None if new is None else abs(new - (new if old is None else old)) for old, new in zip(olds, news, strict=True)
+    ]
     spans = [pa.array([ms * 1000 for ms in column], UTC) for column in columns[8:]]
     day = pa.array([ms // 86_400_000 for ms in columns[9]], pa.int32()).cast(pa.date32())
     common = {"cluster": pa.array([cluster] * len(day), texts), "day": day}

@@ -95,6 +95,20 @@ def digests_of(text: bytes) -> np.ndarray:
     return np.frombuffer(b"".join(found), np.uint8).reshape(-1, 16)
 
 
+def place_codes(frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """A row of each distinct PLACE, and for every row which of them it has."""
+    packed, most = np.zeros(len(frame), np.int64), 1
+    for name in PLACE:
+        column = frame[name]
+        codes = column.cast(pl.Categorical).to_physical() if column.dtype == pl.String else column
+        size = int(codes.max()) + 1  # type: ignore[arg-type]
+        packed, most = packed * size + codes.to_numpy(), most * size
+    if most > 2**62:
+        raise ValueError("so many clients, groups and topics do not fit into a number")
+    _, first, keyed = np.unique(packed, return_index=True, return_inverse=True)
+    return first, keyed.astype(np.int32)
+
+
 def read_pulls(path: str, cluster: str, table: str, scratch: str) -> PullFile:
     """One file into the table's folder; its numbers into ``scratch``."""
     text = gunzip(path)
@@ -114,9 +128,7 @@ def read_pulls(path: str, cluster: str, table: str, scratch: str) -> PullFile:
     )
     written = write_frame(Path(table), silver)
     del silver
-    # One number for each place: by the order in which they are first seen.
-    keyed = frame.select(code=pl.struct(PLACE).rank("dense") - 1)["code"].to_numpy().astype(np.int32)
-    _, first = np.unique(keyed, return_index=True)
+    first, keyed = place_codes(frame)
     places = frame.select(PLACE)[first].rows()
     born = frame.group_by("client_id").agg(pl.col("sub_version").min()).rows()
     numbers = np.stack([frame[name].fill_null(NULL).to_numpy() for name in NUMBERS])

@@ -1,0 +1,35 @@
+"""Both peers, each way of theirs, on a small estate: the known answers, and the same rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.estate.write import write_estate
+
+PEERS = Path(__file__).with_name("peers.py")
+WAYS = (("polars", "carry"), ("polars", "brute"), ("duckdb", "carry"), ("duckdb", "lines"), ("duckdb", "brute"))
+
+
+def run(*options: object) -> dict:
+    done = subprocess.run([sys.executable, PEERS, *map(str, options)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.long
+def test_all_peers_find_the_known_answers_and_the_same_rows(tmp_path: Path) -> None:
+    recording = tmp_path / "XS"
+    write_estate("XS", 3, recording)
+    found = []
+    for peer, way in WAYS:
+        told = run("--peer", peer, "--snapshots", way, "--recording", recording, "--out", tmp_path / peer / way)
+        assert told["right"], told["wrong"]
+        assert all(stage["cpu_s"] >= 0 for stage in told["stages"].values())
+        found.append(told["tables"])
+    assert found == [found[0]] * len(WAYS)
+    assert run("--equal", tmp_path / "polars" / "carry", tmp_path / "duckdb" / "lines")["equal"]
