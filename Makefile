@@ -82,8 +82,13 @@ test-fast: setup-dev ## The pure tests: no Spark, seconds
 test-long: machine setup-dev browser ## The tests that take minutes: faults, large inputs
 	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
 
-bench: machine setup-dev ## Measure: rows a second, as tables
-	@for f in tests/bench/*.py; do echo "== $$f"; $(BIN)/python "$$f" || exit; done
+$(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
+	@$(PIP) install --require-hashes -r requirements/bench.txt
+	@touch $@
+
+bench: machine $(VENV)/.bench ## Measure: a made-up estate's night beside polars and DuckDB; ARGS="--size M --runs 5"
+	@$(BIN)/python tests/bench/bind_faces.py
+	@$(BIN)/python tests/bench/nights.py $(ARGS)
 
 mutate: setup-dev ## Change core bit by bit: do its tests notice? docs/mutation.md (a quarter of an hour; ARGS="--jobs 4")
 	@$(BIN)/python tests/mutation/run.py $(ARGS)
@@ -94,7 +99,8 @@ lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	@unset PIP_FIND_LINKS PIP_INDEX_URL PIP_EXTRA_INDEX_URL; export CUSTOM_COMPILE_COMMAND="make lock"; set -e; \
 	  $(LOCK) $(ARGS) -o requirements/build.txt requirements/build.in; \
 	  $(LOCK) $(ARGS) -o requirements/runtime.txt pyproject.toml; \
-	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in
+	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in; \
+	  $(LOCK) $(ARGS) -o requirements/bench.txt requirements/bench.in
 
 docs: setup-dev ## Make the generated pages anew
 	@$(BIN)/python -m mqreplay.lake.table_docs > docs/tables.md.new

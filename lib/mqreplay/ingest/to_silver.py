@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import Any
+
 from pyspark.sql import DataFrame, Observation, Row
 from pyspark.sql import functions as F
 
@@ -13,6 +16,8 @@ from mqreplay.ingest.snapshots import GROUP, STATE, TOPIC, configs, last_configs
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
+OBSERVED = 8  # files of a kind whose counts are taken while their rows are written; of more, afterwards
+Counts = dict[str, tuple[int, dt.datetime | None, dt.datetime | None]]
 SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")
 
 
@@ -30,18 +35,20 @@ def ingest_kind(
         kept = warehouse.read(name).where((F.col("cluster") == cluster) & ~F.col("source_digest").isin(digests))
         rows = rows.join(kept.select("record_id").distinct(), "record_id", "left_anti")
     counted = Observation()
-    rows = rows.observe(counted, *_counts(new, when))
+    where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
+    few = len(new) <= OBSERVED
     warehouse.replace(
         name,
-        rows,
-        f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}",
+        rows.observe(counted, *_observed(new, when)) if few else rows,
+        where,
         nothing_there=afresh and not any(n.replaces for n in new),
     )
-    _enter_records(new, decoded, counted.get, ledger)
+    counts = _of_observed(new, counted.get) if few else _of_written(warehouse.read(name).where(where), when)
+    _enter_records(new, decoded, counts, ledger)
     decoded.unpersist()
 
 
-def _counts(new: list[NewFile], when: F.Column) -> list[F.Column]:
+def _observed(new: list[NewFile], when: F.Column) -> list[F.Column]:
     """For each file the rows that it gave, the first instant and the last: counted while the rows are written."""
     made = [F.count(F.lit(1)).alias("rows")]
     for i, n in enumerate(new):
@@ -54,12 +61,21 @@ def _counts(new: list[NewFile], when: F.Column) -> list[F.Column]:
     return made
 
 
-def _enter_records(new: list[NewFile], decoded: DataFrame, counted: dict[str, object], ledger: Ledger) -> None:
+def _of_observed(new: list[NewFile], counted: dict[str, Any]) -> Counts:
+    return {n.digest: (counted[f"rows_{i}"], counted[f"first_{i}"], counted[f"last_{i}"]) for i, n in enumerate(new)}
+
+
+def _of_written(rows: DataFrame, when: F.Column) -> Counts:
+    """The same, of many files: each would cost an aggregate of its own, so what was written is counted."""
+    counted = rows.groupBy("source_digest").agg(F.count(F.lit(1)).alias("rows"), F.min(when), F.max(when))
+    return {row[0]: (row[1], row[2], row[3]) for row in counted.collect()}
+
+
+def _enter_records(new: list[NewFile], decoded: DataFrame, counts: Counts, ledger: Ledger) -> None:
     by_digest = {}
-    for i, n in enumerate(new):
+    for n in new:
         entry = by_digest[n.digest] = ledger.enter(n)
-        entry.rows_out = int(str(counted[f"rows_{i}"]))
-        entry.first_ts, entry.last_ts = counted[f"first_{i}"], counted[f"last_{i}"]  # type: ignore[assignment]
+        entry.rows_out, entry.first_ts, entry.last_ts = counts.get(n.digest, (0, None, None))
     kind = new[0].file.kind
     beside = decoded.where(F.col("out") != "row").select(
         "out", "recording", "path", "source_digest", "line_number", "code", "reason", "advice", "content", "lines"

@@ -1,0 +1,125 @@
+"""One table: a made-up estate's night in mqreplay on Spark, in polars and in DuckDB, and the floor under all.
+
+`python tests/bench/nights.py [--size XS|S|M|L] [--runs N] [--folder DIR] [--engines spark,polars,duckdb]`; `make bench`
+runs it with S, once. Every engine is a process of its own and starts from nothing; medians of the runs, interleaved,
+since the machine is not quiet. Seconds are for reading ratios, not for comparing machines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE))
+STAGES = re.compile(r"^\s*([\d.]+) s\s+(.*)$")
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", default="S", choices=("XS", "S", "M", "L"))
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), f"mqreplay-bench-{os.getuid()}"))
+    parser.add_argument("--engines", default="spark,polars,duckdb")
+    given = parser.parse_args()
+    recording = given.folder / given.size
+    if not (recording / "answers.json").exists():
+        print(f"making {recording}", file=sys.stderr)
+        _python("estate.py", "--size", given.size, "--out", str(recording))
+    engines = given.engines.split(",")
+    told: dict[str, list[dict[str, float]]] = {engine: [] for engine in engines}
+    for run in range(given.runs):
+        for engine in engines:
+            print(f"run {run + 1} of {given.runs}: {engine}", file=sys.stderr)
+            out = given.folder / f"{engine}-{given.size}"
+            told[engine].append(_spark(recording, out) if engine == "spark" else _peer(engine, recording, out))
+    floor = json.loads(_python("limit.py", "--recording", str(recording), "--runs", "1"))
+    _print(given.size, told, floor["floor_s"])
+
+
+def _python(script: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, str(HERE / script), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{script} failed:\n{done.stderr[-2000:]}{done.stdout[-2000:]}")
+    return done.stdout
+
+
+def _peer(engine: str, recording: Path, out: Path) -> dict[str, float]:
+    told = json.loads(_python("peers.py", "--peer", engine, "--recording", str(recording), "--out", str(out)))
+    stages = {name: stage["wall_s"] for name, stage in told["stages"].items()}
+    return {**stages, "all": told["total_s"], "peak MB": told["peak_rss_mb"]}
+
+
+def _spark(recording: Path, out: Path) -> dict[str, float]:
+    """`mqreplay nightly` into an empty warehouse, its stages told by what it says on stderr; then the night again."""
+    subprocess.run(["rm", "-rf", str(out)], check=True)
+    first, peak = _nightly(recording, out)
+    again, _ = _nightly(recording, out)
+    marks = {"all": first[-1][0]}
+    start = next(s for s, text in first if "to read" in text)
+    replay = next(s for s, text in first if "replaying" in text)
+    found = next(s for s, text in first if text == "gold.finding written")
+    checked = next(s for s, text in first if "expectations run" in text)
+    marks |= {"session": start, "ingest": replay - start, "replay": found - replay, "validate": checked - found}
+    began = next(s for s, text in again if "all read before" in text)
+    return marks | {"again, less session": again[-1][0] - began, "peak MB": peak / 1e6}
+
+
+def _nightly(recording: Path, out: Path) -> tuple[list[tuple[float, str]], float]:
+    from peers.stages import LOOK_S, tree_rss
+
+    began, peak = time.perf_counter(), 0.0
+    command = [sys.executable, "-m", "mqreplay.cli", "nightly", str(recording), "--warehouse", str(out)]
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    over = threading.Event()
+
+    def look() -> None:
+        nonlocal peak
+        while not over.wait(LOOK_S * 10):
+            peak = max(peak, tree_rss())
+
+    watch = threading.Thread(target=look, daemon=True)
+    watch.start()
+    said = []
+    for line in run.stderr or ():
+        if told := STAGES.match(line):
+            said.append((float(told[1]), told[2]))
+    status = run.wait()
+    over.set()
+    if status not in (0, 1) or not said:
+        raise SystemExit(f"nightly ended with {status}")
+    said.append((time.perf_counter() - began, "end"))
+    return said, peak
+
+
+def _print(size: str, told: dict[str, list[dict[str, float]]], floor: float) -> None:
+    medians = {
+        engine: {name: statistics.median(run[name] for run in runs if name in run) for name in runs[0]}
+        for engine, runs in told.items()
+    }
+    best = min((m["all"] for engine, m in medians.items() if engine != "spark"), default=floor)
+    print(f"\nsize {size}; the floor (every byte read and inflated, one core): {floor:.1f} s\n")
+    print(f"{'engine':8} {'stage':28} {'seconds':>9} {'x floor':>8} {'x best peer':>12}")
+    for engine, stages in medians.items():
+        for name, value in stages.items():
+            if name == "peak MB":
+                print(f"{engine:8} {name:28} {value:9.0f}")
+            elif name == "all":
+                print(f"{engine:8} {name:28} {value:9.1f} {value / floor:8.1f} {value / best:12.2f}")
+            else:
+                print(f"{engine:8} {name:28} {value:9.1f} {value / floor:8.1f}")
+
+
+if __name__ == "__main__":
+    main()
