@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.allocation import StrategySettings, allocate
-from mqreplay.core.allocation_consistent_hash import hash_ring
+from mqreplay.core.allocation_consistent_hash import hash_ring, md5_hash
+from mqreplay.core.allocation_machine_room import allocate_machine_room_nearby
 from mqreplay.core.message_queue import MessageQueue, sort_client_ids
 from mqreplay.errors import IllegalArgument, NullPointer, UnknownStrategy
 
@@ -100,5 +101,42 @@ def test_room_names_need_exactly_two_parts() -> None:
 
 
 def test_a_strategy_of_ones_own_cannot_be_replayed() -> None:
-    with pytest.raises(UnknownStrategy):
+    with pytest.raises(UnknownStrategy) as raised:
         allocate("MY_OWN", "g", "c", queues(1), ["c"])
+    assert str(raised.value) == "'MY_OWN' is none of RocketMQ's own allocation strategies"
+
+
+def test_places_that_fall_on_one_are_no_longer_counted_for_the_first_owner() -> None:
+    # b takes a's one place over, so that a, met again, begins at 0 once more: and takes it back.
+    assert hash_ring(("a", "b", "a"), 1, lambda key: int(key[2:])) == ((0,), ("a",))
+
+
+def test_keys_of_places() -> None:
+    keys: dict[str, int] = {}
+    hash_ring(("a", None), 2, lambda key: keys.setdefault(key, len(keys)))
+    assert list(keys) == ["a-0", "a-1", "null-0", "null-1"]
+
+
+def test_half_a_character_is_hashed_as_a_question_mark() -> None:
+    assert md5_hash("\ud83d") == md5_hash("?") != md5_hash("\U0001f600")
+
+
+def test_a_queue_whose_hash_is_a_place_goes_there() -> None:
+    mq_all = [MessageQueue("T", "b", 0)]
+    at = {"a-0": 10, "b-0": 20, str(mq_all[0]): 10}
+    settings = StrategySettings(virtual_node_cnt=1, custom_hash_function=at.__getitem__)
+    assert allocate("CONSISTENT_HASH", "g", "a", mq_all, ["a", "b"], settings) == mq_all
+
+
+def test_config_without_a_list_gives_nothing() -> None:
+    assert allocate("CONFIG", "g", "c", queues(1), ["c"]) == []
+
+
+def test_machine_room_nearby_needs_its_parts() -> None:
+    for inner, resolver, words in (
+        (None, None, "allocateMessageQueueStrategy is null"),
+        (None, FirstWord(), "allocateMessageQueueStrategy is null"),
+    ):
+        with pytest.raises(NullPointer) as raised:
+            allocate_machine_room_nearby("c", queues(1), ["c"], inner, resolver)
+        assert raised.value.message == words

@@ -9,6 +9,7 @@ from mqreplay.core.flush import (
     COMMIT_TO_FILE_CHANNEL,
     CONSUME_QUEUE,
     FlushPolicy,
+    dirty_pages,
     flushes,
     is_able_to_flush,
     unflushed_bytes_max,
@@ -99,3 +100,19 @@ def test_the_page_cache_saves_both_copies_of_the_body() -> None:
     assert by_heap.copied_bytes - direct.copied_bytes == copied_bytes_saved(262_144) == 524_288
     assert by_heap.sent_bytes == direct.sent_bytes == 262_264
     assert (by_heap.writes, direct.writes) == (1, 33)
+
+
+def test_dirty_pages_are_counted_from_the_last_flush() -> None:
+    assert dirty_pages(40_960, 36_864) == 1
+    assert is_able_to_flush(8_192, 4_096, 1, GIB)
+    assert not is_able_to_flush(4_097, 4_096, 1, GIB)
+
+
+def test_a_slave_is_due_a_minute_after_the_last_time() -> None:
+    assert [is_due(now, 100_000, "5.3.3") for now in (160_000, 160_001)] == [False, True]
+    assert [is_due(now, 100_000) for now in (100_000, 99_999)] == [True, True]
+
+
+def test_what_the_page_cache_saves_does_not_hang_on_the_header() -> None:
+    assert transfer_cost(0, 2, transfer_msg_by_heap=False) == (0, 0, 0, 3)
+    assert copied_bytes_saved(7) == 14

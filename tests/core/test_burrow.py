@@ -202,3 +202,21 @@ def test_before_the_first_point_the_whole_line_is_followed() -> None:
 
 def test_asked_for_a_moment_before_the_end_stood_there_the_lag_is_zero() -> None:
     assert time_lag([(100, 10_000), (200, 20_000)], 150, 12_000) == 0.0
+
+
+def test_every_status_by_burrows_numbers() -> None:
+    assert STATUSES == ("OK", "WARN", "STOP", "STALL", "REWIND")
+
+
+def test_the_commit_of_the_fall_itself_counts() -> None:
+    assert has_rewound([5, 2])
+    assert not has_rewound([5, 2, 5])
+    # It alone is lower; the check begins with it, not behind it.
+    assert has_rewound([3, 1])
+
+
+def test_only_the_run_at_the_end_grows() -> None:
+    points = [(1, 10), (2, 20), (3, 30), (3, 40), (3, 50), (2, 55), (3, 60)]
+    assert keep_head_points(points) == [(1, 10), (2, 20), (3, 30), (3, 60)]
+    assert keep_head_points([(1, 10), (1, 20), (2, 30), (2, 40)]) == [(1, 10), (1, 20), (2, 30), (2, 40)]
+    assert keep_head_points([(1, 10), (2, 20), (2, 30)]) == [(1, 10), (2, 20), (2, 30)]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.consume_queue import CommitLog, ConsumeQueue, CqUnit, StoreConfig
-from mqreplay.core.get_message import get_message
+from mqreplay.core.get_message import GetMessageResult, get_message, place_offset
 from mqreplay.core.slave_suggestion import (
     TransferLimits,
     check_in_disk_by_commit_offset,
@@ -109,3 +109,70 @@ def test_a_pull_reads_only_so_much_of_the_consume_queue(version: str) -> None:
     found = get_message(queue, 0, 32, log, config, lambda tags_code: False, version)
     assert (found.status, found.next_begin_offset) == ("NO_MATCHED_MESSAGE", 800)  # 16,000 bytes
     assert get_message(queue, 0, 1000, log, config, lambda tags_code: False, version).next_begin_offset == 1000
+
+
+def test_in_5_x_one_answer_ends_at_128_mib() -> None:
+    queue, log = queue_of([32 << 20] * 6)
+    config = StoreConfig(1 << 40, limits=TransferLimits(max_transfer_bytes_on_message_in_memory=1 << 30))
+    assert get_message(queue, 0, 32, log, config, version="5.3.3").message_count == 4
+    assert get_message(queue, 0, 32, log, config).message_count == 6
+
+
+def test_a_gone_consume_queue_file_counts_from_the_start_of_the_log_in_5_x() -> None:
+    queue = ConsumeQueue([CqUnit(900, 100)] * 3, first_offset=5)
+    # 10 % of 10,000 are 1,000 bytes: from byte 0 just within memory, or just beyond.
+    for end, memory, suggested in ((1_000, 10_000, False), (1_001, 10_000, True)):
+        for version, expected in (("4.9.7", False), ("5.3.3", suggested)):
+            found = get_message(queue, 3, 32, CommitLog(end), StoreConfig(memory, 10), None, version)
+            assert (found.status, found.suggest_pulling_from_slave) == ("OFFSET_FOUND_NULL", expected)
+
+
+def test_a_suggestion_follows_the_last_entry_given() -> None:
+    queue, log = queue_of([1_000] * 5)
+    for version in VERSIONS:
+        # The last of three begins 3,000 bytes before the end.
+        for memory, suggested in ((2_999, True), (3_000, False)):
+            found = get_message(queue, 0, 3, log, StoreConfig(memory, 100), None, version)
+            # 4.x has looked at the fourth as well.
+            assert found.suggest_pulling_from_slave == (suggested if version == "5.3.3" else False)
+
+
+def test_what_did_not_match_and_what_is_gone() -> None:
+    queue = ConsumeQueue([CqUnit(0, 100, 7), CqUnit(100, 100, 8), CqUnit(200, 100, 7)])
+    for version in VERSIONS:
+
+        def ask(min_offset: int, tags: set[int], version: str = version) -> GetMessageResult:
+            log = CommitLog(300, min_offset, mapped_file_size=100)
+            return get_message(queue, 0, 32, log, StoreConfig(1_000), tags.__contains__, version)
+
+        assert ask(0, {8})[:2] == ("FOUND", 3)
+        assert ask(0, {8}).offsets_py == (100,)
+        assert ask(0, set()).status == "NO_MATCHED_MESSAGE"
+        # The first message is gone with its file, and the last that was looked at did not match.
+        assert ask(101, {8}).status == "NO_MATCHED_MESSAGE"
+        assert ask(150, {7, 8}).offsets_py == (0, 200)
+
+
+def test_a_message_at_the_start_of_a_file_is_not_passed_over_with_the_one_before() -> None:
+    # A file of the log has 100 bytes; what lies below 200 is deleted.
+    queue = ConsumeQueue([CqUnit(100, 50), CqUnit(150, 50), CqUnit(200, 50), CqUnit(150, 20), CqUnit(250, 50)])
+    for version in VERSIONS:
+        found = get_message(queue, 0, 32, CommitLog(300, 200, 100), StoreConfig(1_000), None, version)
+        assert found.offsets_py == (200, 250)
+
+
+def test_without_a_queue_there_is_no_message() -> None:
+    assert get_message(None, 5, 32, CommitLog(0), StoreConfig(1)).status == "NO_MESSAGE_IN_QUEUE"
+    assert (place_offset(5, 0, 5), place_offset(6, 0, 5)) == (("OFFSET_OVERFLOW_ONE", 5), ("OFFSET_OVERFLOW_BADLY", 5))
+
+
+def test_what_of_a_commit_log_can_be_read() -> None:
+    log = CommitLog(300, 100)
+    assert [log.holds(0, size) for size in (200, 201)] == [True, False]
+    assert [log.holds(at, 10) for at in (99, 100, 290, 291)] == [False, True, True, False]
+
+
+def test_entries_are_given_to_the_end_of_their_file() -> None:
+    queue = ConsumeQueue([CqUnit(n, 1) for n in range(7)], first_offset=2, units_in_file=3)
+    held = {at: [unit.offset_py + 2 for unit in queue.from_offset(at) or ()] for at in range(1, 9)}
+    assert held == {1: [], 2: [2], 3: [3, 4, 5], 4: [4, 5], 5: [5], 6: [6, 7, 8], 7: [7, 8], 8: [8]}

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core import java
+from mqreplay.core.fastjson_write import json_string
 from mqreplay.core.java_maps import concurrent_hash_map_order, hash_map_order
+from mqreplay.core.java_text import is_blank
 from mqreplay.core.message_queue import compare_strings
 
 TEXT = st.text(st.characters(codec=None), max_size=8)
@@ -78,3 +80,31 @@ def test_a_growing_concurrent_map_reverses_what_is_before_the_last_run() -> None
     # 16 buckets: 0, 16, 32, 48 share one. At the twelfth key the table doubles, and 0 and 32 leave 16 and 48.
     keys = [0, 32, 16, 48, *range(1, 9)]
     assert concurrent_hash_map_order(keys, lambda key: key, 8) == [32, 0, *range(1, 9), 16, 48]
+
+
+@pytest.mark.parametrize("d", [float(java.LONG_MAX), float(java.LONG_MIN), -9.3e18, 9.3e18])
+def test_doubles_at_the_ends_of_long(d: float) -> None:
+    assert java.double_to_long(d) == (java.LONG_MAX if d > 0 else java.LONG_MIN)
+
+
+def test_trim_stops_at_the_blank_and_at_what_is_above_it() -> None:
+    assert java.trim("!a!") == "!a!"
+    assert java.trim(" \x1f!\x1f ") == "!"
+    assert java.trim("\x00 \n") == ""
+
+
+def test_ends_of_int() -> None:
+    assert (java.INT_MIN, java.INT_MAX) == (-2_147_483_648, 2_147_483_647)
+
+
+def test_what_java_calls_whitespace() -> None:
+    blank = [" ", "\t", "\n", "\v", "\f", "\r", "\x1c", "\x1d", "\x1e", "\x1f", "\u2028", "\u2029", "\u3000"]
+    assert [char for char in blank if not is_blank(char)] == []
+    assert [char for char in "\xa0\u2007\u202f~\x00x" if is_blank(char)] == []
+    assert not is_blank(" a ")
+    assert is_blank(None)
+
+
+def test_fastjson_escapes_more_than_json_does() -> None:
+    escaped = [code for code in range(0x3000) if json_string(chr(code)) != f'"{chr(code)}"']
+    assert escaped == sorted([*range(32), 34, 92, *range(127, 160), 0x2028, 0x2029])

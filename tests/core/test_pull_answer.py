@@ -112,3 +112,53 @@ def test_a_5_slave_that_may_not_be_read_is_busy() -> None:
         for version in ("4.9.7", "5.3.3")
     ]
     assert [refusal and refusal.code for refusal in refusals] == [24, 2]
+
+
+def test_only_5_x_looks_at_the_container_and_at_the_living_master() -> None:
+    assert suggest_which_broker_id(True, True, 2, 3, in_broker_container=True) == 3
+    assert suggest_which_broker_id(False, True, 2, 3, broker_id=1) == 2
+
+
+def test_a_slave_of_5_x_is_busy_only_while_it_may_not_be_read() -> None:
+    config = TopicReadConfig(), GroupConfig(), ConsumerGroupInfo("CLUSTERING", {"T": Subscription()})
+    closed = SLAVE._replace(slave_read_enable=False)
+    busy = Refusal(2, "[REJECTREQUEST]system busy, start flow control for a while")
+    assert check_pull(BOTH, closed, *config, version="5.3.3") == busy
+    assert check_pull(BOTH, closed, *config) is None
+    assert check_pull(BOTH, SLAVE, *config, version="5.3.3") is None
+    assert check_pull(BOTH, MASTER, *config, version="5.3.3") is None
+
+
+@pytest.mark.parametrize(
+    ("enabled", "model", "code"),
+    [(True, "BROADCASTING", None), (False, "BROADCASTING", 16), (False, "CLUSTERING", None)],
+)
+def test_a_group_that_may_not_broadcast(enabled: bool, model: str, code: int | None) -> None:
+    info = ConsumerGroupInfo(model, {"T": Subscription()})
+    refusal = check_pull(BOTH, MASTER, TopicReadConfig(), GroupConfig(consume_broadcast_enable=enabled), info)
+    assert (refusal and refusal.code) == code
+
+
+@pytest.mark.parametrize(("perm", "allowed"), [(0, False), (1, False), (2, False), (3, False), (4, True), (6, True)])
+def test_reading_is_one_bit(perm: int, allowed: bool) -> None:
+    info = ConsumerGroupInfo("CLUSTERING", {"T": Subscription()})
+    for broker, topic in (
+        (MASTER, TopicReadConfig(perm=perm)),
+        (MASTER._replace(broker_permission=perm), TopicReadConfig()),
+    ):
+        assert (check_pull(BOTH, broker, topic, GroupConfig(), info) is None) == allowed
+
+
+def test_a_filter_older_than_the_request() -> None:
+    known = Subscription("SQL92", 5, filter_version=4)
+    broker = MASTER._replace(enable_property_filter=True)
+    info = ConsumerGroupInfo("CLUSTERING", {"T": known})
+    refusal = check_pull(BOTH._replace(sub_version=5), broker, TopicReadConfig(), GroupConfig(), info)
+    assert refusal == Refusal(28, "the consumer's consumer filter data not latest")
+
+
+def test_a_queue_that_is_none_names_who_asked() -> None:
+    config = TopicReadConfig(read_queue_nums=2), GroupConfig(), None
+    refusal = check_pull(BOTH._replace(queue_id=2), MASTER, *config, remote_address="/10.0.0.9:5")
+    words = "queueId[2] is illegal, topic:[T] topicConfig.readQueueNums:[2] consumer:[/10.0.0.9:5]"
+    assert refusal == Refusal(1, words)

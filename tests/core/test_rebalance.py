@@ -137,3 +137,46 @@ def test_a_message_with_a_page_of_its_own_gets_no_second() -> None:
         "CODE: 1  DESC: no route\nFor more information, please visit the url, "
         "https://rocketmq.apache.org/docs/bestPractice/06FAQ"
     )
+
+
+def test_only_queues_added_or_removed_are_a_change() -> None:
+    taken = update_process_queue_table_in_rebalance("T", HELD, QUEUES[:3], OFFSETS, now=0)
+    assert (taken.added, taken.removed, taken.changed) == (((QUEUES[2], 5),), (), True)
+    given_up = update_process_queue_table_in_rebalance("T", HELD, QUEUES[:1], OFFSETS, now=0)
+    assert (given_up.added, given_up.removed, given_up.changed) == ((), (QUEUES[1],), True)
+
+
+def test_an_offset_of_zero_is_one() -> None:
+    step = update_process_queue_table_in_rebalance("T", {}, QUEUES[:1], {QUEUES[0]: 0}, now=0)
+    assert (step.added, step.no_offset) == (((QUEUES[0], 0),), ())
+
+
+def test_a_queue_that_is_not_locked_is_not_asked_for_an_offset() -> None:
+    step = update_process_queue_table_in_rebalance("T", {}, QUEUES[:2], {}, now=0, locked=[QUEUES[1]])
+    assert (step.lock_failed, step.no_offset) == ((QUEUES[0],), (QUEUES[1],))
+
+
+def test_only_orderly_consumption_keeps_a_busy_queue() -> None:
+    table = {QUEUES[0]: HeldQueue(0, consuming=True), QUEUES[1]: HeldQueue(0)}
+    orderly = update_process_queue_table_in_rebalance("T", table, [], {}, now=0, locked=[])
+    assert (orderly.kept_dropped, orderly.removed) == ((QUEUES[0],), (QUEUES[1],))
+    assert orderly.process_queue_table == {QUEUES[0]: HeldQueue(0, consuming=True, dropped=True)}
+    concurrent = update_process_queue_table_in_rebalance("T", table, [], {}, now=0)
+    assert (concurrent.kept_dropped, concurrent.removed) == ((), (QUEUES[0], QUEUES[1]))
+    assert drop_queues("T", table, [], 0).removed == (QUEUES[0], QUEUES[1])
+
+
+def test_a_5_broker_may_answer_zero_but_must_answer() -> None:
+    where = ConsumeFromWhere.LAST_OFFSET
+    assert compute_pull_from_where_with_exception(where, -1, "T", 0, version="5.3.3") == 0
+    with pytest.raises(MQClientError, match="Found unexpected result -1"):
+        compute_pull_from_where_with_exception(where, -1, "T", version="5.3.3")
+    assert compute_pull_from_where(where, -1, "T") == -1
+    assert admin_question(ConsumeFromWhere.FIRST_OFFSET, -1, "T") is None
+
+
+def test_a_date_needs_no_more_than_its_digits() -> None:
+    assert parse_date("19700101000001") == parse_date("1970 1 1 0 0 1") == 1_000
+    assert parse_date("19700101000001~~") == 1_000
+    assert parse_date("~9700101000001") is None
+    assert parse_date("24000301000000") == 13_574_649_600_000  # 2400 has a 29th of February

@@ -6,10 +6,26 @@ from collections import Counter
 
 import pytest
 
-from mqreplay.core.fault_strategy import FaultItem, default_settings, is_available, update_fault_item
+from mqreplay.core.fault_strategy import (
+    FaultItem,
+    FaultSettings,
+    compute_not_available_duration,
+    default_settings,
+    is_available,
+    rank_fault_items,
+    update_fault_item,
+)
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.select_queue import select_one_message_queue, select_with_faults, select_with_filters
-from mqreplay.core.send_retry import TryKind, TryOutcome, replay_sync_send, retries_async
+from mqreplay.core.send_retry import (
+    Step,
+    TryKind,
+    TryOutcome,
+    isolates_broker,
+    replay_sync_send,
+    retries_async,
+    step_after,
+)
 from mqreplay.errors import Arithmetic
 
 QUEUES = [MessageQueue("T", broker, queue_id) for broker in "abc" for queue_id in range(4)]
@@ -121,3 +137,77 @@ def test_asynchronous_sends_repeat_only_what_got_no_answer() -> None:
     assert not retries_async(answered=True, current_times=1, timeout_left=1_000)
     assert retries_async(answered=False, current_times=2, timeout_left=0)
     assert not retries_async(answered=False, current_times=2, timeout_left=0, version="5.3.3")
+
+
+def test_5_x_puts_availability_off_from_the_first_millisecond_on() -> None:
+    one_ms = FaultSettings((10,), (1,), 30_000)
+    known = {"b": FaultItem(5, 7)}
+    later = update_fault_item(known, "b", 10, False, now=100, settings=one_ms, version="5.3.3")
+    assert later["b"] == FaultItem(10, 101)
+    assert update_fault_item(known, "b", 9, False, now=100, settings=one_ms, version="5.3.3")["b"] == FaultItem(9, 7)
+    assert update_fault_item({}, "b", 9, False, now=100, settings=one_ms, version="5.3.3")["b"] == FaultItem(9, 0)
+
+
+def test_thresholds_and_durations_go_in_pairs() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        compute_not_available_duration(0, (1, 2, 3), (0, 0))
+
+
+def test_brokers_that_are_equal_but_for_being_reachable_rank_as_they_are_kept() -> None:
+    items = {"b": FaultItem(1, 5, True), "a": FaultItem(1, 5, False)}
+    assert rank_fault_items(items, now=9) == ["a", "b"]
+    items = {"a": FaultItem(1, 5, True), "b": FaultItem(1, 5, False)}
+    assert rank_fault_items(items, now=9) == ["a", "b"]
+
+
+def test_which_tries_isolate_a_broker() -> None:
+    isolating = {kind for kind in TryKind if isolates_broker(TryOutcome(kind))}
+    assert isolating == {TryKind.REMOTING, TryKind.BROKER, TryKind.CLIENT}
+    assert {kind for kind in TryKind if isolates_broker(TryOutcome(kind), "5.3.3")} == isolating - {TryKind.CLIENT}
+
+
+def test_a_stored_message_is_sent_again_only_if_asked_for_and_not_safe() -> None:
+    unsafe = TryOutcome(TryKind.STORED, "FLUSH_DISK_TIMEOUT")
+    steps = [step_after(outcome, again) for outcome in (STORED, unsafe) for again in (False, True)]
+    assert steps == [Step.RETURN, Step.RETURN, Step.RETURN, Step.RETRY]
+    assert step_after(unsafe) is Step.RETURN
+    assert Step.RETURN.value == "return"
+
+
+def test_time_left_matters_to_an_asynchronous_send_of_5_x() -> None:
+    assert [retries_async(False, 1, left, version="5.3.3") for left in (1, 0, -1)] == [True, False, False]
+    assert retries_async(False, 1, 0)
+
+
+def test_a_synchronous_send_ends_with_its_tries_or_its_time() -> None:
+    four = [refused(1)] * 4
+    assert len(replay_sync_send(QUEUES, 0, four).tried) == 3
+    assert len(replay_sync_send(QUEUES, 0, four, retry_times_when_send_failed=0).tried) == 1
+    # A try may begin with no time left; only once more than all is spent does none.
+    exact = replay_sync_send(QUEUES, 0, [TIMED_OUT, STORED], timeout=1_000)
+    assert (len(exact.tried), exact.send_status) == (2, "SEND_OK")
+    late = replay_sync_send(QUEUES, 0, [TIMED_OUT, STORED, STORED], timeout=999)
+    assert (len(late.tried), late.thrown) == (1, "RemotingTooMuchRequestException")
+    # The queue of the try that came too late was picked, and counts.
+    assert late.send_which_queue == exact.send_which_queue
+    at_once = replay_sync_send(QUEUES, 0, [STORED], timeout=0)
+    assert at_once.send_status == "SEND_OK"
+
+
+def test_what_a_send_throws() -> None:
+    assert replay_sync_send(QUEUES, 0, []).thrown == "MQClientException"
+    gone = TryOutcome(TryKind.REMOTING, response_code=7)
+    assert replay_sync_send(QUEUES, 0, [gone])[2:4] == ("MQClientException", 0)
+    assert replay_sync_send(QUEUES, 0, [refused(99)])[2:4] == ("MQBrokerException", 99)
+
+
+def test_with_one_broker_known_the_counter_of_the_worst_stays() -> None:
+    items = {"z": FaultItem(1, 99), "a": FaultItem(2, 99), "b": FaultItem(2, 99), "c": FaultItem(3, 99)}
+    alone = {"a": FaultItem(1, 99)}
+    only_a = [MessageQueue("T", "a", 0)]
+    selection = select_with_faults(only_a, {"a": 4}, 0, 5, alone, now=0)
+    assert (selection.mq.broker_name, selection.which_item_worst) == ("a", 5)
+    # A picked broker without write queues, zero or unknown, is forgotten.
+    for nums in ({}, {"z": 0}):
+        forgotten = select_with_faults(QUEUES, nums, 0, 1, items, now=0)
+        assert set(forgotten.fault_items) == {"a", "b", "c"}

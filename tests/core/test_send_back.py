@@ -122,3 +122,33 @@ def test_versions() -> None:
     assert at_least("5.0.0-ALPHA", "5.0.0")
     with pytest.raises(IllegalArgument, match="not a RocketMQ version: 'newest'"):
         version_key("newest")
+
+
+def test_an_address_that_is_not_known() -> None:
+    message = ConsumedMessage("T", "ID", 0, store_host="h")
+    back = send_message_back(message, 0, "b", None, "g")
+    assert back.sent_back_to_broker is not None
+    assert back.sent_back_to_broker.addr == ""
+    assert back.sent_by_producer is not None
+    assert send_message_back(message, 0, "b", None, "g", version="5.3.3").sent_back_to_broker is None
+    known = send_message_back(message, 0, "b", "a", "g", version="5.3.3")
+    assert known.sent_back_to_broker is not None
+    assert (known.sent_back_to_broker.addr, known.sent_by_producer) == ("a", None)
+
+
+def test_a_stored_message_without_tags_has_the_code_of_the_empty_text() -> None:
+    stored = consumer_send_msg_back(SendBackRequest("g", 0, 0), RetryGroup(4), MESSAGE).stored
+    assert stored is not None
+    assert (stored.tags_code, stored.queue_id) == (0, 0)
+
+
+@pytest.mark.parametrize(("perm", "allowed"), [(1, False), (2, True), (4, False), (5, False), (6, True)])
+def test_writing_is_one_bit(perm: int, allowed: bool) -> None:
+    request = SendBackRequest("g", 0, 0)
+    for answer in (
+        consumer_send_msg_back(request, RetryGroup(), MESSAGE, broker_permission=perm, broker_ip1="b"),
+        consumer_send_msg_back(request, RetryGroup(), MESSAGE, retry_topic_perm=perm),
+    ):
+        assert (answer.stored is not None) == allowed
+    refused = consumer_send_msg_back(request, RetryGroup(), MESSAGE, broker_permission=4)
+    assert refused.remark == "the broker[] sending message is forbidden"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,3 +71,15 @@ def test_the_broker_drops_nothing_that_the_client_would_keep(wanted: list[str], 
         return
     if is_matched_by_client(subscription.tags_set, tag) and subscription.tags_set:
         assert is_matched_by_consume_queue(subscription, tags_code(tag))
+
+
+def test_what_the_consume_queue_cannot_tell_is_sent() -> None:
+    some = build_subscription_data("T", "a")
+    assert is_matched_by_consume_queue(some, None)
+    assert is_matched_by_consume_queue(build_subscription_data("T", "*"), 7)
+    assert is_matched_by_consume_queue(replace(some, class_filter_mode=True), 7)
+    assert not is_matched_by_consume_queue(some, 7)
+
+
+def test_a_client_drops_what_has_no_tag() -> None:
+    assert [is_matched_by_client({"a"}, tags) for tags in (None, "a", "b")] == [False, True, False]
