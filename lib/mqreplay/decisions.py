@@ -15,10 +15,13 @@ from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.allocation import allocation
 from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
+from mqreplay.replay.delivery_audit import delivery_audit
+from mqreplay.replay.failover_exposure import failover_exposure
 from mqreplay.replay.findings.causes import with_causes
 from mqreplay.replay.findings.every import Family, Known, every_family
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
-from mqreplay.replay.membership import broadcasting_groups, membership, signs
+from mqreplay.replay.group_status import group_status
+from mqreplay.replay.membership import broadcasting_groups, membership, signs, subscribed_tags
 from mqreplay.replay.offset_continuity import offset_continuity
 from mqreplay.replay.offset_resets import offset_resets, skipping_pulls
 from mqreplay.replay.pull_route import pull_route
@@ -79,6 +82,7 @@ class Replay:
                 list(pool.map(lambda name: self._write(name, frames[name], progress), frames))
             # What is written is read again: findings of findings of plans would be planned for minutes.
             written = {name: self._written(name) for name in frames}
+            self._write("gold.delivery_audit", self._audit(written), progress)
             self._write("gold.replay_gap", self._gaps(written), progress)
             self._write("gold.finding", self._findings(written, progress), progress)
         finally:
@@ -124,6 +128,10 @@ class Replay:
                 bounds.reset_reach_s,
             ),
             "gold.queue_progress": queue_progress(s["offset_change"], self.ends),
+            "gold.group_status": group_status(
+                s["offset_commit"], s["offset_change"], self.ends, bounds.status_window_s
+            ),
+            "gold.failover_exposure": failover_exposure(raw["broker_runtime"], s["offset_change"]),
             "gold.queue_owner": queue_owner(
                 s["assignment"],
                 s["rebalance"],
@@ -134,6 +142,18 @@ class Replay:
                 limits.pull_gap_s,
             ),
         }
+
+    def _audit(self, frames: dict[str, DataFrame]) -> DataFrame:
+        s = self.silver
+        return delivery_audit(
+            s["produce"],
+            s["consume"],
+            subscribed_tags(s["heartbeat"]),
+            s["offset_commit"],
+            s["offset_change"],
+            frames["gold.offset_continuity"],
+            self.broadcasting,
+        ).where(F.col("day").isin(self.days))
 
     def _findings(self, frames: dict[str, DataFrame], progress: Progress) -> DataFrame:
         quarantine = self.warehouse.read("bronze.quarantine").where(F.col("cluster") == self.cluster)

@@ -38,6 +38,7 @@ class ReplaySettings:
     route_slack_ms: int = 1000
     poll_slack_ms: int = 0
     reset_reach_s: int = 60
+    status_window_s: int = 300
 
 
 @dataclass(frozen=True)

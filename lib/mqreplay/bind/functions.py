@@ -13,6 +13,7 @@ from mqreplay.bind import laws, strategies
 from mqreplay.bind.function import BoundFunction
 from mqreplay.core import allocation, offset_store, pull_answer, pull_node
 from mqreplay.core import slave_suggestion as memory
+from mqreplay.core import status_windows as group_windows
 
 QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
 _ALLOCATE = f"consumer_group STRING, current_cid STRING, mq_all ARRAY<{QUEUE}>, cid_all ARRAY<STRING>"
@@ -101,6 +102,15 @@ commit_offset = BoundFunction(
     f"offset_table {_OFFSET_TABLE}, group STRING NOT NULL, topic STRING NOT NULL, "
     "queue_id INT NOT NULL, offset BIGINT NOT NULL",
     f"STRUCT<previous_offset: BIGINT, offset_table: {_OFFSET_TABLE}>",
+)
+
+status_windows = BoundFunction(
+    "status_windows",
+    group_windows.status_windows,
+    "commit_ts ARRAY<BIGINT> NOT NULL, commit_offset ARRAY<BIGINT> NOT NULL, head_ts ARRAY<BIGINT> NOT NULL, "
+    "head_offset ARRAY<BIGINT> NOT NULL, window_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL",
+    "ARRAY<STRUCT<window_end_ms: BIGINT, status: STRING, lag: BIGINT, time_lag_ms: DOUBLE, commits: INT, "
+    "committed_offset: BIGINT>>",
 )
 
 FUNCTIONS: dict[str, BoundFunction] = {

@@ -40,6 +40,7 @@ def broker_outages(
     outages = met.groupBy(*BROKER, "since_ts", "until_ts").agg(
         F.count(F.lit(1)).alias("errors"),
         F.max("polled").alias("polled"),
+        F.max("direct").alias("direct"),
         F.min(F.when(F.col("ts") > F.col("since_ts"), F.col("ts"))).alias("first_ts"),
         F.max("ts").alias("last_ts"),
         F.transform(F.slice(F.array_sort(F.collect_set(F.struct("ts", "key"))), 1, KEPT), lambda e: e.key).alias(
@@ -51,7 +52,8 @@ def broker_outages(
     )
     # Polled each second, the first error is the moment; else the last answer is the nearest that is known.
     began = F.when(F.col("polled"), F.coalesce("first_ts", "since_ts")).otherwise(F.col("since_ts"))
-    return outages.where(long).select(
+    # A route without the master proves nothing by itself: a name server may have lost a broker that answers.
+    return outages.where(long & F.col("direct")).select(
         *BROKER,
         began.alias("from_ts"),
         F.coalesce("until_ts", "last_ts").alias("to_ts"),
@@ -83,8 +85,10 @@ def _errors(broker_runtime: DataFrame, heartbeat: DataFrame, pull: DataFrame, fa
             F.lit(table).alias("table_name"), F.concat(F.lit("record_id="), F.col("record_id")).alias("key")
         ).alias("key")
 
-    def told(frame: DataFrame, ts: str, table: str, *, polled: bool = False, waited: bool = False) -> DataFrame:
-        flags = (F.lit(polled).alias("polled"), F.lit(waited).alias("waited"))
+    def told(
+        frame: DataFrame, ts: str, table: str, *, polled: bool = False, waited: bool = False, direct: bool = True
+    ) -> DataFrame:
+        flags = (F.lit(polled).alias("polled"), F.lit(waited).alias("waited"), F.lit(direct).alias("direct"))
         return frame.select(*BROKER, F.col(ts).alias("ts"), *flags, key(table))
 
     # Where a pull failed over, the master is what had gone.
@@ -95,7 +99,7 @@ def _errors(broker_runtime: DataFrame, heartbeat: DataFrame, pull: DataFrame, fa
             told(broker_runtime.where(F.col("error").isNotNull()), "ts", "silver.broker_runtime", polled=True),
             told(heartbeat.where(F.col("error").isNotNull()), "ts", "silver.heartbeat"),
             told(pull.where(F.col("error").isNotNull()), "request_ts", "silver.pull", waited=True),
-            told(gone, "request_ts", "gold.pull_route"),
+            told(gone, "request_ts", "gold.pull_route", direct=False),
         ],
     )
 

@@ -91,3 +91,24 @@ def broadcasting_groups(heartbeat: DataFrame) -> DataFrame:
         .select("cluster", "consumer_group")
         .distinct()
     )
+
+
+def subscribed_tags(heartbeat: DataFrame) -> DataFrame:
+    """cluster, consumer_group, topic, expressions (tags, or *), has_sql92: all that a group subscribed to."""
+    group = F.explode("consumer_data_set").alias("g")
+    each = heartbeat.where(F.col("kind") == "HEART_BEAT").select("cluster", group)
+    told = each.select(
+        "cluster", F.col("g.group_name").alias("consumer_group"), F.explode("g.subscriptions").alias("s")
+    )
+    tags = F.transform(F.split("s.sub_string", r"\|\|"), F.trim)
+    return (
+        told.select(
+            "cluster",
+            "consumer_group",
+            "s.topic",
+            tags.alias("tags"),
+            (F.col("s.expression_type") == "SQL92").alias("sql"),
+        )
+        .groupBy("cluster", "consumer_group", "topic")
+        .agg(F.array_distinct(F.flatten(F.collect_set("tags"))).alias("expressions"), F.max("sql").alias("has_sql92"))
+    )

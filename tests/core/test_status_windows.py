@@ -1,0 +1,55 @@
+"""A queue's windows: each as if asked at its end, with what was known by then."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqreplay.core.status_windows import status_windows
+
+MINUTE = 60_000
+
+
+def told(commits, heads, until, window=MINUTE):
+    windows = status_windows(
+        *zip(*commits, strict=True), *(zip(*heads, strict=True) if heads else ([], [])), window, until
+    )
+    return [(w.window_end_ms, w.status, w.lag, w.commits) for w in windows]
+
+
+def test_a_group_that_keeps_up_is_ok_and_one_that_stops_is_stop():
+    commits = [(t, t // 1000) for t in range(5_000, 60_000, 5_000)]
+    heads = [(t, t // 1000) for t in range(1_000, 180_000, 1_000)]
+    found = told(commits, heads, 170_000)
+    assert [w[1] for w in found] == ["OK", "STOP", "STOP"]
+    assert found[0][2:] == (5, 11)
+    assert found[2][2:] == (124, 0)
+
+
+def test_a_queue_that_does_not_move_while_messages_come_is_stall():
+    commits = [(t, 30) for t in range(5_000, 120_000, 5_000)]
+    heads = [(t, 40 + t // 1000) for t in range(1_000, 120_000, 1_000)]
+    assert [w[1] for w in told(commits, heads, 119_000)] == ["STALL", "STALL"]
+
+
+def test_without_ends_the_lag_is_unknown_and_the_status_with_it():
+    ((_, status, lag, commits),) = told([(1_000, 5), (6_000, 6)], [], 7_000)
+    assert (status, lag, commits) == (None, None, 2)
+
+
+def test_time_lag_is_interpolated():
+    (window,) = status_windows([50_000], [150], [0, 40_000, 59_000], [100, 200, 300], MINUTE, 59_000)
+    assert window.time_lag_ms == 40_000.0
+
+
+COMMITS = st.lists(st.tuples(st.integers(0, 500_000), st.integers(0, 50)), min_size=1, max_size=30).map(sorted)
+
+
+@given(COMMITS, COMMITS, st.integers(0, 600_000))
+def test_every_window_counts_its_own_commits_and_none_is_left_out(commits, heads, until):
+    until = max(until, commits[-1][0])
+    found = told(commits, heads, until)
+    assert sum(w[3] for w in found) == len(commits)
+    ends = [w[0] for w in found]
+    assert ends == list(range(ends[0], ends[-1] + 1, MINUTE))
+    assert ends[-1] - MINUTE <= until < ends[-1] + MINUTE
