@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.allocation import StrategySettings, allocate
+from mqreplay.core.allocation_check import check
 from mqreplay.core.allocation_consistent_hash import hash_ring, md5_hash
 from mqreplay.core.allocation_machine_room import allocate_machine_room_nearby
 from mqreplay.core.message_queue import MessageQueue, sort_client_ids
@@ -140,3 +141,7 @@ def test_machine_room_nearby_needs_its_parts() -> None:
         with pytest.raises(NullPointer) as raised:
             allocate_machine_room_nearby("c", queues(1), ["c"], inner, resolver)
         assert raised.value.message == words
+
+
+def test_a_stranger_has_no_place() -> None:
+    assert check("x", queues(1), ["c"]) == (queues(1), ["c"], -1)

@@ -111,7 +111,7 @@ def test_only_the_last_ten_commits_count() -> None:
 
 
 def test_lists_of_different_commits_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 offsets, 1 times and 2 lags"):
+    with pytest.raises(ValueError, match=r"^2 offsets, 1 times and 2 lags of the same commits$"):
         partition_status([1, 2], [0], [1, 1], 1, [3], 1)
 
 

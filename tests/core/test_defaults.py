@@ -42,6 +42,7 @@ def test_the_store() -> None:
     assert CqUnit(0, 1).tags_code == 0
     assert StoreConfig(1) == (1, 40, TransferLimits(), "ASYNC_MASTER", False)
     assert TransferLimits() == (262_144, 32, 65_536, 8)
+    assert get_message.NO_MATCHED_LOGIC_QUEUE == "NO_MATCHED_LOGIC_QUEUE"
     assert get_message.MAX_PULL_MSG_SIZE == 134_217_728
     assert (consumer_offset_manager.OFFSET_TABLE_CAPACITY, consumer_offset_manager.QUEUE_TABLE_CAPACITY) == (512, 32)
 

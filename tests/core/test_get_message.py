@@ -176,3 +176,11 @@ def test_entries_are_given_to_the_end_of_their_file() -> None:
     queue = ConsumeQueue([CqUnit(n, 1) for n in range(7)], first_offset=2, units_in_file=3)
     held = {at: [unit.offset_py + 2 for unit in queue.from_offset(at) or ()] for at in range(1, 9)}
     assert held == {1: [], 2: [2], 3: [3, 4, 5], 4: [4, 5], 5: [5], 6: [6, 7, 8], 7: [7, 8], 8: [8]}
+
+
+def test_a_message_that_was_found_ends_the_passing_over() -> None:
+    # No broker writes backwards; but the rule is getMessage's own: only until the next message that is there.
+    queue = ConsumeQueue([CqUnit(100, 10), CqUnit(200, 10), CqUnit(150, 10)])
+    for version in VERSIONS:
+        found = get_message(queue, 0, 32, CommitLog(300, 120, 100), StoreConfig(1_000), None, version)
+        assert found.offsets_py == (200, 150)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -159,3 +160,9 @@ def test_only_what_java_sorts_by_insertion_is_followed_into_the_overflow() -> No
     many = [MessageQueue("T", "b", n) for n in ids]
     assert sort_message_queues(many[:31]) == tim_sort(many[:31]) != sorted(many[:31])
     assert sort_message_queues(many[:32]) == sorted(many[:32])
+
+
+@pytest.mark.parametrize("ids", [(1, 1, -(2**31)), (-(2**31), -(2**31), 0, -(2**31)), (*[-(2**31)] * 3, -(2**30), 0)])
+def test_equal_ids_among_those_that_overflow(ids: tuple[int, ...]) -> None:
+    found = [MessageQueue("T", "b", n) for n in ids]
+    assert sort_message_queues(found) == tim_sort(found)

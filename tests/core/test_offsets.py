@@ -104,3 +104,8 @@ def test_both_forms_say_the_same(table: manager.OffsetTable) -> None:
 def test_what_was_there_becomes_the_backup() -> None:
     table = {"T@g": {0: 1}}
     assert manager.persist(table, "", "older") == (manager.encode(table, True), "")
+
+
+def test_a_text_that_holds_no_object_is_an_empty_table() -> None:
+    for loaded in (manager.load("null", "x", lambda text: None), manager.load(None, "null", lambda text: None)):
+        assert loaded == manager.Loaded(True, {})

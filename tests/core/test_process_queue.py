@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.core.process_queue import ProcessQueue, PulledMessage
+from mqreplay.core.process_queue import ProcessQueue, PulledMessage, is_lock_expired, is_pull_expired
 from mqreplay.errors import IllegalArgument, NoSuchElement, NullPointer, NumberFormat
 
 
@@ -78,3 +78,8 @@ def test_what_java_throws() -> None:
     with pytest.raises(NumberFormat):
         pq.put_message([PulledMessage(1, 1, "many")])
     assert pq.msg_count == 1
+
+
+def test_ages_are_counted_from_the_last_time() -> None:
+    assert [is_lock_expired(100_000, now) for now in (130_000, 130_001)] == [False, True]
+    assert [is_pull_expired(100_000, now) for now in (220_000, 220_001)] == [False, True]

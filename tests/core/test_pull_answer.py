@@ -76,7 +76,7 @@ def test_a_refusal_suggests_nothing() -> None:
 
 
 def test_a_status_nobody_knows() -> None:
-    with pytest.raises(IllegalArgument):
+    with pytest.raises(IllegalArgument, match=r"constant org\.apache\.rocketmq\.store\.GetMessageStatus\.FUND$"):
         response_code("FUND", 0)
 
 
@@ -162,3 +162,5 @@ def test_a_queue_that_is_none_names_who_asked() -> None:
     refusal = check_pull(BOTH._replace(queue_id=2), MASTER, *config, remote_address="/10.0.0.9:5")
     words = "queueId[2] is illegal, topic:[T] topicConfig.readQueueNums:[2] consumer:[/10.0.0.9:5]"
     assert refusal == Refusal(1, words)
+    unknown = check_pull(BOTH._replace(queue_id=2), MASTER, *config)
+    assert unknown == Refusal(1, words.replace("/10.0.0.9:5", ""))

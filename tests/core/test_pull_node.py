@@ -33,6 +33,7 @@ def test_find(addresses: dict[int, str], broker_id: int, only: bool, expected: F
 def test_a_name_that_is_null() -> None:
     with pytest.raises(NullPointer):
         find_broker_address_in_subscribe({}, None, 0, False)
+    assert find_broker_address_in_subscribe({}, None, 0, False, version="5.0.0") is None
     assert find_broker_address_in_publish({}, None) is None
 
 

@@ -180,3 +180,10 @@ def test_a_date_needs_no_more_than_its_digits() -> None:
     assert parse_date("19700101000001~~") == 1_000
     assert parse_date("~9700101000001") is None
     assert parse_date("24000301000000") == 13_574_649_600_000  # 2400 has a 29th of February
+
+
+def test_with_all_locks_there_is_nothing_to_come_back_for() -> None:
+    step = update_process_queue_table_in_rebalance(
+        "T", {}, QUEUES[:1], OFFSETS, now=0, locked=QUEUES[:1], version="5.3.3"
+    )
+    assert (step.added, step.rebalance_later) == (((QUEUES[0], 5),), None)

@@ -137,3 +137,31 @@ def test_what_java_throws_for_an_order_topic() -> None:
 
 def test_an_empty_order_topic_conf_is_none() -> None:
     assert topic_publish_info("T", TopicRouteData([], [], order_topic_conf="")) == (False, ())
+
+
+def test_who_unregisters_takes_its_filter_servers_along() -> None:
+    names = cluster()
+    names.unregister_broker("C", SLAVE, "b", 1)
+    assert names.filter_server_table == {}
+
+
+def test_a_broker_that_is_new_gives_its_topics_whatever_their_version() -> None:
+    # The same address under a second name: alive and of a known version, but the first of its name.
+    names = cluster()
+    names.register_broker("C", MASTER, "c", 0, "ha", TOPICS, None, 0)
+    assert set(names.topic_queue_table["T"]) == {"b", "c"}
+
+
+def test_topics_of_a_name_that_is_gone_are_passed_over() -> None:
+    names = cluster()
+    names.topic_queue_table["T"]["gone"] = QueueData("gone", 4, 4, 6)
+    route = route_of(names)
+    assert [data.broker_name for data in route.broker_datas] == ["b"]
+    assert {data.broker_name for data in route.queue_datas} == {"b", "gone"}
+
+
+def test_a_route_comes_in_the_order_of_javas_map() -> None:
+    names = RouteInfoManager()
+    for name in "cab":
+        names.register_broker("C", f"{name}:1", name, 0, None, TOPICS, None, 0)
+    assert [data.broker_name for data in route_of(names).queue_datas] == ["a", "b", "c"]

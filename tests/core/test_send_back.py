@@ -152,3 +152,8 @@ def test_writing_is_one_bit(perm: int, allowed: bool) -> None:
         assert (answer.stored is not None) == allowed
     refused = consumer_send_msg_back(request, RetryGroup(), MESSAGE, broker_permission=4)
     assert refused.remark == "the broker[] sending message is forbidden"
+
+
+def test_an_orderly_message_without_a_maximum_is_never_sent_away() -> None:
+    checked = check_reconsume_times([ConsumedMessage("T", "ID", 1_000)], "g")
+    assert (checked.suspend, checked.given_to_producer) == (True, ())

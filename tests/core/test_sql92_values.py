@@ -137,6 +137,8 @@ def test_lines_and_columns(text: str, at: int, where: tuple[int, int]) -> None:
         ("a\n'x\n", 2, 'line 3, column 0.  Encountered: <EOF> after : "\\\'x\\n"'),
         ("a .b c", 2, 'line 1, column 4.  Encountered: "b" (98), after : "."'),
         ("a /b c", 2, 'line 1, column 4.  Encountered: "b" (98), after : "/"'),
+        ("a ~", 2, 'line 1, column 4.  Encountered: <EOF> after : ""'),
+        ("a ~b c", 2, 'line 1, column 3.  Encountered: "~" (126), after : ""'),
         ("a .", 2, 'line 1, column 4.  Encountered: <EOF> after : ""'),
     ],
 )
@@ -211,7 +213,7 @@ def test_the_set_of_a_list_grows_with_it() -> None:
         return sorted(elements, key=lambda one: ord(one) % buckets)
 
     for count, buckets in ((5, 16), (11, 16), (12, 32), (23, 32), (24, 64)):
-        elements = [chr(ord("0") + n) for n in range(count)][::-1]
+        elements = [chr(33 + n * 7 % 90) for n in range(count)]
         assert order(*elements) == by_bucket(elements, buckets)
 
 
@@ -233,3 +235,30 @@ def test_refusals_before_any_message() -> None:
     create_equal(Constant(True), Constant(False))
     with pytest.raises(RocketMQError, match="'TRUE' cannot be compared with '1'"):
         create_equal(Constant(True), Constant(1))
+
+
+def test_a_number_before_a_string_is_compared_as_a_number() -> None:
+    assert evaluate(compile_sql92("5 > a", "4.9.7"), {"a": "3"}) is True
+
+
+def test_half_a_character_in_a_filter() -> None:
+    assert evaluate(compile_sql92("a = '\ud83d'", "4.9.7"), {"a": "\ud83d"}) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        # What looks at the next token before it acts meets first what is no token.
+        ("a OR 2 @", "Lexical error at line 1, column 9"),
+        ("a AND 2 @", "Lexical error at line 1, column 10"),
+        ("TRUE <> 1 @", "Lexical error at line 1, column 12"),
+        # The NOT that is wrong is the last one, wherever it stands.
+        ("b = 1 AND a NOT c", 'Encountered " "NOT" "NOT "" at line 1, column 13.'),
+        # A plus that was read in full is not what is wrong.
+        ("+a = 1 AND", 'Encountered "<EOF>" at line 1, column 10.'),
+    ],
+)
+def test_what_is_told_first(text: str, words: str) -> None:
+    with pytest.raises(MQFilterError) as raised:
+        compile_sql92(text, "5.3.3")
+    assert words in str(raised.value)
