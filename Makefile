@@ -90,7 +90,7 @@ bench: machine $(VENV)/.bench ## Measure: a made-up estate's night beside polars
 	@$(BIN)/python tests/bench/bind_faces.py
 	@$(BIN)/python tests/bench/nights.py $(ARGS)
 
-mutate: setup-dev ## Change core bit by bit: do its tests notice? docs/mutation.md (a quarter of an hour; ARGS="--jobs 4")
+mutate: setup-dev ## Change core bit by bit: do its tests notice? docs/mutation.md (half an hour; ARGS="--jobs 4")
 	@$(BIN)/python tests/mutation/run.py $(ARGS)
 
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --allow-unsafe --strip-extras

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,3 +54,20 @@ def test_every_window_counts_its_own_commits_and_none_is_left_out(commits, heads
     ends = [w[0] for w in found]
     assert ends == list(range(ends[0], ends[-1] + 1, MINUTE))
     assert ends[-1] - MINUTE <= until < ends[-1] + MINUTE
+
+
+def test_each_commit_is_behind_the_end_seen_at_its_time() -> None:
+    # Behind by 1, 3 and 5: it falls back. Against the last end it would have been 7, 6 and 5: catching up.
+    (window,) = status_windows([10_000, 20_000, 30_000], [5, 6, 7], [9_000, 19_000, 29_000], [6, 9, 12], 40_000, 39_999)
+    assert (window.status, window.lag) == ("WARN", 5)
+
+
+def test_without_commits_there_is_no_window() -> None:
+    assert status_windows([], [], [1], [1], 1_000, 9_000) == []
+
+
+def test_every_time_has_its_offset() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        status_windows([1, 2], [1], [1], [1], 1_000, 500)
+    with pytest.raises(ValueError, match="zip"):
+        status_windows([1], [1], [1, 2], [1], 1_000, 500)

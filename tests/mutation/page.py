@@ -21,9 +21,9 @@ HEAD = """# Mutation testing of core
 Made by `make mutate` from lib/mqreplay/core and its tests; do not edit. A mutant is core with one small change: a
 boundary one off, a comparison turned, a constant another, an operand or a statement lost (tests/mutation/operators.py
 has them all). It is killed when a vector case, an example in a docstring, or a test of tests/core or tests/decode fails
-because of it, or when it no longer ends. What no check notices survives, and is listed here with a judgement:
-*equivalent*, since no answer of core can tell it from the original, or *accepted*, and why. Left alone are docstrings,
-annotations, decorators, imports, the bodies of protocols, and the grammar of SQL92.
+because of it, or when it no longer ends or crashes Python. What no check notices survives, and is listed here with a
+judgement: *equivalent*, since no answer of core can tell it from the original, or *accepted*, and why. Left alone are
+docstrings, annotations, decorators, imports, the bodies of protocols, and the grammar of SQL92.
 """
 
 
