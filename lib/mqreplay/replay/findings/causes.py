@@ -19,6 +19,7 @@ class Link:
     same: tuple[str, ...]
     after_s: int = 60
     before_s: int = 30  # a cause is seen a little later than what it did: polls and copies are seconds apart
+    critical: bool = False  # only a critical finding is the cause, and only of a lesser one
 
 
 GROUP, BROKER, TOPIC = ("consumer_group",), ("broker_name",), ("consumer_group", "topic")
@@ -50,14 +51,19 @@ LINKS = (
     Link("offset_rewind", "double_owned_queue", TOPIC),
     Link("offset_rewind", "offset_reset", TOPIC, 30),
     Link("offset_jump", "offset_reset", TOPIC, 30),
-    Link("duplicate_delivery", "offset_reset", GROUP, 180),
+    # The rewind first: a reset ahead gives nothing again, and one that goes back shows as a rewind.
     Link("duplicate_delivery", "offset_rewind", GROUP, 180),
+    Link("duplicate_delivery", "offset_reset", GROUP, 180),
     Link("duplicate_delivery", "offset_beyond_max", GROUP, 180),
     Link("retry_growth", "dead_letter", GROUP, 600, before_s=3600),  # tries end as a dead letter
-    Link("stuck_queue", "slave_pull", BROKER, 120),
-    Link("slave_pull", "slave_pull", BROKER),  # those that were refused
+    # A slave that refuses: what was sent to it, and what waits for it.
+    Link("stuck_queue", "slave_pull", BROKER, 120, critical=True),
+    Link("slave_pull", "slave_pull", BROKER, critical=True),
     Link("stuck_queue", "double_owned_queue", TOPIC),
 )
+
+
+LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
 
 
 def with_causes(findings: DataFrame) -> DataFrame:
@@ -65,7 +71,7 @@ def with_causes(findings: DataFrame) -> DataFrame:
 
     A cause gets its effects as evidence. ``findings`` must be kept (persisted): it is read three times.
     """
-    linked = _linked(findings)
+    linked = _first_causes(_linked(findings).localCheckpoint())
     effects = linked.groupBy("follows_from").agg(
         F.array_sort(
             F.collect_list(
@@ -110,12 +116,22 @@ def _linked(findings: DataFrame) -> DataFrame:
     )
 
 
+def _first_causes(linked: DataFrame) -> DataFrame:
+    """The same, where a cause that has a cause of its own gives way to that one: the first is the one to mend."""
+    above = linked.select(F.col("effect_id").alias("follows_from"), F.col("follows_from").alias("_above"))
+    for _ in range(1, LONGEST):
+        linked = linked.join(F.broadcast(above), "follows_from", "left").select(
+            "effect_id", F.coalesce("_above", "follows_from").alias("follows_from")
+        )
+    return linked
+
+
 def _holds(link: Link) -> Column:
     """Whether the effect e follows from the cause c: same place, begun while the cause was there or shortly after."""
     held = (F.col("e.kind") == link.effect) & (F.col("c.kind") == link.cause)
     for name in link.same:
         held = held & (F.col(f"e.{name}") == F.col(f"c.{name}"))
     began = F.unix_millis("e.from_ts") >= F.unix_millis("c.from_ts") - link.before_s * 1000
-    if link.effect == link.cause:
+    if link.critical:
         held = held & (F.col("c.severity") == "critical") & (F.col("e.severity") != "critical")
     return held & began & (F.unix_millis("e.from_ts") <= F.unix_millis("c.to_ts") + link.after_s * 1000)
