@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mqreplay.outcome import Outcome
+
+# A busy machine is no failure: examples have no deadline.
+settings.register_profile("mqreplay", deadline=None)
+settings.load_profile("mqreplay")
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 

@@ -54,7 +54,7 @@ class FindingSettings:
     uneven_queues: int = 2
     silent_s: int = 90
     lost_s: int = 45
-    pull_gap_s: int = 60
+    pull_gap_s: int = 35
     stuck_s: int = 60
     down_s: int = 10
     unseen_down_s: int = 30

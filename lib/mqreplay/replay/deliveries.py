@@ -14,7 +14,7 @@ def repeated_deliveries(consume: DataFrame, broadcasting: DataFrame) -> DataFram
 
     A message is a place in a queue. Tries that failed are no deliveries; broadcasting clients have each their own.
     """
-    done = consume.where(F.col("status").isin(*DONE)).join(
+    done = once(consume.where(F.col("status").isin(*DONE))).join(
         F.broadcast(broadcasting), ["cluster", "consumer_group"], "left_anti"
     )
     order = Window.partitionBy(*MESSAGE).orderBy("ts", "client_id", "record_id")
@@ -30,4 +30,9 @@ def repeated_deliveries(consume: DataFrame, broadcasting: DataFrame) -> DataFram
 
 def came_back(consume: DataFrame) -> DataFrame:
     """Rows of silver.consume whose message was sent back to be consumed later (ConsumeMessageConcurrentlyService)."""
-    return consume.where(F.col("status") == "RECONSUME_LATER")
+    return once(consume.where(F.col("status") == "RECONSUME_LATER"))
+
+
+def once(consume: DataFrame) -> DataFrame:
+    """Each delivery once: a line that was logged twice is no second delivery, which would have another instant."""
+    return consume.dropDuplicates([*MESSAGE, "client_id", "ts", "status", "reconsume_times"])

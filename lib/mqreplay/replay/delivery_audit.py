@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from mqreplay.replay.deliveries import DONE
+from mqreplay.replay.deliveries import DONE, once
 
 PLACE = ["topic", "broker_name", "queue_id"]
 GROUP_TOPIC = ["cluster", "consumer_group", "topic"]
@@ -29,15 +29,17 @@ def delivery_audit(
 
     A message counts from the first offset of its queue that the group was given, to the last that it committed.
     """
-    given = consume.join(F.broadcast(broadcasting), ["cluster", "consumer_group"], "left_anti")
+    given = once(consume).join(F.broadcast(broadcasting), ["cluster", "consumer_group"], "left_anti")
     done = given.where(F.col("status").isin(*DONE))
     first = (
         done.where(F.col("queue_topic") == F.col("topic"))
         .groupBy(*GROUP_QUEUE)
         .agg(F.min("queue_offset").alias("first_offset"))
     )
-    sent = produce.where("send_status = 'SEND_OK' AND queue_offset IS NOT NULL").select(
-        "cluster", *PLACE, "queue_offset", "tags", "msg_id", F.to_date("ts").alias("day")
+    sent = (
+        produce.where("send_status = 'SEND_OK' AND queue_offset IS NOT NULL")
+        .select("cluster", *PLACE, "queue_offset", "tags", "msg_id", F.to_date("ts").alias("day"))
+        .distinct()
     )
     due = sent.join(first.join(_committed(commits, offset_change), GROUP_QUEUE, "left"), ["cluster", *PLACE])
     due = due.where(F.col("queue_offset") >= F.col("first_offset"))

@@ -32,7 +32,7 @@ def queue_owner(
     """One row an interval, closed at its start and open at its end; broadcasting groups own nothing for themselves.
 
     ``members`` is membership's frame; a look is believed until the next, or until the client's session ends.
-    ``pull_gap_s`` is how long a queue may go without a pull and still be its client's.
+    ``pull_gap_s`` is how long a client may not pull a queue that another pulls meanwhile, and still hold it.
     """
     looks = _with_end(_looks(assignment, rebalance, lock), members)
     told = looks.select(*MEMBER, "source").distinct()

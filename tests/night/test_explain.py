@@ -1,0 +1,70 @@
+"""A finding's story: every kind has a rule, every finding has evidence that is there, and it can be told."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from mqreplay.errors import InputError
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.replay.findings.rules import RULES
+from mqreplay.settings import load_settings
+from mqreplay.story import keys, tell
+from mqreplay.terminal_story import print_story
+
+# DESIGN.md's list.
+KINDS = {
+    *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
+    *("idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
+    *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
+    *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
+}
+
+
+def test_every_kind_has_its_rule():
+    assert set(RULES) == KINDS
+    assert all(rule.text.endswith(".") for rule in RULES.values())
+
+
+def test_every_finding_names_evidence_that_is_there(night, spark):
+    findings = spark.read.format("delta").load(f"{night.root}/gold/finding").collect()
+    tables = {e.table_name for f in findings for e in f.evidence}
+    held = {t: set(Warehouse(spark, night.root).read(t).columns) for t in tables}
+    for finding in findings:
+        assert finding.evidence, finding.kind
+        for each in finding.evidence:
+            assert keys(each.key).keys() <= held[each.table_name], (finding.kind, each)
+
+
+@pytest.mark.parametrize("kind", ["broker_down", "strategy_conflict", "offset_beyond_max", "slave_pull", "stuck_queue"])
+def test_a_story_has_rows_in_time_order_and_the_decisions(night, spark, kind):
+    warehouse = Warehouse(spark, night.root)
+    found = night.table("gold.finding", "DefaultCluster").where(f"kind = '{kind}' AND severity <> 'info'").first()
+    story = tell(warehouse, found.finding_id[:10], None)
+    assert story.finding["kind"] == kind
+    assert story.steps
+    times = [step["ts"] for step in story.steps if step["ts"]]
+    assert times == sorted(times)
+    assert bool(story.decisions) == (kind not in ("stuck_queue",))
+    if kind == "broker_down":
+        assert {e["kind"] for e in story.effects} >= {"failover_pull"}
+
+
+def test_a_story_as_json_and_on_the_terminal(night, capsys):
+    found = night.table("gold.finding", "DefaultCluster").where("kind = 'failover_pull'").first()
+    print_story(night.root, found.finding_id, None, load_settings(), as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert told["cause"]["kind"] == "broker_down"
+    print_story(night.root, found.finding_id, None, load_settings(), as_json=False)
+    shown = capsys.readouterr().out
+    assert re.search(r"Follows from\s+critical\s+broker_down", shown)
+    assert "find_broker_address_in_subscribe" in shown
+
+
+def test_what_is_not_there_is_said(night):
+    with pytest.raises(InputError, match="no finding has an id that begins with xyz"):
+        print_story(night.root, "xyz", None, load_settings(), as_json=False)
+    with pytest.raises(InputError, match="does not exist"):
+        print_story("/nowhere/at/all", "xyz", None, load_settings(), as_json=False)

@@ -1,0 +1,147 @@
+"""When brokers did not answer, when queues stood still, whose clock is off: each just below its bound and above."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqreplay.replay.broker_outages import broker_outages
+from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
+from mqreplay.replay.queue_ends import queue_ends
+from mqreplay.replay.standstills import standstills
+from silver_moments import at
+
+BROKER = {"broker_name": "b", "broker_id": 0}
+GONE = {
+    "client_id": "c",
+    "cause": "master_gone",
+    "judgement": "agree",
+    "reason": "r",
+    "queue_offset": 0,
+    "pull_from_which_node": 0,
+}
+QUEUE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
+
+
+@pytest.fixture
+def outages(rows):
+    def judge(polls=(), beats=(), pulls=(), failovers=()):
+        runtime = rows("silver.broker_runtime", BROKER, list(polls))
+        heartbeat = rows(
+            "silver.heartbeat", BROKER | {"client_id": "c", "kind": "HEART_BEAT", "broker_addr": "b:1"}, list(beats)
+        )
+        pull = rows("silver.pull", BROKER | QUEUE | {"client_id": "c", "queue_offset": 0}, list(pulls))
+        gone = rows("gold.pull_route", BROKER | QUEUE | GONE, list(failovers))
+        found = broker_outages(runtime, heartbeat, pull, gone, 10, 30).collect()
+        return [
+            (
+                (r.from_ts - at(0).replace(tzinfo=None)).total_seconds(),
+                (r.to_ts - at(0).replace(tzinfo=None)).total_seconds(),
+            )
+            for r in found
+        ]
+
+    return judge
+
+
+def poll(seconds: float, error: str | None = None) -> dict:
+    return {"ts": at(seconds), "error": error}
+
+
+def test_a_polled_broker_is_down_from_its_first_error_to_its_next_answer(outages):
+    polls = [poll(s, "refused" if 10 <= s < 25 else None) for s in range(40)]
+    assert outages(polls) == [(10.0, 25.0)]
+
+
+def test_a_pause_is_no_outage(outages):
+    assert outages([poll(s, "slow" if 10 <= s < 16 else None) for s in range(40)]) == []
+
+
+def test_a_silence_in_which_nobody_got_an_error_is_none(outages):
+    beats = [{"ts": at(s), "response_ts": at(s), "response_code": 0} for s in (0, 30, 90, 120)]
+    assert outages(beats=beats) == []
+
+
+def test_clients_errors_tell_where_nobody_polled(outages):
+    beats = [{"ts": at(s), "response_ts": at(s), "response_code": 0} for s in (0, 10, 20, 80, 90)]
+    beats += [{"ts": at(s), "error": "timeout"} for s in (30, 50)]
+    assert outages(beats=beats) == [(20.0, 80.0)]
+
+
+def test_a_route_without_the_master_is_no_proof_that_it_is_down(outages):
+    beats = [{"ts": at(s), "response_ts": at(s), "response_code": 0} for s in (0, 60, 120)]
+    assert outages(beats=beats, failovers=[{"request_ts": at(s)} for s in (10, 30, 70)]) == []
+
+
+@pytest.fixture
+def still(rows):
+    def judge(commits, ends, owned=(0, 200), pulls=()):
+        sent = [{"ts": at(s), "commit_offset": o, "client_id": "c", "kind": "UPDATE"} for s, o in commits]
+        told = [
+            {"request_ts": at(s), "response_ts": at(s), "max_offset": o, "min_offset": 0, "broker_id": 0}
+            for s, o in ends
+        ]
+        pull = rows("silver.pull", QUEUE | {"client_id": "c", "queue_offset": 0}, told + list(pulls))
+        owner = [{"client_id": "c", "from_ts": at(owned[0]), "to_ts": at(owned[1]), "source": "pull"}]
+        found = standstills(
+            rows("silver.offset_change", QUEUE, []),
+            rows("silver.offset_commit", QUEUE, sent),
+            pull,
+            queue_ends(pull, rows("silver.topic_stats", {}, [])),
+            rows("gold.queue_owner", QUEUE, owner),
+            60,
+        ).collect()
+        return [(r.offset, r.waiting, r.refused) for r in found]
+
+    return judge
+
+
+ENDS = [(s, 40 + s) for s in range(0, 200, 5)]
+
+
+def test_an_offset_that_stands_while_messages_wait_is_a_standstill(still):
+    assert still([(0, 10), (5, 30), (100, 95), (150, 140), (199, 190)], ENDS) == [(30, 110, 0)]
+
+
+def test_one_that_stands_a_while_or_with_nothing_waiting_is_none(still):
+    assert still([(0, 10), (5, 30), (60, 95), (110, 140), (160, 150), (199, 160)], ENDS) == []
+    assert still([(0, 240)], [(s, 240) for s in range(0, 200, 5)]) == []
+
+
+def test_a_group_that_was_stopped_is_not_stuck(still):
+    assert still([(0, 10), (5, 30)], ENDS, owned=(0, 30)) == []
+
+
+def test_refusals_are_counted(still):
+    busy = [{"request_ts": at(s), "response_code": 2, "broker_id": 1} for s in range(20, 90, 10)]
+    assert still([(0, 10), (5, 30), (100, 95), (150, 96), (199, 97)], ENDS, pulls=busy) == [(30, 110, 7)]
+
+
+def test_a_clock_that_is_off_is_found_by_commits_and_put_right(rows):
+    def commits(client, off):
+        return [
+            {"client_id": client, "ts": at(off + 10 * n), "commit_offset": 10 * n, "queue_id": q}
+            for n in range(1, 6)
+            for q in [1 if client == "a" else 2]
+        ]
+
+    changes = [
+        {
+            "previous_offset": 10 * (n - 1),
+            "new_offset": 10 * n,
+            "to_ts": at(10 * n + 3),
+            "queue_id": q,
+            "source_name": "b-0",
+        }
+        for n in range(1, 6)
+        for q in (1, 2)
+    ]
+    sent = rows("silver.offset_commit", QUEUE | {"kind": "UPDATE"}, commits("a", 0) + commits("b", 3600))
+    clocks = client_clocks(
+        sent, rows("silver.pull", {}, []), rows("silver.offset_change", QUEUE | {"broker_id": 0}, changes)
+    )
+    off = {row.client_id: row.skew_ms for row in clocks.collect()}
+    assert off == {"a": 0, "b": 3_600_000}
+    found = skewed(clocks, 60).collect()
+    assert [row.client_id for row in found] == ["b"]
+    right = by_recorders_clock(sent, found, "ts").where("client_id = 'b'").orderBy("ts").first()
+    assert right.ts == at(10).replace(tzinfo=None)
