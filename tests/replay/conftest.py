@@ -11,7 +11,7 @@ from mqreplay.lake.contract import load_contracts
 from silver_moments import BEGAN
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def rows(spark: SparkSession) -> Callable[..., DataFrame]:
     """Makes a frame of a table's schema: rows(name, base, [what differs, ...])."""
 

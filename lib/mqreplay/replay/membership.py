@@ -67,10 +67,12 @@ def membership(told: DataFrame, silent_s: int) -> DataFrame:
     ``told`` is the frame of `signs`; a silence of more than ``silent_s`` seconds ends a session.
     """
     order = Window.partitionBy(*MEMBER).orderBy("ts", F.col("sign") == "unregister", "sign")
-    gone = F.lag(F.col("sign") == "unregister").over(order)
+    before = order.rowsBetween(Window.unboundedPreceding, -1)
     since = F.unix_millis("ts") - F.unix_millis(F.lag("ts").over(order))
+    gone = F.unix_millis("ts") - F.unix_millis(F.max(F.when(F.col("sign") == "unregister", F.col("ts"))).over(before))
     # A client unregisters at each broker: those requests, and what was on its way, belong to the session they end.
-    begins = since.isNull() | (since > silent_s * 1000) | (gone & (F.col("sign") != "unregister") & (since > _LATE_MS))
+    back = (F.col("sign") != "unregister") & (gone > _LATE_MS) & (gone - since <= _LATE_MS)
+    begins = since.isNull() | (since > silent_s * 1000) | F.coalesce(back, F.lit(False))
     numbered = told.withColumn("_begins", F.when(begins, 1).otherwise(0)).withColumn(
         "session", F.sum("_begins").over(order.rowsBetween(Window.unboundedPreceding, 0))
     )
@@ -100,7 +102,8 @@ def subscribed_tags(heartbeat: DataFrame) -> DataFrame:
     told = each.select(
         "cluster", F.col("g.group_name").alias("consumer_group"), F.explode("g.subscriptions").alias("s")
     )
-    tags = F.transform(F.split("s.sub_string", r"\|\|"), F.trim)
+    # F.trim itself would be given each tag's place too, as the characters to trim.
+    tags = F.transform(F.split("s.sub_string", r"\|\|"), lambda tag: F.trim(tag))
     return (
         told.select(
             "cluster",
