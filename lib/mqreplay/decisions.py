@@ -50,6 +50,7 @@ INSTANTS = {
     "topic_config": "ts",
     "consume": "ts",
     "produce": "ts",
+    "snapshot": "ts",
 }
 READ_OFTEN = ("pull", "offset_commit", "offset_change", "heartbeat", "rebalance", "consume")
 

@@ -74,7 +74,10 @@ def test_a_route_without_the_master_is_no_proof_that_it_is_down(outages):
 
 @pytest.fixture
 def still(rows):
-    def judge(commits, ends, owned=(0, 200), pulls=()):
+    def judge(commits, ends, owned=(0, 200), pulls=(), saved=(), copies=()):
+        change = {"source_name": "b-0", "broker_id": 0}
+        changes = [change | {"to_ts": at(s), "new_offset": o} for s, o in saved]
+        copied = [change | {"ts": at(s), "file_name": "consumerOffset.json", "broker_name": "b"} for s in copies]
         sent = [{"ts": at(s), "commit_offset": o, "client_id": "c", "kind": "UPDATE"} for s, o in commits]
         told = [
             {"request_ts": at(s), "response_ts": at(s), "max_offset": o, "min_offset": 0, "broker_id": 0}
@@ -83,12 +86,13 @@ def still(rows):
         pull = rows("silver.pull", QUEUE | {"client_id": "c", "queue_offset": 0}, told + list(pulls))
         owner = [{"client_id": "c", "from_ts": at(owned[0]), "to_ts": at(owned[1]), "source": "pull"}]
         found = standstills(
-            rows("silver.offset_change", QUEUE, []),
+            rows("silver.offset_change", QUEUE, changes),
             rows("silver.offset_commit", QUEUE, sent),
             pull,
             queue_ends(pull, rows("silver.topic_stats", {}, [])),
             rows("gold.queue_owner", QUEUE, owner),
             60,
+            rows("silver.snapshot", {"entries": 1, "changed": 1}, copied),
         ).collect()
         return [(r.offset, r.waiting, r.refused) for r in found]
 
@@ -109,6 +113,12 @@ def test_one_that_stands_a_while_or_with_nothing_waiting_is_none(still):
 
 def test_a_group_that_was_stopped_is_not_stuck(still):
     assert still([(0, 10), (5, 30)], ENDS, owned=(0, 30)) == []
+
+
+def test_between_two_copies_an_offset_may_have_moved_at_any_time(still):
+    saved = [(0, 30), (100, 95), (199, 190)]
+    assert still([], ENDS, saved=saved, copies=[0, 100, 199]) == []
+    assert still([], ENDS, saved=saved, copies=[0, 80, 100, 199]) == [(30, 90, 0)]
 
 
 def test_refusals_are_counted(still):

@@ -6,10 +6,15 @@ end holds its queue back; so does a broker that refuses the reads.
 
 from __future__ import annotations
 
+import datetime as dt
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from mqreplay.replay.as_of import as_of
+
 KEY = ["cluster", "consumer_group", "topic", "broker_name", "queue_id"]
+END = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 REFUSED = 2  # ResponseCode.SYSTEM_BUSY: a 5.x slave that may not be read
 
 
@@ -20,15 +25,26 @@ def standstills(
     ends: DataFrame,
     owners: DataFrame,
     stuck_s: int,
+    snapshot: DataFrame,
 ) -> DataFrame:
     """KEY, from_ts, to_ts, offset (it stood at), waiting (messages behind it), refused, refusing_broker_id.
 
     An offset moves when the master's file changes, or a client commits another one. ``ends`` is queue_ends' frame: what
     waits is known from there, and only while it is told can a queue be called stuck. ``owners`` is gold.queue_owner.
+    ``snapshot`` is silver.snapshot: where no commits of a queue were recorded, an offset stood still only as long as
+    copies showed it, for it may have moved at any time between two copies.
     """
     moves = _moves(offset_change, commits, pull)
     order = Window.partitionBy(*KEY).orderBy("ts", "offset")
-    still = moves.select(*KEY, "offset", F.col("ts").alias("since_ts"), F.lead("ts").over(order).alias("until_ts"))
+    committed = F.max(F.col("by") != "").over(Window.partitionBy(*KEY))
+    still = moves.select(
+        *KEY,
+        "offset",
+        F.col("ts").alias("since_ts"),
+        F.lead("ts").over(order).alias("until_ts"),
+        committed.alias("committed"),
+    )
+    still = _as_copied(still, snapshot)
     long = still.where(F.col("until_ts").isNull() | (_seconds("since_ts", "until_ts") >= stuck_s))
     told = ends.select("broker_name", "topic", "queue_id", "at", "queue_max_offset")
     waited = (
@@ -48,6 +64,19 @@ def standstills(
     overlap = _seconds(F.greatest("from_ts", "_from"), F.least("to_ts", "_to"))
     kept = held.groupBy(*waited.columns).agg(F.sum(F.greatest(overlap, F.lit(0.0))).alias("held_s"))
     return _with_refusals(kept.where(F.col("held_s") >= stuck_s), pull)
+
+
+def _as_copied(still: DataFrame, snapshot: DataFrame) -> DataFrame:
+    """Without commits, a stretch ends with the last copy of the master's file in it."""
+    copies = snapshot.where((F.col("broker_id") == 0) & F.col("file_name").startswith("consumerOffset.json")).select(
+        "broker_name", F.col("ts").alias("at")
+    )
+    before = F.coalesce(F.col("until_ts"), F.lit(END)) - F.expr("INTERVAL 1 MILLISECOND")
+    seen = as_of(still.withColumn("at", before), copies, ["broker_name"], "at", F.struct("at"), "copied")
+    last = F.when(F.col("copied.at") > F.col("since_ts"), F.col("copied.at")).otherwise(F.col("since_ts"))
+    return seen.withColumn("until_ts", F.when(F.col("committed"), F.col("until_ts")).otherwise(last)).drop(
+        "committed", "copied", "at"
+    )
 
 
 def _with_refusals(still: DataFrame, pull: DataFrame) -> DataFrame:

@@ -76,6 +76,7 @@ def _of_standstills(known: Known, limits: Any) -> DataFrame:
         known.ends,
         known.gold["gold.queue_owner"],
         limits.stuck_s,
+        silver["snapshot"],
     )
     return queues.stuck_findings(still, limits.same_cause_gap_s)
 

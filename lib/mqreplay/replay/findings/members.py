@@ -79,7 +79,7 @@ def lost_findings(lost: DataFrame) -> DataFrame:
     return finding(
         rows,
         kind="consumer_lost",
-        severity=F.lit("warning"),
+        severity=F.when(F.col("queues") > 0, "warning").otherwise("info"),
         summary=text_of(
             "Consumer ",
             "{client_id}",
