@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 from typing import Any
 
 import pytest
@@ -32,6 +31,7 @@ NAMED = {
     "compare_and_increase_only",
     "update_offset",
     "commit_offset",
+    "status_windows",
 }
 
 
@@ -45,10 +45,10 @@ def test_arguments_are_the_laws_own(spark: SparkSession) -> None:
         assert bound.argument_types.names == list(inspect.signature(bound.law).parameters), bound.name
 
 
-def test_registration_is_cheap(spark: SparkSession) -> None:
-    started = time.perf_counter()
+def test_registration_may_be_repeated(spark: SparkSession) -> None:
     register(spark)
-    assert time.perf_counter() - started < 0.5
+    register(spark)
+    assert all(spark.catalog.functionExists(name) for name in NAMED)
 
 
 def test_sql(spark: SparkSession) -> None:
