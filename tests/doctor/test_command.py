@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -84,15 +83,13 @@ def test_a_name_cannot_hide_what_it_is(tmp_path: Path, capsys: pytest.CaptureFix
     assert f"WRONG {tmp_path}/a⟨U+202E⟩⟨LF⟩ok/consumerOffset.json\n" in capsys.readouterr().out
 
 
-def test_no_spark_no_java_and_at_once(torn: str) -> None:
+def test_neither_spark_nor_java_is_needed(torn: str) -> None:
     script = (
         "import sys; from mqreplay.cli import main; status = main(sys.argv[1:]); "
         "print([m for m in ('pyspark', 'delta', 'pandas', 'pyarrow', 'rich') if m in sys.modules]); sys.exit(status)"
     )
     env = {"PYTHONPATH": str(ROOT / "lib"), "PATH": "", "HOME": os.environ.get("HOME", "")}
-    began = time.monotonic()
     command = [sys.executable, "-c", script, "doctor", torn, str(SAMPLE / "routes.jsonl.gz")]
     done = subprocess.run(command, env=env, capture_output=True, text=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[-1] == "[]"
-    assert time.monotonic() - began < 2

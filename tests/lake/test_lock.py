@@ -47,7 +47,7 @@ def test_another_run_is_named(holder: subprocess.Popen[str], tmp_path: Path) -> 
     began = time.monotonic()
     with pytest.raises(WarehouseLocked) as error, warehouse_lock(str(tmp_path)):
         pass
-    assert time.monotonic() - began < 1, "it must not wait"
+    assert time.monotonic() - began < 10, "it must not wait for the holder, who never ends"
     said = str(error.value)
     assert f"process {holder.pid} on {socket.gethostname()} since 20" in said
     assert "UTC" in said
