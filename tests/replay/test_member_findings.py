@@ -1,0 +1,100 @@
+"""Members that were lost, and members with more than their share."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F
+
+from mqreplay.replay.findings.members import lost_consumers, lost_findings
+from mqreplay.replay.findings.shares import uneven_findings
+from mqreplay.replay.membership import membership, signs
+from silver_moments import at
+
+LOST_S, ENDED = 45, 300
+BEAT = {"broker_name": "b", "broker_id": 0, "response_code": 0}
+
+
+def beats(group: str, client: str, *seconds: float) -> list[dict]:
+    data = (group, "CONSUME_PASSIVELY", "CLUSTERING", "CONSUME_FROM_LAST_OFFSET", False, [("T", "*", "TAG", 1)])
+    row = {"client_id": client, "kind": "HEART_BEAT", "consumer_data_set": [data]}
+    return [row | {"ts": at(s)} for s in seconds]
+
+
+def left(group: str, client: str, seconds: float) -> dict[str, object]:
+    row = {"client_id": client, "kind": "UNREGISTER_CLIENT", "unregistered_consumer_group": group}
+    return row | {"ts": at(seconds)}
+
+
+def held(group: str, client: str, queue: int, start: float, end: float) -> dict[str, object]:
+    row = {"consumer_group": group, "client_id": client, "queue_id": queue, "topic": "T", "broker_name": "b"}
+    return row | {"from_ts": at(start), "to_ts": at(end), "source": "rebalance"}
+
+
+HEARTBEATS = [
+    *beats("g", "killed", 0, 30, 60),
+    *beats("g", "stayed", *range(0, ENDED + 1, 30)),
+    *beats("planned", "stopped", 0, 30, 60),
+    left("planned", "stopped", 70),
+    *beats("cut", "recorded no longer", 240, ENDED - LOST_S),
+    *beats("cut", "silent for longer", 240, ENDED - LOST_S - 0.001),
+]
+OWNERS = [
+    *[held("g", "killed", q, 0, 60) for q in (0, 1)],
+    held("g", "killed", 2, 0, 10),  # given up long before
+    held("g", "stayed", 0, 62, ENDED),
+    held("g", "stayed", 1, 75, ENDED),
+    held("planned", "stopped", 0, 0, 70),
+    held("cut", "recorded no longer", 0, 240, ENDED),
+    held("cut", "silent for longer", 0, 240, ENDED - LOST_S - 0.001),
+]
+
+
+@pytest.fixture(scope="module")
+def lost(rows):
+    none = [rows(f"silver.{name}", {}, []) for name in ("rebalance", "assignment", "pull", "offset_commit")]
+    members = membership(signs(rows("silver.heartbeat", BEAT, HEARTBEATS), *none), 90).localCheckpoint()
+    ended = members.agg(F.max("to_ts").alias("until_ts"))
+    found = lost_findings(lost_consumers(members, rows("gold.queue_owner", {}, OWNERS), ended, LOST_S))
+    return {row.client_id: row for row in found.collect()}
+
+
+def test_only_who_fell_silent_without_a_word_is_lost(lost):
+    assert lost.keys() == {"killed", "silent for longer"}
+
+
+def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost):
+    row = lost["killed"]
+    assert (row.kind, row.severity, row.consumer_group) == ("consumer_lost", "warning", "g")
+    assert (row.from_ts, row.to_ts) == (at(60).replace(tzinfo=None), at(75).replace(tzinfo=None))
+    assert "while it held 2 queues" in row.summary
+    assert lost["silent for longer"].to_ts == at(ENDED).replace(tzinfo=None), "nobody took its queue"
+
+
+def took(group: str, client: str, held: int, of: int, seconds: tuple[float, ...], members: int = 2) -> list[dict]:
+    row = {"consumer_group": group, "client_id": client, "topic": "T", "strategy": "CONSISTENT_HASH", "reason": ""}
+    row |= {"judgement": "agree", "cid_all": [f"c{n}" for n in range(members)], "mq_all": [("b", q) for q in range(of)]}
+    row |= {"actual": [("b", q) for q in range(held)]}
+    return [row | {"rebalance_ts": at(s), "record_id": f"{group}{client}{s}"} for s in seconds]
+
+
+LONG = (0, 20, 40)
+
+
+def test_an_uneven_share_is_two_more_than_fair_for_a_while(rows):
+    allocation = rows(
+        "gold.allocation",
+        {},
+        [
+            *took("one more", "c1", 5, 8, LONG),
+            *took("two more", "c1", 6, 8, LONG),
+            *took("fair is rounded up", "c1", 6, 9, LONG),
+            *took("a moment", "c1", 8, 8, (0, 20)),
+            *took("alone", "c1", 8, 8, LONG, members=1),
+            *[row | {"topic": "%RETRY%g"} for row in took("of retries", "c1", 8, 8, LONG)],
+            *[row | {"actual": None} for row in took("unknown", "c1", 8, 8, LONG)],
+        ],
+    )
+    (row,) = uneven_findings(allocation, 2, 20, 45).collect()
+    assert (row.consumer_group, row.kind, row.severity) == ("two more", "uneven_allocation", "info")
+    assert "held up to 6 queues of T, where a fair share is 4, by CONSISTENT_HASH" in row.summary
+    assert (row.to_ts - row.from_ts).total_seconds() == 60
