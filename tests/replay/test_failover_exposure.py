@@ -98,15 +98,9 @@ def test_a_queue_gone_from_both_files_is_no_longer_unknown(told):
 
 
 def test_before_the_slaves_first_copy_nothing_is_known(told):
-    changes = [copied(1, 0, 10), copied(61, 0, 12), copied(121, 1, 9)]
-    found = told([], changes)
-    known = (
-        [(found[m].redelivered, found[m].redelivered_by_group, found[m].unknown_queues) for m in (0, 1, 2)]
-        if 0 in found
-        else []
-    )
-    assert found[2].redelivered == 3
-    assert all(entry == (None, None, None) for entry in known[:2])
+    polls = [polled(5, 0, 1), polled(65, 0, 2), polled(125, 0, 3)]
+    found = told(polls, [copied(1, 0, 10), copied(61, 0, 12), copied(121, 1, 9)])
+    assert [(found[m].redelivered, found[m].unknown_queues) for m in range(3)] == [(None, None), (None, None), (3, 0)]
 
 
 def test_a_master_without_a_slave_or_a_client_of_its_own_is_not_judged(told):

@@ -70,7 +70,7 @@ def _again(offset_change: DataFrame) -> DataFrame:
     )
     pairs = F.broadcast(_pairs(changes))
     by_group = _deltas(_states(changes, pairs)).groupBy(*COPY, "consumer_group", "minute")
-    moved = by_group.agg(F.sum("messages").alias("messages"), F.sum("unknown").alias("unknown")).localCheckpoint()
+    moved = by_group.agg(F.sum("messages").alias("messages"), F.sum("unknown").alias("unknown"))
     # Sums of groups, not queues, are carried over the minutes: a grid of few rows.
     grid = moved.select(*MASTER, "minute").distinct().join(moved.select(*COPY, "consumer_group").distinct(), MASTER)
     so_far = Window.partitionBy(*COPY, "consumer_group").orderBy("minute").rowsBetween(Window.unboundedPreceding, 0)
