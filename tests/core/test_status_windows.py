@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqreplay.core.burrow import keep_head_points, partition_status, time_lag
 from mqreplay.core.status_windows import status_windows
 
 MINUTE = 60_000
@@ -40,7 +41,15 @@ def test_without_ends_the_lag_is_unknown_and_the_status_with_it():
 
 def test_time_lag_is_interpolated():
     (window,) = status_windows([50_000], [150], [0, 40_000, 59_000], [100, 200, 300], MINUTE, 59_000)
-    assert window.time_lag_ms == 40_000.0
+    assert window.time_lag_ms == 39_000.0
+
+
+def test_what_comes_after_the_recording_is_no_silence():
+    # Ten seconds into the second window the recording ends: asked at 120 s, the group would have stopped.
+    commits = [(t, t // 1000) for t in range(30_000, 71_000, 5_000)]
+    heads = [(t, t // 1000 + 50) for t in range(1_000, 71_000, 1_000)]
+    assert [w[1] for w in told(commits, heads, 70_000)] == ["WARN", "WARN"]
+    assert [w[1] for w in told(commits, heads, 119_000)] == ["WARN", "STOP"]
 
 
 COMMITS = st.lists(st.tuples(st.integers(0, 500_000), st.integers(0, 50)), min_size=1, max_size=30).map(sorted)
@@ -71,3 +80,33 @@ def test_every_time_has_its_offset() -> None:
         status_windows([1, 2], [1], [1], [1], 1_000, 500)
     with pytest.raises(ValueError, match="zip"):
         status_windows([1], [1], [1, 2], [1], 1_000, 500)
+
+
+def asked_at_each_end(commits, heads, window, until):
+    """The same by its definition: all that was known by then, worked out anew for each window."""
+    found, before = [], 0
+    end = (commits[0][0] // window + 1) * window
+    while end - window <= until:
+        now = min(end, until)
+        made = [c for c in commits if c[0] <= end]
+        points = [(offset, at) for at, offset in heads if at <= end]
+        times, offsets = zip(*made[-10:], strict=True)
+        lags = []
+        for at, offset in made[-10:]:
+            known = [head for head, seen in points if seen <= at]
+            lags.append(max(0, known[-1] - offset) if known else None)
+        ends = [head for head, _ in points]
+        lag = max(0, ends[-1] - offsets[-1]) if ends else None
+        status = partition_status(offsets, times, lags, lag, ends[-10:] or None, now)
+        delay = time_lag(keep_head_points(points), offsets[-1], now)
+        found.append((end, status, lag, delay, len(made) - before, offsets[-1]))
+        before, end = len(made), end + window
+    return found
+
+
+@given(COMMITS, st.lists(st.tuples(st.integers(0, 500_000), st.integers(0, 50)), max_size=40).map(sorted))
+def test_looking_at_each_point_once_changes_nothing(commits, heads):
+    until = max(500_000, commits[-1][0])
+    columns = [*zip(*commits, strict=True)], [*zip(*heads, strict=True)] or [(), ()]
+    windows = status_windows(*columns[0], *columns[1], MINUTE, until)
+    assert [tuple(w) for w in windows] == asked_at_each_end(commits, heads, MINUTE, until)

@@ -34,8 +34,9 @@ def status_windows(
 ) -> list[WindowStatus]:
     """One entry for each window from that of the first commit to that of ``until_ms``; both lists oldest first.
 
-    Times are epoch ms, offsets messages; a window ends at a multiple of ``window_ms``. Windows after the last commit
-    are told too: that a group stopped is what a status is for.
+    Times are epoch ms, offsets messages; a window ends at a multiple of ``window_ms``, the last is asked at
+    ``until_ms``: what comes after was not recorded, and is no silence. Windows after the last commit are told too:
+    that a group stopped is what a status is for. ValueError if a time lacks its offset.
     No method of RocketMQ: Burrow evaluates on demand; here it is asked at the end of each window.
 
     >>> windows = status_windows([1_000, 61_000], [5, 9], [500, 60_500], [5, 9], 60_000, 130_000)
@@ -44,36 +45,41 @@ def status_windows(
     """
     if not commit_ts:
         return []
+    commits = list(zip(commit_ts, commit_offset, strict=True))
     points = list(zip(head_offset, head_ts, strict=True))
-    found = []
+    found: list[WindowStatus] = []
+    kept: list[HeadPoint] = []
     end = (commit_ts[0] // window_ms + 1) * window_ms
-    before = 0
+    before = known = 0
     while end - window_ms <= until_ms:
-        seen = bisect_right(commit_ts, end)
-        known = bisect_right(head_ts, end)
-        found.append(_window(commit_ts[:seen], commit_offset[:seen], points[:known], head_ts, end, seen - before))
-        before, end = seen, end + window_ms
+        seen = bisect_right(commit_ts, end, before)
+        reached = bisect_right(head_ts, end, known)
+        # What is kept hangs on the last two only: each point is looked at once, in whichever window it falls.
+        kept[-2:] = keep_head_points(kept[-2:] + points[known:reached])
+        last = commits[max(0, seen - INTERVALS) : seen]
+        lags = [_lag_at(points, head_ts, at, offset) for at, offset in last]
+        heads = [head for head, _ in points[max(0, reached - INTERVALS) : reached]]
+        found.append(_window(last, lags, heads, kept, end, min(end, until_ms), seen - before))
+        before, known, end = seen, reached, end + window_ms
     return found
 
 
 def _window(
-    commit_ts: Sequence[int],
-    commit_offset: Sequence[int],
-    points: Sequence[HeadPoint],
-    head_ts: Sequence[int],
+    commits: Sequence[tuple[int, int]],
+    lags: Sequence[int | None],
+    heads: Sequence[int],
+    kept: Sequence[HeadPoint],
     end: int,
-    commits: int,
+    now: int,
+    made: int,
 ) -> WindowStatus:
-    times, offsets = commit_ts[-INTERVALS:], commit_offset[-INTERVALS:]
-    lags = [_lag_at(points, head_ts, at, offset) for at, offset in zip(times, offsets, strict=True)]
-    lag = max(0, points[-1][0] - offsets[-1]) if points else None
-    heads = [head for head, _ in points[-INTERVALS:]] or None
-    status = partition_status(offsets, times, lags, lag, heads, end)
-    delay = time_lag(keep_head_points(points), offsets[-1], end) if points else None
-    return WindowStatus(end, status, lag, delay, commits, offsets[-1])
+    times, offsets = [at for at, _ in commits], [offset for _, offset in commits]
+    lag = max(0, heads[-1] - offsets[-1]) if heads else None
+    status = partition_status(offsets, times, lags, lag, heads or None, now)
+    return WindowStatus(end, status, lag, time_lag(kept, offsets[-1], now), made, offsets[-1])
 
 
 def _lag_at(points: Sequence[HeadPoint], head_ts: Sequence[int], at: int, offset: int) -> int | None:
     """Messages behind the end last seen at or before a commit; None if none was."""
-    place = min(bisect_right(head_ts, at), len(points))
+    place = bisect_right(head_ts, at)
     return max(0, points[place - 1][0] - offset) if place else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.bind import functions as rocketmq
@@ -18,7 +18,10 @@ def group_status(commits: DataFrame, offset_change: DataFrame, ends: DataFrame, 
     Commits are those that clients sent; where none of a group were recorded, the master's snapshots stand in.
     """
     told = _commits(commits, offset_change)
-    until = told.groupBy("cluster").agg(F.max("ts_ms").alias("until_ms"))
+    # Where all groups stop, the brokers' ends tell that the recording went on.
+    seen = ends.agg(F.max(F.unix_millis("at")).alias("seen_ms"))
+    until = told.groupBy("cluster").agg(F.max("ts_ms").alias("told_ms")).crossJoin(seen)
+    until = until.select("cluster", F.greatest("told_ms", "seen_ms").alias("until_ms"))
     by_queue = told.groupBy(*KEY, "source").agg(*_arrays("ts_ms", "offset", "commit"))
     heads = ends.where(F.col("queue_max_offset").isNotNull()).select(
         *QUEUE, F.unix_millis("at").alias("ts_ms"), F.col("queue_max_offset").alias("offset")
@@ -42,8 +45,8 @@ def group_status(commits: DataFrame, offset_change: DataFrame, ends: DataFrame, 
 
 
 def _commits(commits: DataFrame, offset_change: DataFrame) -> DataFrame:
-    """KEY, ts_ms, offset, source."""
-    sent = commits.where("kind = 'UPDATE' AND commit_offset IS NOT NULL").select(
+    """KEY, ts_ms, offset, source. A commit that reached no broker is none."""
+    sent = commits.where("kind = 'UPDATE' AND commit_offset IS NOT NULL AND error IS NULL").select(
         *KEY,
         F.unix_millis("ts").alias("ts_ms"),
         F.col("commit_offset").alias("offset"),
@@ -59,7 +62,7 @@ def _commits(commits: DataFrame, offset_change: DataFrame) -> DataFrame:
     return sent.unionByName(saved.join(F.broadcast(known), ["cluster", "consumer_group"], "left_anti"))
 
 
-def _arrays(ts: str, offset: str, name: str) -> list[F.Column]:
+def _arrays(ts: str, offset: str, name: str) -> list[Column]:
     both = F.array_sort(F.collect_list(F.struct(F.col(ts).alias("t"), F.col(offset).alias("o"))))
     return [
         F.transform(both, lambda p: p.t).alias(f"{name}_ts"),
@@ -81,7 +84,7 @@ def _groups(windows: DataFrame, window_s: int) -> DataFrame:
         F.sum("w.commits").alias("commits"),
         F.max(queue).alias("worst"),
     )
-    # A trouble that is known stands; without one, a queue that is not known leaves the group undetermined.
+    # As core's group_status: a trouble that is known stands; without one, a queue not known leaves the group open.
     hidden = (F.col("undetermined") > 0) & F.coalesce(F.col("rank") <= 1, F.lit(True))
     status = F.element_at(F.array(*map(F.lit, STATUSES)), F.coalesce("rank", F.lit(1)).cast("int"))
     end = F.timestamp_millis("window_end_ms")
