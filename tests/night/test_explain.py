@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 
 import pytest
+from deltalake import DeltaTable
 
 from mqreplay.errors import InputError
 from mqreplay.lake.warehouse import Warehouse
@@ -28,14 +30,43 @@ def test_every_kind_has_its_rule():
     assert all(rule.text.endswith(".") for rule in RULES.values())
 
 
-def test_every_finding_names_evidence_that_is_there(night, spark):
-    findings = spark.read.format("delta").load(f"{night.root}/gold/finding").collect()
-    tables = {e.table_name for f in findings for e in f.evidence}
-    held = {t: set(Warehouse(spark, night.root).read(t).columns) for t in tables}
-    for finding in findings:
-        assert finding.evidence, finding.kind
-        for each in finding.evidence:
-            assert keys(each.key).keys() <= held[each.table_name], (finding.kind, each)
+def findings_of(root: str) -> list[dict]:
+    return DeltaTable(f"{root}/gold/finding").to_pyarrow_table().to_pylist()
+
+
+def test_every_finding_rests_on_rows_that_are_there(night):
+    named: dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], str]] = {}
+    for finding in findings_of(night.root):
+        assert finding["evidence"], finding["summary"]
+        for each in finding["evidence"]:
+            key = keys(each["key"])
+            row = (finding["cluster"], *key.values())
+            named.setdefault((each["table_name"], ("cluster", *key)), {})[row] = finding["summary"]
+    for (table, columns), rows in named.items():
+        held = DeltaTable(f"{night.root}/{table.replace('.', '/')}").to_pyarrow_table(columns=list(columns))
+        there = {tuple(as_text(value) for value in row.values()) for row in held.to_pylist()}
+        assert {rows[row] for row in rows.keys() - there} == set(), (table, columns)
+
+
+def as_text(value: object) -> str:
+    """A value as Spark's CAST to STRING gives it, in UTC."""
+    if isinstance(value, dt.datetime):
+        text = value.replace(tzinfo=None).isoformat(sep=" ")
+        return text.rstrip("0") if "." in text else text
+    return str(value)
+
+
+@pytest.mark.long
+def test_every_finding_of_both_nights_can_be_told(night, capsys):
+    for finding in findings_of(night.root):
+        print_story(night.root, finding["finding_id"], finding["cluster"], load_settings(), as_json=True)
+        story = json.loads(capsys.readouterr().out)
+        assert story["finding"]["summary"] == finding["summary"]
+        assert story["rule"]
+        assert story["steps"] or {e["table_name"] for e in finding["evidence"]} == {"gold.finding"}, finding["summary"]
+        assert (story["cause"] is None) == (finding["follows_from"] is None)
+        times = [step["ts"] for step in story["steps"] if step["ts"]]
+        assert times == sorted(times)
 
 
 @pytest.mark.parametrize("kind", ["broker_down", "strategy_conflict", "offset_beyond_max", "slave_pull", "stuck_queue"])

@@ -33,10 +33,14 @@ def held(group: str, client: str, queue: int, start: float, end: float) -> dict[
 HEARTBEATS = [
     *beats("g", "killed", 0, 30, 60),
     *beats("g", "stayed", *range(0, ENDED + 1, 30)),
+    *beats("idle", "without a queue", 0, 30, 60),
     *beats("planned", "stopped", 0, 30, 60),
     left("planned", "stopped", 70),
     *beats("cut", "recorded no longer", 240, ENDED - LOST_S),
     *beats("cut", "silent for longer", 240, ENDED - LOST_S - 0.001),
+]
+PULLS = [
+    {"consumer_group": "pulls alone", "client_id": "perhaps stopped", "request_ts": at(s)} for s in range(0, 60, 15)
 ]
 OWNERS = [
     *[held("g", "killed", q, 0, 60) for q in (0, 1)],
@@ -44,6 +48,7 @@ OWNERS = [
     held("g", "stayed", 0, 62, ENDED),
     held("g", "stayed", 1, 75, ENDED),
     held("planned", "stopped", 0, 0, 70),
+    held("pulls alone", "perhaps stopped", 0, 0, 45),
     held("cut", "recorded no longer", 0, 240, ENDED),
     held("cut", "silent for longer", 0, 240, ENDED - LOST_S - 0.001),
 ]
@@ -51,15 +56,22 @@ OWNERS = [
 
 @pytest.fixture(scope="module")
 def lost(rows):
-    none = [rows(f"silver.{name}", {}, []) for name in ("rebalance", "assignment", "pull", "offset_commit")]
-    members = membership(signs(rows("silver.heartbeat", BEAT, HEARTBEATS), *none), 90).localCheckpoint()
+    none = [rows(f"silver.{name}", {}, []) for name in ("rebalance", "assignment", "offset_commit")]
+    pull = rows("silver.pull", {"topic": "T", "broker_name": "b", "queue_id": 0, "queue_offset": 0}, PULLS)
+    told = signs(rows("silver.heartbeat", BEAT, HEARTBEATS), *none[:2], pull, none[2])
+    members = membership(told, 90).localCheckpoint()
     ended = members.agg(F.max("to_ts").alias("until_ts"))
     found = lost_findings(lost_consumers(members, rows("gold.queue_owner", {}, OWNERS), ended, LOST_S))
     return {row.client_id: row for row in found.collect()}
 
 
 def test_only_who_fell_silent_without_a_word_is_lost(lost):
-    assert lost.keys() == {"killed", "silent for longer"}
+    assert {client: row.severity for client, row in lost.items()} == {
+        "killed": "warning",
+        "silent for longer": "warning",
+        "without a queue": "info",
+    }
+    assert [e.table_name for e in lost["without a queue"].evidence] == ["silver.heartbeat"]
 
 
 def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost):
@@ -67,6 +79,7 @@ def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost):
     assert (row.kind, row.severity, row.consumer_group) == ("consumer_lost", "warning", "g")
     assert (row.from_ts, row.to_ts) == (at(60).replace(tzinfo=None), at(75).replace(tzinfo=None))
     assert "while it held 2 queues" in row.summary
+    assert [e.table_name for e in row.evidence] == ["silver.heartbeat", "gold.queue_owner"]
     assert lost["silent for longer"].to_ts == at(ENDED).replace(tzinfo=None), "nobody took its queue"
 
 

@@ -66,6 +66,7 @@ def sessions(rows):
     for r in membership(signs(heartbeat, *none, commits), SILENT_S).orderBy("from_ts").collect():
         start, end = ((ts - at(0).replace(tzinfo=None)).total_seconds() for ts in (r.from_ts, r.to_ts))
         found.setdefault(r.client_id, []).append((start, end, r.left, r.watched))
+        assert r.beat == (r.client_id not in ("commits alone", "left and was seen no more"))
     return found
 
 

@@ -99,7 +99,5 @@ def test_files_that_were_not_whole_are_told_by_their_broker_or_client(rows):
     found = {(r.broker_name, r.broker_id, r.client_id): r for r in snapshot_findings(quarantine).collect()}
     assert found.keys() == {("broker-a", 0, None), (None, None, "10.0.0.1@7")}
     row = found["broker-a", 0, None]
-    assert row.summary.startswith(
-        "2 snapshot files of broker-a-0 could not be believed (consumerOffset.json, "
-    )
+    assert row.summary.startswith("2 snapshot files of broker-a-0 could not be believed (consumerOffset.json, ")
     assert ((row.to_ts - row.from_ts).total_seconds(), row.severity) == (5, "info")

@@ -62,7 +62,7 @@ def signs(
 
 
 def membership(told: DataFrame, silent_s: int) -> DataFrame:
-    """MEMBER, session, from_ts, to_ts, left (whether it unregistered), watched (more was recorded than heartbeats).
+    """MEMBER, session, from_ts, to_ts, left (it unregistered), watched (by more than heartbeats), beat (by heartbeats).
 
     ``told`` is the frame of `signs`; a silence of more than ``silent_s`` seconds ends a session.
     """
@@ -82,6 +82,7 @@ def membership(told: DataFrame, silent_s: int) -> DataFrame:
         F.coalesce(left_ts, F.max("ts")).alias("to_ts"),
         left_ts.isNotNull().alias("left"),
         F.max(~F.col("sign").isin("heartbeat", "unregister")).alias("watched"),
+        F.max(F.col("sign") == "heartbeat").alias("beat"),
     )
 
 

@@ -50,9 +50,9 @@ def lost_consumers(members: DataFrame, owners: DataFrame, ended: DataFrame, lost
 
     ``members`` is membership's frame; ``ended`` has one row: until when clients were recorded (column until_ts). A
     client that says nothing for ``lost_s`` seconds and never unregistered is lost; one whose silence the recording does
-    not outlast by as much is not told.
+    not outlast by as much is not told. Nor is one without heartbeats: whether it unregistered would not be known.
     """
-    gone = members.where("NOT left").crossJoin(F.broadcast(ended)).where(seconds("to_ts", "until_ts") > lost_s)
+    gone = members.where("NOT left AND beat").crossJoin(F.broadcast(ended)).where(seconds("to_ts", "until_ts") > lost_s)
     held = owners.select(*MEMBER, *QUEUE, F.col("to_ts").alias("_held_to"))
     after = owners.select(
         "cluster", "consumer_group", *QUEUE, F.col("client_id").alias("_next"), F.col("from_ts").alias("_since")
@@ -74,8 +74,10 @@ def lost_consumers(members: DataFrame, owners: DataFrame, ended: DataFrame, lost
 def lost_findings(lost: DataFrame) -> DataFrame:
     """consumer_lost, of lost_consumers' frame."""
     rows = lost.groupBy(*MEMBER, "from_ts", "to_ts", "queues").agg(
-        evidence("gold.queue_owner", "consumer_group", "client_id")
+        evidence("silver.heartbeat", "client_id").alias("beats"),
+        evidence("gold.queue_owner", "consumer_group", "client_id").alias("held"),
     )
+    rows = rows.withColumn("evidence", F.when(F.col("queues") > 0, F.concat("beats", "held")).otherwise(F.col("beats")))
     return finding(
         rows,
         kind="consumer_lost",

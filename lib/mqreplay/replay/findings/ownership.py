@@ -30,6 +30,8 @@ def ownership_findings(disputes: DataFrame, idle: DataFrame, dispute_s: int, idl
         one_or_none("broker_name"),
         one_or_none("queue_id"),
         evidence("gold.queue_owner", *OWNER_KEY),
+        # Nobody's queue is in no row of queue_owner: what the members saw and took tells of it.
+        evidence("silver.rebalance", "consumer_group", "topic").alias("seen"),
     )
     return _orphans(found).unionByName(_doubles(found)).unionByName(_idle(idle, idle_s))
 
@@ -53,7 +55,7 @@ def _orphans(found: DataFrame) -> DataFrame:
     advice = (
         "See that all members have the same subscription and strategy, and reach the same brokers and name servers."
     )
-    rows = found.where("orphan")
+    rows = found.where("orphan").withColumn("evidence", F.col("seen"))
     return finding(rows, kind="orphan_queue", severity=_severity(), summary=summary, advice=advice, confidence=0.95)
 
 
