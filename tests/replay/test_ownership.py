@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
-from pyspark.sql import functions as F
 
 from mqreplay.replay.findings.ownership import ownership_findings
 from mqreplay.replay.membership import broadcasting_groups, membership, signs
@@ -11,94 +12,172 @@ from mqreplay.replay.ownership import disputes, due_queues, idle_members, subscr
 from mqreplay.replay.queue_owner import queue_owner
 from silver_moments import at
 
-GROUP = {"consumer_group": "g"}
-ALL = [("b", 0), ("b", 1)]
+PULL_GAP_S, REBALANCE_S, DISPUTE_S, IDLE_S, GAP_S = 35, 20, 45, 40, 120
+BOTH = [("b", 0), ("b", 1)]
+FIRST, SECOND = BOTH[:1], BOTH[1:]
+ORPHAN, DOUBLE, IDLE = ("orphan_queue", "warning"), ("double_owned_queue", "warning"), ("idle_consumer", "info")
 
 
-def beat(client: str, seconds: float, model: str = "CLUSTERING", topic: str = "T") -> dict:
-    data = ("g", "CONSUME_PASSIVELY", model, "CONSUME_FROM_LAST_OFFSET", False, [(topic, "*", "TAG", 1)])
-    return {"client_id": client, "ts": at(seconds), "kind": "HEART_BEAT", "consumer_data_set": [data]}
+def beats(client: str, start: float, end: float, model: str = "CLUSTERING", *, leaves: bool = False) -> list[dict]:
+    """A heartbeat every 30 s, and a last one at the end: or the word that the client leaves."""
+    data = ("g", "CONSUME_PASSIVELY", model, "CONSUME_FROM_LAST_OFFSET", False, [("T", "*", "TAG", 1)])
+    row = {"client_id": client, "kind": "HEART_BEAT", "consumer_data_set": [data]}
+    gone = {"client_id": client, "kind": "UNREGISTER_CLIENT", "unregistered_consumer_group": "g"}
+    told = [row | {"ts": at(s)} for s in range(int(start), int(end), 30)]
+    return [*told, (gone if leaves else row) | {"ts": at(end)}]
 
 
-def left(client: str, seconds: float) -> dict:
-    return {"client_id": client, "ts": at(seconds), "kind": "UNREGISTER_CLIENT", "unregistered_consumer_group": "g"}
+def took(client: str, start: int, end: int, queues: list, **differs: object) -> list[dict]:
+    """What a client took of T, at its rebalances every 20 s."""
+    row = {"client_id": client, "topic": "T", "strategy": "AVG", "mq_all": BOTH, "mq_divided": queues} | differs
+    return [row | {"ts": at(s)} for s in range(start, end, REBALANCE_S)]
 
 
-def took(client: str, seconds: float, queues: list, **differs: object) -> dict:
-    row = {"client_id": client, "ts": at(seconds), "topic": "T", "strategy": "AVG", "mq_all": ALL, "mq_divided": queues}
-    return row | differs
+def pulls(client: str, *seconds: float, queue: int = 0) -> list[dict]:
+    return [{"client_id": client, "queue_id": queue, "request_ts": at(s)} for s in seconds]
 
 
-@pytest.fixture
-def told(rows):
-    """(owner intervals, findings) of heartbeats and rebalances, or of pulls."""
-
-    def judge(beats, rebalances=(), pulls=()):
-        heartbeat = rows("silver.heartbeat", {"broker_name": "b", "broker_id": 0, "response_code": 0}, list(beats))
-        rebalance = rows("silver.rebalance", GROUP, list(rebalances))
-        pull = rows("silver.pull", GROUP | {"topic": "T", "broker_name": "b", "queue_offset": 0}, list(pulls))
-        none = [rows(f"silver.{name}", {}, []) for name in ("assignment", "lock", "offset_commit")]
-        members = membership(signs(heartbeat, rebalance, none[0], pull, none[2]), 90)
-        broadcasting = broadcasting_groups(heartbeat)
-        owners = queue_owner(none[0], rebalance, none[1], pull, members, broadcasting, 35).cache()
-        subscribed = subscribers(members, heartbeat, rebalance, owners)
-        due = due_queues(rebalance, pull, subscribed, broadcasting, 20)
-        idle = idle_members(subscribed, owners, broadcasting)
-        found = ownership_findings(disputes(owners, due), idle, 45, 40, 120).collect()
-        spans = owners.withColumn("s", (F.unix_millis("to_ts") - F.unix_millis("from_ts")) / 1000)
-        held = {(r.client_id, r.queue_id, r.source): r.s for r in spans.collect()}
-        return held, sorted((f.kind, f.severity) for f in found)
-
-    return judge
+def holds(client: str, seconds: float, *queues: int, dropped: tuple[int, ...] = ()) -> dict:
+    held = [("T", "b", q, q in dropped, *[None] * 7) for q in (*queues, *dropped)]
+    return {"client_id": client, "ts": at(seconds), "queues": held}
 
 
-def every(client: str, start: int, end: int, queues: list) -> list[dict]:
-    return [took(client, s, queues) for s in range(start, end, 20)]
+def locked(client: str, seconds: float, *queues: int) -> dict:
+    held = [("T", "b", q) for q in queues]
+    return {"client_id": client, "ts": at(seconds), "broker_name": "b", "kind": "LOCK_BATCH_MQ", "lock_ok_mq_set": held}
 
 
-def test_a_group_that_shares_out_is_silent(told):
-    beats = [beat(c, s) for c in ("c1", "c2") for s in range(0, 200, 30)] + [left("c1", 200), left("c2", 200)]
-    held, found = told(beats, every("c1", 0, 200, ALL[:1]) + every("c2", 0, 200, ALL[1:]))
-    assert held == {("c1", 0, "rebalance"): 200.0, ("c2", 1, "rebalance"): 200.0}
-    assert found == []
+@dataclass(frozen=True)
+class Told:
+    """What was recorded of a group's night, and what is told of it. ``owners``: client, queue, source -> from, to."""
+
+    beats: list[dict]
+    rebalances: list[dict] = field(default_factory=list)
+    pulls: list[dict] = field(default_factory=list)
+    assignments: list[dict] = field(default_factory=list)
+    locks: list[dict] = field(default_factory=list)
+    findings: tuple[tuple[str, str], ...] = ()
+    owners: dict[tuple[str, int, str], tuple[float, float]] | None = None
 
 
-def test_scaling_out_by_plan_is_silent(told):
-    beats = [beat("c1", s) for s in range(0, 300, 30)] + [beat("c2", s) for s in range(100, 300, 30)]
-    rebalances = every("c1", 0, 120, ALL) + every("c1", 120, 300, ALL[:1]) + every("c2", 101, 300, ALL[1:])
-    assert told(beats, rebalances)[1] == []
+def pair(*, leave: bool = False) -> list[dict]:
+    return beats("c1", 0, 200, leaves=leave) + beats("c2", 0, 200, leaves=leave)
 
 
-def test_a_queue_left_to_nobody_and_one_held_twice_are_told(told):
-    beats = [beat(c, s) for c in ("c1", "c2") for s in range(0, 200, 30)]
-    _, found = told(beats, every("c1", 0, 200, ALL[:1]) + every("c2", 0, 200, ALL[:1]))
-    assert found == [("double_owned_queue", "warning"), ("orphan_queue", "warning")]
+def dispute(seconds: float) -> list[dict]:
+    """Both take the first queue, and nobody the second, until the other does so many seconds after 60."""
+    later = [row | {"ts": at(60 + seconds), "mq_divided": SECOND} for row in took("c2", 0, 1, [])]
+    return took("c1", 0, 200, FIRST) + took("c2", 0, 60, SECOND) + took("c2", 60, 81, FIRST) + later
 
 
-@pytest.mark.parametrize(("until", "kinds"), [(38, []), (60, [("idle_consumer", "info")])])
-def test_a_member_without_a_queue_is_idle_only_after_a_while(told, until, kinds):
-    beats = [beat("c1", s) for s in range(0, 120, 30)] + [beat("c2", 10), left("c2", 10 + until)]
-    assert told(beats, every("c1", 0, 120, ALL) + every("c2", 10, 10 + until, []))[1] == kinds
+NIGHTS = {
+    "a group that shares out, and stops by plan": Told(
+        pair(leave=True),
+        took("c1", 0, 200, FIRST) + took("c2", 0, 200, SECOND),
+        owners={("c1", 0, "rebalance"): (0, 200), ("c2", 1, "rebalance"): (0, 200)},
+    ),
+    "scaled out by plan": Told(
+        beats("c1", 0, 300) + beats("c2", 100, 300),
+        took("c1", 0, 120, BOTH) + took("c1", 120, 300, FIRST) + took("c2", 101, 300, SECOND),
+    ),
+    "scaled in by plan": Told(
+        beats("c1", 0, 300) + beats("c2", 0, 100, leaves=True),
+        took("c1", 0, 120, FIRST) + took("c1", 120, 300, BOTH) + took("c2", 0, 100, SECOND),
+        owners={("c1", 0, "rebalance"): (0, 300), ("c1", 1, "rebalance"): (120, 300), ("c2", 1, "rebalance"): (0, 100)},
+    ),
+    "one left to nobody, and one held twice": Told(
+        pair(), took("c1", 0, 200, FIRST) + took("c2", 0, 200, FIRST), findings=(DOUBLE, ORPHAN)
+    ),
+    "a dispute of 45 s": Told(pair(), dispute(45)),
+    "a dispute of 46 s": Told(pair(), dispute(46), findings=(DOUBLE, ORPHAN)),
+    "nobody holds the retry topic": Told(
+        pair(),
+        took("c1", 0, 200, BOTH) + took("c2", 0, 200, [], topic="%RETRY%g"),
+        findings=(("idle_consumer", "info"), ("orphan_queue", "info")),
+    ),
+    "idle for 40 s": Told(
+        beats("c1", 0, 120) + beats("c2", 10, 50, leaves=True), took("c1", 0, 120, BOTH) + took("c2", 10, 50, [])
+    ),
+    "idle for longer": Told(
+        beats("c1", 0, 120) + beats("c2", 10, 51, leaves=True),
+        took("c1", 0, 120, BOTH) + took("c2", 10, 51, []),
+        findings=(IDLE,),
+    ),
+    "seen in heartbeats alone": Told(beats("c1", 0, 120) + beats("c2", 0, 120), took("c1", 0, 120, BOTH)),
+    "broadcasting": Told(
+        beats("c1", 0, 200, "BROADCASTING") + beats("c2", 0, 200, "BROADCASTING"),
+        pulls=pulls("c1", *range(0, 200, 15)) + pulls("c2", *range(0, 200, 15)),
+        owners={},
+    ),
+    "a silence that nobody filled": Told(
+        pair(), pulls=pulls("c1", 0, 10, 150, 199), owners={("c1", 0, "pull"): (0, 199)}
+    ),
+    "two that pull": Told(
+        pair(), pulls=pulls("c1", *range(0, 200, 15)) + pulls("c2", *range(0, 200, 15)), findings=(DOUBLE,)
+    ),
+    "to another and back": Told(
+        beats("c1", 0, 100) + beats("c2", 0, 45, leaves=True),
+        pulls=pulls("c1", 0, 10, 48, 70, 100) + pulls("c2", 12, 30, 45),
+    ),
+    "the client's own table counts before what it computed": Told(
+        beats("c1", 0, 200),
+        took("c1", 0, 200, BOTH),
+        assignments=[holds("c1", 5, 0, 1), holds("c1", 100, 0, dropped=(1,)), holds("c1", 200, 0)],
+        findings=(ORPHAN,),
+        owners={("c1", 0, "assignment"): (5, 200), ("c1", 1, "assignment"): (5, 100)},
+    ),
+    # An orderly listener that suspends a queue keeps it locked, and its offset may stand.
+    "locks of an orderly listener": Told(
+        beats("c1", 0, 200),
+        pulls=pulls("c1", 1, 2),
+        locks=[locked("c1", s, 0, 1) for s in range(0, 200, 20)],
+        owners={("c1", 0, "lock"): (0, 200), ("c1", 1, "lock"): (0, 200)},
+    ),
+}
 
 
-def test_every_client_of_a_broadcasting_group_has_all(told):
-    beats = [beat(c, s, "BROADCASTING") for c in ("c1", "c2") for s in range(0, 200, 30)]
-    pulls = [{"client_id": c, "queue_id": 0, "request_ts": at(s)} for c in ("c1", "c2") for s in range(0, 200, 15)]
-    assert told(beats, pulls=pulls) == ({}, [])
+@pytest.fixture(scope="module")
+def judged(rows):
+    """All nights at once, each a cluster of its own: {night: (findings, owners)}."""
+
+    def of(table: str, base: dict, part: str):
+        return rows(
+            table, base, [row | {"cluster": name} for name, night in NIGHTS.items() for row in getattr(night, part)]
+        )
+
+    group, none = {"consumer_group": "g"}, rows("silver.offset_commit", {}, [])
+    heartbeat = of("silver.heartbeat", {"broker_name": "b", "broker_id": 0, "response_code": 0}, "beats")
+    rebalance, assignment = of("silver.rebalance", group, "rebalances"), of("silver.assignment", group, "assignments")
+    pull = of("silver.pull", group | {"topic": "T", "broker_name": "b", "queue_offset": 0}, "pulls")
+    lock = of("silver.lock", group, "locks")
+    members = membership(signs(heartbeat, rebalance, assignment, pull, none), 90).localCheckpoint()
+    everyone = broadcasting_groups(heartbeat)
+    owners = queue_owner(assignment, rebalance, lock, pull, members, everyone, PULL_GAP_S).localCheckpoint()
+    subscribed = subscribers(members, heartbeat, rebalance, owners).localCheckpoint()
+    due = due_queues(rebalance, pull, subscribed, everyone, REBALANCE_S)
+    idle = idle_members(subscribed, owners, everyone)
+    found = ownership_findings(disputes(owners, due), idle, DISPUTE_S, IDLE_S, GAP_S)
+    nights: dict[str, tuple[list, dict]] = {name: ([], {}) for name in NIGHTS}
+    for row in found.collect():
+        nights[row.cluster][0].append(row)
+    for row in owners.collect():
+        span = tuple((ts - at(0).replace(tzinfo=None)).total_seconds() for ts in (row.from_ts, row.to_ts))
+        nights[row.cluster][1][row.client_id, row.queue_id, row.source] = span
+    return nights
 
 
-def test_pulls_alone_tell_of_two_holders_and_of_a_silence_nobody_filled(told):
-    beats = [beat(c, s) for c in ("c1", "c2") for s in range(0, 200, 30)]
-    quiet = [{"client_id": "c1", "queue_id": 0, "request_ts": at(s)} for s in (0, 10, 150, 199)]
-    held, found = told(beats, pulls=quiet)
-    assert held == {("c1", 0, "pull"): 199.0}
-    assert ("orphan_queue", "warning") not in found
-    both = [{"client_id": c, "queue_id": 0, "request_ts": at(s)} for c in ("c1", "c2") for s in range(0, 200, 15)]
-    assert ("double_owned_queue", "warning") in told(beats, pulls=both)[1]
+@pytest.mark.parametrize("night", NIGHTS)
+def test_what_is_told(judged, night):
+    found, owners = judged[night]
+    assert sorted((row.kind, row.severity) for row in found) == list(NIGHTS[night].findings)
+    if NIGHTS[night].owners is not None:
+        assert owners == NIGHTS[night].owners
 
 
-def test_a_queue_that_goes_to_another_and_comes_back_was_not_held_meanwhile(told):
-    beats = [beat(c, s) for c in ("c1", "c2") for s in range(0, 120, 30)]
-    pulls = [("c1", s) for s in (0, 10)] + [("c2", s) for s in (12, 30, 45)] + [("c1", s) for s in (55, 70, 100)]
-    rows = [{"client_id": c, "queue_id": 0, "request_ts": at(s)} for c, s in pulls]
-    assert ("double_owned_queue", "warning") not in told(beats, pulls=rows)[1]
+def test_how_long_and_how_many(judged):
+    double, orphan = sorted(judged["one left to nobody, and one held twice"][0], key=lambda row: row.kind)
+    assert "1 queue of T was held by up to 2 clients at once, for 200 queue-seconds" in double.summary
+    assert "left 1 queue of T to nobody: 200 queue-seconds" in orphan.summary
+    assert (double.queue_id, orphan.queue_id, orphan.broker_name) == (0, 1, "b")
+    assert [e.table_name for e in double.evidence] == ["gold.queue_owner"]
+    assert [e.table_name for e in orphan.evidence] == ["silver.rebalance"], "no row of queue_owner tells of nobody"
