@@ -13,6 +13,7 @@ from mqreplay.places import conf_dir
 from mqreplay.settings import load_settings
 from night.cut import cut, shifted
 
+pytestmark = pytest.mark.long  # each is a night of its own
 GROUPS = {"reset-group", "mixalg-group", "crash-group", "pay-group"}
 BEGAN = 1795228767352  # of the recording; the cut has both resets, the offset past the end, two strategies, the kill -9
 FROM, TO = BEGAN + 290_000, BEGAN + 715_000
@@ -61,7 +62,6 @@ def test_the_cut_has_what_it_was_cut_for(plain):
     assert not [t for t, counts in judgements(plain).items() if counts["differ"]]
 
 
-@pytest.mark.long
 def test_neither_order_nor_repetition_of_lines_matters(judged, plain):
     night = judged(shuffled=True)
     assert places(night["finding"]) == places(plain["finding"])
@@ -72,7 +72,7 @@ def test_neither_order_nor_repetition_of_lines_matters(judged, plain):
 
 @pytest.mark.parametrize(
     ("by_ms", "shuffled"),
-    [(HOUR, True), *[pytest.param(by, False, marks=pytest.mark.long) for by in (HOUR, -HOUR)]],
+    [(HOUR, True), (HOUR, False), (-HOUR, False)],
 )
 def test_a_clock_that_is_off_is_told_and_nothing_else_changes(judged, plain, by_ms, shuffled):
     # The first run also has its lines out of order and told twice.
@@ -94,7 +94,6 @@ def test_a_clock_that_is_off_is_told_and_nothing_else_changes(judged, plain, by_
     assert not [t for t, counts in judgements(night).items() if counts["differ"]]
 
 
-@pytest.mark.long
 def test_with_snapshots_pulls_and_heartbeats_alone_the_rest_is_told_as_missing(judged, plain):
     night = judged(kinds={"pull_log", "heartbeats"})
     loud = {(f["kind"], f["consumer_group"]) for f in night["finding"] if f["severity"] != "info"}
