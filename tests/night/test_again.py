@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqreplay.night import run
+from mqreplay.places import conf_dir
 from mqreplay.settings import load_settings
 from tests_shared import SAMPLE, files_of
 
@@ -12,7 +13,7 @@ def test_a_second_run_changes_no_file(night):
     assert len(before) > 100
     said: list[str] = []
     recordings = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
-    outcomes = run("nightly", night.root, load_settings(), said.append, recordings=recordings)
+    outcomes = run("nightly", night.root, load_settings(str(conf_dir() / "sample.toml")), said.append, recordings=recordings)
     assert files_of(night.root) == before
     assert {o.cluster: o.findings for o in outcomes} == {c: o.findings for c, o in night.outcomes.items()}
     assert sum("read before" in line for line in said) == 2
