@@ -33,8 +33,8 @@ from mqreplay.settings import Settings
 from mqreplay.steps import DAY, Span, days_of, gapless_starts
 
 Progress = Callable[[str], None]
-WRITERS = 2
-# The silver tables of a night and their instant. Some are read so often that they are kept.
+WRITERS = 3
+# The silver tables of a night and their instant. All are read by many plans, and kept.
 INSTANTS = {
     "pull": "request_ts",
     "offset_commit": "ts",
@@ -52,7 +52,7 @@ INSTANTS = {
     "produce": "ts",
     "snapshot": "ts",
 }
-READ_OFTEN = ("pull", "offset_commit", "offset_change", "heartbeat", "rebalance", "consume")
+READ_AGAIN = ("gold.queue_owner", "gold.offset_continuity", "gold.pull_route", "gold.allocation")  # by findings
 
 
 class Replay:
@@ -76,13 +76,12 @@ class Replay:
     def run(self, progress: Progress) -> None:
         """Writes every gold table of the days."""
         try:
-            silver = {name: self._kept_near(name, ts) for name, ts in INSTANTS.items()}
-            judged = self._judge(silver)
-            frames = {name: frame.where(F.col("day").isin(self.days)) for name, frame in judged.items()}
             with ThreadPoolExecutor(WRITERS) as pool:
-                list(pool.map(lambda name: self._write(name, frames[name], progress), frames))
+                near = list(pool.map(lambda name: self._keep(self._near(name, INSTANTS[name])), INSTANTS))
+                judged = self._judge(dict(zip(INSTANTS, near, strict=True)))
+                list(pool.map(lambda name: self._write(name, judged[name](), progress), judged))
             # What is written is read again: findings of findings of plans would be planned for minutes.
-            written = {name: self._written(name) for name in frames}
+            written = {name: self._written(name) for name in judged}
             self._write("gold.delivery_audit", self._audit(written), progress)
             self._write("gold.replay_gap", self._gaps(written), progress)
             self._write("gold.finding", self._findings(written, progress), progress)
@@ -90,7 +89,8 @@ class Replay:
             for frame in self._kept:
                 frame.unpersist()
 
-    def _judge(self, raw: dict[str, DataFrame]) -> dict[str, DataFrame]:
+    def _judge(self, raw: dict[str, DataFrame]) -> dict[str, Callable[[], DataFrame]]:
+        """Of each gold table how its frame is made: Spark takes seconds to make one, so each writer makes its own."""
         bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
         clocks = client_clocks(raw["offset_commit"], raw["pull"], raw["offset_change"])
         self.skewed = skewed(clocks, limits.clock_skew_s).collect()
@@ -105,12 +105,16 @@ class Replay:
         self.ends = queue_ends(s["pull"], s["topic_stats"])
         self.resets = offset_resets(s["server_request"], s["pull"])
         signs_of_life = signs(s["heartbeat"], s["rebalance"], s["assignment"], s["pull"], s["offset_commit"])
-        self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
-        self.broadcasting = broadcasting_groups(s["heartbeat"]).localCheckpoint()
+        with ThreadPoolExecutor(WRITERS) as pool:
+            broadcasting = pool.submit(lambda: broadcasting_groups(s["heartbeat"]).localCheckpoint())
+            self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
+            self.broadcasting = broadcasting.result()
         return {
-            "gold.allocation": allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
-            "gold.pull_route": pull_route(raw["pull"], raw["route"], gapless_starts(self.found), bounds.route_slack_ms),
-            "gold.slave_suggestion": slave_suggestion(
+            "gold.allocation": lambda: allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
+            "gold.pull_route": lambda: pull_route(
+                raw["pull"], raw["route"], gapless_starts(self.found), bounds.route_slack_ms
+            ),
+            "gold.slave_suggestion": lambda: slave_suggestion(
                 raw["pull"],
                 self._ever("broker"),
                 raw["broker_runtime"],
@@ -120,7 +124,7 @@ class Replay:
                 bounds.poll_slack_ms,
                 [row.client_id for row in self.skewed],
             ),
-            "gold.offset_continuity": offset_continuity(
+            "gold.offset_continuity": lambda: offset_continuity(
                 s["offset_change"],
                 self.ends,
                 self.resets,
@@ -128,12 +132,12 @@ class Replay:
                 s["offset_commit"],
                 bounds.reset_reach_s,
             ),
-            "gold.queue_progress": queue_progress(s["offset_change"], self.ends),
-            "gold.group_status": group_status(
+            "gold.queue_progress": lambda: queue_progress(s["offset_change"], self.ends),
+            "gold.group_status": lambda: group_status(
                 s["offset_commit"], s["offset_change"], self.ends, bounds.status_window_s
             ),
-            "gold.failover_exposure": failover_exposure(raw["broker_runtime"], s["offset_change"]),
-            "gold.queue_owner": queue_owner(
+            "gold.failover_exposure": lambda: failover_exposure(raw["broker_runtime"], s["offset_change"]),
+            "gold.queue_owner": lambda: queue_owner(
                 s["assignment"],
                 s["rebalance"],
                 s["lock"],
@@ -154,7 +158,7 @@ class Replay:
             s["offset_change"],
             frames["gold.offset_continuity"],
             self.broadcasting,
-        ).where(F.col("day").isin(self.days))
+        )
 
     def _findings(self, frames: dict[str, DataFrame], progress: Progress) -> DataFrame:
         quarantine = self.warehouse.read("bronze.quarantine").where(F.col("cluster") == self.cluster)
@@ -173,8 +177,7 @@ class Replay:
         families = every_family(known, self.settings.findings)
         with ThreadPoolExecutor(WRITERS) as pool:
             made = list(pool.map(lambda family: self._made(family, progress), families))
-        found = reduce(DataFrame.unionByName, made).where(F.col("day").isin(self.days))
-        return with_causes(found)
+        return with_causes(reduce(DataFrame.unionByName, made).where(F.col("day").isin(self.days)))
 
     def _made(self, family: Family, progress: Progress) -> DataFrame:
         # Findings are few; each family is computed by itself, for its plan is large enough.
@@ -195,11 +198,8 @@ class Replay:
 
     def _written(self, name: str) -> DataFrame:
         rows = self.warehouse.read(name)
-        return rows.where((F.col("cluster") == self.cluster) & F.col("day").isin(self.days))
-
-    def _kept_near(self, name: str, ts: str) -> DataFrame:
-        rows = self._near(name, ts)
-        return self._keep(rows) if name in READ_OFTEN else rows
+        mine = rows.where((F.col("cluster") == self.cluster) & F.col("day").isin(self.days))
+        return self._keep(mine) if name in READ_AGAIN else mine
 
     def _near(self, name: str, ts: str) -> DataFrame:
         """The days' rows of a silver table, and those of the lookback before each."""
@@ -222,5 +222,5 @@ class Replay:
 
     def _write(self, name: str, frame: DataFrame, progress: Progress) -> None:
         where = f"cluster = {quoted(self.cluster)} AND {among('day', [str(day) for day in self.days])}"
-        self.warehouse.replace(name, frame, where, nothing_there=self.afresh)
+        self.warehouse.replace(name, frame.where(F.col("day").isin(self.days)), where, nothing_there=self.afresh)
         progress(f"{name} written")

@@ -125,9 +125,10 @@ def run(
         if not Path(folder).is_dir():
             raise InputError(f"recording {folder} is no folder that can be read")
     with warehouse_lock(root):
-        night = Night(build_session(f"mqreplay {step}", settings.spark), root, settings, progress)
-        if recordings:
-            fit_to(night.warehouse.spark, sum(_bytes(folder) for folder in recordings))
+        size = sum(_bytes(folder) for folder in recordings or [root])
+        spark = build_session(f"mqreplay {step}", settings.spark, size)
+        fit_to(spark, size)
+        night = Night(spark, root, settings, progress)
         if step in ("nightly", "ingest"):
             clusters = [done.cluster for done in night.ingest(recordings or [], cluster)]
         else:

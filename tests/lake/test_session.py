@@ -35,7 +35,7 @@ spark.stop()
         ("spark.sql.session.timeZone", "UTC"),
         ("spark.sql.ansi.enabled", "true"),
         ("spark.ui.enabled", "false"),
-        ("spark.databricks.delta.snapshotPartitions", "2"),
+        ("spark.databricks.delta.snapshotPartitions", "1"),
         ("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false"),
         ("spark.databricks.delta.properties.defaults.columnMapping.mode", "none"),
     ],
@@ -64,3 +64,27 @@ def test_workers_in_processes_of_their_own(master: str, tmp_path: Path) -> None:
     assert done.stdout.strip() == f"['{sys.executable}'] False 4"
     assert "ERROR" not in done.stderr
     assert [path.name for path in stand.iterdir()] == []
+
+
+def test_java_is_asked_for_a_function_once(spark) -> None:
+    from pyspark.sql import functions as F
+
+    found = vars(spark.sparkContext._jvm)["functions"]
+    F.lit(1)
+    assert found.lit is found.lit
+    with pytest.raises(Exception, match="nosuchfunction does not exist"):
+        found.nosuchfunction  # noqa: B018
+
+
+@pytest.mark.parametrize(("size", "whole_stage", "adaptive"), [(0, "false", "false"), (10**9, "true", "true")])
+def test_a_small_night_runs_its_plans_as_they_are(spark, size: int, whole_stage: str, adaptive: str) -> None:
+    from mqreplay.lake.session import fit_to
+
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled", "spark.sql.codegen.factoryMode")
+    before = {name: spark.conf.get(name) for name in names}
+    try:
+        fit_to(spark, size)
+        assert [spark.conf.get(name) for name in names[:2]] == [whole_stage, adaptive]
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)

@@ -13,7 +13,9 @@ def test_a_second_run_changes_no_file(night):
     assert len(before) > 100
     said: list[str] = []
     recordings = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
-    outcomes = run("nightly", night.root, load_settings(str(conf_dir() / "sample.toml")), said.append, recordings=recordings)
+    outcomes = run(
+        "nightly", night.root, load_settings(str(conf_dir() / "sample.toml")), said.append, recordings=recordings
+    )
     assert files_of(night.root) == before
     assert {o.cluster: o.findings for o in outcomes} == {c: o.findings for c, o in night.outcomes.items()}
     assert sum("read before" in line for line in said) == 2

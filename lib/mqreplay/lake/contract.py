@@ -63,6 +63,12 @@ class Contract:
         keyed = [(c.key_position, c.name) for c in self.columns if c.key_position is not None]
         return tuple(name for _, name in sorted(keyed))
 
+    @property
+    def looked_for(self) -> tuple[str, ...]:
+        """The columns by which files are skipped. Bounds of every column took a fifth of a small write's time."""
+        by_file = [c.name for c in self.columns if c.name == "source_digest"]
+        return tuple(dict.fromkeys([*self.clustered_by, *by_file])) if self.clustered_by else ()
+
     def struct_type(self) -> StructType:
         """The columns as Spark's schema. Needs a running session: only that can parse types."""
         columns = ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)
@@ -73,11 +79,13 @@ class Contract:
         columns = ",\n  ".join(c.ddl for c in self.columns)
         clustering = f"\nCLUSTER BY ({', '.join(self.clustered_by)})" if self.clustered_by else ""
         # Checks as properties: ALTER TABLE ADD CONSTRAINT would cost a commit and a scan for each.
-        checks = ", ".join(f"{quoted(f'delta.constraints.{k}')} = {quoted(v)}" for k, v in self.checks.items())
-        properties = f"\nTBLPROPERTIES ({checks})" if checks else ""
+        properties = {f"delta.constraints.{k}": v for k, v in self.checks.items()}
+        if self.looked_for:
+            properties["delta.dataSkippingStatsColumns"] = ",".join(self.looked_for)
+        given = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in properties.items())
         return (
             f"CREATE TABLE IF NOT EXISTS delta.`{location}` (\n  {columns}\n) USING delta{clustering}"
-            f"\nCOMMENT {quoted(self.description)}{properties}"
+            f"\nCOMMENT {quoted(self.description)}{f'{chr(10)}TBLPROPERTIES ({given})' if given else ''}"
         )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from mqreplay.lake.jars import DELTA_PACKAGE, missing_jars
+from mqreplay.lake.java_names import remember_names
 from mqreplay.lake.quiet import jvm_start
 from mqreplay.places import conf_dir
 from mqreplay.settings import SparkSettings
@@ -20,8 +21,18 @@ from mqreplay.settings import SparkSettings
 TUNING = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Spark would take 64 MB for each sort and each aggregate, however few its rows.
+    "spark.buffer.pageSize": "4m",
+    # Plans are large and many; nobody looks at those that are done.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.sql.maxPlanStringLength": "1000",
+    # On a local disk, and there alone: the defaults start a process (chmod, readlink) for each file they touch, 1,500
+    # in a small night. One process writes a warehouse at a time (lake/lock.py), as LocalLogStore asks.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
@@ -42,14 +53,24 @@ MEANING = {
 
 
 SMALL_NIGHT = 200_000_000  # bytes as they lie in the recording
-CODEGEN = (
+# How plans are run in a small night, and in a large one: the small one spends more on compiling and adapting its plans
+# than on running them. docs/performance.md has the figures.
+RUNNING = (
     ("spark.sql.codegen.wholeStage", "false", "true"),
     ("spark.sql.codegen.factoryMode", "NO_CODEGEN", "FALLBACK"),
+    ("spark.sql.adaptive.enabled", "false", "true"),
 )
+# Java's own growth of these by steps costs a full collection, or a sweep of compiled code, at each.
+JAVA = "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m"
+# A small night is over before Java's second compiler has earned what it takes (48 of 190 s of processor time).
+JAVA_SMALL = "-XX:TieredStopAtLevel=1"
 
 
-def build_session(app_name: str, settings: SparkSettings) -> SparkSession:
-    """The session that everything runs in; the running one, if there is one."""
+def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | None = None) -> SparkSession:
+    """The session that everything runs in; the running one, if there is one. ``recorded_bytes``: what ``fit_to`` takes.
+
+    Java's own options are those of its first caller, and spark-submit's where that started it.
+    """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # PySpark gives instants in the zone of the process; ours are UTC wherever it runs.
     os.environ["TZ"] = "UTC"
@@ -60,7 +81,7 @@ def build_session(app_name: str, settings: SparkSettings) -> SparkSession:
         builder = builder.master(settings.master)
     elif not _submitted():
         builder = builder.master("local[*]")
-    options = TUNING | MEANING | _places()
+    options = TUNING | MEANING | _places(recorded_bytes is not None and recorded_bytes < SMALL_NIGHT)
     options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     options["spark.driver.memory"] = settings.driver_memory
     if missing_jars():
@@ -72,6 +93,7 @@ def build_session(app_name: str, settings: SparkSettings) -> SparkSession:
     else:
         with jvm_start():
             session = builder.getOrCreate()
+    remember_names(session)
     session.sparkContext.setLogLevel("ERROR")
     # PySpark would log a query's error with all of Java's stack, beside raising it.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -79,12 +101,8 @@ def build_session(app_name: str, settings: SparkSettings) -> SparkSession:
 
 
 def fit_to(session: SparkSession, recorded_bytes: int) -> None:
-    """Sets how plans are run for a night of so many bytes.
-
-    A small night spends more on compiling its plans than on running them: interpreted, the sample took a fifth less
-    processor time (167 s against 209 s of the JVM, one run each). The answers are the same.
-    """
-    for name, small, large in CODEGEN:
+    """Sets how plans are run for a night of so many bytes. The answers are the same."""
+    for name, small, large in RUNNING:
         session.conf.set(name, small if recorded_bytes < SMALL_NIGHT else large)
 
 
@@ -97,13 +115,13 @@ def _stays_here(settings: SparkSettings) -> bool:
     return not _submitted() and (settings.master or "local").startswith("local")
 
 
-def _places() -> dict[str, str]:
+def _places(small: bool) -> dict[str, str]:
     """Nothing is left in the folder a user happens to stand in, and log4j keeps to itself."""
     scratch = Path(tempfile.gettempdir()) / f"mqreplay-{os.getuid()}"
     log4j = (conf_dir() / "log4j2.properties").as_uri()
     return {
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        "spark.driver.extraJavaOptions": (
-            f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} -XX:+UseParallelGC"
+        "spark.driver.extraJavaOptions": " ".join(
+            [f"-Dlog4j2.configurationFile={log4j}", f"-Dderby.system.home={scratch}", JAVA, JAVA_SMALL if small else ""]
         ),
     }

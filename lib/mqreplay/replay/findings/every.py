@@ -14,7 +14,18 @@ from mqreplay.replay import conflicts
 from mqreplay.replay.broker_outages import broker_outages
 from mqreplay.replay.client_clocks import Row, skewed_frame
 from mqreplay.replay.deliveries import came_back, repeated_deliveries
-from mqreplay.replay.findings import brokers, clocks, members, messages, offsets, ownership, pulls, queues, shares
+from mqreplay.replay.findings import (
+    brokers,
+    clocks,
+    members,
+    messages,
+    offsets,
+    ownership,
+    pulls,
+    queues,
+    shares,
+    slaves,
+)
 from mqreplay.replay.findings.snapshots import snapshot_findings
 from mqreplay.replay.ownership import disputes, due_queues, idle_members, subscribers
 from mqreplay.replay.standstills import standstills
@@ -116,12 +127,13 @@ def _of_brokers(known: Known, limits: Any) -> DataFrame:
         failovers,
         limits.down_s,
         limits.unseen_down_s,
-    )
+    ).localCheckpoint()
     again = repeated_deliveries(silver["consume"], known.broadcasting)
     families = [
         brokers.outage_findings(outages, failovers, again, limits.failed_over_s),
         pulls.pull_findings(route, limits.same_cause_gap_s, limits.slave_pull_warn_s),
         brokers.refusing_slaves(silver["pull"], limits.same_cause_gap_s),
+        slaves.stale_slave_offsets(silver["offset_change"], silver["snapshot"], outages, limits.stale_slave_s),
     ]
     return reduce(DataFrame.unionByName, families)
 
