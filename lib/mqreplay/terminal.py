@@ -88,10 +88,11 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
     for finding in causes[:SHOWN]:
         severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
         when = f"{_time(finding['from_ts'], date=True)} to {_time(finding['to_ts'])} UTC"
-        follows = f"  + {effects[finding_id]} that follow" if effects[finding_id] else ""
         head = (f"{severity:9}", COLOURS[severity]), (f"{finding['kind']:22}", "bold"), (when, "dim")
-        console.print(Text.assemble(*head, (follows, "dim"), (f"  {finding_id[:8]}", "dim")))
-        console.print(Padding(Text(str(finding["summary"])), (0, 0, 0, 9)))
+        console.print(Text.assemble(*head, (f"  {finding_id[:8]}", "dim")))
+        follow = effects[finding_id]
+        more = f" {follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
+        console.print(Padding(Text.assemble(str(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
     if len(causes) > SHOWN:
         console.print(f"... and {len(causes) - SHOWN} more in gold.finding")
 

@@ -76,7 +76,8 @@ def submit(job: str, *arguments: str, master: str) -> subprocess.CompletedProces
 
 def test_nightly_on_two_workers_gives_the_same_tables(master, night, tmp_path):
     root = str(tmp_path / "warehouse")
-    done = submit("nightly", "--recording", str(SAMPLE / "bulk-5.3.3"), "--warehouse", root, master=master)
+    recording, told = str(SAMPLE / "bulk-5.3.3"), str(ROOT / "conf" / "sample.toml")
+    done = submit("nightly", "--recording", recording, "--warehouse", root, "--conf", told, master=master)
     assert done.returncode == 0, done.stderr[-3000:]
     assert re.search(r"gold.pull_route\s+6,875\s+0\s+0", done.stdout), done.stdout
     assert len(tables(root)) > 20
