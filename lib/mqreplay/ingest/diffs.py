@@ -10,13 +10,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from mqreplay.decode.consumer_offset import split_key
-from mqreplay.decode.offset_lines import Difference, OffsetLines
+import numpy as np
+from numpy.typing import NDArray
+
 from mqreplay.errors import DecodeError
-from mqreplay.ingest.entries import Entries, SnapshotFile, decode
+from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
 from mqreplay.ingest.lines import KEPT
+from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
 
+CONSUMER_OFFSET = "consumer_offset"
+OFFSETS = (CONSUMER_OFFSET, "client_offsets")  # the kinds whose entries are offsets
+NOTHING_NEWER = "it holds nothing newer than the snapshot before"
 ADVICE = {
     "empty": "copy it again, or the .bak beside it; brokers rewrite the file in place",
     "torn": "copy it again, or the .bak beside it; brokers rewrite the file in place",
@@ -27,34 +33,14 @@ USUAL_ADVICE = "copy it again from the broker; the other snapshots were read"
 Row = dict[str, object]
 
 
-@dataclass
-class Moves:
-    """Offsets that one file changed, as columns of equal length. ``from_ts`` and ``ts`` are epoch ms."""
+class Taken(NamedTuple):
+    """The last file of a family that was believed."""
 
-    from_ts: int | None
-    ts: int
+    data: bytes
     digest: str
-    topic: list[str] = field(default_factory=list)
-    consumer_group: list[str] = field(default_factory=list)
-    broker_name: list[str | None] = field(default_factory=list)
-    queue_id: list[int] = field(default_factory=list)
-    previous_offset: list[int | None] = field(default_factory=list)
-    new_offset: list[int | None] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.queue_id)
-
-    def add(self, key: OffsetKey, old: int | None, new: int | None) -> None:
-        """One queue's."""
-        self.topic.append(key[0])
-        self.consumer_group.append(key[1])
-        self.broker_name.append(key[2])
-        self.queue_id.append(key[3])
-        self.previous_offset.append(old)
-        self.new_offset.append(new)
-
-
-OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker name (a client's), queue id
+    entries: int
+    strange: int
+    counter: int | None
 
 
 @dataclass
@@ -68,8 +54,12 @@ class Source:
     entries: dict[str, dict[object, object]] = field(default_factory=dict)
     last_ts: dict[str, int] = field(default_factory=dict)
     strange_keys: set[str] = field(default_factory=set)
-    lines: OffsetLines = field(default_factory=OffsetLines)
-    strange_now: int = 0
+    keys: Keys = field(default_factory=Keys)
+    taken: dict[str, Taken] = field(default_factory=dict)
+    offsets: OffsetBytes = field(default_factory=OffsetBytes)
+    # The number of each row of the offset table in ``keys`` (-1: a key that names nothing).
+    numbers: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    behind: bool = False  # whether ``entries`` lacks offsets that ``offsets`` has read
 
     def read_all(self, files: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
         """Moves of offsets, and rows with ``out``: config, snapshot, file or quarantine."""
@@ -78,6 +68,7 @@ class Source:
             moments.setdefault((file.ts_ms, file.family), []).append(file)
         for _, together in sorted(moments.items()):
             yield from self._read_moment(sorted(together, key=lambda f: f.is_bak))
+        self._catch_up()
 
     def _read_moment(self, together: list[SnapshotFile]) -> Iterator[Row | Moves]:
         whole = False
@@ -86,107 +77,137 @@ class Source:
                 yield _file_row(file, "superseded", "the file it is the copy of lies whole beside it")
                 continue
             data = _read(file.full_path)
-            if file.kind == "consumer_offset" and not file.is_bak:
-                difference = self.lines.difference(data)
+            taken = self.taken.get(file.family)
+            if taken is not None and data == taken.data:
+                if file.is_bak:
+                    yield _file_row(file, "superseded", NOTHING_NEWER, taken.digest)
+                else:
+                    whole = True
+                    yield from self._take_same(file, taken)
+                continue
+            digest = hashlib.sha256(data).hexdigest()[:32]
+            if taken is not None and file.kind == CONSUMER_OFFSET and not file.is_bak:
+                difference = self.offsets.difference(data)
                 if difference is not None:
                     whole = True
-                    yield from self._take_difference(file, data, difference)
+                    now = taken._replace(data=data, digest=digest, counter=difference.counter)
+                    yield from self._take_difference(file, now, difference)
                     continue
             try:
                 found = decode(data, file)
             except DecodeError as error:
-                yield from self._refuse(file, data, error)
+                yield from _refuse(file, data, digest, error)
                 continue
             if file.is_bak and self._is_old(file, found.entries):
-                yield _file_row(file, "superseded", "it holds nothing newer than the snapshot before", data)
+                yield _file_row(file, "superseded", NOTHING_NEWER, digest)
                 continue
             whole = True
-            if found.whole is not None:
-                self.lines.remember(data, found.whole)
-            yield from self._take(file, data, found)
+            yield from self._take(file, data, digest, found)
 
     def _is_old(self, file: SnapshotFile, entries: dict[object, object]) -> bool:
+        self._catch_up()
         known = self.entries.get(file.family)
         if known is None:
             return False
-        if file.kind not in ("consumer_offset", "client_offsets"):
+        if file.kind not in OFFSETS:
             return True
         ahead = all(entries.get(key, -1) >= offset for key, offset in known.items())  # type: ignore[operator]
         return not ahead or entries == known
 
-    def _take(
-        self,
-        file: SnapshotFile,
-        data: bytes,
-        found: Entries,
-    ) -> Iterator[Row | Moves]:
+    def _take(self, file: SnapshotFile, data: bytes, digest: str, found: Entries) -> Iterator[Row | Moves]:
+        self._catch_up()
         entries, strange = found.entries, found.strange
         known = self.entries.get(file.family, {})
-        before, digest = self.last_ts.get(file.family), _digest(data)
-        moved = [(key, known.get(key), new) for key, new in entries.items() if known.get(key) != new]
+        before = self.last_ts.get(file.family)
+        moved = [(key, old, new) for key, new in entries.items() if (old := known.get(key)) != new]
         gone = [(key, old, None) for key, old in known.items() if key not in entries]
         new_strange = [key for key in strange if key not in self.strange_keys]
         self.strange_keys.update(new_strange)
         self.entries[file.family], self.last_ts[file.family] = entries, file.ts_ms
-        if file.kind in ("consumer_offset", "client_offsets"):
-            moves = Moves(before, file.ts_ms, digest)
-            for key, old, new in (*moved, *gone):
-                moves.add(key, old, new)  # type: ignore[arg-type]
-            yield moves
+        taken = Taken(data, digest, len(entries), len(strange), found.counter)
+        self.taken[file.family] = taken
+        if found.whole is not None:
+            self.offsets.remember(data, found.whole)
+            named = np.array([topic is not None for topic in found.whole.topic], np.bool_)
+            self.numbers = np.full(len(named), -1, np.int32)
+            self.numbers[named] = self.keys.of(entries)  # type: ignore[arg-type]
+        if file.kind in OFFSETS:
+            yield self._moves(before, file.ts_ms, digest, [*moved, *gone])
         else:
             for key, old, new in (*moved, *gone):
                 yield {**_config(file, key, old, new), "from_ts": before, "ts": file.ts_ms, "digest": digest}
         for key in new_strange:
             yield _strange(file, digest, key)
-        self.strange_now = len(strange) if file.kind == "consumer_offset" else self.strange_now
-        rows_in, rows = len(entries) + len(strange), len(moved) + len(gone)
-        yield _snapshot(file, digest, rows_in, rows, found.counter)
-        # An entry that is gone is a row that no entry of this file stands for: it counts as one read.
-        yield _file_row(file, "read", None, data, rows_in + len(gone), rows, len(new_strange))
+        yield from _read_rows(file, taken, len(moved) + len(gone), len(gone), len(new_strange))
 
-    def _take_difference(self, file: SnapshotFile, data: bytes, difference: Difference) -> Iterator[Row | Moves]:
-        """A file that was read by the lines that differ: the same keys as before, strange ones among them."""
-        entries = self.entries[file.family]
-        moves = Moves(self.last_ts.get(file.family), file.ts_ms, _digest(data))
-        for one in difference.changed:
-            topic, group = split_key(one.key)
-            if topic is None or group is None:
-                continue
-            for queue_id, old, new in zip(one.queue_id, one.previous_offset, one.new_offset, strict=True):
-                key = (topic, group, None, queue_id)
-                entries[key] = new
-                moves.add(key, old, new)
+    def _take_same(self, file: SnapshotFile, taken: Taken) -> Iterator[Row | Moves]:
+        """A file that is the one before, byte for byte."""
+        if file.kind in OFFSETS:
+            yield self._moves(self.last_ts.get(file.family), file.ts_ms, taken.digest, [])
         self.last_ts[file.family] = file.ts_ms
-        rows_in = len(entries) + self.strange_now
-        yield moves
-        yield _snapshot(file, moves.digest, rows_in, len(moves), difference.data_version_counter)
-        yield _file_row(file, "read", None, data, rows_in, len(moves), 0)
+        yield from _read_rows(file, taken, 0)
 
-    def _refuse(self, file: SnapshotFile, data: bytes, error: DecodeError) -> Iterator[Row]:
-        yield {
-            "out": "quarantine",
-            "path": file.path,
-            "kind": file.kind,
-            "digest": _digest(data),
-            "detail_key": "",
-            "code": error.code,
-            "reason": str(error),
-            "advice": ADVICE.get(error.code, USUAL_ADVICE),
-            "content": data[:KEPT],
-        }
-        yield _file_row(file, "refused", str(error), data, 1, 0, 1)
+    def _take_difference(self, file: SnapshotFile, taken: Taken, difference: Difference) -> Iterator[Row | Moves]:
+        """A file that was read by the bytes that differ: the same keys as before, strange ones among them."""
+        entry, previous, new = self.numbers[difference.rows], difference.previous, difference.new
+        if taken.strange:
+            named = entry >= 0
+            entry, previous, new = entry[named], previous[named], new[named]
+        before = self.last_ts.get(file.family)
+        self.taken[file.family], self.last_ts[file.family], self.behind = taken, file.ts_ms, True
+        yield Moves(before, file.ts_ms, taken.digest, entry, previous, new)
+        yield from _read_rows(file, taken, len(entry))
+
+    def _catch_up(self) -> None:
+        """Brings ``entries`` up to what was read since by bytes: a dict an offset at a time would cost the most."""
+        if self.behind:
+            keys = self.keys.keys
+            pairs = zip(self.numbers.tolist(), self.offsets.values.tolist(), strict=True)
+            self.entries[CONSUMER_OFFSET] = {keys[number]: offset for number, offset in pairs if number >= 0}
+            self.behind = False
+
+    def _moves(self, before: int | None, ts: int, digest: str, moved: list[tuple[Any, Any, Any]]) -> Moves:
+        return Moves(
+            before,
+            ts,
+            digest,
+            self.keys.of([key for key, _, _ in moved]),
+            np.array([0 if old is None else old for _, old, _ in moved], np.int64),
+            np.array([0 if new is None else new for _, _, new in moved], np.int64),
+            np.array([old is None for _, old, _ in moved], np.bool_),
+            np.array([new is None for _, _, new in moved], np.bool_),
+        )
 
 
-def _snapshot(file: SnapshotFile, digest: str, entries: int, changed: int, counter: int | None) -> Row:
-    return {
+def _refuse(file: SnapshotFile, data: bytes, digest: str, error: DecodeError) -> Iterator[Row]:
+    yield {
+        "out": "quarantine",
+        "path": file.path,
+        "kind": file.kind,
+        "digest": digest,
+        "detail_key": "",
+        "code": error.code,
+        "reason": str(error),
+        "advice": ADVICE.get(error.code, USUAL_ADVICE),
+        "content": data[:KEPT],
+    }
+    yield _file_row(file, "refused", str(error), digest, 1, 0, 1)
+
+
+def _read_rows(file: SnapshotFile, taken: Taken, changed: int, gone: int = 0, new_strange: int = 0) -> Iterator[Row]:
+    """What is said of every file that was believed."""
+    rows_in = taken.entries + taken.strange
+    yield {
         "out": "snapshot",
         "ts": file.ts_ms,
         "file_name": file.file_name,
-        "digest": digest,
-        "entries": entries,
+        "digest": taken.digest,
+        "entries": rows_in,
         "changed": changed,
-        "counter": counter,
+        "counter": taken.counter,
     }
+    # An entry that is gone is a row that no entry of this file stands for: it counts as one read.
+    yield _file_row(file, "read", None, taken.digest, rows_in + gone, changed, new_strange)
 
 
 def _config(file: SnapshotFile, key: object, old: object, new: object) -> Row:
@@ -212,7 +233,7 @@ def _file_row(
     file: SnapshotFile,
     status: str,
     reason: str | None,
-    data: bytes | None = None,
+    digest: str | None = None,
     rows_in: int = 0,
     rows_out: int = 0,
     quarantined: int = 0,
@@ -221,7 +242,7 @@ def _file_row(
         "out": "file",
         "path": file.path,
         "kind": file.kind,
-        "digest": None if data is None else _digest(data),
+        "digest": digest,
         "ts": file.ts_ms,
         "status": status,
         "reason": reason,
@@ -229,10 +250,6 @@ def _file_row(
         "rows_out": rows_out,
         "rows_quarantined": quarantined,
     }
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:32]
 
 
 def _read(path: str) -> bytes:

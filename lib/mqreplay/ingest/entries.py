@@ -1,11 +1,15 @@
-"""What one snapshot file is, and what it holds: entries by key. Runs on the workers."""
+"""What one snapshot file is, what it holds (entries by key), and which offsets it moved. Runs on the workers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from itertools import repeat
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import ConsumerOffsets, decode_consumer_offset
@@ -30,6 +34,51 @@ GROUP_COLUMNS = (
     "which_broker_when_consume_slowly",
     "notify_consumer_ids_changed_enable",
 )
+
+
+OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker name (a client's), queue id
+
+
+@dataclass
+class Keys:
+    """The queues of one source, numbered as they came: a number stays a queue's as long as the source is read."""
+
+    keys: list[OffsetKey] = field(default_factory=list)
+    numbers: dict[OffsetKey, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def of(self, keys: Collection[OffsetKey]) -> NDArray[np.int32]:
+        """The number of each of ``keys``, given now to those that have none."""
+        found = list(map(self.numbers.get, keys))
+        if None in found:
+            for key in keys:
+                if self.numbers.setdefault(key, len(self.keys)) == len(self.keys):
+                    self.keys.append(key)
+            found = list(map(self.numbers.get, keys))
+        return np.array(found, np.int32)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Offsets that one file changed, as columns of equal length. ``from_ts`` and ``ts`` are epoch ms.
+
+    ``entry`` is a queue's number in the source's `Keys`. Where ``came`` is true there was no offset before, where
+    ``gone`` is true there is none now; None: nowhere.
+    """
+
+    from_ts: int | None
+    ts: int
+    digest: str
+    entry: NDArray[np.int32]
+    previous: NDArray[np.int64]
+    new: NDArray[np.int64]
+    came: NDArray[np.bool_] | None = None
+    gone: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.entry)
 
 
 @dataclass(frozen=True)
@@ -69,16 +118,12 @@ def decode(data: bytes, file: SnapshotFile) -> Entries:
 
 def _consumer_offset(data: bytes, file: SnapshotFile) -> Entries:
     got = decode_consumer_offset(data)
-    entries: dict[object, object] = {}
-    strange: list[str] = []
-    for key, topic, group, queue_id, offset in zip(
-        got.key, got.topic, got.consumer_group, got.queue_id, got.offset, strict=True
-    ):
-        if topic is None or group is None:
-            strange.append(key)
-        else:
-            entries[(topic, group, None, queue_id)] = offset
-    return Entries(entries, sorted(set(strange)), got.data_version_counter, got)
+    keys = zip(got.topic, got.consumer_group, repeat(None), got.queue_id)
+    entries: dict[object, object] = dict(zip(keys, got.offset, strict=True))
+    strange = sorted({key for key, topic in zip(got.key, got.topic, strict=True) if topic is None})
+    if strange:
+        entries = {key: offset for key, offset in entries.items() if key[0] is not None}  # type: ignore[index]
+    return Entries(entries, strange, got.data_version_counter, got)
 
 
 def _client_offsets(data: bytes, file: SnapshotFile) -> Entries:

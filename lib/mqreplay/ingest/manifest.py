@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ class KnownFile:
     sha256: str
     status: str
     rows_duplicate: int
+    first_ts: dt.datetime | None = None
+    last_ts: dt.datetime | None = None
 
     @property
     def digest(self) -> str:

@@ -1,69 +1,112 @@
-"""What the snapshots of a source gave, as Arrow batches: offsets that moved by columns, the few other rows by rows."""
+"""What the snapshots of a source gave, as Arrow batches: the offsets that moved, by columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from mqreplay.ingest.arrow import batches
-from mqreplay.ingest.diffs import Moves, Row, Source
+from mqreplay.ingest.diffs import Row, Source
+from mqreplay.ingest.entries import Keys, Moves
 
 BATCH_ROWS = 50_000  # offsets moved; a batch is then a few megabytes
-LISTS = ("topic", "consumer_group", "broker_name", "queue_id", "previous_offset", "new_offset")
-PER_FILE = ("from_ts", "ts", "digest")
+OF_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of an OffsetKey
 
 
-def as_batches(
-    items: Iterable[Row | Moves], source: Source, recordings: Mapping[str, str], schema: pa.Schema
+def moved_batches(
+    items: Iterable[Row | Moves], source: Source, schema: pa.Schema, beside: list[Row]
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of ``schema`` as they fill up. ``recordings`` is path -> recording."""
-    names = {"source_name": source.source_name, "broker_id": source.broker_id, "client_id": source.client_id}
-    moves: list[Moves] = []
-    rows: list[Row] = []
-    waiting = 0
+    """Batches of the offsets that moved, as they fill up; every other row goes to ``beside``, as it is.
+
+    ``schema`` may have any of the columns source_name, broker_name, broker_id, client_id, topic, consumer_group,
+    queue_id, previous_offset, new_offset, from_ts, ts, digest. Others are null.
+    """
+    columns = _Columns(source)
+    waiting: list[Moves] = []
+    rows = 0
     for item in items:
-        if isinstance(item, Moves):
-            moves.append(item)
-            waiting += len(item)
-        else:
-            rows.append(
-                {"broker_name": source.broker_name, **item, **names, "recording": recordings.get(str(item.get("path")))}
-            )
-        if waiting >= BATCH_ROWS:
-            yield _moved(moves, names, source.broker_name, schema)
-            moves, waiting = [], 0
-        if len(rows) >= BATCH_ROWS:
-            yield from batches(iter(rows), schema)
-            rows = []
+        if not isinstance(item, Moves):
+            beside.append(item)
+            continue
+        if len(item):
+            waiting.append(item)
+            rows += len(item)
+        if rows >= BATCH_ROWS:
+            yield from _cut(columns.batch(waiting, schema))
+            waiting, rows = [], 0
     if waiting:
-        yield _moved(moves, names, source.broker_name, schema)
-    yield from batches(iter(rows), schema)
+        yield columns.batch(waiting, schema)
 
 
-def _moved(
-    moves: list[Moves], names: Mapping[str, object], broker_name: str | None, schema: pa.Schema
-) -> pa.RecordBatch:
-    """One batch of rows with out = change; columns that they do not have are null."""
-    rows = sum(len(m) for m in moves)
-    columns: dict[str, pa.Array] = {"out": _same("change", rows, schema)}
-    for name, value in names.items():
-        columns[name] = _same(value, rows, schema, name)
-    for name in LISTS:
-        kind = schema.field(name).type
-        columns[name] = pa.array([v for m in moves for v in getattr(m, name)], type=kind)
-    if broker_name is not None:
-        columns["broker_name"] = _same(broker_name, rows, schema, "broker_name")
-    for name in PER_FILE:
-        kind = schema.field(name).type
-        scale = 1000 if pa.types.is_timestamp(kind) else None
-        values = [(getattr(m, name), len(m)) for m in moves]
-        columns[name] = pa.array(
-            [v if v is None or scale is None else v * scale for v, n in values for _ in range(n)], type=kind
-        )
-    arrays = [columns.get(f.name) if f.name in columns else pa.nulls(rows, f.type) for f in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A first snapshot has every entry of a broker: its batch is dealt out in pieces."""
+    pieces = max(1, batch.num_rows // BATCH_ROWS)
+    size = -(-batch.num_rows // pieces)
+    for start in range(0, batch.num_rows, size):
+        yield batch.slice(start, size)
 
 
-def _same(value: object, rows: int, schema: pa.Schema, name: str = "out") -> pa.Array:
-    return pa.repeat(pa.scalar(value, type=schema.field(name).type), rows)
+class _Columns:
+    """Makes columns of one source's moves."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._keys: Keys = source.keys
+        self._of_keys: dict[tuple[str, pa.DataType], pa.Array] = {}
+
+    def batch(self, moves: list[Moves], schema: pa.Schema) -> pa.RecordBatch:
+        """One batch of them all."""
+        lengths = [len(m) for m in moves]
+        entry = np.concatenate([m.entry for m in moves])
+        arrays = [self._column(f.name, f.type, moves, lengths, entry) for f in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _column(
+        self, name: str, kind: pa.DataType, moves: list[Moves], lengths: list[int], entry: NDArray[np.int32]
+    ) -> pa.Array:
+        source = self._source
+        same: dict[str, object] = {
+            "source_name": source.source_name,
+            "broker_id": source.broker_id,
+            "client_id": source.client_id,
+        }
+        if name == "broker_name" and source.broker_name is not None:
+            same[name] = source.broker_name
+        if name in same:
+            return pa.repeat(pa.scalar(same[name], type=kind), len(entry))
+        if name in OF_KEY:
+            return self._of_key(name, kind).take(pa.array(entry))
+        if name == "previous_offset":
+            return _offsets(moves, kind, lambda m: m.previous, lambda m: m.came)
+        if name == "new_offset":
+            return _offsets(moves, kind, lambda m: m.new, lambda m: m.gone)
+        if name in ("from_ts", "ts", "digest"):
+            values = [getattr(m, name) for m in moves]
+            if pa.types.is_timestamp(kind):
+                values = [None if v is None else v * 1000 for v in values]
+            return pa.array(values, type=kind).take(pa.array(np.repeat(np.arange(len(moves)), lengths)))
+        return pa.nulls(len(entry), kind)
+
+    def _of_key(self, name: str, kind: pa.DataType) -> pa.Array:
+        """That part of every key: made anew only when keys came since."""
+        known = self._of_keys.get((name, kind))
+        if known is None or len(known) < len(self._keys):
+            part = OF_KEY.index(name)
+            known = pa.array([key[part] for key in self._keys.keys], type=kind)
+            self._of_keys[name, kind] = known
+        return known
+
+
+def _offsets(
+    moves: list[Moves],
+    kind: pa.DataType,
+    values: Callable[[Moves], NDArray[np.int64]],
+    nulls: Callable[[Moves], NDArray[np.bool_] | None],
+) -> pa.Array:
+    mask = None
+    if any(nulls(m) is not None for m in moves):
+        given = [(nulls(m), len(m)) for m in moves]
+        mask = np.concatenate([np.zeros(n, np.bool_) if one is None else one for one, n in given])
+    return pa.array(np.concatenate([values(m) for m in moves]), type=kind, mask=mask)

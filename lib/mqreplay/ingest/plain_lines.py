@@ -8,7 +8,7 @@ None, and the caller decodes it line by line, which also says what is wrong and 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,7 @@ import pyarrow.json as pj
 
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.ingest.lines import record_id
+from mqreplay.ingest.repeats import Repeats
 
 _TYPES = {
     "string": pa.string(),
@@ -71,16 +72,14 @@ class PlainLines:
 
 
 def as_batch(
-    columns: Columns, numbers: list[int], lines: Sequence[bytes], file: Mapping[str, object], schema: pa.Schema
+    columns: Columns, lines: Sequence[bytes], digest: str, repeats: Repeats, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """The rows of a block in the shape of ``schema``, with their identity and place; other columns are null."""
+    """The rows of a block in the shape of ``schema``, with their identity and their file's; other columns are null."""
     rows = len(lines)
+    ids = repeats.named([record_id(line) for line in lines])
     beside = {
-        "out": pa.repeat(pa.scalar("row"), rows),
-        "file_index": pa.repeat(pa.scalar(file["file_index"], pa.int32()), rows),
-        "line_number": pa.array(numbers, pa.int64()),
-        "record_id": pa.array([record_id(line) for line in lines], pa.string()),
-        "source_digest": pa.repeat(pa.scalar(file["digest"], pa.string()), rows),
+        "record_id": pa.array(ids, pa.string()),
+        "source_digest": pa.repeat(pa.scalar(digest, pa.string()), rows),
     }
     given = columns | beside
     arrays = [_cast(given[f.name], f.type) if f.name in given else pa.nulls(rows, f.type) for f in schema]

@@ -1,4 +1,4 @@
-"""JSONL kinds -> rows of their silver table, rows refused, and what each file gave: one union of all three."""
+"""JSONL kinds -> rows of their silver table; what was refused, and what each file gave, is told beside (told.py)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import partial
 from itertools import islice
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -17,15 +18,14 @@ from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.lines import LineReader
 from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
+from mqreplay.ingest.repeats import Repeats
+from mqreplay.ingest.told import FileTold, Told
 from mqreplay.lake.contract import Contract
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
-FILES = "file_index INT, full_path STRING, recording STRING, path STRING, digest STRING"
-BESIDE = (
-    "out STRING, file_index INT, line_number BIGINT, recording STRING, path STRING, code STRING, reason STRING, "
-    "advice STRING, content BINARY, lines BIGINT"
-)
+FILES = "files ARRAY<STRUCT<full_path: STRING, digest: STRING>>"
 BLOCK_LINES = 20_000  # lines read at once: about 12 MB of pulls
+TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
 LATER = ("cluster", "day")  # columns of a silver table that the decoder does not give
 # Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
 RENAMED = {
@@ -44,111 +44,73 @@ def time_column(contract: Contract) -> str:
 
 
 def decode_files(
-    spark: SparkSession, kind: str, files: list[tuple[RecordedFile, str]], contract: Contract
+    spark: SparkSession,
+    kind: str,
+    files: list[tuple[RecordedFile, str]],
+    contract: Contract,
+    told: Accumulator[Told],
 ) -> DataFrame:
-    """Decodes files of one kind, given with their digests, in their order.
+    """The rows of files of one kind, given with their digests: the silver columns but cluster and day.
 
-    Gives the silver columns (but cluster and day) and those of BESIDE; ``out`` is row, refused, or file (one a file,
-    with the count of its lines).
+    A line that stands twice in a file is two records. ``told`` is given a FileTold by each file's digest.
     """
-    listed = [(i, f.full_path, f.recording, f.path, digest) for i, (f, digest) in enumerate(files)]
-    silver = [f for f in contract.struct_type().fields if f.name not in LATER]
-    schema = StructType([StructField(f.name, f.dataType, True) for f in silver] + StructType.fromDDL(BESIDE).fields)
-    work = partial(_decode_batches, kind=kind, schema=to_arrow_schema(schema, timestamp_utc=True))
-    spread = spark.createDataFrame(listed, FILES).repartition(len(listed), "file_index")
-    return spread.mapInArrow(work, schema)
+    silver = [StructField(f.name, f.dataType, True) for f in contract.struct_type().fields if f.name not in LATER]
+    schema = to_arrow_schema(StructType(silver), timestamp_utc=True)
+    work = partial(_decode_tasks, kind=kind, schema=schema, when=time_column(contract), told=told)
+    tasks = [([(f.full_path, digest) for f, digest in some],) for some in _tasks(files)]
+    dealt = spark.createDataFrame(tasks, FILES).coalesce(1).repartition(len(tasks))
+    return dealt.mapInArrow(work, StructType(silver))
 
 
-def _decode_batches(given: Iterator[pa.RecordBatch], *, kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in given:
-        for file in batch.to_pylist():
-            yield from _decode_file(file, kind, schema)
+def _tasks(files: list[tuple[RecordedFile, str]]) -> list[list[tuple[RecordedFile, str]]]:
+    tasks: list[list[tuple[RecordedFile, str]]] = []
+    waiting = 0
+    for file, digest in files:
+        if not tasks or waiting + file.bytes > TASK_BYTES:
+            tasks.append([])
+            waiting = 0
+        tasks[-1].append((file, digest))
+        waiting += file.bytes
+    return tasks
 
 
-def _decode_file(file: dict[str, object], kind: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    reader = LineReader(str(file["full_path"]), KINDS[kind].decode)
-    plain = KINDS[kind].plain
-    if plain is None:
-        yield from batches(_rows(reader, file, kind), schema)
-    else:
-        yield from _many_at_a_time(reader, PlainLines(plain), file, kind, schema)
-    yield from batches(_beside(reader, file), schema)
-
-
-def _many_at_a_time(
-    reader: LineReader, fast: PlainLines, file: dict[str, object], kind: str, schema: pa.Schema
+def _decode_tasks(
+    given: Iterator[pa.RecordBatch], *, kind: str, schema: pa.Schema, when: str, told: Accumulator[Told]
 ) -> Iterator[pa.RecordBatch]:
+    for batch in given:
+        for task in batch.to_pylist():
+            for file in task["files"]:
+                found = FileTold()
+                for rows in _decode_file(file["full_path"], file["digest"], kind, schema, found):
+                    ends = pc.min_max(rows.column(when).cast(pa.int64()))
+                    found.saw(rows.num_rows, ends["min"].as_py(), ends["max"].as_py())
+                    yield rows
+                told.add({file["digest"]: found})
+
+
+def _decode_file(path: str, digest: str, kind: str, schema: pa.Schema, found: FileTold) -> Iterator[pa.RecordBatch]:
+    reader, repeats = LineReader(path, KINDS[kind].decode), Repeats()
+    plain = KINDS[kind].plain
+    fast = None if plain is None else PlainLines(plain)
     numbered = reader.numbered()
     while chunk := list(islice(numbered, BLOCK_LINES)):
         lines = [line for _, line, _ in chunk]
-        columns = fast.read(lines)
+        columns = None if fast is None else fast.read(lines)
         if columns is None:
-            yield from batches(_rows(reader, file, kind, reader.take(chunk)), schema)
-            continue
-        reader.lines += len(lines)
-        yield as_batch(columns, [number for number, _, _ in chunk], lines, file, schema)
+            yield from batches(_rows(reader.take(chunk), digest, kind, repeats), schema)
+        else:
+            reader.lines += len(lines)
+            yield as_batch(columns, lines, digest, repeats, schema)
+    found.lines, found.refused = reader.lines, reader.refused
 
 
 def _rows(
-    reader: LineReader,
-    file: dict[str, object],
-    kind: str,
-    taken: Iterable[tuple[int, str, dict[str, object]]] | None = None,
+    taken: Iterable[tuple[int, str, dict[str, object]]], digest: str, kind: str, repeats: Repeats
 ) -> Iterator[dict[str, object]]:
     renamed = RENAMED.get(kind, {})
-    for number, record_id, row in reader if taken is None else taken:
+    rows = list(taken)
+    ids = repeats.named([record_id for _, record_id, _ in rows])
+    for (_, _, row), record_id in zip(rows, ids, strict=True):
         for name, column in renamed.items():
             row[column] = row.pop(name)
-        row |= {
-            "out": "row",
-            "file_index": file["file_index"],
-            "line_number": number,
-            "record_id": record_id,
-            "source_digest": file["digest"],
-        }
-        yield row
-
-
-def _beside(reader: LineReader, file: dict[str, object]) -> Iterator[dict[str, object]]:
-    """What was refused, and the count of lines."""
-    place = {
-        "file_index": file["file_index"],
-        "recording": file["recording"],
-        "path": file["path"],
-        "source_digest": file["digest"],
-    }
-    for refused in reader.refused:
-        yield place | {
-            "out": "refused",
-            "line_number": refused.line_number,
-            "code": refused.code,
-            "reason": refused.reason,
-            "advice": refused.advice,
-            "content": refused.content,
-        }
-    yield place | {"out": "file", "lines": reader.lines}
-
-
-def first_of_each(decoded: DataFrame) -> DataFrame:
-    """The rows of ``decoded`` with each record once: the first in the order of files and lines stands.
-
-    A line that stands twice in one file is two records (a client may compute the same thing twice in a millisecond),
-    and the second has a record_id of its own; a line that stands in two files is one.
-    """
-    rows = decoded.where(F.col("out") == "row")
-    # Lines that stand twice are few: only their hashes are counted, and only they are put in order.
-    hashed = rows.withColumn("_hash", F.xxhash64("record_id"))
-    twice = F.broadcast(hashed.groupBy("_hash").count().where("count > 1").select("_hash"))
-    once = hashed.join(twice, "_hash", "left_anti").drop("_hash")
-    copies = hashed.join(twice, "_hash", "left_semi").drop("_hash")
-    in_file = Window.partitionBy("record_id", "file_index").orderBy("line_number")
-    among_files = Window.partitionBy("record_id", "nth").orderBy("file_index")
-    nth = F.when(F.col("nth") > 1, F.concat("record_id", F.lit("-"), "nth")).otherwise(F.col("record_id"))
-    firsts = (
-        copies.withColumn("nth", F.row_number().over(in_file))
-        .withColumn("copy", F.row_number().over(among_files))
-        .where(F.col("copy") == 1)
-        .withColumn("record_id", nth)
-        .drop("copy", "nth")
-    )
-    return once.unionByName(firsts.select(*once.columns))
+        yield row | {"record_id": record_id, "source_digest": digest}

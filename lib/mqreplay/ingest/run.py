@@ -64,7 +64,7 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[RecordedFile
     with ThreadPoolExecutor(WRITERS) as pool:
         jobs = [pool.submit(ingest_snapshots, warehouse, cluster, work, known, ledger, afresh)]
         jobs += [
-            pool.submit(ingest_kind, warehouse, cluster, kind, work.of(kind), ledger, afresh)
+            pool.submit(ingest_kind, warehouse, cluster, kind, work.of(kind), known, ledger, afresh)
             for kind in RECORD_TABLES
             if work.of(kind)
         ]
@@ -83,7 +83,7 @@ def known_files(warehouse: Warehouse, cluster: str) -> list[KnownFile]:
     if not warehouse.exists("bronze.source_file"):
         return []
     rows = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
-    names = ("recording", "path", "kind", "sha256", "status", "rows_duplicate")
+    names = ("recording", "path", "kind", "sha256", "status", "rows_duplicate", "first_ts", "last_ts")
     return [KnownFile(*row) for row in rows.select(*names).collect()]
 
 

@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from mqreplay.ingest.diffs import Source
+from mqreplay.ingest.diffs import Row, Source
 from mqreplay.ingest.entries import SnapshotFile
-from mqreplay.ingest.moves import as_batches
+from mqreplay.ingest.moves import moved_batches
 from mqreplay.ingest.recording import RecordedFile, split_source
+from mqreplay.ingest.told import Told
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
 FILES = (
@@ -25,13 +27,9 @@ STATE = (
     "source_name STRING, family STRING, topic STRING, consumer_group STRING, broker_name STRING, queue_id INT, "
     "offset BIGINT, payload STRING, ts_ms BIGINT"
 )
-OUT = (
-    "out STRING, source_name STRING, broker_name STRING, broker_id BIGINT, client_id STRING, topic STRING, "
-    "consumer_group STRING, queue_id INT, previous_offset BIGINT, new_offset BIGINT, from_ts TIMESTAMP, ts TIMESTAMP, "
-    "change STRING, payload STRING, file_name STRING, entries BIGINT, changed BIGINT, counter BIGINT, "
-    "recording STRING, path STRING, kind STRING, digest STRING, status STRING, reason STRING, "
-    "rows_in BIGINT, rows_out BIGINT, rows_quarantined BIGINT, code STRING, advice STRING, "
-    "detail_key STRING, content BINARY"
+CHANGE = (
+    "source_name STRING, broker_name STRING, broker_id BIGINT, client_id STRING, topic STRING, consumer_group STRING, "
+    "queue_id INT, previous_offset BIGINT, new_offset BIGINT, from_ts TIMESTAMP, ts TIMESTAMP, digest STRING"
 )
 TOPIC = (
     "read_queue_nums INT, write_queue_nums INT, perm INT, topic_sys_flag INT, `order` BOOLEAN, topic_filter_type STRING"
@@ -43,34 +41,43 @@ GROUP = (
 )
 
 
-def read_snapshots(spark: SparkSession, files: list[RecordedFile], state: DataFrame) -> DataFrame:
-    """Every row that ``files`` give, in the union shape OUT; ``state`` (shape STATE) is what was known before them."""
+def read_snapshots(
+    spark: SparkSession, files: list[RecordedFile], state: DataFrame | None, told: Accumulator[Told]
+) -> DataFrame:
+    """The offsets that moved, in the shape CHANGE; ``state`` (shape STATE) is what was known before the files, if any.
+
+    ``told`` is given, by each source's name, the few other rows: snapshots, configs that changed, files, refusals.
+    """
     listed = spark.createDataFrame(
         [(f.source_name, f.full_path, f.recording, f.path, f.kind, f.file_name, f.ts_ms) for f in files],
         FILES,
     )
-    known = state.select(F.struct(*StructType.fromDDL(STATE).fieldNames()).alias("known"), "source_name")
+    schema = to_arrow_schema(StructType.fromDDL(CHANGE), timestamp_utc=True)
     given = listed.select("source_name", F.struct(*listed.columns).alias("file"))
-    schema = to_arrow_schema(StructType.fromDDL(OUT), timestamp_utc=True)
-    both = given.unionByName(known, allowMissingColumns=True)
-    return both.groupBy("source_name").applyInArrow(_reader(schema), OUT)
+    if state is not None:
+        known = state.select(F.struct(*StructType.fromDDL(STATE).fieldNames()).alias("known"), "source_name")
+        given = given.unionByName(known, allowMissingColumns=True)
+    sources = len({f.source_name for f in files})
+    return given.repartition(sources, "source_name").groupBy("source_name").applyInArrow(_reader(schema, told), CHANGE)
 
 
-def _reader(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _reader(
+    schema: pa.Schema, told: Accumulator[Told]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in given for row in batch.to_pylist()]
         files = [row["file"] for row in rows if row["file"] is not None]
-        # As it goes: a broker's day of changes must not lie in memory whole.
-        yield from _read_source(files, [row["known"] for row in rows if row["known"] is not None], schema)
+        if files:
+            # As it goes: a broker's day of changes must not lie in memory whole.
+            known = [row["known"] for row in rows if row.get("known") is not None]
+            yield from _read_source(files, known, schema, told)
 
     return read
 
 
 def _read_source(
-    listed: list[dict[str, Any]], state: list[dict[str, Any]], schema: pa.Schema
+    listed: list[dict[str, Any]], state: list[dict[str, Any]], schema: pa.Schema, told: Accumulator[Told]
 ) -> Iterator[pa.RecordBatch]:
-    if not listed:
-        return
     name = listed[0]["source_name"]
     broker = split_source(name)
     client = None if broker else name.removeprefix("client-")
@@ -78,7 +85,15 @@ def _read_source(
     _restore(source, state)
     snapshot_files = [SnapshotFile(f["full_path"], f["path"], f["kind"], f["file_name"], f["ts_ms"]) for f in listed]
     recordings = {f["path"]: f["recording"] for f in listed}
-    yield from as_batches(source.read_all(snapshot_files), source, recordings, schema)
+    beside: list[Row] = []
+    yield from moved_batches(source.read_all(snapshot_files), source, schema, beside)
+    names = {
+        "source_name": name,
+        "broker_name": source.broker_name,
+        "broker_id": source.broker_id,
+        "client_id": source.client_id,
+    }
+    told.add({name: [{**row, **names, "recording": recordings.get(str(row.get("path")))} for row in beside]})
 
 
 def _restore(source: Source, state: list[dict[str, Any]]) -> None:
@@ -160,19 +175,4 @@ def last_configs(changes: DataFrame, family: str, key: str, struct: str) -> Data
             F.to_json(F.struct(*StructType.fromDDL(struct).fieldNames())).alias("payload"),
             F.unix_millis("ts").alias("ts_ms"),
         )
-    )
-
-
-def configs(rows: DataFrame, kind: str, key: str, struct: str) -> DataFrame:
-    """silver.topic_config or subscription_group out of the union shape OUT, without cluster and day."""
-    given = F.from_json("payload", struct)
-    return rows.where((F.col("out") == "config") & (F.col("kind") == kind)).select(
-        "source_name",
-        "broker_name",
-        "broker_id",
-        "ts",
-        F.col("topic").alias(key),
-        "change",
-        *[given[name].alias(name) for name in StructType.fromDDL(struct).fieldNames()],
-        F.col("digest").alias("source_digest"),
     )

@@ -5,90 +5,100 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.manifest import KnownFile, NewFile, Plan
 from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, classify
-from mqreplay.ingest.records import decode_files, first_of_each, time_column
-from mqreplay.ingest.snapshots import GROUP, STATE, TOPIC, configs, last_configs, last_offsets, read_snapshots
+from mqreplay.ingest.records import decode_files, time_column
+from mqreplay.ingest.snapshot_rows import beside_rows, instant
+from mqreplay.ingest.snapshots import GROUP, TOPIC, last_configs, last_offsets, read_snapshots
+from mqreplay.ingest.told import FileTold, told
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
-OBSERVED = 8  # files of a kind whose counts are taken while their rows are written; of more, afterwards
-Counts = dict[str, tuple[int, dt.datetime | None, dt.datetime | None]]
+Row = dict[str, Any]
 SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")
 
 
 def ingest_kind(
-    warehouse: Warehouse, cluster: str, kind: str, new: list[NewFile], ledger: Ledger, afresh: bool
+    warehouse: Warehouse,
+    cluster: str,
+    kind: str,
+    new: list[NewFile],
+    known: list[KnownFile],
+    ledger: Ledger,
+    afresh: bool,
 ) -> None:
     """All new files of one JSONL kind into its table. ``afresh``: no run died before that may have left some there."""
     name = RECORD_TABLES[kind]
     contract = warehouse.contracts[name]
     when = F.col(time_column(contract))
     digests = sorted({d for n in new for d in (n.digest, n.replaces) if d})
-    decoded = decode_files(warehouse.spark, kind, [(n.file, n.digest) for n in new], contract).persist()
-    rows = first_of_each(decoded).withColumn("cluster", F.lit(cluster)).withColumn("day", F.to_date(when))
-    if warehouse.exists(name):
-        kept = warehouse.read(name).where((F.col("cluster") == cluster) & ~F.col("source_digest").isin(digests))
-        rows = rows.join(kept.select("record_id").distinct(), "record_id", "left_anti")
-    counted = Observation()
+    said = told(warehouse.spark)
+    decoded = decode_files(warehouse.spark, kind, [(n.file, n.digest) for n in new], contract, said)
+    rows = decoded.withColumn("cluster", F.lit(cluster)).withColumn("day", F.to_date(when))
     where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
-    few = len(new) <= OBSERVED
-    warehouse.replace(
-        name,
-        rows.observe(counted, *_observed(new, when)) if few else rows,
-        where,
-        nothing_there=afresh and not any(n.replaces for n in new),
-    )
-    counts = _of_observed(new, counted.get) if few else _of_written(warehouse.read(name).where(where), when)
-    _enter_records(new, decoded, counts, ledger)
-    decoded.unpersist()
-
-
-def _observed(new: list[NewFile], when: F.Column) -> list[F.Column]:
-    """For each file the rows that it gave, the first instant and the last: counted while the rows are written."""
-    made = [F.count(F.lit(1)).alias("rows")]
-    for i, n in enumerate(new):
-        mine = F.col("source_digest") == n.digest
-        made += [
-            F.count_if(mine).alias(f"rows_{i}"),
-            F.min(F.when(mine, when)).alias(f"first_{i}"),
-            F.max(F.when(mine, when)).alias(f"last_{i}"),
-        ]
-    return made
-
-
-def _of_observed(new: list[NewFile], counted: dict[str, Any]) -> Counts:
-    return {n.digest: (counted[f"rows_{i}"], counted[f"first_{i}"], counted[f"last_{i}"]) for i, n in enumerate(new)}
-
-
-def _of_written(rows: DataFrame, when: F.Column) -> Counts:
-    """The same, of many files: each would cost an aggregate of its own, so what was written is counted."""
-    counted = rows.groupBy("source_digest").agg(F.count(F.lit(1)).alias("rows"), F.min(when), F.max(when))
-    return {row[0]: (row[1], row[2], row[3]) for row in counted.collect()}
-
-
-def _enter_records(new: list[NewFile], decoded: DataFrame, counts: Counts, ledger: Ledger) -> None:
-    by_digest = {}
+    warehouse.replace(name, rows, where, nothing_there=afresh and not any(n.replaces for n in new))
+    files: dict[str, FileTold] = said.value
+    _drop_copies(warehouse, cluster, name, kind, new, known, files)
     for n in new:
-        entry = by_digest[n.digest] = ledger.enter(n)
-        entry.rows_out, entry.first_ts, entry.last_ts = counts.get(n.digest, (0, None, None))
-    kind = new[0].file.kind
-    beside = decoded.where(F.col("out") != "row").select(
-        "out", "recording", "path", "source_digest", "line_number", "code", "reason", "advice", "content", "lines"
-    )
-    for row in beside.collect():
-        entry = by_digest[row.source_digest]
-        if row.out == "file":
-            entry.rows_in = row.lines
-        else:
-            entry.rows_quarantined += 1
-            place = (row.recording, row.path, kind, row.source_digest, row.line_number, "")
-            content = None if row.content is None else bytes(row.content)
-            ledger.refused.append(QuarantineEntry(*place, row.code, row.reason, row.advice, content))
+        _enter(n, files[n.digest], ledger)
+
+
+def _drop_copies(
+    warehouse: Warehouse,
+    cluster: str,
+    name: str,
+    kind: str,
+    new: list[NewFile],
+    known: list[KnownFile],
+    files: dict[str, FileTold],
+) -> None:
+    """Takes out of the table what stands in two files, and puts the counts right."""
+    fresh = {n.digest for n in new} | {n.replaces for n in new}
+    reaches = [
+        Reach(k.first_ts.replace(tzinfo=dt.UTC), k.last_ts.replace(tzinfo=dt.UTC), new=False)
+        for k in known
+        if k.kind == kind and k.digest not in fresh and k.first_ts is not None and k.last_ts is not None
+    ]
+    reaches += [
+        Reach(instant(f.first_us), instant(f.last_us), new=True)
+        for f in files.values()
+        if f.first_us is not None and f.last_us is not None
+    ]
+    stretches = shared_stretches(reaches)
+    if not stretches:
+        return
+    table = warehouse.read(name).where(F.col("cluster") == cluster)
+    when = F.col(time_column(warehouse.contracts[name]))
+    order = {n.digest: i for i, n in enumerate(new)}
+    found = copies(table.where(within(stretches, when)), order).localCheckpoint()
+    having = sorted(row.source_digest for row in found.select("source_digest").distinct().collect())
+    if not having:
+        return
+    kept = table.where(F.col("source_digest").isin(having)).join(found, ["record_id", "source_digest"], "left_anti")
+    warehouse.replace(name, kept, f"cluster = {quoted(cluster)} AND {among('source_digest', having)}")
+    counted = warehouse.read(name).where(F.col("source_digest").isin(having)).groupBy("source_digest")
+    left = {
+        row[0]: row[1:]
+        for row in counted.agg(F.count(F.lit(1)), F.unix_micros(F.min(when)), F.unix_micros(F.max(when))).collect()
+    }
+    for digest in having:
+        files[digest].rows, files[digest].first_us, files[digest].last_us = left.get(digest, (0, None, None))
+
+
+def _enter(new: NewFile, found: FileTold, ledger: Ledger) -> None:
+    entry = ledger.enter(new)
+    entry.rows_in, entry.rows_out, entry.rows_quarantined = found.lines, found.rows, len(found.refused)
+    entry.first_ts = None if found.first_us is None else instant(found.first_us)
+    entry.last_ts = None if found.last_us is None else instant(found.last_us)
+    file = new.file
+    for line in found.refused:
+        place = (file.recording, file.path, file.kind, new.digest, line.line_number, "")
+        ledger.refused.append(QuarantineEntry(*place, line.code, line.reason, line.advice, line.content))
 
 
 def ingest_snapshots(
@@ -102,67 +112,34 @@ def ingest_snapshots(
     again = _read_again(known, since, {(n.file.recording, n.file.path) for n in new})
     files = [n.file for n in new] + [a.file for a in again]
     predicate = _since(cluster, since)
-    rows = read_snapshots(warehouse.spark, files, _state(warehouse, cluster, since)).persist()
-    common = [F.lit(cluster).alias("cluster"), F.to_date("ts").alias("day")]
-    digest = F.col("digest").alias("source_digest")
-    changes = rows.where("out = 'change'").select(
-        *common,
-        "source_name",
-        "broker_name",
-        "broker_id",
-        "client_id",
-        "topic",
-        "consumer_group",
-        "queue_id",
-        "previous_offset",
-        "new_offset",
-        "from_ts",
-        F.col("ts").alias("to_ts"),
-        digest,
-    )
-    snapshots = rows.where("out = 'snapshot'").select(
-        *common,
-        "source_name",
-        "broker_name",
-        "broker_id",
-        "client_id",
-        "ts",
-        "file_name",
-        "entries",
-        "changed",
-        F.col("counter").alias("data_version_counter"),
-        digest,
-    )
+    said = told(warehouse.spark)
+    moved = read_snapshots(warehouse.spark, files, _state(warehouse, cluster, since), said)
+    moved = moved.withColumns({"cluster": F.lit(cluster), "day": F.to_date("ts")})
+    changes = moved.withColumnsRenamed({"ts": "to_ts", "digest": "source_digest"})
     none = afresh and not again and not any(n.replaces for n in new)
     warehouse.replace("silver.offset_change", changes, predicate.replace("@ts", "to_ts"), nothing_there=none)
-    warehouse.replace("silver.snapshot", snapshots, predicate.replace("@ts", "ts"), nothing_there=none)
-    for name, kind, key, struct in (
-        ("silver.topic_config", "topics", "topic", TOPIC),
-        ("silver.subscription_group", "subscription_groups", "consumer_group", GROUP),
-    ):
-        frame = configs(rows, kind, key, struct).withColumns({"cluster": F.lit(cluster), "day": F.to_date("ts")})
+    beside = [row for _, rows in sorted(said.value.items()) for row in rows]
+    for name, rows in beside_rows(beside, cluster).items():
+        columns = [c.name for c in warehouse.contracts[name].columns]
+        frame = warehouse.frame(name, [tuple(row.get(c) for c in columns) for row in rows])
         warehouse.replace(name, frame, predicate.replace("@ts", "ts"), nothing_there=none)
-    _count_snapshots({(n.file.recording, n.file.path): n for n in [*new, *again]}, rows, ledger)
-    rows.unpersist()
+    _enter_snapshots({(n.file.recording, n.file.path): n for n in [*new, *again]}, beside, ledger)
 
 
-def _count_snapshots(files: dict[tuple[str, str], NewFile], rows: DataFrame, ledger: Ledger) -> None:
-    for row in rows.where("out = 'file'").collect():
-        entry = ledger.enter(files[(row.recording, row.path)])
-        entry.status, entry.reason = row.status, row.reason
-        entry.rows_in, entry.rows_out, entry.rows_quarantined = (
-            row.rows_in,
-            row.rows_out,
-            row.rows_quarantined,
-        )
-        entry.first_ts = entry.last_ts = row.ts
-    for row in rows.where("out = 'quarantine'").collect():
-        ledger.refused.append(_quarantined(row))
-
-
-def _quarantined(row: Row) -> QuarantineEntry:
-    place = (row.recording, row.path, row.kind, row.digest, 0, row.detail_key)
-    return QuarantineEntry(*place, row.code, row.reason, row.advice, bytes(row.content))
+def _enter_snapshots(files: dict[tuple[str, str], NewFile], beside: list[Row], ledger: Ledger) -> None:
+    for row in beside:
+        if row["out"] == "file":
+            entry = ledger.enter(files[row["recording"], row["path"]])
+            entry.status, entry.reason = row["status"], row["reason"]
+            entry.rows_in, entry.rows_out, entry.rows_quarantined = (
+                row["rows_in"],
+                row["rows_out"],
+                row["rows_quarantined"],
+            )
+            entry.first_ts = entry.last_ts = None if row["ts"] is None else instant(row["ts"] * 1000)
+        elif row["out"] == "quarantine":
+            place = (row["recording"], row["path"], row["kind"], row["digest"], 0, row["detail_key"])
+            ledger.refused.append(QuarantineEntry(*place, row["code"], row["reason"], row["advice"], row["content"]))
 
 
 def _read_again(
@@ -177,11 +154,11 @@ def _read_again(
     return again
 
 
-def _state(warehouse: Warehouse, cluster: str, since: dict[str | None, int | None]) -> DataFrame:
+def _state(warehouse: Warehouse, cluster: str, since: dict[str | None, int | None]) -> DataFrame | None:
     """What was known of each source before its first new snapshot; shape STATE."""
     spark = warehouse.spark
     if not warehouse.exists("silver.snapshot"):
-        return spark.createDataFrame([], STATE)
+        return None
     starts = F.broadcast(spark.createDataFrame(list(since.items()), "source_name STRING, since_ms BIGINT"))
 
     def before(name: str, ts: str) -> DataFrame:

@@ -1,0 +1,82 @@
+"""Lines that stand in two files: a recorder that copies a log again, or two files that meet at the hour.
+
+One record stays: that of the file read before, or the first in path order. Files are read on their own, so copies are
+looked for afterwards, and only in the stretches of time that two files share.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+MOST_STRETCHES = 50  # beyond, their hull: a condition of thousands of parts would cost more than it saves
+
+
+class Reach(NamedTuple):
+    """From when to when a file's records are; ``new``: it was read in this run."""
+
+    first_ts: dt.datetime
+    last_ts: dt.datetime
+    new: bool
+
+
+Stretch = tuple[dt.datetime, dt.datetime]
+
+
+def shared_stretches(files: Iterable[Reach]) -> list[Stretch]:
+    """Where files overlap of which at least one is new; both ends belong to it, and stretches do not touch.
+
+    >>> hours = [dt.datetime(2026, 1, 1, h) for h in range(4)]
+    >>> of = lambda first, last, new: Reach(hours[first], hours[last], new)
+    >>> [(a.hour, b.hour) for a, b in shared_stretches([of(0, 1, False), of(1, 3, True), of(2, 2, False)])]
+    [(1, 1), (2, 2)]
+    >>> shared_stretches([of(0, 1, False), of(1, 2, False), of(3, 3, True)])
+    []
+    """
+    listed = sorted(files)
+    new = [f for f in listed if f.new]
+    found: list[Stretch] = []
+    reached: dt.datetime | None = None
+    for file in listed:
+        if reached is not None and file.first_ts <= reached:
+            stretch = (file.first_ts, min(file.last_ts, reached))
+            if any(n.first_ts <= stretch[1] and stretch[0] <= n.last_ts for n in new):
+                found.append(stretch)
+        reached = file.last_ts if reached is None else max(reached, file.last_ts)
+    return _merged(found)
+
+
+def _merged(stretches: list[Stretch]) -> list[Stretch]:
+    merged: list[Stretch] = []
+    for first, last in sorted(stretches):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    if len(merged) > MOST_STRETCHES:
+        return [(merged[0][0], merged[-1][1])]
+    return merged
+
+
+def within(stretches: Iterable[Stretch], when: Column) -> Column:
+    """Whether an instant lies in one of them."""
+    return reduce(lambda a, b: a | b, [when.between(F.lit(first), F.lit(last)) for first, last in stretches])
+
+
+def copies(rows: DataFrame, order: dict[str, int]) -> DataFrame:
+    """record_id, source_digest of rows that are copies of another file's. ``order``: new files by digest, 0 the first.
+
+    Rows of files that it does not name were there before, and stay.
+    """
+    spark = rows.sparkSession
+    numbers = F.broadcast(spark.createDataFrame(list(order.items()), "source_digest STRING, _file INT"))
+    twice = F.broadcast(rows.groupBy("record_id").count().where("count > 1").select("record_id"))
+    few = rows.select("record_id", "source_digest").join(twice, "record_id", "left_semi")
+    first = Window.partitionBy("record_id").orderBy(F.coalesce("_file", F.lit(-1)), "source_digest")
+    placed = few.join(numbers, "source_digest", "left").withColumn("_place", F.row_number().over(first))
+    return placed.where("_place > 1 AND _file IS NOT NULL").select("record_id", "source_digest")

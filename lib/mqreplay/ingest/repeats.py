@@ -1,0 +1,72 @@
+"""Lines that stand more than once in one file: each is a record of its own, with a record_id of its own.
+
+A client may compute the same thing twice in a millisecond; a recorder then writes one line twice. Runs on the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
+Marks = npt.NDArray[np.uint64]
+
+
+class Repeats:
+    """Goes through the record ids of one file in the order of its lines, some thousands at a time.
+
+    Eight bytes a line are kept. Two ids of one mark would make the second a repetition that it is not: it is kept all
+    the same, only its id gets a number.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was seen yet."""
+        self._seen: Marks = np.empty(0, np.uint64)
+        self._times: dict[int, int] = {}
+
+    def named(self, ids: Sequence[str]) -> list[str]:
+        """The ids, those seen before with their number: id-2, id-3.
+
+        >>> repeats = Repeats()
+        >>> a, b = "a" * 32, "b" * 32
+        >>> [name[31:] for name in repeats.named([a, b, a]) + repeats.named([b, a])]
+        ['a', 'b', 'a-2', 'b-2', 'a-3']
+        """
+        names = list(ids)
+        if not names:
+            return names
+        marks = _marks(names)
+        ordered = np.sort(marks)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        before = self._known(ordered)
+        again = np.union1d(twice, ordered[before])
+        if len(again):
+            self._count(names, marks, again)
+        self._seen = np.sort(np.concatenate([self._seen, ordered]), kind="stable")
+        return names
+
+    def _known(self, marks: Marks) -> npt.NDArray[np.bool_]:
+        if not len(self._seen):
+            return np.zeros(len(marks), bool)
+        place = np.minimum(np.searchsorted(self._seen, marks), len(self._seen) - 1)
+        return self._seen[place] == marks
+
+    def _count(self, names: list[str], marks: Marks, again: Marks) -> None:
+        seen_before = dict(zip(again.tolist(), self._known(again).tolist(), strict=True))
+        for row in np.flatnonzero(np.isin(marks, again)).tolist():
+            mark = int(marks[row])
+            times = self._times.get(mark, int(seen_before[mark])) + 1
+            self._times[mark] = times
+            if times > 1:
+                names[row] = f"{names[row]}-{times}"
+
+
+def _marks(ids: Sequence[str]) -> Marks:
+    """64 bits of each id, which is hexadecimal."""
+    words = np.frombuffer("".join(ids).encode("ascii"), "<u8").reshape(len(ids), -1)
+    mixed = words[:, 0].copy()
+    for column in range(1, words.shape[1]):
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX + words[:, column]
+    return mixed

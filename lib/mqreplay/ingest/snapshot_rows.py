@@ -1,0 +1,41 @@
+"""What snapshots give beside the offsets that moved: rows of silver.snapshot, topic_config and subscription_group."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable
+from typing import Any
+
+Row = dict[str, Any]
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+# Kind of file -> its table, and what the key of its entries is called there.
+CONFIGS = {
+    "topics": ("silver.topic_config", "topic"),
+    "subscription_groups": ("silver.subscription_group", "consumer_group"),
+}
+SNAPSHOT = "silver.snapshot"
+
+
+def beside_rows(told: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
+    """By table, rows by column name; ``told`` is what a source's reading gave beside its changes."""
+    tables: dict[str, list[Row]] = {SNAPSHOT: [], **{table: [] for table, _ in CONFIGS.values()}}
+    for row in told:
+        if row["out"] == "snapshot":
+            own = {"data_version_counter": row["counter"]}
+            tables[SNAPSHOT].append(_dated(row, cluster) | own)
+        elif row["out"] == "config":
+            table, key = CONFIGS[row["kind"]]
+            given = {} if row["payload"] is None else json.loads(row["payload"])
+            tables[table].append(_dated(row, cluster) | {key: row["topic"]} | given)
+    return tables
+
+
+def _dated(row: Row, cluster: str) -> Row:
+    ts = instant(row["ts"] * 1000)
+    return row | {"cluster": cluster, "ts": ts, "day": ts.date(), "source_digest": row["digest"]}
+
+
+def instant(micros: int) -> dt.datetime:
+    """Epoch microseconds as an instant."""
+    return EPOCH + dt.timedelta(microseconds=micros)

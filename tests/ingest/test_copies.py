@@ -1,0 +1,57 @@
+"""Records that two files share: found only where the files overlap, and the right one stays."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import functions as F
+
+from mqreplay.ingest.copies import MOST_STRETCHES, Reach, copies, shared_stretches, within
+
+BEGAN = dt.datetime(2026, 11, 20, tzinfo=dt.UTC)
+
+
+def at(minute):
+    return BEGAN + dt.timedelta(minutes=minute)
+
+
+REACHES = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 20), st.booleans()).map(
+        lambda r: Reach(at(min(r[:2])), at(max(r[:2])), r[2])
+    ),
+    max_size=8,
+)
+
+
+@given(REACHES)
+def test_every_moment_that_a_new_file_shares_is_in_a_stretch(files):
+    stretches = shared_stretches(files)
+    for minute in range(21):
+        there = [f for f in files if f.first_ts <= at(minute) <= f.last_ts]
+        shared = len(there) > 1 and any(f.new for f in there)
+        covered = any(first <= at(minute) <= last for first, last in stretches)
+        assert covered or not shared
+
+
+def test_files_that_do_not_meet_share_nothing():
+    assert shared_stretches([Reach(at(0), at(5), True), Reach(at(6), at(9), True)]) == []
+
+
+def test_many_stretches_become_one():
+    files = [Reach(at(10 * i), at(10 * i + 5), True) for i in range(MOST_STRETCHES + 2)] * 2
+    assert shared_stretches(files) == [(at(0), files[-1].last_ts)]
+
+
+def test_the_file_read_before_keeps_its_record_then_the_first(spark):
+    rows = [("r1", "old"), ("r1", "b"), ("r2", "b"), ("r2", "a"), ("r3", "a")]
+    frame = spark.createDataFrame(rows, "record_id STRING, source_digest STRING")
+    found = copies(frame, {"a": 0, "b": 1}).collect()
+    assert sorted(map(tuple, found)) == [("r1", "b"), ("r2", "b")]
+
+
+def test_an_instant_lies_within(spark):
+    frame = spark.createDataFrame([(at(m),) for m in range(8)], "ts TIMESTAMP")
+    stretches = [(at(1), at(2)), (at(5), at(5))]
+    assert frame.where(within(stretches, F.col("ts"))).count() == 3
