@@ -24,6 +24,7 @@ from mqreplay.replay.group_status import group_status
 from mqreplay.replay.membership import broadcasting_groups, membership, signs, subscribed_tags
 from mqreplay.replay.offset_continuity import offset_continuity
 from mqreplay.replay.offset_resets import offset_resets, skipping_pulls
+from mqreplay.replay.pull_context import with_context
 from mqreplay.replay.pull_route import pull_route
 from mqreplay.replay.queue_ends import queue_ends
 from mqreplay.replay.queue_owner import queue_owner
@@ -91,7 +92,7 @@ class Replay:
 
     def _judge(self, raw: dict[str, DataFrame]) -> dict[str, Callable[[], DataFrame]]:
         """Of each gold table how its frame is made: Spark takes seconds to make one, so each writer makes its own."""
-        bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
+        bounds, named, limits = self.settings.replay, self.settings.strategies, self.settings.findings
         clocks = client_clocks(raw["offset_commit"], raw["pull"], raw["offset_change"])
         self.skewed = skewed(clocks, limits.clock_skew_s).collect()
         # A client's own words are in its own order; what is held against others' is by the recorder's clock.
@@ -109,19 +110,15 @@ class Replay:
             broadcasting = pool.submit(lambda: broadcasting_groups(s["heartbeat"]).localCheckpoint())
             self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
             self.broadcasting = broadcasting.result()
+        told = [raw[name] for name in ("pull", "route", "broker_runtime", "consume", "produce")]
+        known = self._keep(with_context(*told, gapless_starts(self.found), bounds.poll_slack_ms))
         return {
-            "gold.allocation": lambda: allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
-            "gold.pull_route": lambda: pull_route(
-                raw["pull"], raw["route"], gapless_starts(self.found), bounds.route_slack_ms
-            ),
+            "gold.allocation": lambda: allocation(raw["rebalance"], named.groups, named.virtual_node_cnt),
+            "gold.pull_route": lambda: pull_route(known, bounds.route_slack_ms),
             "gold.slave_suggestion": lambda: slave_suggestion(
-                raw["pull"],
+                known,
                 self._ever("broker"),
-                raw["broker_runtime"],
                 self._ever("subscription_group"),
-                raw["consume"],
-                raw["produce"],
-                bounds.poll_slack_ms,
                 [row.client_id for row in self.skewed],
             ),
             "gold.offset_continuity": lambda: offset_continuity(

@@ -1,11 +1,29 @@
-"""What was known at a moment: a join to the nearest row before or after, by one sorted pass instead of a range join."""
+"""What was known at a moment: a join to the nearest row before or after, by numbers sorted once (nearest.py)."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-Columns = dict[str, Column]
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, taken
+
+AT, SHARE = "_at", "_share"
+
+
+class Ask(NamedTuple):
+    """A question of each row of ``left``: the moment, the column of ``right`` that answers, its new name, which way."""
+
+    at: str
+    value: str
+    out: str
+    after: bool = False
 
 
 def as_of(
@@ -17,16 +35,53 @@ def as_of(
     ``after`` the first row at or after; null where there is none. Rows of ``right`` with a null ``at`` or ``value`` are
     passed over; rows of ``left`` with a null ``at`` get null.
     """
-    known = right.select(*by, F.col(at).alias("_at"), value.alias(out)).where(
-        F.col("_at").isNotNull() & F.col(out).isNotNull()
-    )
-    asked = left.select(*by, F.col(at).alias("_at"), F.struct(*left.columns).alias("_row"))
-    both = asked.unionByName(known, allowMissingColumns=True)
-    # At one and the same moment what is known counts: it stands before the question. Looking ahead is looking back over
-    # the rows turned round: a frame that reaches to the end is made anew by Spark for every row.
-    is_question = F.col("_row").isNotNull()
-    at_order = F.col("_at").desc_nulls_first() if after else F.col("_at").asc_nulls_first()
-    order = Window.partitionBy(*by).orderBy(at_order, is_question.asc())
-    found = F.last(out, ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    answered = both.withColumn(out, F.when(F.col("_at").isNotNull(), found))
-    return answered.where(is_question).select("_row.*", out)
+    known = right.select(*by, F.col(at).alias(AT), value.alias(out))
+    return ask(left, known, by, [Ask(at, out, out, after)])
+
+
+def ask(left: DataFrame, right: DataFrame, by: list[str], asks: Sequence[Ask]) -> DataFrame:
+    """Several questions to the same rows. ``right`` has ``by``, AT, and the columns that answer."""
+    shares = group_shares(left)
+    share = F.pmod(F.hash(*by), F.lit(shares)).alias(SHARE)
+    asked = left.select("*", share)
+    known = right.select(*by, AT, *dict.fromkeys(a.value for a in asks), share).where(F.col(AT).isNotNull())
+    answers = [StructField(a.out, right.schema[a.value].dataType) for a in asks]
+    shape = nullable(StructType(left.schema.fields + answers))
+    look = _looker(by, asks, to_arrow_schema(shape, timestamp_utc=True))
+    return asked.groupBy(SHARE).cogroup(known.groupBy(SHARE)).applyInArrow(look, shape)
+
+
+def group_shares(frame: DataFrame) -> int:
+    """Into how many groups rows are dealt for a look in memory: one is then small, however long the night."""
+    return 4 * int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
+def nullable(kind: Any) -> Any:
+    """The type with every field of it nullable, as what comes back from a worker may be."""
+    if isinstance(kind, StructType):
+        return StructType([StructField(f.name, nullable(f.dataType), True) for f in kind.fields])
+    if isinstance(kind, ArrayType):
+        return ArrayType(nullable(kind.elementType), True)
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, nullable(kind.valueType), True)
+    return kind
+
+
+def _looker(by: list[str], asks: Sequence[Ask], schema: pa.Schema) -> Callable[[pa.Table, pa.Table], pa.Table]:
+    def look(asked: pa.Table, known: pa.Table) -> pa.Table:
+        questions, told = asked.combine_chunks(), known.combine_chunks()
+        key, of_known = common_codes([questions[name] for name in by], [told[name] for name in by])
+        moment, _ = numbers(told[AT])
+        found = {}
+        for one in asks:
+            at, there = numbers(questions[one.at])
+            rows = np.flatnonzero(told[one.value].is_valid().to_numpy(zero_copy_only=False))
+            side = "after" if one.after else "before"
+            place = nearest(key, at, of_known[rows], moment[rows], side=side)
+            place = np.where(there & (place != NOWHERE), rows[place] if len(rows) else NOWHERE, NOWHERE)
+            found[one.out] = taken(told[one.value], place)
+        columns = [found[f.name] if f.name in found else questions[f.name].combine_chunks() for f in schema]
+        arrays = [column.cast(f.type) for column, f in zip(columns, schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    return look

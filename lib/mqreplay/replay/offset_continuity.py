@@ -11,10 +11,12 @@ A rise is no break by its size alone: one slow message holds an offset back, and
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from mqreplay.replay.as_of import as_of
+from mqreplay.replay.as_of import AT, Ask, ask
 from mqreplay.replay.queue_ends import QUEUE
 
 GROUP_QUEUE = ["consumer_group", *QUEUE]
@@ -34,7 +36,10 @@ def offset_continuity(
     ``reset_reach_s`` is how long a reset takes at most to show in a snapshot (clients commit it, slaves copy it).
     """
     changes = offset_change.where(F.col("broker_id").isNotNull())
-    known = _with_ends(changes, ends)
+    told = _told(ends)
+    # Of most queues nothing can be wrong: only the others are looked at whole.
+    suspects = _suspects(changes, told, resets, skips)
+    known = _with_ends(changes.join(F.broadcast(suspects), GROUP_QUEUE, "left_semi"), told)
     known = _with_reset(known, resets, skips, reset_reach_s)
     known = _with_committer(known, commits, reset_reach_s)
     # What was put back from past the end was proved to be there when it was set.
@@ -72,13 +77,29 @@ def offset_continuity(
     )
 
 
-def _with_ends(changes: DataFrame, ends: DataFrame) -> DataFrame:
+def _told(ends: DataFrame) -> DataFrame:
+    return ends.withColumnRenamed("at", AT)
+
+
+def _suspects(changes: DataFrame, told: DataFrame, resets: DataFrame, skips: DataFrame) -> DataFrame:
+    """GROUP_QUEUE: the queues in which there may be a break, by the rules of `_kind`."""
+    fell = F.col("new_offset").isNull() | (F.col("new_offset") < F.col("previous_offset"))
+    narrow = changes.select(*GROUP_QUEUE, "previous_offset", "new_offset", "from_ts", "to_ts")
+    known = _with_ends(narrow.where(~F.coalesce(fell, F.lit(False))), told)
+    outside = (F.col("new_offset") > F.col("queue_max_offset")) | (F.col("new_offset") < F.col("queue_min_offset"))
+    frames = [narrow.where(fell), known.where(outside), resets, skips]
+    return reduce(DataFrame.unionByName, [frame.select(*GROUP_QUEUE) for frame in frames]).distinct()
+
+
+def _with_ends(changes: DataFrame, told: DataFrame) -> DataFrame:
     """Adds what the master told first after the change of the queue's end, and last before it of its beginning."""
-    asked = changes.withColumn("at", F.col("to_ts"))
-    asked = as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "queue_max_offset", after=True)
-    asked = asked.withColumn("at", F.coalesce("from_ts", "to_ts"))
-    asked = as_of(asked, ends, QUEUE, "at", F.col("queue_min_offset"), "queue_min_offset")
-    return as_of(asked, ends, QUEUE, "at", F.col("queue_max_offset"), "max_before", after=True).drop("at")
+    asked = changes.withColumn("began", F.coalesce("from_ts", "to_ts"))
+    asks = [
+        Ask("to_ts", "queue_max_offset", "queue_max_offset", after=True),
+        Ask("began", "queue_min_offset", "queue_min_offset"),
+        Ask("began", "queue_max_offset", "max_before", after=True),
+    ]
+    return ask(asked, told, QUEUE, asks).drop("began")
 
 
 def _with_reset(changes: DataFrame, resets: DataFrame, skips: DataFrame, reach_s: int) -> DataFrame:

@@ -8,41 +8,19 @@ its first pull of a queue is then undetermined, never taken for the default.
 
 from __future__ import annotations
 
-import datetime as dt
-
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.bind import functions as rocketmq
 from mqreplay.core.version import CLIENT_4
-from mqreplay.replay.as_of import as_of
-
-QUEUE = ["epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_id"]
-NAME = ["epoch", "client_id", "broker_name"]
-NEEDED = [
-    *("cluster", "day", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "record_id"),
-    *("request_ts", "response_ts", "opaque", "sub_version", "suggest_which_broker_id", "error"),
-]
-UNKNOWN = -1  # stands for an answer that came, or may have come, unseen; no broker id is negative
 
 
-def pull_route(pull: DataFrame, route: DataFrame, starts: list[dt.datetime], route_slack_ms: int) -> DataFrame:
-    """One row a row of silver.pull.
+def pull_route(known: DataFrame, route_slack_ms: int) -> DataFrame:
+    """One row a row of silver.pull. ``known`` is the frame of pull_context's with_context.
 
-    ``starts`` are the instants from which the recording has no gap before; ``route_slack_ms`` is how long after a name
-    server's answer the client may still go by the route it had.
+    ``route_slack_ms`` is how long after a name server's answer the client may still go by the route it had.
     """
-    asked = with_suggestion(with_epoch(pull.select(*NEEDED), "request_ts", starts))
-    known = route_changes(with_epoch(route, "ts", starts))
-    asked = as_of(
-        asked.withColumn("at", F.col("request_ts")),
-        known.withColumn("at", F.col("known_ts")),
-        NAME,
-        "at",
-        F.struct("broker_addrs", "before", F.col("known_ts").alias("since")),
-        "route",
-    )
-    return _judge(asked, route_slack_ms).select(
+    return _judge(known, route_slack_ms).select(
         "cluster",
         "day",
         "consumer_group",
@@ -60,71 +38,6 @@ def pull_route(pull: DataFrame, route: DataFrame, starts: list[dt.datetime], rou
         "judgement",
         "reason",
         "record_id",
-    )
-
-
-def with_epoch(frame: DataFrame, ts: str, starts: list[dt.datetime]) -> DataFrame:
-    """Adds ``epoch``, the last start at or before ``ts``: what a client was told in another epoch says nothing."""
-    epoch = F.lit(None).cast("timestamp")
-    for start in sorted(starts):
-        epoch = F.when(F.col(ts) >= F.lit(start), F.lit(start)).otherwise(epoch)
-    return frame.withColumn("epoch", F.coalesce(epoch, F.lit(min(starts)) if starts else epoch))
-
-
-def with_suggestion(pull: DataFrame) -> DataFrame:
-    """Adds ``pull_from_which_node``: the suggestion the client then kept, 0 if none, null if not known."""
-    unseen = F.col("response_ts").isNull() & F.col("error").isNull()
-    told = F.when(unseen, F.lit(UNKNOWN).cast("bigint")).otherwise(F.col("suggest_which_broker_id"))
-    # Request ids rise within a client, so they order what happened in one and the same millisecond.
-    turn = F.coalesce("opaque", F.lit(0))
-    questions = pull.withColumns({"at": F.col("request_ts"), "turn": turn, "step": F.lit(0)})
-    answers = pull.select(
-        *QUEUE,
-        F.coalesce("response_ts", "request_ts").alias("at"),
-        turn.alias("turn"),
-        F.lit(1).alias("step"),
-        told.alias("told"),
-    ).where(F.col("told").isNotNull())
-    order = Window.partitionBy(*QUEUE).orderBy("at", "turn", "step").rowsBetween(Window.unboundedPreceding, -1)
-    both = questions.unionByName(answers, allowMissingColumns=True)
-    last = both.withColumn("kept", F.last("told", ignorenulls=True).over(order)).where(F.col("step") == 0)
-    life = Window.partitionBy("epoch", "client_id")
-    # subVersion is the moment the client subscribed: a client that did so in this recording began with an empty table.
-    born = F.timestamp_millis(F.min("sub_version").over(life)) >= F.col("epoch")
-    node = (
-        F.when(F.col("kept") == UNKNOWN, None)
-        .when(F.col("kept").isNotNull(), F.col("kept"))
-        .when(born, F.lit(0).cast("bigint"))
-    )
-    return last.withColumn("pull_from_which_node", node).drop("at", "turn", "step", "told", "kept")
-
-
-def route_changes(route: DataFrame) -> DataFrame:
-    """What each client's brokerAddrTable was given, and when: NAME, broker_addrs, the addresses before, known_ts.
-
-    A client takes a topic's brokers over only when that topic's route differs from the one it had
-    (MQClientInstance#updateTopicRouteInfoFromNameServer).
-    """
-    seen = Window.partitionBy("epoch", "client_id", "topic").orderBy("known_ts", "ts", "record_id")
-    text = F.to_json(F.struct(F.array_sort("queue_datas").alias("q"), _sorted_brokers().alias("b")))
-    answered = route.where(F.col("broker_datas").isNotNull()).withColumn("known_ts", F.coalesce("response_ts", "ts"))
-    changed = (
-        answered.withColumn("text", text)
-        .withColumn("text_before", F.lag("text").over(seen))
-        .where(~F.col("text").eqNullSafe(F.col("text_before")))
-        .select("epoch", "client_id", "known_ts", "record_id", F.explode("broker_datas").alias("b"))
-        .select("epoch", "client_id", "known_ts", "record_id", "b.broker_name", "b.broker_addrs")
-    )
-    name = Window.partitionBy(*NAME).orderBy("known_ts", "record_id")
-    return changed.withColumn("before", F.lag("broker_addrs").over(name))
-
-
-def _sorted_brokers() -> Column:
-    return F.array_sort(
-        F.transform(
-            "broker_datas",
-            lambda b: F.struct(b.broker_name, F.array_sort(F.map_entries(b.broker_addrs)).alias("addrs")),
-        )
     )
 
 

@@ -36,7 +36,7 @@ def queue_owner(
     """
     looks = _with_end(_looks(assignment, rebalance, lock), members)
     told = looks.select(*MEMBER, "source").distinct()
-    pulls = _of_pulls(pull, pull_gap_s)
+    pulls = _of_pulls(_unseen(pull, told), pull_gap_s)
     told = told.unionByName(pulls.select(*MEMBER, "source").distinct())
     rank = F.array_position(F.array(*map(F.lit, SOURCES)), F.col("source"))
     best = told.groupBy(*MEMBER).agg(F.min_by("source", rank).alias("source"))
@@ -121,6 +121,13 @@ def _of_looks(looks: DataFrame) -> DataFrame:
     runs = runs.withColumn("run", F.sum("_starts").over(order.rowsBetween(Window.unboundedPreceding, 0)))
     held = runs.groupBy(*by, "run").agg(F.min("ts").alias("from_ts"), F.max("until").alias("to_ts"))
     return held.select(*HELD, "source", "from_ts", "to_ts")
+
+
+def _unseen(pull: DataFrame, told: DataFrame) -> DataFrame:
+    """The pulls of groups with a member that only its pulls tell of; the others' pulls bound what it held."""
+    members = pull.select(*MEMBER).distinct().join(F.broadcast(told.select(*MEMBER).distinct()), MEMBER, "left_anti")
+    groups = members.select("cluster", "consumer_group").distinct()
+    return pull.join(F.broadcast(groups), ["cluster", "consumer_group"], "left_semi")
 
 
 def _of_pulls(pull: DataFrame, gap_s: int) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay.as_of import as_of
@@ -18,25 +18,13 @@ def queue_progress(offset_change: DataFrame, ends: DataFrame) -> DataFrame:
     master told of the queue's end.
     """
     changes = offset_change.where(F.col("broker_id").isNotNull()).withColumn("hour", F.date_trunc("hour", "to_ts"))
-    in_hour = Window.partitionBy(*KEY, "hour").orderBy("to_ts")
-    whole = in_hour.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    rows = (
-        changes.withColumns(
-            {
-                "began": F.first(F.coalesce("previous_offset", "new_offset")).over(whole),
-                "ended": F.last("new_offset").over(whole),
-            }
-        )
-        .groupBy(*KEY, "hour")
-        .agg(
-            F.first("began").alias("first_offset"),
-            F.first("ended").alias("last_offset"),
-            F.min(
-                F.least(F.coalesce("previous_offset", "new_offset"), F.coalesce("new_offset", "previous_offset"))
-            ).alias("min_offset"),
-            F.max(F.greatest("previous_offset", "new_offset")).alias("max_offset"),
-            F.count(F.lit(1)).alias("changes"),
-        )
+    low = F.coalesce("previous_offset", "new_offset")
+    rows = changes.groupBy(*KEY, "hour").agg(
+        F.min_by(low, "to_ts").alias("first_offset"),
+        F.max_by("new_offset", "to_ts").alias("last_offset"),
+        F.min(F.least(low, F.coalesce("new_offset", "previous_offset"))).alias("min_offset"),
+        F.max(F.greatest("previous_offset", "new_offset")).alias("max_offset"),
+        F.count(F.lit(1)).alias("changes"),
     )
     end_of_hour = F.col("hour") + F.expr("INTERVAL 1 HOUR")
     ended = as_of(rows.withColumn("at", end_of_hour), ends, QUEUE, "at", F.struct("at", "queue_max_offset"), "told")

@@ -15,39 +15,22 @@ from pyspark.sql import functions as F
 from mqreplay.bind import columns as twins
 from mqreplay.bind import functions as rocketmq
 from mqreplay.core.version import BROKER_4
-from mqreplay.replay.as_of import as_of
 from mqreplay.replay.spans import join_span
 
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
 BROKER = ["broker_name", "broker_id"]
-QUEUE = ["broker_name", "topic", "queue_id"]
-NEEDED = [
-    *("cluster", "day", "consumer_group", *QUEUE, "broker_id", "client_id", "request_ts", "response_ts", "record_id"),
-    *("queue_offset", "response_code", "remark", "next_begin_offset", "min_offset", "max_offset"),
-    *("suggest_which_broker_id", "last_commitlog_offset", "last_store_size"),
-]
 
 
 def slave_suggestion(
-    pull: DataFrame,
-    broker: DataFrame,
-    broker_runtime: DataFrame,
-    subscription_group: DataFrame,
-    consume: DataFrame,
-    produce: DataFrame,
-    poll_slack_ms: int,
-    skewed: Sequence[str] = (),
+    known: DataFrame, broker: DataFrame, subscription_group: DataFrame, skewed: Sequence[str] = ()
 ) -> DataFrame:
-    """One row a row of silver.pull whose answer has a suggestion.
+    """One row a row of silver.pull whose answer has a suggestion. ``known``: pull_context's with_context.
 
-    ``poll_slack_ms`` is how far a poll's time may be off the moment the broker looked at its commit log. ``skewed``:
-    clients whose clock is off: when the broker looked for them is not known.
+    ``skewed``: clients whose clock is off: when the broker looked for them is not known.
     """
-    answered = pull.where(F.col("suggest_which_broker_id").isNotNull() & F.col("response_ts").isNotNull())
-    answered = answered.select(*NEEDED)  # each look-up sorts the rows: they had better be narrow
+    answered = known.where(F.col("suggest_which_broker_id").isNotNull() & F.col("response_ts").isNotNull())
     described = with_group(with_broker(answered, broker), subscription_group)
-    ended = with_log_end(described, broker_runtime, poll_slack_ms)
-    placed = with_place(ended, positions(pull, consume, produce))
+    placed = with_place(with_log_end(described))
     judged = judge(placed)
     if skewed:
         judged = _unknown_when(judged, F.col("client_id").isin(*skewed))
@@ -116,48 +99,17 @@ def with_group(pull: DataFrame, subscription_group: DataFrame) -> DataFrame:
     return join_span(pull, "request_ts", known, "ts", [*BROKER, "consumer_group"], value, "g")
 
 
-def with_log_end(pull: DataFrame, broker_runtime: DataFrame, poll_slack_ms: int) -> DataFrame:
+def with_log_end(pull: DataFrame) -> DataFrame:
     """Adds ``log_end_min`` and ``log_end_max`` (bytes): what the end of the commit log was at least and at most.
 
     The log only grows, so the last poll before the request bounds it from below, and the first after the answer from
     above; the answer's own last message lies below the end too.
     """
-    polls = broker_runtime.where("commit_log_max_offset is not null").withColumn("at", F.col("ts"))
-    slack = F.make_dt_interval(secs=F.lit(poll_slack_ms / 1000).cast("decimal(18, 6)"))
-    value = F.col("commit_log_max_offset")
-    asked = pull.withColumn("at", F.col("request_ts") - slack)
-    asked = as_of(asked, polls, BROKER, "at", value, "end_before")
-    asked = asked.withColumn("at", F.col("response_ts") + slack)
-    asked = as_of(asked, polls, BROKER, "at", value, "end_after", after=True)
     own = F.col("last_commitlog_offset") + F.col("last_store_size")
-    return asked.withColumns({"log_end_min": F.greatest("end_before", own), "log_end_max": F.col("end_after")}).drop(
-        "at", "end_before", "end_after"
-    )
+    return pull.withColumns({"log_end_min": F.greatest("end_before", own), "log_end_max": F.col("end_after")})
 
 
-def positions(pull: DataFrame, consume: DataFrame, produce: DataFrame) -> DataFrame:
-    """QUEUE, ``at`` (queue offset), ``place`` (bytes): every message whose place in the commit log was seen.
-
-    An offset message id ends with the place, as 16 hex digits (MessageDecoder#createMessageId).
-    """
-    first = pull.select(*QUEUE, F.col("first_queue_offset").alias("at"), F.col("first_commitlog_offset").alias("place"))
-    last = pull.select(*QUEUE, F.col("last_queue_offset").alias("at"), F.col("last_commitlog_offset").alias("place"))
-    eaten = consume.select(
-        "broker_name",
-        F.coalesce("queue_topic", "topic").alias("topic"),
-        "queue_id",
-        F.col("queue_offset").alias("at"),
-        F.col("commitlog_offset").alias("place"),
-    )
-    sent = produce.where(F.col("offset_msg_id").rlike("^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{56})$")).select(
-        *QUEUE,
-        F.col("queue_offset").alias("at"),
-        F.conv(F.right("offset_msg_id", F.lit(16)), 16, 10).cast("bigint").alias("place"),
-    )
-    return first.unionByName(last).unionByName(eaten).unionByName(sent).dropna().distinct()
-
-
-def with_place(pull: DataFrame, seen: DataFrame) -> DataFrame:
+def with_place(pull: DataFrame) -> DataFrame:
     """Adds ``place_min`` and ``place_max`` (bytes) of the last message that the broker looked at.
 
     Places rise with offsets within a queue, so a message not seen lies between its neighbours that were. The last one
@@ -166,11 +118,8 @@ def with_place(pull: DataFrame, seen: DataFrame) -> DataFrame:
     """
     older = ~_since_5()
     full = (F.col("response_code") == FOUND) & (F.col("next_begin_offset") < F.col("max_offset"))
-    looked_at = F.col("next_begin_offset") - 1
-    asked = pull.withColumn("at", looked_at)
-    asked = as_of(asked, seen, QUEUE, "at", F.col("place"), "place_min")
-    asked = asked.withColumn("at", F.when(older & full, F.col("next_begin_offset")).otherwise(looked_at))
-    return as_of(asked, seen, QUEUE, "at", F.col("place"), "place_max", after=True).drop("at")
+    place_max = F.when(older & full, F.col("next_place")).otherwise(F.col("place_after"))
+    return pull.withColumns({"place_min": F.col("place_before"), "place_max": place_max})
 
 
 def _since_5() -> Column:

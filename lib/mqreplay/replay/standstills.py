@@ -44,8 +44,8 @@ def standstills(
         F.lead("ts").over(order).alias("until_ts"),
         committed.alias("committed"),
     )
-    still = _as_copied(still, snapshot)
-    long = still.where(F.col("until_ts").isNull() | (_seconds("since_ts", "until_ts") >= stuck_s))
+    is_long = F.col("until_ts").isNull() | (_seconds("since_ts", "until_ts") >= stuck_s)
+    long = _as_copied(still.where(is_long), snapshot).where(is_long)  # copies make a stretch shorter, never longer
     told = ends.select("broker_name", "topic", "queue_id", "at", "queue_max_offset")
     waited = (
         long.join(told, ["broker_name", "topic", "queue_id"])

@@ -98,22 +98,49 @@ def with_causes(findings: DataFrame) -> DataFrame:
 
 
 def _linked(findings: DataFrame) -> DataFrame:
-    """effect_id, follows_from: each effect with its cause; of several, the first in LINKS, then the nearest in time."""
-    effect, cause = findings.alias("e"), F.broadcast(findings).alias("c")
-    rank = F.lit(None).cast("int")
-    for number, link in reversed(list(enumerate(LINKS))):
-        rank = F.when(_holds(link), number).otherwise(rank)
-    met = effect.join(cause, F.col("e.cluster") == F.col("c.cluster")).withColumn("_rank", rank)
-    near = F.abs(F.unix_millis("e.from_ts") - F.unix_millis("c.from_ts"))
-    found = met.where(F.col("_rank").isNotNull()).select(
+    """effect_id, follows_from: each effect with its cause; of several, the first in LINKS, then the nearest in time.
+
+    Both sides are joined by link and place: every pair of findings would be millions on a bad night.
+    """
+    rows = [(number, *_link_row(link)) for number, link in enumerate(LINKS)]
+    links = F.broadcast(findings.sparkSession.createDataFrame(rows, _LINK))
+    kinds = findings.select("cluster", "finding_id", "kind", "severity", *_PLACES, "from_ts", "to_ts")
+    effects = _placed(kinds.join(links, F.col("kind") == F.col("effect"))).alias("e")
+    causes = _placed(kinds.join(links, F.col("kind") == F.col("cause"))).alias("c")
+    since = F.unix_millis("e.from_ts") - F.unix_millis("c.from_ts")
+    late = F.unix_millis("e.from_ts") - F.unix_millis("c.to_ts")
+    graver = (F.col("c.severity") == "critical") & (F.col("e.severity") != "critical")
+    met = [F.col(f"e.{name}") == F.col(f"c.{name}") for name in ("cluster", "number", "place")]
+    began = (since >= -F.col("e.before_ms")) & (late <= F.col("e.after_ms"))
+    found = effects.join(causes, [*met, began, ~F.col("e.critical") | graver]).select(
         F.col("e.finding_id").alias("effect_id"),
-        F.struct(F.col("_rank"), near.alias("near"), F.col("c.finding_id").alias("id")).alias("by"),
+        F.struct(F.col("e.number"), F.abs(since).alias("near"), F.col("c.finding_id").alias("id")).alias("by"),
     )
     return (
         found.groupBy("effect_id")
         .agg(F.min("by").alias("by"))
         .select("effect_id", F.col("by.id").alias("follows_from"))
     )
+
+
+_LINK = "number INT, effect STRING, cause STRING, same STRING, after_ms BIGINT, before_ms BIGINT, critical BOOLEAN"
+_PLACES = ("consumer_group", "broker_name", "topic")
+
+
+def _link_row(link: Link) -> tuple[str, str, str, int, int, bool]:
+    """A link as a row of _LINK, without its number."""
+    same = " ".join(link.same)
+    return link.effect, link.cause, same, link.after_s * 1000, link.before_s * 1000, link.critical
+
+
+def _placed(linked: DataFrame) -> DataFrame:
+    """Adds ``place``: where both must lie by the link, as text; null, which meets nothing, where it is not known."""
+    place = F.lit(None).cast("string")
+    for same in dict.fromkeys(link.same for link in LINKS):
+        # concat is null as soon as one of its columns is.
+        here = F.concat(F.lit(""), *[F.concat(F.col(name), F.lit("\u001f")) for name in same])
+        place = F.when(F.col("same") == " ".join(same), here).otherwise(place)
+    return linked.withColumn("place", place)
 
 
 def _first_causes(linked: DataFrame) -> DataFrame:
@@ -124,14 +151,3 @@ def _first_causes(linked: DataFrame) -> DataFrame:
             "effect_id", F.coalesce("_above", "follows_from").alias("follows_from")
         )
     return linked
-
-
-def _holds(link: Link) -> Column:
-    """Whether the effect e follows from the cause c: same place, begun while the cause was there or shortly after."""
-    held = (F.col("e.kind") == link.effect) & (F.col("c.kind") == link.cause)
-    for name in link.same:
-        held = held & (F.col(f"e.{name}") == F.col(f"c.{name}"))
-    began = F.unix_millis("e.from_ts") >= F.unix_millis("c.from_ts") - link.before_s * 1000
-    if link.critical:
-        held = held & (F.col("c.severity") == "critical") & (F.col("e.severity") != "critical")
-    return held & began & (F.unix_millis("e.from_ts") <= F.unix_millis("c.to_ts") + link.after_s * 1000)
