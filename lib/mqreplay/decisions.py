@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.lake.session import is_small
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.allocation import allocation
@@ -24,7 +25,6 @@ from mqreplay.replay.group_status import group_status
 from mqreplay.replay.membership import broadcasting_groups, membership, signs, subscribed_tags
 from mqreplay.replay.offset_continuity import offset_continuity
 from mqreplay.replay.offset_resets import offset_resets, skipping_pulls
-from mqreplay.replay.pull_context import with_context
 from mqreplay.replay.pull_route import pull_route
 from mqreplay.replay.queue_ends import queue_ends
 from mqreplay.replay.queue_owner import queue_owner
@@ -35,7 +35,9 @@ from mqreplay.steps import DAY, Span, days_of, gapless_starts
 
 Progress = Callable[[str], None]
 WRITERS = 3
-# The silver tables of a night and their instant. All are read by many plans, and kept.
+# The silver tables of a night and their instant. All are read by many plans, and kept: but for LARGE in a large night,
+# which would not fit into memory, and of which each plan reads a few columns only.
+LARGE = ("pull", "offset_commit", "offset_change", "consume", "produce")
 INSTANTS = {
     "pull": "request_ts",
     "offset_commit": "ts",
@@ -78,7 +80,7 @@ class Replay:
         """Writes every gold table of the days."""
         try:
             with ThreadPoolExecutor(WRITERS) as pool:
-                near = list(pool.map(lambda name: self._keep(self._near(name, INSTANTS[name])), INSTANTS))
+                near = list(pool.map(self._silver, INSTANTS))
                 judged = self._judge(dict(zip(INSTANTS, near, strict=True)))
                 list(pool.map(lambda name: self._write(name, judged[name](), progress), judged))
             # What is written is read again: findings of findings of plans would be planned for minutes.
@@ -92,7 +94,7 @@ class Replay:
 
     def _judge(self, raw: dict[str, DataFrame]) -> dict[str, Callable[[], DataFrame]]:
         """Of each gold table how its frame is made: Spark takes seconds to make one, so each writer makes its own."""
-        bounds, named, limits = self.settings.replay, self.settings.strategies, self.settings.findings
+        bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
         clocks = client_clocks(raw["offset_commit"], raw["pull"], raw["offset_change"])
         self.skewed = skewed(clocks, limits.clock_skew_s).collect()
         # A client's own words are in its own order; what is held against others' is by the recorder's clock.
@@ -103,22 +105,26 @@ class Replay:
             for name, frame in raw.items()
         }
         s = self.silver
-        self.ends = queue_ends(s["pull"], s["topic_stats"])
+        self.ends = self._keep(queue_ends(s["pull"], s["topic_stats"]))
         self.resets = offset_resets(s["server_request"], s["pull"])
         signs_of_life = signs(s["heartbeat"], s["rebalance"], s["assignment"], s["pull"], s["offset_commit"])
         with ThreadPoolExecutor(WRITERS) as pool:
             broadcasting = pool.submit(lambda: broadcasting_groups(s["heartbeat"]).localCheckpoint())
             self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
             self.broadcasting = broadcasting.result()
-        told = [raw[name] for name in ("pull", "route", "broker_runtime", "consume", "produce")]
-        known = self._keep(with_context(*told, gapless_starts(self.found), bounds.poll_slack_ms))
         return {
-            "gold.allocation": lambda: allocation(raw["rebalance"], named.groups, named.virtual_node_cnt),
-            "gold.pull_route": lambda: pull_route(known, bounds.route_slack_ms),
+            "gold.allocation": lambda: allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
+            "gold.pull_route": lambda: pull_route(
+                raw["pull"], raw["route"], gapless_starts(self.found), bounds.route_slack_ms
+            ),
             "gold.slave_suggestion": lambda: slave_suggestion(
-                known,
+                raw["pull"],
                 self._ever("broker"),
+                raw["broker_runtime"],
                 self._ever("subscription_group"),
+                raw["consume"],
+                raw["produce"],
+                bounds.poll_slack_ms,
                 [row.client_id for row in self.skewed],
             ),
             "gold.offset_continuity": lambda: offset_continuity(
@@ -196,7 +202,11 @@ class Replay:
     def _written(self, name: str) -> DataFrame:
         rows = self.warehouse.read(name)
         mine = rows.where((F.col("cluster") == self.cluster) & F.col("day").isin(self.days))
-        return self._keep(mine) if name in READ_AGAIN else mine
+        return self._keep(mine) if name in READ_AGAIN and is_small(self.warehouse.spark) else mine
+
+    def _silver(self, name: str) -> DataFrame:
+        rows = self._near(name, INSTANTS[name])
+        return self._keep(rows) if is_small(self.warehouse.spark) or name not in LARGE else rows
 
     def _near(self, name: str, ts: str) -> DataFrame:
         """The days' rows of a silver table, and those of the lookback before each."""

@@ -127,7 +127,7 @@ def run(
     with warehouse_lock(root):
         size = sum(_bytes(folder) for folder in recordings or [root])
         spark = build_session(f"mqreplay {step}", settings.spark, size)
-        fit_to(spark, size)
+        fit_to(spark, size, settings.spark.shuffle_partitions)
         night = Night(spark, root, settings, progress)
         if step in ("nightly", "ingest"):
             clusters = [done.cluster for done in night.ingest(recordings or [], cluster)]

@@ -3,6 +3,7 @@
 Two inputs a function: repeated, as a night has it (few distinct inputs among many rows), and unrepeated, the
 worst case, where each row is another. `no memo` is the Arrow face asked for every row: what looking for equal
 rows costs and saves. Prints thousands of rows a second, best of --runs, and the ratio to the pickled UDF.
+Last, without Spark: the CPU seconds of status_windows for --queues queues, by the law and by its twin on arrays.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,6 +24,8 @@ from mqreplay.bind import columns, functions
 from mqreplay.bind.arrow_values import answers_column, law_values
 from mqreplay.bind.function import BoundFunction
 from mqreplay.bind.register import register
+from mqreplay.bind.status_columns import status_windows_arrow
+from mqreplay.core.status_windows import status_windows
 
 DISTINCT = 50
 TITLES = ("udf", "pandas", "no memo", "arrow", "sql", "native")
@@ -103,6 +107,40 @@ def seconds(ask: Callable[[DataFrame], DataFrame], data: DataFrame, runs: int) -
     return min(taken)
 
 
+def night_of_queues(queues: int, seed: int) -> list[pa.Array]:
+    """The arguments of status_windows: ends every 15 s and windows of 300 s of a day, commits of 70 minutes."""
+    chance = np.random.default_rng(seed)
+    start, day, busy = 1_760_000_000_000, 86_400_000, 4_200_000
+    beat = np.arange(0, day, 15_000)
+    rows = []
+    for _ in range(queues):
+        head_ts = start + beat + chance.integers(0, 10_000, len(beat))
+        head_offset = chance.integers(10**9) + chance.integers(0, chance.choice([1, 2, 40, 900]), len(beat)).cumsum()
+        head_offset[chance.random(len(beat)) < 0.001] -= 50  # a broker that lost messages
+        commit_ts = start + chance.integers(day - busy) + np.arange(0, busy, 60_000)
+        commit_ts += chance.integers(0, 50_000, len(commit_ts))
+        at = head_offset[(commit_ts - start) // 15_000 - 1]
+        # Keeps up, falls back, or stands still.
+        commit_offset = at - chance.choice([0, 0, 5, 30_000])
+        commit_offset -= ((at - at[0]) * chance.choice([0.0, 0.001, 1.0])).astype(np.int64)
+        if chance.random() < 0.1:
+            commit_offset[40:] -= 1_000
+        rows.append((commit_ts, commit_offset, head_ts, head_offset, 300_000, start + day))
+    kinds = [pa.list_(pa.int64())] * 4 + [pa.int64()] * 2
+    return [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+
+
+def windows_of_a_night(queues: int) -> None:
+    """Print what the law takes of a processor and what its twin does."""
+    night = night_of_queues(queues, 1)
+    started = time.process_time()
+    windows = sum(len(status_windows(*row)) for row in zip(*map(law_values, night), strict=True))
+    between = time.process_time()
+    status_windows_arrow(*night)
+    law, twin = between - started, time.process_time() - between
+    print(f"status_windows, {windows} windows: law {law:.2f} s, twin {twin:.2f} s ({law / twin:.0f})")
+
+
 def session() -> SparkSession:
     """Two cores, the inputs in memory."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -119,6 +157,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", help="a function's name")
+    parser.add_argument("--queues", type=int, default=500)
     options = parser.parse_args()
     spark = session()
     print(f"{options.rows} rows; thousands of rows a second (times the pickled UDF)")
@@ -137,6 +176,7 @@ def main() -> None:
             kind = "repeated" if repeated else "unrepeated"
             print(f"{name:34}{kind:12}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
         data.unpersist()
+    windows_of_a_night(options.queues)
 
 
 if __name__ == "__main__":

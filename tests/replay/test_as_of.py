@@ -33,3 +33,14 @@ def test_what_is_null_neither_asks_nor_answers(spark):
     left = spark.createDataFrame([(1, "a", 5), (2, "a", None)], "i INT, k STRING, at INT")
     got = as_of(left, right, ["k"], "at", F.col("v"), "found").orderBy("i").collect()
     assert [r.found for r in got] == [None, None]
+
+
+def test_both_sides_may_come_from_one_frame(spark):
+    rows = [("a", i, i * 10, i % 3) for i in range(9)]
+    whole = spark.createDataFrame(rows, "k STRING, at INT, v INT, kind INT")
+    asked, known = (
+        whole.where("kind = 1"),
+        whole.where("kind <> 1").select("k", "at", "v").unionByName(whole.where("kind = 0").select("k", "at", "v")),
+    )
+    got = as_of(asked, known, ["k"], "at", F.col("v"), "found").orderBy("at").collect()
+    assert [(r.at, r.v, r.kind, r.found) for r in got] == [(1, 10, 1, 0), (4, 40, 1, 30), (7, 70, 1, 60)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.replay.pull_context import with_context
 from mqreplay.replay.pull_route import pull_route
 from silver_moments import BEGAN, at
 
@@ -39,9 +38,7 @@ def route(seconds: float, addrs: dict[int, str]) -> dict[str, object]:
 @pytest.fixture
 def judged(rows):
     def judge(pulls, routes, slack_ms=1000):
-        others = [rows(name, {}, []) for name in ("silver.broker_runtime", "silver.consume", "silver.produce")]
-        told = (rows("silver.pull", PULL, pulls), rows("silver.route", ROUTE, routes), *others)
-        frame = pull_route(with_context(*told, [BEGAN], 0), slack_ms)
+        frame = pull_route(rows("silver.pull", PULL, pulls), rows("silver.route", ROUTE, routes), [BEGAN], slack_ms)
         return [
             (r.expected_broker_id, r.judgement, r.cause) for r in frame.orderBy("request_ts", "record_id").collect()
         ]

@@ -53,6 +53,9 @@ MEANING = {
 
 
 SMALL_NIGHT = 200_000_000  # bytes as they lie in the recording
+PARTITION_BYTES = (
+    256_000_000  # as recorded, of a shuffle's partition: some 100 MB of rows, which a sort keeps in memory
+)
 # How plans are run in a small night, and in a large one: the small one spends more on compiling and adapting its plans
 # than on running them. docs/performance.md has the figures.
 RUNNING = (
@@ -100,10 +103,18 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
     return session
 
 
-def fit_to(session: SparkSession, recorded_bytes: int) -> None:
+def fit_to(session: SparkSession, recorded_bytes: int, least_partitions: int = 1) -> None:
     """Sets how plans are run for a night of so many bytes. The answers are the same."""
     for name, small, large in RUNNING:
         session.conf.set(name, small if recorded_bytes < SMALL_NIGHT else large)
+    partitions = max(least_partitions, -(-recorded_bytes // PARTITION_BYTES))
+    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+
+
+def is_small(session: SparkSession) -> bool:
+    """Whether the session was fitted to a small night: its tables then fit into memory together."""
+    name, small, _ = RUNNING[0]
+    return session.conf.get(name) == small
 
 
 def _submitted() -> bool:

@@ -15,6 +15,7 @@ from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, taken
 
 AT, SHARE = "_at", "_share"
+KNOWN = "_known_"
 
 
 class Ask(NamedTuple):
@@ -44,11 +45,21 @@ def ask(left: DataFrame, right: DataFrame, by: list[str], asks: Sequence[Ask]) -
     shares = group_shares(left)
     share = F.pmod(F.hash(*by), F.lit(shares)).alias(SHARE)
     asked = left.select("*", share)
-    known = right.select(*by, AT, *dict.fromkeys(a.value for a in asks), share).where(F.col(AT).isNotNull())
+    known = apart(right.select(*by, AT, *dict.fromkeys(a.value for a in asks), share).where(F.col(AT).isNotNull()))
     answers = [StructField(a.out, right.schema[a.value].dataType) for a in asks]
     shape = nullable(StructType(left.schema.fields + answers))
     look = _looker(by, asks, to_arrow_schema(shape, timestamp_utc=True))
-    return asked.groupBy(SHARE).cogroup(known.groupBy(SHARE)).applyInArrow(look, shape)
+    return asked.groupBy(SHARE).cogroup(known.groupBy(KNOWN + SHARE)).applyInArrow(look, shape)
+
+
+def apart(known: DataFrame) -> DataFrame:
+    """The frame with other names for all columns: in a cogroup Spark mixes up columns that both sides had from one."""
+    return known.select(*[F.col(name).alias(KNOWN + name) for name in known.columns])
+
+
+def as_known(table: pa.Table) -> pa.Table:
+    """In the worker, such a table by the old names."""
+    return table.rename_columns([name.removeprefix(KNOWN) for name in table.column_names]).combine_chunks()
 
 
 def group_shares(frame: DataFrame) -> int:
@@ -69,7 +80,7 @@ def nullable(kind: Any) -> Any:
 
 def _looker(by: list[str], asks: Sequence[Ask], schema: pa.Schema) -> Callable[[pa.Table, pa.Table], pa.Table]:
     def look(asked: pa.Table, known: pa.Table) -> pa.Table:
-        questions, told = asked.combine_chunks(), known.combine_chunks()
+        questions, told = asked.combine_chunks(), as_known(known)
         key, of_known = common_codes([questions[name] for name in by], [told[name] for name in by])
         moment, _ = numbers(told[AT])
         found = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.bind import functions as rocketmq
+from mqreplay.bind import status_columns
 from mqreplay.core.burrow import STATUSES
 
 QUEUE = ["topic", "broker_name", "queue_id"]
@@ -33,14 +33,14 @@ def group_status(commits: DataFrame, offset_change: DataFrame, ends: DataFrame, 
     both = by_queue.join(heads.groupBy(*QUEUE).agg(*_arrays("ts_ms", "offset", "head")), QUEUE, "left")
     empty = F.array().cast("array<bigint>")
     asked = both.join(F.broadcast(until), "cluster")
-    windows = rocketmq.status_windows.arrow_udf(
+    windows = status_columns.status_windows(
         F.col("commit_ts"),
         F.col("commit_offset"),
         F.coalesce("head_ts", empty),
         F.coalesce("head_offset", empty),
         F.lit(window_s * 1000).cast("bigint"),
         F.col("until_ms"),
-    ).value
+    )
     return _groups(asked.select(*KEY, "source", F.explode(windows).alias("w")), window_s)
 
 

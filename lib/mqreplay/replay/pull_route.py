@@ -8,19 +8,35 @@ its first pull of a queue is then undetermined, never taken for the default.
 
 from __future__ import annotations
 
+import datetime as dt
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.bind import functions as rocketmq
 from mqreplay.core.version import CLIENT_4
+from mqreplay.replay.client_memory import with_epoch, with_memory
+from mqreplay.replay.route_changes import route_changes
+
+NEEDED = [
+    *("cluster", "day", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "record_id"),
+    *("request_ts", "response_ts", "opaque", "sub_version", "suggest_which_broker_id", "error"),
+]
 
 
-def pull_route(known: DataFrame, route_slack_ms: int) -> DataFrame:
-    """One row a row of silver.pull. ``known`` is the frame of pull_context's with_context.
+def pull_route(pull: DataFrame, route: DataFrame, starts: list[dt.datetime], route_slack_ms: int) -> DataFrame:
+    """One row a row of silver.pull.
 
-    ``route_slack_ms`` is how long after a name server's answer the client may still go by the route it had.
+    ``starts`` are the instants from which the recording has no gap before; ``route_slack_ms`` is how long after a name
+    server's answer the client may still go by the route it had.
     """
-    return _judge(known, route_slack_ms).select(
+    changes = route_changes(with_epoch(route, "ts", starts))
+    known = with_memory(pull.select(*NEEDED), changes, starts)
+    cases = _cases(changes, pull.select("suggest_which_broker_id"))
+    same = [F.col("p.route_id") == F.col("c.route_id"), F.col("p.pull_from_which_node").eqNullSafe(F.col("c.node"))]
+    asked = known.alias("p").join(F.broadcast(cases).alias("c"), same, "left")
+    asked = asked.select("p.*", *[f"c.{name}" for name in ("now_id", "before_id", "route_broker_ids", "had_before")])
+    return _judge(asked, route_slack_ms).select(
         "cluster",
         "day",
         "consumer_group",
@@ -41,14 +57,43 @@ def pull_route(known: DataFrame, route_slack_ms: int) -> DataFrame:
     )
 
 
+def _cases(changes: DataFrame, suggested: DataFrame) -> DataFrame:
+    """route_id, node, now_id, before_id, route_broker_ids, had_before: the law's answers for all that may have been.
+
+    Routes are few and so are suggestions, and each is decided once, however many pulls went by it.
+    """
+    states = changes.groupBy("route_id").agg(
+        *[F.first(name).alias(name) for name in ("broker_name", "broker_addrs", "before")]
+    )
+    told = suggested.select(F.col("suggest_which_broker_id").alias("node"))
+    spark = changes.sparkSession
+    nodes = told.unionByName(spark.createDataFrame([(0,), (None,)], "node BIGINT")).distinct()
+    return states.crossJoin(F.broadcast(nodes)).select(
+        "route_id",
+        "node",
+        _found("broker_addrs").alias("now_id"),
+        _found("before").alias("before_id"),
+        F.array_sort(F.map_keys("broker_addrs")).alias("route_broker_ids"),
+        F.col("before").isNotNull().alias("had_before"),
+    )
+
+
+def _found(addrs: str) -> Column:
+    """The law's answer over one broker name's addresses, as the broker id found."""
+    table = F.create_map(F.col("broker_name"), F.col(addrs))
+    law = rocketmq.find_broker_address_in_subscribe.arrow_udf(
+        table, "broker_name", "node", F.lit(False), F.lit(CLIENT_4)
+    )
+    return F.when(F.col(addrs).isNotNull() & F.col("node").isNotNull(), law.value.broker_id)
+
+
 def _judge(asked: DataFrame, route_slack_ms: int) -> DataFrame:
-    now, before = _found("route.broker_addrs"), _found("route.before")
-    age_ms = F.unix_millis("request_ts") - F.unix_millis("route.since")
-    fresh = F.col("route.before").isNotNull() & (age_ms < route_slack_ms)
+    age_ms = F.unix_millis("request_ts") - F.unix_millis("since")
+    fresh = F.col("had_before") & (age_ms < route_slack_ms)
     actual, node = F.col("actual_broker_id"), F.col("pull_from_which_node")
     agrees = F.coalesce(F.col("now_id") == actual, F.lit(False))
     agreed_before = F.coalesce(fresh & (F.col("before_id") == actual), F.lit(False))
-    straight = F.col("route").isNull() & (node == actual)
+    straight = F.col("route_id").isNull() & (node == actual)
     reason = (
         F.when(actual.isNull(), "the recording does not say which broker was asked")
         .when(
@@ -57,7 +102,7 @@ def _judge(asked: DataFrame, route_slack_ms: int) -> DataFrame:
         )
         .when(straight, _said(node, "; the client's route was not recorded"))
         .when(
-            F.col("route").isNull(),
+            F.col("route_id").isNull(),
             "the client's route was not recorded, and it asked another broker than last suggested",
         )
         .when(F.col("now_id").isNull() & ~agreed_before, "the route that the client had names no address")
@@ -73,8 +118,8 @@ def _judge(asked: DataFrame, route_slack_ms: int) -> DataFrame:
             )
         )
     )
-    undetermined = actual.isNull() | node.isNull() | (F.col("route").isNull() & ~F.coalesce(straight, F.lit(False)))
-    nowhere = F.col("route").isNotNull() & F.col("now_id").isNull() & ~agreed_before
+    undetermined = actual.isNull() | node.isNull() | (F.col("route_id").isNull() & ~F.coalesce(straight, F.lit(False)))
+    nowhere = F.col("route_id").isNotNull() & F.col("now_id").isNull() & ~agreed_before
     judgement = (
         F.when(undetermined | nowhere, "undetermined")
         .when(straight | agrees | agreed_before, "agree")
@@ -90,23 +135,9 @@ def _judge(asked: DataFrame, route_slack_ms: int) -> DataFrame:
         .when(node == actual, "suggested")
         .when(~F.array_contains("route_broker_ids", F.lit(0).cast("bigint")), "master_gone")
     )
-    return asked.withColumns(
-        {
-            "now_id": now,
-            "before_id": before,
-            "actual_broker_id": F.col("broker_id"),
-            "route_broker_ids": F.array_sort(F.map_keys("route.broker_addrs")),
-        }
-    ).withColumns({"judgement": judgement, "reason": reason, "expected_broker_id": expected, "cause": cause})
-
-
-def _found(addrs: str) -> Column:
-    """The law's answer over one broker name's addresses, as the broker id found."""
-    table = F.create_map(F.col("broker_name"), F.col(addrs))
-    law = rocketmq.find_broker_address_in_subscribe.arrow_udf(
-        table, "broker_name", "pull_from_which_node", F.lit(False), F.lit(CLIENT_4)
+    return asked.withColumnRenamed("broker_id", "actual_broker_id").withColumns(
+        {"judgement": judgement, "reason": reason, "expected_broker_id": expected, "cause": cause}
     )
-    return F.when(F.col(addrs).isNotNull() & F.col("pull_from_which_node").isNotNull(), law.value.broker_id)
 
 
 def _said(node: Column, more: str) -> Column:

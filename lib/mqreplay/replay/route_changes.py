@@ -11,6 +11,7 @@ NAME = ["epoch", "client_id", "broker_name"]
 def route_changes(route: DataFrame) -> DataFrame:
     """What each client's brokerAddrTable was given, and when: NAME, broker_addrs, the addresses before, known_ts.
 
+    ``route_id`` is the same where broker name, addresses and those before are. ``route`` has the epoch.
     A client takes a topic's brokers over only when that topic's route differs from the one it had
     (MQClientInstance#updateTopicRouteInfoFromNameServer).
     """
@@ -25,7 +26,14 @@ def route_changes(route: DataFrame) -> DataFrame:
         .select("epoch", "client_id", "known_ts", "record_id", "b.broker_name", "b.broker_addrs")
     )
     name = Window.partitionBy(*NAME).orderBy("known_ts", "record_id")
-    return changed.withColumn("before", F.lag("broker_addrs").over(name))
+    known = changed.withColumn("before", F.lag("broker_addrs").over(name))
+    told = [_sorted_addrs("broker_addrs"), _sorted_addrs("before")]
+    # In one partition, since routes change seldom.
+    return known.withColumn("route_id", F.dense_rank().over(Window.orderBy("broker_name", *told)).cast("bigint"))
+
+
+def _sorted_addrs(addrs: str) -> Column:
+    return F.to_json(F.array_sort(F.map_entries(addrs)))
 
 
 def _sorted_brokers() -> Column:

@@ -15,21 +15,40 @@ from pyspark.sql import functions as F
 from mqreplay.bind import columns as twins
 from mqreplay.bind import functions as rocketmq
 from mqreplay.core.version import BROKER_4
+from mqreplay.replay.log_marks import with_marks
 from mqreplay.replay.spans import join_span
 
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
 BROKER = ["broker_name", "broker_id"]
 
 
-def slave_suggestion(
-    known: DataFrame, broker: DataFrame, subscription_group: DataFrame, skewed: Sequence[str] = ()
-) -> DataFrame:
-    """One row a row of silver.pull whose answer has a suggestion. ``known``: pull_context's with_context.
+NEEDED = [
+    *("cluster", "day", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "client_id", "record_id"),
+    *("request_ts", "response_ts", "queue_offset", "response_code", "remark", "next_begin_offset"),
+    *("min_offset", "max_offset", "suggest_which_broker_id", "last_store_size"),
+    *("first_queue_offset", "first_commitlog_offset", "last_queue_offset", "last_commitlog_offset"),
+]
 
-    ``skewed``: clients whose clock is off: when the broker looked for them is not known.
+
+def slave_suggestion(
+    pull: DataFrame,
+    broker: DataFrame,
+    broker_runtime: DataFrame,
+    subscription_group: DataFrame,
+    consume: DataFrame,
+    produce: DataFrame,
+    poll_slack_ms: int,
+    skewed: Sequence[str] = (),
+) -> DataFrame:
+    """One row a row of silver.pull whose answer has a suggestion.
+
+    ``poll_slack_ms`` is how far a poll's time may be off the moment the broker looked at its commit log. ``skewed``:
+    clients whose clock is off: when the broker looked for them is not known.
     """
-    answered = known.where(F.col("suggest_which_broker_id").isNotNull() & F.col("response_ts").isNotNull())
-    described = with_group(with_broker(answered, broker), subscription_group)
+    has_one = F.col("suggest_which_broker_id").isNotNull() & F.col("response_ts").isNotNull()
+    narrow = pull.select(*NEEDED)  # rows travel to workers and back: they had better be narrow
+    marked = with_marks(narrow.where(has_one), narrow.where(~has_one), broker_runtime, consume, produce, poll_slack_ms)
+    described = with_group(with_broker(marked, broker), subscription_group)
     placed = with_place(with_log_end(described))
     judged = judge(placed)
     if skewed:
