@@ -128,6 +128,7 @@ def run(
         size = sum(_bytes(folder) for folder in recordings or [root])
         spark = build_session(f"mqreplay {step}", settings.spark, size)
         fit_to(spark, size, settings.spark.shuffle_partitions)
+        progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
         night = Night(spark, root, settings, progress)
         if step in ("nightly", "ingest"):
             clusters = [done.cluster for done in night.ingest(recordings or [], cluster)]

@@ -60,6 +60,7 @@ class FindingSettings:
     unseen_down_s: int = 30
     failed_over_s: int = 60
     retry_warn_messages: int = 5
+    retry_gap_s: int = 7200
     clock_skew_s: int = 60
     stale_slave_s: int = 150
 

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -62,26 +63,53 @@ def _peer(engine: str, recording: Path, out: Path) -> dict[str, float]:
 
 
 def _spark(recording: Path, out: Path) -> dict[str, float]:
-    """`mqreplay nightly` into an empty warehouse, its stages told by what it says on stderr; then the night again."""
-    subprocess.run(["rm", "-rf", str(out)], check=True)
-    first, peak = _nightly(recording, out)
-    again, _ = _nightly(recording, out)
-    marks = {"all": first[-1][0]}
-    start = next(s for s, text in first if "to read" in text)
-    replay = next(s for s, text in first if "replaying" in text)
-    found = next(s for s, text in first if text == "gold.finding written")
-    checked = next(s for s, text in first if "expectations run" in text)
-    marks |= {"session": start, "ingest": replay - start, "replay": found - replay, "validate": checked - found}
-    began = next(s for s, text in again if "all read before" in text)
-    return marks | {"again, less session": again[-1][0] - began, "peak MB": peak / 1e6}
+    """`mqreplay nightly` into an empty warehouse, its stages told by what it says on stderr; then the night again.
+
+    And the snapshots alone: `mqreplay ingest` of a recording that has nothing else.
+    """
+    _empty(out)
+    first, peak = _mqreplay("nightly", recording, out)
+    again, _ = _mqreplay("nightly", recording, out)
+    _empty(out)
+    alone, _ = _mqreplay("ingest", _snapshots_of(recording), out)
+    start = _said(first, "Spark ")
+    replay, found, checked = (_said(first, what) for what in ("replaying", "gold.finding written", "expectations run"))
+    return {
+        "session": start,
+        "silver.offset_change": alone[-1][0] - _said(alone, "Spark "),
+        "ingest": replay - start,
+        "replay": found - replay,
+        "validate": checked - found,
+        "report": first[-1][0] - checked,
+        "all": first[-1][0],
+        "again, less session": again[-1][0] - _said(again, "Spark "),
+        "peak MB": peak / 1e6,
+    }
 
 
-def _nightly(recording: Path, out: Path) -> tuple[list[tuple[float, str]], float]:
+def _said(lines: list[tuple[float, str]], what: str) -> float:
+    return next(seconds for seconds, text in lines if what in text)
+
+
+def _empty(out: Path) -> None:
+    shutil.rmtree(out, ignore_errors=True)
+
+
+def _snapshots_of(recording: Path) -> Path:
+    """A recording of the snapshots alone: the same files, by hard links."""
+    alone = recording.with_name(f"{recording.name}-snapshots")
+    if not alone.exists():
+        shutil.copytree(recording / "snapshots", alone / "snapshots", copy_function=os.link)
+        os.link(recording / "brokers.json", alone / "brokers.json")
+    return alone
+
+
+def _mqreplay(command: str, recording: Path, out: Path) -> tuple[list[tuple[float, str]], float]:
     from peers.stages import LOOK_S, tree_rss
 
     began, peak = time.perf_counter(), 0.0
-    command = [sys.executable, "-m", "mqreplay.cli", "nightly", str(recording), "--warehouse", str(out)]
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    words = [sys.executable, "-m", "mqreplay.cli", command, str(recording), "--warehouse", str(out)]
+    run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     over = threading.Event()
 
     def look() -> None:
@@ -98,7 +126,7 @@ def _nightly(recording: Path, out: Path) -> tuple[list[tuple[float, str]], float
     status = run.wait()
     over.set()
     if status not in (0, 1) or not said:
-        raise SystemExit(f"nightly ended with {status}")
+        raise SystemExit(f"{command} ended with {status}")
     said.append((time.perf_counter() - began, "end"))
     return said, peak
 
@@ -108,17 +136,16 @@ def _print(size: str, told: dict[str, list[dict[str, float]]], floor: float) -> 
         engine: {name: statistics.median(run[name] for run in runs if name in run) for name in runs[0]}
         for engine, runs in told.items()
     }
-    best = min((m["all"] for engine, m in medians.items() if engine != "spark"), default=floor)
     print(f"\nsize {size}; the floor (every byte read and inflated, one core): {floor:.1f} s\n")
     print(f"{'engine':8} {'stage':28} {'seconds':>9} {'x floor':>8} {'x best peer':>12}")
     for engine, stages in medians.items():
         for name, value in stages.items():
             if name == "peak MB":
                 print(f"{engine:8} {name:28} {value:9.0f}")
-            elif name == "all":
-                print(f"{engine:8} {name:28} {value:9.1f} {value / floor:8.1f} {value / best:12.2f}")
-            else:
-                print(f"{engine:8} {name:28} {value:9.1f} {value / floor:8.1f}")
+                continue
+            peers = [m[name] for other, m in medians.items() if other != "spark" and name in m]
+            beside = f"{value / min(peers):12.2f}" if peers and name in medians.get("spark", {}) else ""
+            print(f"{engine:8} {name:28} {value:9.1f} {value / floor:8.1f} {beside}".rstrip())
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 from mqreplay.ingest.brokers import cluster_of, read_brokers
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.manifest import KnownFile, Plan, plan, with_digests
+from mqreplay.ingest.pace import Pace
 from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, find_files
-from mqreplay.ingest.to_silver import ingest_kind, ingest_snapshots
+from mqreplay.ingest.to_silver import Run, ingest_kind, ingest_snapshots
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
@@ -61,13 +62,11 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[RecordedFile
     scopes = [f"ingest {cluster} {recording}" for recording in sorted({f.recording for f in files})]
     unfinished = Unfinished(warehouse.root)
     afresh = not unfinished.begin(scopes)
-    with ThreadPoolExecutor(WRITERS) as pool:
-        jobs = [pool.submit(ingest_snapshots, warehouse, cluster, work, known, ledger, afresh)]
-        jobs += [
-            pool.submit(ingest_kind, warehouse, cluster, kind, work.of(kind), known, ledger, afresh)
-            for kind in RECORD_TABLES
-            if work.of(kind)
-        ]
+    pace = Pace(lambda text: progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))
+    with ThreadPoolExecutor(WRITERS) as pool, pace:
+        run = Run(warehouse, cluster, known, ledger, pace, afresh)
+        jobs = [pool.submit(ingest_snapshots, run, work)]
+        jobs += [pool.submit(ingest_kind, run, kind, work.of(kind)) for kind in RECORD_TABLES if work.of(kind)]
         for job in jobs:
             job.result()
     _write_brokers(warehouse, cluster, work, ledger, afresh)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,6 +13,7 @@ from pyspark.sql import functions as F
 from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.manifest import KnownFile, NewFile, Plan
+from mqreplay.ingest.pace import Pace
 from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, classify
 from mqreplay.ingest.records import decode_files, time_column
 from mqreplay.ingest.snapshot_rows import beside_rows, instant
@@ -23,45 +26,47 @@ Row = dict[str, Any]
 SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")
 
 
-def ingest_kind(
-    warehouse: Warehouse,
-    cluster: str,
-    kind: str,
-    new: list[NewFile],
-    known: list[KnownFile],
-    ledger: Ledger,
-    afresh: bool,
-) -> None:
-    """All new files of one JSONL kind into its table. ``afresh``: no run died before that may have left some there."""
+@dataclass(frozen=True)
+class Run:
+    """One run for one cluster: where rows go, what was known before it, and what is told of it.
+
+    ``afresh``: no run died before that may have left rows of these files.
+    """
+
+    warehouse: Warehouse
+    cluster: str
+    known: list[KnownFile]
+    ledger: Ledger
+    pace: Pace
+    afresh: bool
+
+
+def ingest_kind(run: Run, kind: str, new: list[NewFile]) -> None:
+    """All new files of one JSONL kind into its table."""
+    warehouse, cluster = run.warehouse, run.cluster
     name = RECORD_TABLES[kind]
     contract = warehouse.contracts[name]
     when = F.col(time_column(contract))
     digests = sorted({d for n in new for d in (n.digest, n.replaces) if d})
     said = told(warehouse.spark)
+    run.pace.watch(said, {n.digest: n.file.bytes for n in new})
     decoded = decode_files(warehouse.spark, kind, [(n.file, n.digest) for n in new], contract, said)
     rows = decoded.withColumn("cluster", F.lit(cluster)).withColumn("day", F.to_date(when))
     where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
-    warehouse.replace(name, rows, where, nothing_there=afresh and not any(n.replaces for n in new))
+    warehouse.replace(name, rows, where, nothing_there=run.afresh and not any(n.replaces for n in new))
     files: dict[str, FileTold] = said.value
-    _drop_copies(warehouse, cluster, name, kind, new, known, files)
+    _drop_copies(run, name, kind, new, files)
     for n in new:
-        _enter(n, files[n.digest], ledger)
+        _enter(n, files[n.digest], run.ledger)
 
 
-def _drop_copies(
-    warehouse: Warehouse,
-    cluster: str,
-    name: str,
-    kind: str,
-    new: list[NewFile],
-    known: list[KnownFile],
-    files: dict[str, FileTold],
-) -> None:
+def _drop_copies(run: Run, name: str, kind: str, new: list[NewFile], files: dict[str, FileTold]) -> None:
     """Takes out of the table what stands in two files, and puts the counts right."""
+    warehouse, cluster = run.warehouse, run.cluster
     fresh = {n.digest for n in new} | {n.replaces for n in new}
     reaches = [
         Reach(k.first_ts.replace(tzinfo=dt.UTC), k.last_ts.replace(tzinfo=dt.UTC), new=False)
-        for k in known
+        for k in run.known
         if k.kind == kind and k.digest not in fresh and k.first_ts is not None and k.last_ts is not None
     ]
     reaches += [
@@ -101,29 +106,36 @@ def _enter(new: NewFile, found: FileTold, ledger: Ledger) -> None:
         ledger.refused.append(QuarantineEntry(*place, line.code, line.reason, line.advice, line.content))
 
 
-def ingest_snapshots(
-    warehouse: Warehouse, cluster: str, work: Plan, known: list[KnownFile], ledger: Ledger, afresh: bool
-) -> None:
+def ingest_snapshots(run: Run, work: Plan) -> None:
     """All new snapshots. A late one has its source read again from there on, so that every change is right."""
+    warehouse, cluster = run.warehouse, run.cluster
     new = work.of(*SNAPSHOTS)
     if not new:
         return
     since = {n.file.source_name: n.file.ts_ms for n in sorted(new, key=lambda n: -(n.file.ts_ms or 0))}
-    again = _read_again(known, since, {(n.file.recording, n.file.path) for n in new})
+    again = _read_again(run.known, since, {(n.file.recording, n.file.path) for n in new})
     files = [n.file for n in new] + [a.file for a in again]
     predicate = _since(cluster, since)
     said = told(warehouse.spark)
+    run.pace.watch(said, dict(_bytes_by_source(new)))
     moved = read_snapshots(warehouse.spark, files, _state(warehouse, cluster, since), said)
     moved = moved.withColumns({"cluster": F.lit(cluster), "day": F.to_date("ts")})
     changes = moved.withColumnsRenamed({"ts": "to_ts", "digest": "source_digest"})
-    none = afresh and not again and not any(n.replaces for n in new)
+    none = run.afresh and not again and not any(n.replaces for n in new)
     warehouse.replace("silver.offset_change", changes, predicate.replace("@ts", "to_ts"), nothing_there=none)
     beside = [row for _, rows in sorted(said.value.items()) for row in rows]
     for name, rows in beside_rows(beside, cluster).items():
         columns = [c.name for c in warehouse.contracts[name].columns]
         frame = warehouse.frame(name, [tuple(row.get(c) for c in columns) for row in rows])
         warehouse.replace(name, frame, predicate.replace("@ts", "ts"), nothing_there=none)
-    _enter_snapshots({(n.file.recording, n.file.path): n for n in [*new, *again]}, beside, ledger)
+    _enter_snapshots({(n.file.recording, n.file.path): n for n in [*new, *again]}, beside, run.ledger)
+
+
+def _bytes_by_source(new: list[NewFile]) -> Counter[str]:
+    sizes: Counter[str] = Counter()
+    for n in new:
+        sizes[str(n.file.source_name)] += n.file.bytes
+    return sizes
 
 
 def _enter_snapshots(files: dict[tuple[str, str], NewFile], beside: list[Row], ledger: Ledger) -> None:

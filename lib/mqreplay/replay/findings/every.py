@@ -143,7 +143,7 @@ def _of_messages(known: Known, limits: Any) -> DataFrame:
     back = came_back(silver["consume"])
     families = [
         messages.duplicate_findings(repeated_deliveries(silver["consume"], known.broadcasting), limits.lost_s),
-        messages.retry_findings(back, known.ends, known.cluster, limits.retry_warn_messages, gap),
+        messages.retry_findings(back, known.ends, known.cluster, limits.retry_warn_messages, limits.retry_gap_s),
         messages.dead_letters(back, silver["topic_config"], known.ends, known.cluster, gap),
     ]
     return reduce(DataFrame.unionByName, families)

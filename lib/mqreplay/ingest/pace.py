@@ -1,0 +1,61 @@
+"""How far reading has come: bytes of the recording read, how fast, and how long it will go on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from pyspark.accumulators import Accumulator
+
+from mqreplay.ingest.told import Told
+
+EVERY_S = 15.0
+
+
+class Pace:
+    """Says so from time to time, as long as it is open; a short reading says nothing."""
+
+    def __init__(self, progress: Callable[[str], None], total: int, every_s: float = EVERY_S) -> None:
+        """``total`` is in bytes as they lie in the recording."""
+        self._progress, self._total, self._every_s = progress, total, every_s
+        self._watched: list[tuple[Accumulator[Told], Mapping[str, int]]] = []
+        self._over = threading.Event()
+        self._said = -1
+
+    def watch(self, told: Accumulator[Told], sizes: Mapping[str, int]) -> None:
+        """What the tasks tell under a key of ``sizes`` is so many bytes done."""
+        self._watched.append((told, sizes))
+
+    def line(self, seconds: float) -> str | None:
+        """What there is to say after so many seconds; None if nothing new.
+
+        Bytes are not equally dear, so the time left is a guess.
+        """
+        done = sum(sizes.get(key, 0) for told, sizes in self._watched for key in list(told.value))
+        if done == self._said:
+            return None
+        self._said = done
+        text = f"read {done / 1e6:,.0f} of {self._total / 1e6:,.0f} MB"
+        if not done:
+            return text
+        rate = done / seconds
+        return f"{text}, {rate / 1e6:,.1f} MB/s, about {max(0, self._total - done) / rate:,.0f} s left"
+
+    def __enter__(self) -> Pace:
+        """Begins to watch."""
+        self._began = time.monotonic()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Says no more."""
+        self._over.set()
+        self._thread.join()
+
+    def _tell(self) -> None:
+        while not self._over.wait(self._every_s):
+            if (text := self.line(time.monotonic() - self._began)) is not None:
+                self._progress(text)
