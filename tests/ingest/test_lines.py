@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import tempfile
+from unittest import mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.lines import LONGEST_LINE, LineReader, record_id
@@ -62,6 +67,30 @@ def test_a_line_without_end_does_not_fill_the_memory(tmp_path):
     _, good, refused = read(path)
     assert good == [2]
     assert refused == [(1, "too_long")]
+
+
+PIECES = [b"{", b"}", b" ", b"\r", b"\n", b"\n\n", b"ab", GOOD]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30), st.integers(1, 7), st.booleans())
+def test_lines_are_the_same_however_they_are_cut(pieces, chunk, zipped):
+    data = b"".join(pieces)
+    lines = enumerate(io.BytesIO(data), 1)
+    want = [(number, line.rstrip(b"\r\n"), line.endswith(b"\n")) for number, line in lines if line.strip()]
+    with tempfile.NamedTemporaryFile() as file, mock.patch("mqreplay.ingest.lines.CHUNK", chunk):
+        file.write(gzip.compress(data) if zipped else data)
+        file.flush()
+        assert list(LineReader(file.name, KINDS["rebalance_log"].decode).numbered()) == want
+
+
+@pytest.mark.parametrize("extra", [-1, 0, 1, 2])
+def test_a_line_is_too_long_from_one_byte_on(tmp_path, extra):
+    path = tmp_path / "rebalance_log.jsonl"
+    path.write_bytes(b"x" * (LONGEST_LINE + extra) + b"\n" + GOOD + b"\n")
+    _, good, refused = read(path)
+    assert good == [2]
+    assert [number for number, _ in refused] == [1]
+    assert (refused[0][1] == "too_long") == (extra > 0)
 
 
 def test_a_record_is_its_line():

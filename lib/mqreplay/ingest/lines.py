@@ -10,11 +10,12 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import IO
+from io import BufferedReader
 
 from mqreplay.errors import DecodeError
 
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a line past this is no record, and must not fill the memory
+CHUNK = 1024 * 1024  # bytes read at once
 KEPT = 4096  # bytes of a refused line that go to quarantine
 ADVICE = {
     "torn_gzip": "copy the file again once its writer has closed it; the lines before the tear were read",
@@ -78,15 +79,12 @@ class LineReader:
 
     def numbered(self) -> Iterator[Numbered]:
         """(number, line without its line break, whether it had one) of every line that is not blank."""
-        number = 0
+        number, rest, too_long = 0, b"", False
         with open_maybe_gzip(self.path) as stream:
             while True:
                 try:
-                    line = stream.readline(LONGEST_LINE + 2)
-                    while len(line) > LONGEST_LINE + 1 and not line.endswith(b"\n"):
-                        rest = stream.readline(LONGEST_LINE + 2)
-                        if rest.endswith(b"\n") or len(rest) <= LONGEST_LINE + 1:
-                            break
+                    # At most one read below: what lies before a tear is then given before the tear is met.
+                    chunk = stream.read1(CHUNK)
                 except (EOFError, OSError, zlib.error) as error:
                     self.lines += 1
                     self._refuse(
@@ -96,17 +94,31 @@ class LineReader:
                         b"",
                     )
                     return
-                if not line:
-                    return
-                number += 1
-                if line.strip():
-                    yield number, line.rstrip(b"\r\n"), line.endswith(b"\n")
+                if not chunk:
+                    break
+                lines = (rest + chunk).split(b"\n")
+                rest = lines.pop()
+                if too_long and lines:
+                    del lines[0]
+                    too_long = False
+                for line in lines:
+                    number += 1
+                    if line and not line.isspace():
+                        yield number, line.rstrip(b"\r"), True
+                if too_long:
+                    rest = b""
+                elif len(rest) > LONGEST_LINE:
+                    number += 1
+                    yield number, rest[: LONGEST_LINE + 1], False
+                    rest, too_long = b"", True
+            if rest and not rest.isspace():
+                yield number + 1, rest.rstrip(b"\r"), False
 
     def _refuse(self, number: int, code: str, reason: str, line: bytes) -> None:
         self.refused.append(Refused(number, code, reason, line[:KEPT]))
 
 
-def open_maybe_gzip(path: str) -> IO[bytes]:
+def open_maybe_gzip(path: str) -> BufferedReader:
     """Opens a file for reading; what it begins with, not its name, says whether it is gzipped."""
     with open(path, "rb") as stream:
         magic = stream.read(2)

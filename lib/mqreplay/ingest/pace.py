@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import Any
 
 from pyspark.accumulators import Accumulator
 
@@ -20,11 +21,11 @@ class Pace:
     def __init__(self, progress: Callable[[str], None], total: int, every_s: float = EVERY_S) -> None:
         """``total`` is in bytes as they lie in the recording."""
         self._progress, self._total, self._every_s = progress, total, every_s
-        self._watched: list[tuple[Accumulator[Told], Mapping[str, int]]] = []
+        self._watched: list[tuple[Accumulator[Told], Mapping[Any, int]]] = []
         self._over = threading.Event()
         self._said = -1
 
-    def watch(self, told: Accumulator[Told], sizes: Mapping[str, int]) -> None:
+    def watch(self, told: Accumulator[Told], sizes: Mapping[Any, int]) -> None:
         """What the tasks tell under a key of ``sizes`` is so many bytes done."""
         self._watched.append((told, sizes))
 

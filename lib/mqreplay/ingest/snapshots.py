@@ -1,4 +1,4 @@
-"""Snapshots -> what changed, one task a source, each carrying on from the last known entries of its source."""
+"""Snapshots -> what changed, a task for each piece of a source, carrying on from what was known before it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from pyspark.sql.types import StructType
 from mqreplay.ingest.diffs import Row, Source
 from mqreplay.ingest.entries import SnapshotFile
 from mqreplay.ingest.moves import moved_batches
+from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.recording import RecordedFile, split_source
 from mqreplay.ingest.told import Told
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
-FILES = (
-    "source_name STRING, full_path STRING, recording STRING, path STRING, kind STRING, file_name STRING, ts_ms BIGINT"
-)
+_FILE = "STRUCT<full_path: STRING, path: STRING, kind: STRING, file_name: STRING, ts_ms: BIGINT>"
+PIECES = f"source_name STRING, piece INT, own ARRAY<{_FILE}>, lead ARRAY<{_FILE}>, first ARRAY<STRING>"
+PIECE_BYTES = 64_000_000  # of snapshots, read by one task
 STATE = (
     "source_name STRING, family STRING, topic STRING, consumer_group STRING, broker_name STRING, queue_id INT, "
     "offset BIGINT, payload STRING, ts_ms BIGINT"
 )
+PieceKey = tuple[str, int]
 CHANGE = (
     "source_name STRING, broker_name STRING, broker_id BIGINT, client_id STRING, topic STRING, consumer_group STRING, "
     "queue_id INT, previous_offset BIGINT, new_offset BIGINT, from_ts TIMESTAMP, ts TIMESTAMP, digest STRING"
@@ -41,59 +43,86 @@ GROUP = (
 )
 
 
+def cut(files: list[RecordedFile], most_bytes: int = PIECE_BYTES) -> dict[PieceKey, Piece]:
+    """The files of each source in pieces that are read apart."""
+    by_source: dict[str, list[RecordedFile]] = {}
+    for file in files:
+        by_source.setdefault(str(file.source_name), []).append(file)
+    made = {}
+    for source, some in sorted(by_source.items()):
+        # Two recordings may hold the same path: the whole one tells them apart.
+        listed = [SnapshotFile(f.full_path, f.full_path, f.kind, f.file_name, f.ts_ms or 0) for f in some]
+        for number, piece in enumerate(pieces(listed, {f.full_path: f.bytes for f in some}, most_bytes)):
+            made[source, number] = piece
+    return made
+
+
+def uncut(cuts: dict[PieceKey, Piece], sources: set[str]) -> dict[PieceKey, Piece]:
+    """The same, with the pieces of some sources put together again."""
+    whole = {key: piece for key, piece in cuts.items() if key[0] not in sources}
+    for source in sources:
+        own = [file for key, piece in sorted(cuts.items()) if key[0] == source for file in piece.own]
+        whole[source, 0] = Piece(own, [], frozenset(file.family for file in own))
+    return whole
+
+
 def read_snapshots(
-    spark: SparkSession, files: list[RecordedFile], state: DataFrame | None, told: Accumulator[Told]
+    spark: SparkSession, cuts: dict[PieceKey, Piece], state: DataFrame | None, told: Accumulator[Told]
 ) -> DataFrame:
     """The offsets that moved, in the shape CHANGE; ``state`` (shape STATE) is what was known before the files, if any.
 
-    ``told`` is given, by each source's name, the few other rows: snapshots, configs that changed, files, refusals.
+    ``told`` is given, by each piece's key, the few other rows: snapshots, configs that changed, files, refusals. It is
+    given None for a piece that could not catch up: its source must then be read in one.
     """
-    listed = spark.createDataFrame(
-        [(f.source_name, f.full_path, f.recording, f.path, f.kind, f.file_name, f.ts_ms) for f in files],
-        FILES,
-    )
-    schema = to_arrow_schema(StructType.fromDDL(CHANGE), timestamp_utc=True)
-    given = listed.select("source_name", F.struct(*listed.columns).alias("file"))
+    rows = [
+        (*key, list(map(_as_row, piece.own)), list(map(_as_row, piece.lead)), sorted(piece.first))
+        for key, piece in cuts.items()
+    ]
+    listed = spark.createDataFrame(rows, PIECES)
+    given = listed.select("source_name", "piece", F.struct("own", "lead", "first").alias("given"))
     if state is not None:
-        known = state.select(F.struct(*StructType.fromDDL(STATE).fieldNames()).alias("known"), "source_name")
-        given = given.unionByName(known, allowMissingColumns=True)
-    sources = len({f.source_name for f in files})
-    return given.repartition(sources, "source_name").groupBy("source_name").applyInArrow(_reader(schema, told), CHANGE)
+        keys = F.broadcast(listed.where(F.size("first") > 0).select("source_name", "piece"))
+        known = F.struct(*StructType.fromDDL(STATE).fieldNames()).alias("known")
+        given = given.unionByName(
+            state.join(keys, "source_name").select("source_name", "piece", known), allowMissingColumns=True
+        )
+    schema = to_arrow_schema(StructType.fromDDL(CHANGE), timestamp_utc=True)
+    grouped = given.repartition(len(cuts), "source_name", "piece").groupBy("source_name", "piece")
+    return grouped.applyInArrow(_reader(schema, told), CHANGE)
+
+
+def _as_row(file: SnapshotFile) -> tuple[object, ...]:
+    return file.full_path, file.path, file.kind, file.file_name, file.ts_ms
 
 
 def _reader(
     schema: pa.Schema, told: Accumulator[Told]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(key: tuple[pa.Scalar, ...], given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        name, number = (part.as_py() for part in key)
         rows = [row for batch in given for row in batch.to_pylist()]
-        files = [row["file"] for row in rows if row["file"] is not None]
-        if files:
-            # As it goes: a broker's day of changes must not lie in memory whole.
-            known = [row["known"] for row in rows if row.get("known") is not None]
-            yield from _read_source(files, known, schema, told)
+        known = [row["known"] for row in rows if row.get("known") is not None]
+        (asked,) = [row["given"] for row in rows if row["given"] is not None]
+        own, lead = ([SnapshotFile(**file) for file in asked[part]] for part in ("own", "lead"))
+        broker = split_source(name)
+        client = None if broker else name.removeprefix("client-")
+        source = Source(name, *(broker or (None, None)), client)
+        _restore(source, known)
+        if not catch_up(source, Piece(own, lead, frozenset(asked["first"]))):
+            told.add({(name, number): None})
+            return
+        beside: list[Row] = []
+        # As it goes: a broker's day of changes must not lie in memory whole.
+        yield from moved_batches(source.read_all(own), source, schema, beside)
+        names = {
+            "source_name": name,
+            "broker_name": source.broker_name,
+            "broker_id": source.broker_id,
+            "client_id": source.client_id,
+        }
+        told.add({(name, number): [{**row, **names} for row in beside]})
 
     return read
-
-
-def _read_source(
-    listed: list[dict[str, Any]], state: list[dict[str, Any]], schema: pa.Schema, told: Accumulator[Told]
-) -> Iterator[pa.RecordBatch]:
-    name = listed[0]["source_name"]
-    broker = split_source(name)
-    client = None if broker else name.removeprefix("client-")
-    source = Source(name, *(broker or (None, None)), client)
-    _restore(source, state)
-    snapshot_files = [SnapshotFile(f["full_path"], f["path"], f["kind"], f["file_name"], f["ts_ms"]) for f in listed]
-    recordings = {f["path"]: f["recording"] for f in listed}
-    beside: list[Row] = []
-    yield from moved_batches(source.read_all(snapshot_files), source, schema, beside)
-    names = {
-        "source_name": name,
-        "broker_name": source.broker_name,
-        "broker_id": source.broker_id,
-        "client_id": source.client_id,
-    }
-    told.add({name: [{**row, **names, "recording": recordings.get(str(row.get("path")))} for row in beside]})
 
 
 def _restore(source: Source, state: list[dict[str, Any]]) -> None:

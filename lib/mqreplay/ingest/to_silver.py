@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -14,11 +14,21 @@ from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.manifest import KnownFile, NewFile, Plan
 from mqreplay.ingest.pace import Pace
+from mqreplay.ingest.pieces import Piece, joined
 from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, classify
 from mqreplay.ingest.records import decode_files, time_column
 from mqreplay.ingest.snapshot_rows import beside_rows, instant
-from mqreplay.ingest.snapshots import GROUP, TOPIC, last_configs, last_offsets, read_snapshots
-from mqreplay.ingest.told import FileTold, told
+from mqreplay.ingest.snapshots import (
+    GROUP,
+    TOPIC,
+    PieceKey,
+    cut,
+    last_configs,
+    last_offsets,
+    read_snapshots,
+    uncut,
+)
+from mqreplay.ingest.told import FileTold, told_by
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
@@ -48,7 +58,7 @@ def ingest_kind(run: Run, kind: str, new: list[NewFile]) -> None:
     contract = warehouse.contracts[name]
     when = F.col(time_column(contract))
     digests = sorted({d for n in new for d in (n.digest, n.replaces) if d})
-    said = told(warehouse.spark)
+    said = told_by(warehouse.spark)
     run.pace.watch(said, {n.digest: n.file.bytes for n in new})
     decoded = decode_files(warehouse.spark, kind, [(n.file, n.digest) for n in new], contract, said)
     rows = decoded.withColumn("cluster", F.lit(cluster)).withColumn("day", F.to_date(when))
@@ -116,32 +126,42 @@ def ingest_snapshots(run: Run, work: Plan) -> None:
     again = _read_again(run.known, since, {(n.file.recording, n.file.path) for n in new})
     files = [n.file for n in new] + [a.file for a in again]
     predicate = _since(cluster, since)
-    said = told(warehouse.spark)
-    run.pace.watch(said, dict(_bytes_by_source(new)))
-    moved = read_snapshots(warehouse.spark, files, _state(warehouse, cluster, since), said)
-    moved = moved.withColumns({"cluster": F.lit(cluster), "day": F.to_date("ts")})
-    changes = moved.withColumnsRenamed({"ts": "to_ts", "digest": "source_digest"})
     none = run.afresh and not again and not any(n.replaces for n in new)
-    warehouse.replace("silver.offset_change", changes, predicate.replace("@ts", "to_ts"), nothing_there=none)
-    beside = [row for _, rows in sorted(said.value.items()) for row in rows]
+    cuts = cut(files)
+    told = _write_changes(run, cuts, _state(warehouse, cluster, since), predicate, nothing_there=none)
+    beside = [row for source in told for row in joined(source)]
     for name, rows in beside_rows(beside, cluster).items():
         columns = [c.name for c in warehouse.contracts[name].columns]
         frame = warehouse.frame(name, [tuple(row.get(c) for c in columns) for row in rows])
         warehouse.replace(name, frame, predicate.replace("@ts", "ts"), nothing_there=none)
-    _enter_snapshots({(n.file.recording, n.file.path): n for n in [*new, *again]}, beside, run.ledger)
+    _enter_snapshots({n.file.full_path: n for n in [*new, *again]}, beside, run.ledger)
 
 
-def _bytes_by_source(new: list[NewFile]) -> Counter[str]:
-    sizes: Counter[str] = Counter()
-    for n in new:
-        sizes[str(n.file.source_name)] += n.file.bytes
-    return sizes
+def _write_changes(
+    run: Run, cuts: dict[PieceKey, Piece], state: DataFrame | None, predicate: str, *, nothing_there: bool
+) -> list[list[list[Row]]]:
+    """silver.offset_change; gives what each source's pieces told beside, in their order."""
+    said = told_by(run.warehouse.spark)
+    run.pace.watch(said, {key: piece.bytes for key, piece in cuts.items()})
+    moved = read_snapshots(run.warehouse.spark, cuts, state, said)
+    moved = moved.withColumns({"cluster": F.lit(run.cluster), "day": F.to_date("ts")})
+    changes = moved.withColumnsRenamed({"ts": "to_ts", "digest": "source_digest"})
+    predicate = predicate.replace("@ts", "to_ts")
+    run.warehouse.replace("silver.offset_change", changes, predicate, nothing_there=nothing_there)
+    lost = {source for (source, _), rows in said.value.items() if rows is None}
+    if lost:
+        # A piece found no whole file just before it: its source is read again in one, and all that was written goes.
+        return _write_changes(run, uncut(cuts, lost), state, predicate, nothing_there=False)
+    return [[said.value[key] for key in sorted(keys)] for _, keys in groupby(sorted(cuts), key=lambda key: key[0])]
 
 
-def _enter_snapshots(files: dict[tuple[str, str], NewFile], beside: list[Row], ledger: Ledger) -> None:
+def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledger) -> None:
     for row in beside:
+        if row["out"] not in ("file", "quarantine"):
+            continue
+        new = files[row["path"]]
         if row["out"] == "file":
-            entry = ledger.enter(files[row["recording"], row["path"]])
+            entry = ledger.enter(new)
             entry.status, entry.reason = row["status"], row["reason"]
             entry.rows_in, entry.rows_out, entry.rows_quarantined = (
                 row["rows_in"],
@@ -149,8 +169,8 @@ def _enter_snapshots(files: dict[tuple[str, str], NewFile], beside: list[Row], l
                 row["rows_quarantined"],
             )
             entry.first_ts = entry.last_ts = None if row["ts"] is None else instant(row["ts"] * 1000)
-        elif row["out"] == "quarantine":
-            place = (row["recording"], row["path"], row["kind"], row["digest"], 0, row["detail_key"])
+        else:
+            place = (new.file.recording, new.file.path, row["kind"], row["digest"], 0, row["detail_key"])
             ledger.refused.append(QuarantineEntry(*place, row["code"], row["reason"], row["advice"], row["content"]))
 
 

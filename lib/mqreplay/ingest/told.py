@@ -26,8 +26,8 @@ class _ByKey(AccumulatorParam[Told]):
         return value1
 
 
-def told(spark: SparkSession) -> Accumulator[Told]:
-    """An empty accumulator; its value is whole once the action that runs the tasks is over."""
+def told_by(spark: SparkSession) -> Accumulator[Told]:
+    """An empty accumulator, for the tasks of one action; its value is whole once that is over."""
     return spark.sparkContext.accumulator({}, _ByKey())
 
 

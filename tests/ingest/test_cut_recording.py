@@ -1,0 +1,63 @@
+"""A broker's snapshots read in pieces give the tables that reading them in one gives."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+from chispa import assert_df_equality
+
+from mqreplay.ingest import pieces, to_silver
+from mqreplay.ingest.run import ingest
+from mqreplay.ingest.snapshots import cut
+from mqreplay.lake.warehouse import Warehouse
+
+BEGAN = 1795132800000
+TABLES = ("silver.offset_change", "silver.snapshot", "silver.topic_config", "bronze.source_file", "bronze.quarantine")
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recording")
+    for source in ("b-0", "b-1"):
+        for moment in range(12):
+            at = folder / "snapshots" / source / str(BEGAN + moment * 5000)
+            at.mkdir(parents=True)
+            table = {"T@g": {"0": moment * 10, "1": moment // 3}, "strange": {"0": 1}, "odd": {"0": moment}}
+            if moment < 6:
+                del table["odd"]
+            text = json.dumps({"offsetTable": table})
+            torn = source == "b-0" and moment in (4, 5)
+            (at / "consumerOffset.json").write_text(text[:-3] if torn else text)
+            topics = {"T": {"topicName": "T", "readQueueNums": 1 + moment // 8, "writeQueueNums": 2, "perm": 6}}
+            (at / "topics.json").write_text(
+                json.dumps({"topicConfigTable": topics, "dataVersion": {"counter": moment}})
+            )
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def whole(recording, spark, tmp_path_factory):
+    return read(spark, recording, tmp_path_factory.mktemp("whole"))
+
+
+def read(spark, recording, root):
+    warehouse = Warehouse(spark, str(root))
+    ingest(warehouse, [recording], "c", lambda _: None)
+    return warehouse
+
+
+@pytest.mark.parametrize(("lead", "in_one"), [(20, False), (1, True)])
+def test_cut_or_not_the_tables_are_the_same(recording, whole, spark, tmp_path, monkeypatch, lead, in_one):
+    put_together = []
+    monkeypatch.setattr(pieces, "LEAD", lead)
+    monkeypatch.setattr(to_silver, "cut", partial(cut, most_bytes=500))
+    uncut = to_silver.uncut
+    monkeypatch.setattr(to_silver, "uncut", lambda cuts, lost: put_together.append(lost) or uncut(cuts, lost))
+    in_pieces = read(spark, recording, tmp_path)
+    assert put_together == ([{"b-0"}] if in_one else [])  # two torn files in a row are more than a lead of one
+    for name in TABLES:
+        ours, theirs = in_pieces.read(name), whole.read(name)
+        assert theirs.count() > 0
+        assert_df_equality(ours, theirs, ignore_row_order=True)
