@@ -11,8 +11,9 @@ import datetime as dt
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from mqreplay.replay.as_of import as_of
+from mqreplay.replay.as_of import AT, Ask, as_of, ask
 
+QUEUE = ["broker_name", "topic", "queue_id"]
 KEY = ["cluster", "consumer_group", "topic", "broker_name", "queue_id"]
 END = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 REFUSED = 2  # ResponseCode.SYSTEM_BUSY: a 5.x slave that may not be read
@@ -46,10 +47,8 @@ def standstills(
     )
     is_long = F.col("until_ts").isNull() | (_seconds("since_ts", "until_ts") >= stuck_s)
     long = _as_copied(still.where(is_long), snapshot).where(is_long)  # copies make a stretch shorter, never longer
-    told = ends.select("broker_name", "topic", "queue_id", "at", "queue_max_offset")
     waited = (
-        long.join(told, ["broker_name", "topic", "queue_id"])
-        .where((F.col("at") >= F.col("since_ts")) & (F.col("until_ts").isNull() | (F.col("at") <= F.col("until_ts"))))
+        _told_within(long, ends)
         .where(F.col("queue_max_offset") > F.col("offset"))
         .groupBy(*KEY, "offset", "since_ts", "until_ts")
         .agg(
@@ -64,6 +63,23 @@ def standstills(
     overlap = _seconds(F.greatest("from_ts", "_from"), F.least("to_ts", "_to"))
     kept = held.groupBy(*waited.columns).agg(F.sum(F.greatest(overlap, F.lit(0.0))).alias("held_s"))
     return _with_refusals(kept.where(F.col("held_s") >= stuck_s), pull)
+
+
+def _told_within(long: DataFrame, ends: DataFrame) -> DataFrame:
+    """The stretches, each with every ``at`` and queue_max_offset that was told of its queue in it, both ends included.
+
+    Stretches of a queue follow each other, so an instant lies in the last that began, or where one ends and another
+    begins in both: a join by the queue alone would pair each with all.
+    """
+    queues = F.broadcast(long.select(*KEY).distinct())
+    told = ends.select(*QUEUE, "at", "queue_max_offset").join(queues, QUEUE)
+    asked = told.withColumn("_before", F.col("at") - F.expr("INTERVAL 1 MICROSECOND"))
+    stretch = F.struct("offset", "since_ts", "until_ts").alias("stretch")
+    known = long.select(*KEY, F.col("since_ts").alias(AT), stretch)
+    found = ask(asked, known, KEY, [Ask("at", "stretch", "_now"), Ask("_before", "stretch", "_earlier")])
+    each = F.explode(F.array_distinct(F.array("_now", "_earlier"))).alias("s")
+    within = F.col("until_ts").isNull() | (F.col("at") <= F.col("until_ts"))
+    return found.select(*KEY, "at", "queue_max_offset", each).select("*", "s.*").where("s IS NOT NULL").where(within)
 
 
 def _as_copied(still: DataFrame, snapshot: DataFrame) -> DataFrame:
