@@ -20,9 +20,12 @@ import threading
 import time
 from pathlib import Path
 
+from driver_share import driver_share
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
+NO_SECONDS = ("peak MB", "driver alone, % of the time")
 STAGES = re.compile(r"^\s*([\d.]+) s\s+(.*)$")
 
 
@@ -68,8 +71,18 @@ def _spark(recording: Path, out: Path) -> dict[str, float]:
     And the snapshots alone: `mqreplay ingest` of a recording that has nothing else.
     """
     _empty(out)
-    first, peak = _mqreplay("nightly", recording, out)
-    again, _ = _mqreplay("nightly", recording, out)
+    with tempfile.TemporaryDirectory() as events:
+        conf = Path(events, "conf.toml")
+        log = {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.dir": f"file://{events}/log",
+        }
+        Path(events, "log").mkdir()
+        conf.write_text("[spark.extra]\n" + "".join(f'"{name}" = "{value}"\n' for name, value in log.items()))
+        first, peak = _mqreplay("nightly", recording, out, "--conf", str(conf))
+        alone_share = driver_share(Path(events, "log"))["driver_share"]
+        again, _ = _mqreplay("nightly", recording, out, "--conf", str(conf))
     _empty(out)
     alone, _ = _mqreplay("ingest", _snapshots_of(recording), out)
     start = _said(first, "Spark ")
@@ -83,6 +96,7 @@ def _spark(recording: Path, out: Path) -> dict[str, float]:
         "report": first[-1][0] - checked,
         "all": first[-1][0],
         "again, less session": again[-1][0] - _said(again, "Spark "),
+        "driver alone, % of the time": 100 * alone_share,
         "peak MB": peak / 1e6,
     }
 
@@ -104,11 +118,11 @@ def _snapshots_of(recording: Path) -> Path:
     return alone
 
 
-def _mqreplay(command: str, recording: Path, out: Path) -> tuple[list[tuple[float, str]], float]:
+def _mqreplay(command: str, recording: Path, out: Path, *more: str) -> tuple[list[tuple[float, str]], float]:
     from peers.stages import LOOK_S, tree_rss
 
     began, peak = time.perf_counter(), 0.0
-    words = [sys.executable, "-m", "mqreplay.cli", command, str(recording), "--warehouse", str(out)]
+    words = [sys.executable, "-m", "mqreplay.cli", command, str(recording), "--warehouse", str(out), *more]
     run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     over = threading.Event()
 
@@ -140,7 +154,7 @@ def _print(size: str, told: dict[str, list[dict[str, float]]], floor: float) -> 
     print(f"{'engine':8} {'stage':28} {'seconds':>9} {'x floor':>8} {'x best peer':>12}")
     for engine, stages in medians.items():
         for name, value in stages.items():
-            if name == "peak MB":
+            if name in NO_SECONDS:
                 print(f"{engine:8} {name:28} {value:9.0f}")
                 continue
             peers = [m[name] for other, m in medians.items() if other != "spark" and name in m]
