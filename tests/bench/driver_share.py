@@ -1,7 +1,7 @@
 """The share of a run's time in which no task ran: the driver alone, planning or committing.
 
-`python tests/bench/driver_share.py DIR` reads the event log in DIR (spark.eventLog.enabled, spark.eventLog.dir) and prints
-one line of JSON: wall_s from the application's start to its last task, task_s in which some task ran, the share.
+`python tests/bench/driver_share.py DIR` reads the event log in DIR (spark.eventLog.enabled, spark.eventLog.dir) and
+prints one line of JSON: wall_s from the application's start to its last task, task_s in which some task ran, the share.
 """
 
 from __future__ import annotations
