@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,13 @@ def as_known(table: pa.Table) -> pa.Table:
     return table.rename_columns([name.removeprefix(KNOWN) for name in table.column_names]).combine_chunks()
 
 
+def completed(rows: pa.Table, found: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:
+    """In the worker, the rows with what was found for them, in the shape that Spark was promised."""
+    columns = [found[f.name] if f.name in found else rows[f.name].combine_chunks() for f in schema]
+    arrays = [column.cast(f.type) for column, f in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
 def group_shares(frame: DataFrame) -> int:
     """Into how many groups rows are dealt for a look in memory: one is then small, however long the night."""
     return 4 * int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -91,8 +98,6 @@ def _looker(by: list[str], asks: Sequence[Ask], schema: pa.Schema) -> Callable[[
             place = nearest(key, at, of_known[rows], moment[rows], side=side)
             place = np.where(there & (place != NOWHERE), rows[place] if len(rows) else NOWHERE, NOWHERE)
             found[one.out] = taken(told[one.value], place)
-        columns = [found[f.name] if f.name in found else questions[f.name].combine_chunks() for f in schema]
-        arrays = [column.cast(f.type) for column, f in zip(columns, schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=schema)
+        return completed(questions, found, schema)
 
     return look

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from mqreplay.replay.as_of import KNOWN, apart, as_known, group_shares, nullable
+from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, group_shares, nullable
 from mqreplay.replay.nearest import common_codes, nearest, numbers, ranks, taken
 
 UNKNOWN = -1  # stands for an answer that came, or may have come, unseen; no broker id is negative
@@ -73,9 +73,7 @@ def _looker(schema: pa.Schema) -> Callable[[pa.Table, pa.Table], pa.Table]:
             "route_id": taken(routes["route_id"], row),
             "since": taken(routes["since"], row),
         }
-        columns = [found[f.name] if f.name in found else pulls[f.name].combine_chunks() for f in schema]
-        arrays = [column.cast(f.type) for column, f in zip(columns, schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=schema)
+        return completed(pulls, found, schema)
 
     return look
 

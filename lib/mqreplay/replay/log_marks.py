@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
-from mqreplay.replay.as_of import KNOWN, apart, as_known, nullable
+from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, nullable
 from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, taken
 
 SHARES = 4  # a broker name's queues go to so many groups: a worker has fewer rows at a time
@@ -86,9 +86,7 @@ def _looker(schema: pa.Schema, slack_us: int) -> Callable[[pa.Table, pa.Table], 
         is_end = marks["topic"].is_null()
         found = _around_answer(pulls, marks.filter(is_end), slack_us)
         found |= _around_last(pulls, marks.filter(marks["topic"].is_valid()))
-        columns = [found[f.name] if f.name in found else pulls[f.name].combine_chunks() for f in schema]
-        arrays = [column.cast(f.type) for column, f in zip(columns, schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=schema)
+        return completed(pulls, found, schema)
 
     return look
 
