@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -15,18 +16,19 @@ from mqreplay import __version__
 from mqreplay.bind.register import register
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
-from mqreplay.ingest.run import Ingested, ingest
+from mqreplay.ingest.run import Ingested, ingest, read_known_files
 from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.remembered import Remembered
 from mqreplay.lake.session import build_session, fit_to
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.outcome import Outcome, outcome_of
+from mqreplay.outcome import Outcome, outcome_of, read_outcome, write_outcome
 from mqreplay.quality.run import validate
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
-from mqreplay.steps import Steps, digests, spans
+from mqreplay.steps import Steps, digests, read_spans, read_steps, spans
 from mqreplay.story import Story, tell
 
 Progress = Callable[[str], None]
@@ -96,16 +98,28 @@ class Night:
         return True
 
     def report(self, cluster: str) -> Outcome:
-        """Gold into one HTML page, and into what the terminal shows."""
-        data = collect(self.warehouse, cluster)
+        """Gold into one HTML page, and into what the terminal shows; as it was where no table changed since."""
         page = Path(self.warehouse.root, "report", f"{_file_name(cluster)}.html")
+        kept = page.with_suffix(".json")
+        state = f"{__version__} {self.warehouse.state()}"
+        if page.exists() and (known := read_outcome(kept, state)) is not None:
+            return known
         page.parent.mkdir(parents=True, exist_ok=True)
-        html = build_report(data)
+        html = build_report(collect(self.warehouse, cluster))
         if not page.exists() or page.read_text(encoding="utf-8") != html:
             page.write_text(html, encoding="utf-8")
         outcome = outcome_of(self.warehouse, cluster)
         outcome.report = str(page)
+        write_outcome(kept, state, outcome)
         return outcome
+
+    def remember(self, clusters: list[str]) -> None:
+        """Keeps beside the warehouse what the next run asks first."""
+        tables = {}
+        for cluster in clusters:
+            for name, read in (("files", read_known_files), ("spans", read_spans), ("steps", read_steps)):
+                tables[f"{name} of {cluster}"] = partial(read, self.warehouse, cluster)
+        Remembered(self.warehouse).keep(tables)
 
 
 def run(
@@ -140,6 +154,8 @@ def run(
                     getattr(night, one)(name)
         if step == "maintain":
             night.warehouse.maintain()
+        if step == "nightly":
+            night.remember(clusters)
         return [
             night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
             for name in clusters

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, field
 from functools import reduce
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -59,6 +61,22 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
     for row in failed.orderBy("table_name", "expectation", "arguments").collect():
         outcome.failed_expectations.append({k: _plain(v) for k, v in row.asDict(recursive=True).items()})
     return outcome
+
+
+def write_outcome(path: Path, state: str, outcome: Outcome) -> None:
+    """Keeps it beside the report, with the state of the tables that it was read from."""
+    text = json.dumps({"state": state, "outcome": outcome.as_dict()}, ensure_ascii=False)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def read_outcome(path: Path, state: str) -> Outcome | None:
+    """What was kept, if the tables are still as they were; None, too, for a file that is none of ours."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return Outcome(**kept["outcome"]) if kept["state"] == state else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _counts(warehouse: Warehouse, cluster: str) -> DataFrame:

@@ -8,9 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from mqreplay import __version__
+from mqreplay.lake.remembered import Remembered
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
@@ -30,11 +32,16 @@ class Span:
 
 def spans(warehouse: Warehouse, cluster: str) -> list[Span]:
     """The cluster's files that gave rows or were refused."""
+    rows = Remembered(warehouse).rows(f"spans of {cluster}", lambda: read_spans(warehouse, cluster))
+    return [Span(*row) for row in rows]
+
+
+def read_spans(warehouse: Warehouse, cluster: str) -> list[Row]:
+    """The same from the table."""
     files = warehouse.read("bronze.source_file").where(
         (F.col("cluster") == cluster) & F.col("status").isin("read", "refused")
     )
-    rows = files.select("recording", "kind", "sha256", "first_ts", "last_ts").collect()
-    return [Span(*row) for row in rows]
+    return files.select("recording", "kind", "sha256", "first_ts", "last_ts").collect()
 
 
 def days_of(found: Iterable[Span]) -> list[dt.date]:
@@ -79,10 +86,8 @@ class Steps:
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
         """Reads what is noted."""
         self.warehouse, self.cluster = warehouse, cluster
-        self._done: dict[tuple[str, str], str] = {}
-        if warehouse.exists("bronze.step"):
-            rows = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
-            self._done = {(r.step, r.scope): r.inputs_digest for r in rows.collect()}
+        rows = Remembered(warehouse).rows(f"steps of {cluster}", lambda: read_steps(warehouse, cluster))
+        self._done = {(step, scope): digest for step, scope, digest in rows}
 
     def todo(self, step: str, wanted: dict[str, str]) -> list[str]:
         """The scopes whose digest is not the one that the step was last done on."""
@@ -99,6 +104,14 @@ class Steps:
         none = not self.any_done(step, wanted)
         self.warehouse.replace("bronze.step", self.warehouse.frame("bronze.step", rows), where, nothing_there=none)
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
+
+
+def read_steps(warehouse: Warehouse, cluster: str) -> list[Row]:
+    """Step, scope and inputs_digest of the cluster's rows of bronze.step."""
+    if not warehouse.exists("bronze.step"):
+        return []
+    noted = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
+    return noted.select("step", "scope", "inputs_digest").collect()
 
 
 def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:

@@ -134,9 +134,11 @@ def _mqreplay(command: str, recording: Path, out: Path, *more: str) -> tuple[lis
     watch = threading.Thread(target=look, daemon=True)
     watch.start()
     said = []
+    before = None  # what Python takes until it says its first word, from which it counts
     for line in run.stderr or ():
+        before = time.perf_counter() - began if before is None else before
         if told := STAGES.match(line):
-            said.append((float(told[1]), told[2]))
+            said.append((before + float(told[1]), told[2]))
     status = run.wait()
     over.set()
     if status not in (0, 1) or not said:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.brokers import cluster_of, read_brokers
@@ -14,6 +15,7 @@ from mqreplay.ingest.manifest import KnownFile, Plan, plan, with_digests
 from mqreplay.ingest.pace import Pace
 from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, find_files
 from mqreplay.ingest.to_silver import Run, ingest_kind, ingest_snapshots
+from mqreplay.lake.remembered import Remembered
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
@@ -79,11 +81,17 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[RecordedFile
 
 def known_files(warehouse: Warehouse, cluster: str) -> list[KnownFile]:
     """The cluster's rows of bronze.source_file, as planning needs them."""
+    rows = Remembered(warehouse).rows(f"files of {cluster}", lambda: read_known_files(warehouse, cluster))
+    return [KnownFile(*row) for row in rows]
+
+
+def read_known_files(warehouse: Warehouse, cluster: str) -> list[Row]:
+    """The same from the table."""
     if not warehouse.exists("bronze.source_file"):
         return []
     rows = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
     names = ("recording", "path", "kind", "sha256", "status", "rows_duplicate", "first_ts", "last_ts")
-    return [KnownFile(*row) for row in rows.select(*names).collect()]
+    return rows.select(*names).collect()
 
 
 def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledger, afresh: bool) -> None:

@@ -1,0 +1,74 @@
+"""What is kept for the next run counts only while the tables are as they were."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from mqreplay.lake.remembered import FILE, Remembered
+from mqreplay.outcome import Outcome, read_outcome, write_outcome
+
+ROWS = [("a", 1, None, dt.datetime(2026, 11, 20, 1, 2, 3, 4000)), ("b", 2, True, None)]
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    place = SimpleNamespace(root=str(tmp_path), now="one")
+    place.state = lambda: place.now
+    return place
+
+
+def never():
+    raise AssertionError("it was kept, and is read all the same")
+
+
+def test_kept_rows_come_back_as_they_were(warehouse):
+    Remembered(warehouse).keep({"files of c": lambda: ROWS})
+    assert Remembered(warehouse).rows("files of c", never) == ROWS
+    Remembered(warehouse).keep({"files of c": never})
+
+
+def test_after_a_commit_they_are_read_anew(warehouse):
+    Remembered(warehouse).keep({"files of c": lambda: ROWS})
+    warehouse.now = "two"
+    assert Remembered(warehouse).rows("files of c", lambda: [("z",)]) == [("z",)]
+    Remembered(warehouse).keep({"files of c": lambda: [("z",)]})
+    assert Remembered(warehouse).rows("files of c", never) == [("z",)]
+
+
+def test_another_cluster_is_not_kept(warehouse):
+    Remembered(warehouse).keep({"files of c": lambda: ROWS})
+    assert Remembered(warehouse).rows("files of d", lambda: []) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"state": "x"}', '{"rows": {}}', "null"])
+def test_a_file_that_is_none_of_ours_is_no_loss(warehouse, tmp_path, text):
+    (tmp_path / FILE).write_text(text)
+    assert Remembered(warehouse).rows("files of c", lambda: ROWS) == ROWS
+
+
+def test_an_outcome_is_kept_with_the_state_it_tells_of(tmp_path):
+    path = tmp_path / "c.json"
+    outcome = Outcome("c", findings=[{"kind": "broker_down"}], judgements={"gold.allocation": {"agree": 3}}, report="r")
+    write_outcome(path, "one", outcome)
+    assert read_outcome(path, "one") == outcome
+    assert read_outcome(path, "two") is None
+    for text in ("", "{}", json.dumps({"state": "one", "outcome": {"no": "outcome"}})):
+        path.write_text(text)
+        assert read_outcome(path, "one") is None
+
+
+def test_the_state_changes_with_every_commit(spark, tmp_path):
+    from mqreplay.lake.warehouse import Warehouse
+
+    warehouse = Warehouse(spark, str(tmp_path))
+    seen = {warehouse.state()}
+    for cluster in ("c", "d"):
+        rows = warehouse.frame("bronze.step", [(cluster, "replay", "2026-11-20", "0" * 32)])
+        warehouse.replace("bronze.step", rows, f"cluster = '{cluster}'")
+        seen.add(warehouse.state())
+    assert len(seen) == 3
+    assert warehouse.state() in seen
