@@ -3,11 +3,16 @@
 recording.py   what lies in a recording's folder, and what each file is
 manifest.py    what of it is new, changed, or was read before (bronze.source_file)
 lines.py       a JSONL file -> decoded lines, refused lines, counts (pure Python, run on the workers)
+plain_lines.py many lines at once, by Arrow; repeats.py: lines that stand twice in a file
 records.py     the JSONL kinds -> their silver tables
+copies.py      lines that stand in two files
 diffs.py       snapshot files in time order -> what changed (pure Python, run on the workers)
-snapshots.py   snapshots -> silver.offset_change, snapshot, topic_config, subscription_group
+entries.py     what one snapshot holds; offset_bytes.py: against the one before; moves.py: as Arrow batches
+pieces.py      a source's snapshots in pieces that join exactly
+snapshots.py   snapshots -> silver.offset_change; snapshot_rows.py: the few rows beside
 brokers.py     brokers.json -> silver.broker
 to_silver.py   decoded rows into their tables, and the counts into the ledger
+told.py        what tasks tell beside their rows; pace.py: how far reading has come
 ledger.py      counts, quarantine rows, and that no row is lost
-night.py       all of it in order, for one cluster
+run.py         all of it in order, for one cluster
 """
