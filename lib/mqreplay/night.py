@@ -16,19 +16,19 @@ from mqreplay import __version__
 from mqreplay.bind.register import register
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
-from mqreplay.ingest.run import Ingested, ingest, read_known_files
+from mqreplay.ingest.run import Ingested, ingest, known_files, read_known_files
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.remembered import Remembered
+from mqreplay.lake.remembered import Remembered, write_kept
 from mqreplay.lake.session import build_session, fit_to
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.outcome import Outcome, outcome_of, read_outcome, write_outcome
+from mqreplay.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.quality.run import validate
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
-from mqreplay.steps import Steps, digests, read_spans, read_steps, spans
+from mqreplay.steps import Steps, digests, read_steps, spans
 from mqreplay.story import Story, tell
 
 Progress = Callable[[str], None]
@@ -62,7 +62,7 @@ class Night:
 
     def replay(self, cluster: str) -> bool:
         """Silver into gold, for the days that changed. True if there were any."""
-        found = spans(self.warehouse, cluster)
+        found = spans(known_files(self.warehouse, cluster))
         by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
         wanted = {str(day): digest for day, digest in by_day.items()}
         steps = Steps(self.warehouse, cluster)
@@ -82,7 +82,7 @@ class Night:
 
     def validate(self, cluster: str) -> bool:
         """Expectations on all tables, into gold.validation_result and Data Docs. True if they were run."""
-        files = sorted(str(span) for span in spans(self.warehouse, cluster))
+        files = sorted(str(span) for span in spans(known_files(self.warehouse, cluster)))
         text = "\n".join([__version__, self.settings.digest(), *files])
         run_id = hashlib.sha256(text.encode()).hexdigest()[:16]
         steps = Steps(self.warehouse, cluster)
@@ -101,8 +101,9 @@ class Night:
         """Gold into one HTML page, and into what the terminal shows; as it was where no table changed since."""
         page = Path(self.warehouse.root, "report", f"{_file_name(cluster)}.html")
         kept = page.with_suffix(".json")
-        state = f"{__version__} {self.warehouse.state()}"
-        if page.exists() and (known := read_outcome(kept, state)) is not None:
+        state = self.warehouse.state()
+        if page.exists() and (known := kept_outcome(kept, state)) is not None:
+            known.report = str(page)  # the warehouse may have been moved
             return known
         page.parent.mkdir(parents=True, exist_ok=True)
         html = build_report(collect(self.warehouse, cluster))
@@ -110,14 +111,14 @@ class Night:
             page.write_text(html, encoding="utf-8")
         outcome = outcome_of(self.warehouse, cluster)
         outcome.report = str(page)
-        write_outcome(kept, state, outcome)
+        write_kept(kept, state, outcome.as_dict())
         return outcome
 
     def remember(self, clusters: list[str]) -> None:
         """Keeps beside the warehouse what the next run asks first."""
         tables = {}
         for cluster in clusters:
-            for name, read in (("files", read_known_files), ("spans", read_spans), ("steps", read_steps)):
+            for name, read in (("files", read_known_files), ("steps", read_steps)):
                 tables[f"{name} of {cluster}"] = partial(read, self.warehouse, cluster)
         Remembered(self.warehouse).keep(tables)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.lake.remembered import read_kept
 from mqreplay.lake.warehouse import Warehouse
 
 SEVERITIES = ("info", "warning", "critical")
@@ -63,19 +63,11 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
     return outcome
 
 
-def write_outcome(path: Path, state: str, outcome: Outcome) -> None:
-    """Keeps it beside the report, with the state of the tables that it was read from."""
-    text = json.dumps({"state": state, "outcome": outcome.as_dict()}, ensure_ascii=False)
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
-
-
-def read_outcome(path: Path, state: str) -> Outcome | None:
-    """What was kept, if the tables are still as they were; None, too, for a file that is none of ours."""
+def kept_outcome(path: Path, state: str) -> Outcome | None:
+    """The outcome that was kept there (lake/remembered.py), if the tables are still as they were."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return Outcome(**kept["outcome"]) if kept["state"] == state else None
-    except (OSError, ValueError, KeyError, TypeError):
+        return Outcome(**read_kept(path, state))
+    except TypeError:  # nothing was kept, or what another version calls an outcome
         return None
 
 

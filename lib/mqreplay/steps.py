@@ -7,6 +7,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
@@ -30,18 +31,10 @@ class Span:
     last_ts: dt.datetime | None
 
 
-def spans(warehouse: Warehouse, cluster: str) -> list[Span]:
-    """The cluster's files that gave rows or were refused."""
-    rows = Remembered(warehouse).rows(f"spans of {cluster}", lambda: read_spans(warehouse, cluster))
-    return [Span(*row) for row in rows]
-
-
-def read_spans(warehouse: Warehouse, cluster: str) -> list[Row]:
-    """The same from the table."""
-    files = warehouse.read("bronze.source_file").where(
-        (F.col("cluster") == cluster) & F.col("status").isin("read", "refused")
-    )
-    return files.select("recording", "kind", "sha256", "first_ts", "last_ts").collect()
+def spans(files: Iterable[Any]) -> list[Span]:
+    """Of the cluster's files (ingest's KnownFile), those that gave rows or were refused."""
+    told = [f for f in files if f.status in ("read", "refused")]
+    return [Span(f.recording, f.kind, f.sha256, f.first_ts, f.last_ts) for f in told]
 
 
 def days_of(found: Iterable[Span]) -> list[dt.date]:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mqreplay.lake.remembered import FILE, Remembered
-from mqreplay.outcome import Outcome, read_outcome, write_outcome
+from mqreplay.lake.remembered import FILE, Remembered, write_kept
+from mqreplay.outcome import Outcome, kept_outcome
 
 ROWS = [("a", 1, None, dt.datetime(2026, 11, 20, 1, 2, 3, 4000)), ("b", 2, True, None)]
 
@@ -44,7 +44,7 @@ def test_another_cluster_is_not_kept(warehouse):
     assert Remembered(warehouse).rows("files of d", lambda: []) == []
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"state": "x"}', '{"rows": {}}', "null"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"state": "x"}', '{"kept": {}}', "null"])
 def test_a_file_that_is_none_of_ours_is_no_loss(warehouse, tmp_path, text):
     (tmp_path / FILE).write_text(text)
     assert Remembered(warehouse).rows("files of c", lambda: ROWS) == ROWS
@@ -53,12 +53,12 @@ def test_a_file_that_is_none_of_ours_is_no_loss(warehouse, tmp_path, text):
 def test_an_outcome_is_kept_with_the_state_it_tells_of(tmp_path):
     path = tmp_path / "c.json"
     outcome = Outcome("c", findings=[{"kind": "broker_down"}], judgements={"gold.allocation": {"agree": 3}}, report="r")
-    write_outcome(path, "one", outcome)
-    assert read_outcome(path, "one") == outcome
-    assert read_outcome(path, "two") is None
-    for text in ("", "{}", json.dumps({"state": "one", "outcome": {"no": "outcome"}})):
+    write_kept(path, "one", outcome.as_dict())
+    assert kept_outcome(path, "one") == outcome
+    assert kept_outcome(path, "two") is None
+    for text in ("", "{}", json.dumps({"state": "one", "kept": {"no": "outcome"}})):
         path.write_text(text)
-        assert read_outcome(path, "one") is None
+        assert kept_outcome(path, "one") is None
 
 
 def test_the_state_changes_with_every_commit(spark, tmp_path):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mqreplay import __version__
 from mqreplay.lake.warehouse import Warehouse
 
 FILE = ".mqreplay.remembered"
@@ -39,20 +38,27 @@ class Remembered:
         if kept is not None and kept.keys() >= tables.keys():
             return
         rows = {name: [list(map(_plain, row)) for row in read()] for name, read in sorted(tables.items())}
-        text = json.dumps({"state": self._state(), "rows": rows})
-        beside = self._path.with_suffix(".new")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(self._path)
-
-    def _state(self) -> str:
-        return f"{__version__} {self._warehouse.state()}"
+        write_kept(self._path, self._warehouse.state(), rows)
 
     def _kept(self) -> dict[str, Any] | None:
-        try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            return found["rows"] if found["state"] == self._state() else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        found = read_kept(self._path, self._warehouse.state())
+        return found if isinstance(found, dict) else None
+
+
+def write_kept(path: Path, state: str, value: Any) -> None:
+    """Keeps what JSON can hold, with the state of the tables (Warehouse.state) that it was made from."""
+    beside = path.with_suffix(".new")
+    beside.write_text(json.dumps({"state": state, "kept": value}, ensure_ascii=False), encoding="utf-8")
+    beside.replace(path)
+
+
+def read_kept(path: Path, state: str) -> Any:
+    """What was kept, if the tables are still as they were; None, too, for a file that is none of ours."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found["kept"] if found["state"] == state else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.leftovers import none_left
@@ -40,12 +41,12 @@ class Warehouse:
         return Path(self.location(name), "_delta_log").is_dir()
 
     def state(self) -> str:
-        """A digest of what all tables are: it changes with every commit. No table is read."""
+        """A digest of mqreplay's version and of what all tables are: each commit changes it. No table is read."""
         logs = {name: Path(self.location(name), "_delta_log") for name in sorted(self.contracts)}
         last = {
             name: max((f.name for f in log.glob("*.json")), default="") for name, log in logs.items() if log.is_dir()
         }
-        return hashlib.sha256(json.dumps(last).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
 
     def frame(self, name: str, rows: Iterable[Any]) -> DataFrame:
         """Rows, given in the contract's column order, as a frame of the table's schema."""

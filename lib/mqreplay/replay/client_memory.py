@@ -18,10 +18,10 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, group_shares, nullable
 from mqreplay.replay.nearest import common_codes, nearest, numbers, ranks, taken
+from mqreplay.replay.route_changes import NAME
 
 UNKNOWN = -1  # stands for an answer that came, or may have come, unseen; no broker id is negative
 QUEUE = ("epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_id")
-NAME = ("epoch", "client_id", "broker_name")
 FOUND = [StructField("told", LongType()), StructField("route_id", LongType()), StructField("since", TimestampType())]
 
 

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.replay.as_of import AT, Ask, as_of, ask
+from mqreplay.replay.queue_ends import QUEUE
 
-QUEUE = ["broker_name", "topic", "queue_id"]
 KEY = ["cluster", "consumer_group", "topic", "broker_name", "queue_id"]
 END = dt.datetime(9999, 1, 1, tzinfo=dt.UTC)
 REFUSED = 2  # ResponseCode.SYSTEM_BUSY: a 5.x slave that may not be read
