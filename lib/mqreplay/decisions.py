@@ -15,21 +15,24 @@ from mqreplay.lake.session import is_small
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.allocation import allocation
+from mqreplay.replay.by_queue.events import queue_events
+from mqreplay.replay.by_queue.looks import looked_for, looks_of_a_night, of_look
 from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
 from mqreplay.replay.delivery_audit import delivery_audit
 from mqreplay.replay.failover_exposure import failover_exposure
 from mqreplay.replay.findings.causes import with_causes
 from mqreplay.replay.findings.every import Family, Known, every_family
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
-from mqreplay.replay.group_status import group_status
+from mqreplay.replay.group_status import group_status, last_told
 from mqreplay.replay.membership import broadcasting_groups, membership, signs, subscribed_tags
 from mqreplay.replay.offset_continuity import offset_continuity
-from mqreplay.replay.offset_resets import offset_resets, skipping_pulls
+from mqreplay.replay.offset_resets import offset_resets
 from mqreplay.replay.pull_route import pull_route
 from mqreplay.replay.queue_ends import queue_ends
 from mqreplay.replay.queue_owner import queue_owner
 from mqreplay.replay.queue_progress import queue_progress
 from mqreplay.replay.slave_suggestion import slave_suggestion
+from mqreplay.replay.standstills import last_copies
 from mqreplay.settings import Settings
 from mqreplay.steps import DAY, Span, days_of, gapless_starts
 
@@ -105,13 +108,15 @@ class Replay:
             for name, frame in raw.items()
         }
         s = self.silver
-        self.ends = self._keep(queue_ends(s["pull"], s["topic_stats"]))
+        ends = queue_ends(s["pull"], s["topic_stats"])
+        self.ends = self._keep(ends) if is_small(self.warehouse.spark) else ends
         self.resets = offset_resets(s["server_request"], s["pull"])
         signs_of_life = signs(s["heartbeat"], s["rebalance"], s["assignment"], s["pull"], s["offset_commit"])
         with ThreadPoolExecutor(WRITERS) as pool:
             broadcasting = pool.submit(lambda: broadcasting_groups(s["heartbeat"]).localCheckpoint())
+            looked = pool.submit(self._look_at_queues)
             self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
-            self.broadcasting = broadcasting.result()
+            self.broadcasting, self.looked = broadcasting.result(), looked.result()
         return {
             "gold.allocation": lambda: allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
             "gold.pull_route": lambda: pull_route(
@@ -130,14 +135,15 @@ class Replay:
             "gold.offset_continuity": lambda: offset_continuity(
                 s["offset_change"],
                 self.ends,
+                of_look(self.looked, "suspect"),
                 self.resets,
-                skipping_pulls(s["pull"]),
+                of_look(self.looked, "skip"),
                 s["offset_commit"],
                 bounds.reset_reach_s,
             ),
-            "gold.queue_progress": lambda: queue_progress(s["offset_change"], self.ends),
+            "gold.queue_progress": lambda: queue_progress(of_look(self.looked, "progress"), self.cluster),
             "gold.group_status": lambda: group_status(
-                s["offset_commit"], s["offset_change"], self.ends, bounds.status_window_s
+                of_look(self.looked, "status"), self.cluster, bounds.status_window_s
             ),
             "gold.failover_exposure": lambda: failover_exposure(raw["broker_runtime"], s["offset_change"]),
             "gold.queue_owner": lambda: queue_owner(
@@ -150,6 +156,17 @@ class Replay:
                 limits.pull_gap_s,
             ),
         }
+
+    def _look_at_queues(self) -> DataFrame:
+        """What is judged of one queue at a time; for several tables, and findings."""
+        s = self.silver
+        events = queue_events(s["offset_change"], s["offset_commit"], s["pull"], s["topic_stats"])
+        (until,) = last_told(events).collect()
+        copied = {row.broker_name: row.copied_us for row in last_copies(s["snapshot"]).collect()}
+        looks = looks_of_a_night(
+            self.settings.findings.stuck_s, self.settings.replay.status_window_s, until.until_ms or 0, copied
+        )
+        return looked_for(events, looks).localCheckpoint()
 
     def _audit(self, frames: dict[str, DataFrame]) -> DataFrame:
         s = self.silver
@@ -173,6 +190,7 @@ class Replay:
             broadcasting=self.broadcasting,
             ends=self.ends,
             resets=self.resets,
+            still=of_look(self.looked, "still"),
             skewed=self.skewed,
             quarantine=quarantine,
             reset_reach_s=self.settings.replay.reset_reach_s,

@@ -9,6 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.session import fit_to
+from mqreplay.replay.by_queue.events import queue_events
+from mqreplay.replay.by_queue.looks import looked_for, looks_of_a_night
+from mqreplay.replay.group_status import last_told
+from mqreplay.replay.standstills import last_copies
 from silver_moments import BEGAN
 
 
@@ -27,3 +31,16 @@ def rows(spark: SparkSession) -> Callable[..., DataFrame]:
         return spark.createDataFrame(listed, schema)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def look_at(rows: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
+    """What is judged of each queue: looked_for's frame, of silver frames; windows and standstills of 60 s."""
+
+    def look(changes: DataFrame, commits: DataFrame, pull: DataFrame, snapshot: DataFrame | None = None) -> DataFrame:
+        events = queue_events(changes, commits, pull, rows("silver.topic_stats", {}, []))
+        (until,) = last_told(events).collect()
+        copied = {} if snapshot is None else {r.broker_name: r.copied_us for r in last_copies(snapshot).collect()}
+        return looked_for(events, looks_of_a_night(60, 60, until.until_ms or 0, copied)).localCheckpoint()
+
+    return look

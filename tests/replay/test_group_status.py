@@ -8,8 +8,8 @@ import pytest
 
 from mqreplay.core.burrow import STATUSES
 from mqreplay.core.burrow import group_status as law
+from mqreplay.replay.by_queue.looks import of_look
 from mqreplay.replay.group_status import _groups, group_status
-from mqreplay.replay.queue_ends import queue_ends
 from silver_moments import at
 
 COMMIT = {
@@ -48,14 +48,14 @@ def saved(seconds: float, offset: int | None, **differs: object) -> dict[str, ob
 
 
 @pytest.fixture
-def told(rows):
+def told(rows, look_at):
     def tell(commits, ends, changes=()):
-        frame = group_status(
-            rows("silver.offset_commit", COMMIT, commits),
+        found = look_at(
             rows("silver.offset_change", CHANGE, list(changes)),
-            queue_ends(rows("silver.pull", PULL, ends), rows("silver.topic_stats", {}, [])),
-            WINDOW,
+            rows("silver.offset_commit", COMMIT, commits),
+            rows("silver.pull", PULL, ends),
         )
+        frame = group_status(of_look(found, "status"), "c", WINDOW)
         return frame.orderBy("consumer_group", "topic", "from_ts").collect()
 
     return tell

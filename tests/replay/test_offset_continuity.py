@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mqreplay.replay.by_queue.looks import of_look
 from mqreplay.replay.offset_continuity import offset_continuity
-from mqreplay.replay.offset_resets import offset_resets, skipping_pulls
+from mqreplay.replay.offset_resets import offset_resets
 from mqreplay.replay.queue_ends import queue_ends
 from silver_moments import at
 
@@ -30,7 +31,7 @@ def pull(seconds: float, offset: int, after: int, end: int, **differs: object) -
 
 
 @pytest.fixture
-def breaks(rows):
+def breaks(rows, look_at):
     def find(changes, pulls=(), commits=(), resets=()):
         pulled = rows("silver.pull", PULL, list(pulls))
         ends = queue_ends(pulled, rows("silver.topic_stats", {}, []))
@@ -44,12 +45,16 @@ def breaks(rows):
             }
             for s, o in resets
         ]
+        changed = rows("silver.offset_change", CHANGE, list(changes))
+        committed = rows("silver.offset_commit", COMMIT, list(commits))
+        looked = look_at(changed, committed, pulled)
         found = offset_continuity(
-            rows("silver.offset_change", CHANGE, list(changes)),
+            changed,
             ends,
+            of_look(looked, "suspect"),
             offset_resets(rows("silver.server_request", {}, pushed), pulled),
-            skipping_pulls(pulled),
-            rows("silver.offset_commit", COMMIT, list(commits)),
+            of_look(looked, "skip"),
+            committed,
             60,
         )
         return [(r.kind, r.cause, r.redelivered_max) for r in found.orderBy("to_ts").collect()]

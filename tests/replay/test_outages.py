@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.replay.broker_outages import broker_outages
+from mqreplay.replay.by_queue.looks import of_look
 from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
-from mqreplay.replay.queue_ends import queue_ends
 from mqreplay.replay.standstills import standstills
 from silver_moments import at
 
@@ -73,10 +73,11 @@ def test_a_route_without_the_master_is_no_proof_that_it_is_down(outages):
 
 
 @pytest.fixture
-def still(rows):
+def still(rows, look_at):
     def judge(commits, ends, owned=(0, 200), pulls=(), saved=(), copies=()):
         change = {"source_name": "b-0", "broker_id": 0}
-        changes = [change | {"to_ts": at(s), "new_offset": o} for s, o in saved]
+        earlier = {s: max((at(c) for c in copies if c < s), default=None) for s, _ in saved}
+        changes = [change | {"from_ts": earlier[s], "to_ts": at(s), "new_offset": o} for s, o in saved]
         copied = [change | {"ts": at(s), "file_name": "consumerOffset.json", "broker_name": "b"} for s in copies]
         sent = [{"ts": at(s), "commit_offset": o, "client_id": "c", "kind": "UPDATE"} for s, o in commits]
         told = [
@@ -85,15 +86,14 @@ def still(rows):
         ]
         pull = rows("silver.pull", QUEUE | {"client_id": "c", "queue_offset": 0}, told + list(pulls))
         owner = [{"client_id": "c", "from_ts": at(owned[0]), "to_ts": at(owned[1]), "source": "pull"}]
-        found = standstills(
+        looked = look_at(
             rows("silver.offset_change", QUEUE, changes),
             rows("silver.offset_commit", QUEUE, sent),
             pull,
-            queue_ends(pull, rows("silver.topic_stats", {}, [])),
-            rows("gold.queue_owner", QUEUE, owner),
-            60,
             rows("silver.snapshot", {"entries": 1, "changed": 1}, copied),
-        ).collect()
+        )
+        owners = rows("gold.queue_owner", QUEUE, owner)
+        found = standstills(of_look(looked, "still"), "c", pull, owners, 60).collect()
         return [(r.offset, r.waiting, r.refused) for r in found]
 
     return judge

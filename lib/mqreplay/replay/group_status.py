@@ -2,72 +2,31 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.bind import status_columns
 from mqreplay.core.burrow import STATUSES
-
-QUEUE = ["topic", "broker_name", "queue_id"]
-KEY = ["cluster", "consumer_group", *QUEUE]
+from mqreplay.replay.by_queue.events import PULL, STATS
 
 
-def group_status(commits: DataFrame, offset_change: DataFrame, ends: DataFrame, window_s: int) -> DataFrame:
-    """One row a group, topic and window of ``window_s`` seconds. ``ends`` is queue_ends' frame.
+def group_status(windows: DataFrame, cluster: str, window_s: int) -> DataFrame:
+    """One row a group, topic and window of ``window_s`` seconds. ``windows`` is by_queue/windows.py's frame.
 
     Commits are those that clients sent; where none of a group were recorded, the master's snapshots stand in.
     """
-    told = _commits(commits, offset_change)
-    # Where all groups stop, the brokers' ends tell that the recording went on.
-    seen = ends.agg(F.max(F.unix_millis("at")).alias("seen_ms"))
-    until = told.groupBy("cluster").agg(F.max("ts_ms").alias("told_ms")).crossJoin(seen)
-    until = until.select("cluster", F.greatest("told_ms", "seen_ms").alias("until_ms"))
-    by_queue = told.groupBy(*KEY, "source").agg(*_arrays("ts_ms", "offset", "commit"))
-    heads = ends.where(F.col("queue_max_offset").isNotNull()).select(
-        *QUEUE, F.unix_millis("at").alias("ts_ms"), F.col("queue_max_offset").alias("offset")
-    )
-    # Of ends that do not move the first of each second is enough: flat runs keep two points anyway.
-    heads = heads.groupBy(*QUEUE, (F.col("ts_ms") / 1000).cast("bigint").alias("second")).agg(
-        F.max("ts_ms").alias("ts_ms"), F.max("offset").alias("offset")
-    )
-    both = by_queue.join(heads.groupBy(*QUEUE).agg(*_arrays("ts_ms", "offset", "head")), QUEUE, "left")
-    empty = F.array().cast("array<bigint>")
-    asked = both.join(F.broadcast(until), "cluster")
-    windows = status_columns.status_windows(
-        F.col("commit_ts"),
-        F.col("commit_offset"),
-        F.coalesce("head_ts", empty),
-        F.coalesce("head_offset", empty),
-        F.lit(window_s * 1000).cast("bigint"),
-        F.col("until_ms"),
-    )
-    return _groups(asked.select(*KEY, "source", F.explode(windows).alias("w")), window_s)
+    each = windows.select(F.lit(cluster).alias("cluster"), "*", F.explode("w").alias("_w")).drop("w")
+    return _groups(each.withColumnRenamed("_w", "w"), window_s)
 
 
-def _commits(commits: DataFrame, offset_change: DataFrame) -> DataFrame:
-    """KEY, ts_ms, offset, source. A commit that reached no broker is none."""
-    sent = commits.where("kind = 'UPDATE' AND commit_offset IS NOT NULL AND error IS NULL").select(
-        *KEY,
-        F.unix_millis("ts").alias("ts_ms"),
-        F.col("commit_offset").alias("offset"),
-        F.lit("offset_commit").alias("source"),
-    )
-    known = sent.select("cluster", "consumer_group").distinct()
-    saved = offset_change.where("broker_id = 0 AND new_offset IS NOT NULL").select(
-        *KEY,
-        F.unix_millis("to_ts").alias("ts_ms"),
-        F.col("new_offset").alias("offset"),
-        F.lit("offset_change").alias("source"),
-    )
-    return sent.unionByName(saved.join(F.broadcast(known), ["cluster", "consumer_group"], "left_anti"))
+def last_told(events: DataFrame) -> DataFrame:
+    """One row, ``until_ms``: the last commit or end that the recording has, of by_queue/events.py's frame.
 
-
-def _arrays(ts: str, offset: str, name: str) -> list[Column]:
-    both = F.array_sort(F.collect_list(F.struct(F.col(ts).alias("t"), F.col(offset).alias("o"))))
-    return [
-        F.transform(both, lambda p: p.t).alias(f"{name}_ts"),
-        F.transform(both, lambda p: p.o).alias(f"{name}_offset"),
-    ]
+    Where all groups stop, the brokers' ends tell that the recording went on.
+    """
+    pulled = (F.col("what") == PULL) & (F.col("broker_id") == 0) & F.col("max_offset").isNotNull()
+    ended = F.when(pulled, F.coalesce("also_at", "at")).when(F.col("what") == STATS, F.col("at"))
+    told = F.greatest(F.when(F.col("counts"), F.col("at")), ended)
+    return events.agg(F.max(F.unix_millis(told)).alias("until_ms"))
 
 
 def _groups(windows: DataFrame, window_s: int) -> DataFrame:

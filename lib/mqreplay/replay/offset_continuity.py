@@ -25,6 +25,7 @@ GROUP_QUEUE = ["consumer_group", *QUEUE]
 def offset_continuity(
     offset_change: DataFrame,
     ends: DataFrame,
+    suspects: DataFrame,
     resets: DataFrame,
     skips: DataFrame,
     commits: DataFrame,
@@ -32,14 +33,15 @@ def offset_continuity(
 ) -> DataFrame:
     """One row a break, on each broker whose file shows it; brokers' files only.
 
-    ``ends`` is queue_ends' frame, ``resets`` and ``skips`` those of offset_resets, ``commits`` silver.offset_commit.
+    ``ends`` is queue_ends' frame, ``suspects`` and ``skips`` are by_queue/suspects.py's, ``resets`` offset_resets'
+    frame, ``commits`` silver.offset_commit.
     ``reset_reach_s`` is how long a reset takes at most to show in a snapshot (clients commit it, slaves copy it).
     """
     changes = offset_change.where(F.col("broker_id").isNotNull())
-    told = _told(ends)
     # Of most queues nothing can be wrong: only the others are looked at whole.
-    suspects = _suspects(changes, told, resets, skips)
-    known = _with_ends(changes.join(F.broadcast(suspects), GROUP_QUEUE, "left_semi"), told)
+    looked_at = reduce(DataFrame.unionByName, [f.select(*GROUP_QUEUE) for f in (suspects, resets, skips)]).distinct()
+    told = ends.withColumnRenamed("at", AT).join(F.broadcast(looked_at.select(*QUEUE).distinct()), QUEUE, "left_semi")
+    known = _with_ends(changes.join(F.broadcast(looked_at), GROUP_QUEUE, "left_semi"), told)
     known = _with_reset(known, resets, skips, reset_reach_s)
     known = _with_committer(known, commits, reset_reach_s)
     # What was put back from past the end was proved to be there when it was set.
@@ -75,20 +77,6 @@ def offset_continuity(
             "source_digest",
         )
     )
-
-
-def _told(ends: DataFrame) -> DataFrame:
-    return ends.withColumnRenamed("at", AT)
-
-
-def _suspects(changes: DataFrame, told: DataFrame, resets: DataFrame, skips: DataFrame) -> DataFrame:
-    """GROUP_QUEUE: the queues in which there may be a break, by the rules of `_kind`."""
-    fell = F.col("new_offset").isNull() | (F.col("new_offset") < F.col("previous_offset"))
-    narrow = changes.select(*GROUP_QUEUE, "previous_offset", "new_offset", "from_ts", "to_ts")
-    known = _with_ends(narrow.where(~F.coalesce(fell, F.lit(False))), told)
-    outside = (F.col("new_offset") > F.col("queue_max_offset")) | (F.col("new_offset") < F.col("queue_min_offset"))
-    frames = [narrow.where(fell), known.where(outside), resets, skips]
-    return reduce(DataFrame.unionByName, [frame.select(*GROUP_QUEUE) for frame in frames]).distinct()
 
 
 def _with_ends(changes: DataFrame, told: DataFrame) -> DataFrame:

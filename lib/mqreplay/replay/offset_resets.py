@@ -1,8 +1,8 @@
-"""What moved offsets on purpose: resets that a broker pushed or answered with, and pulls that skip messages."""
+"""What moved offsets on purpose: resets that a broker pushed or answered with."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 GROUP_QUEUE = ["consumer_group", "broker_name", "topic", "queue_id"]
@@ -33,28 +33,3 @@ def offset_resets(server_request: DataFrame, pull: DataFrame) -> DataFrame:
         "record_id",
     )
     return pushed.unionByName(moved)
-
-
-def skipping_pulls(pull: DataFrame) -> DataFrame:
-    """GROUP_QUEUE, ``skipped_from``, ``skipped_to`` (messages), ``ts``: pulls that begin past all the group was given.
-
-    The first pull of a queue skips nothing: what the group was given before the recording is not known. Nor does a pull
-    past the queue's end: it is corrected.
-    """
-    before = (
-        Window.partitionBy(*GROUP_QUEUE)
-        .orderBy("request_ts", "opaque", "record_id")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
-    given = F.when(F.col("response_code").isNotNull(), F.col("next_begin_offset"))
-    reached = F.max(F.greatest(given, F.col("queue_offset"))).over(before)
-    return (
-        pull.withColumn("skipped_from", reached)
-        .where((F.col("queue_offset") > F.col("skipped_from")) & (F.col("queue_offset") <= F.col("max_offset")))
-        .select(
-            *GROUP_QUEUE,
-            "skipped_from",
-            F.col("queue_offset").alias("skipped_to"),
-            F.col("request_ts").alias("ts"),
-        )
-    )

@@ -45,6 +45,7 @@ class Known:
     broadcasting: DataFrame
     ends: DataFrame
     resets: DataFrame
+    still: DataFrame
     skewed: list[Row]
     quarantine: DataFrame
     reset_reach_s: int
@@ -79,16 +80,8 @@ def _of_offsets(known: Known, limits: Any) -> DataFrame:
 
 
 def _of_standstills(known: Known, limits: Any) -> DataFrame:
-    silver = known.silver
-    still = standstills(
-        silver["offset_change"],
-        silver["offset_commit"],
-        silver["pull"],
-        known.ends,
-        known.gold["gold.queue_owner"],
-        limits.stuck_s,
-        silver["snapshot"],
-    )
+    pull, owners = known.silver["pull"], known.gold["gold.queue_owner"]
+    still = standstills(known.still, known.cluster, pull, owners, limits.stuck_s)
     return queues.stuck_findings(still, limits.same_cause_gap_s)
 
 

@@ -1,0 +1,106 @@
+"""Stretches of time in which a group's offset of a queue stood still, and messages waited behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, instants, lasts, runs, starts
+from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL
+from mqreplay.replay.nearest import Numbers
+
+KEY = ("consumer_group", "topic", "broker_name", "queue_id")
+SCHEMA = (
+    "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, offset BIGINT, since_ts TIMESTAMP, "
+    "from_ts TIMESTAMP, to_ts TIMESTAMP, waiting BIGINT"
+)
+
+
+def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
+    """The stretches of ``stuck_s`` seconds and more in which messages waited; of SCHEMA's columns.
+
+    From the first moment told of in which messages waited to the offset's next move, or to the last such moment where
+    it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the master's file of each broker
+    name was last copied (microseconds); where no commits of a queue were recorded, an offset stood still only as long
+    as copies showed it, for it may have moved at any time between two copies.
+    """
+    since, until, moves, rows = _stretches(events, last_copies)
+    stuck = _long(since, until, moves, stuck_s)
+    since, until, moves, rows = since[stuck], until[stuck], moves[stuck], rows[stuck]
+    ends, queue = events.ends, events.queue[rows]
+    told = np.flatnonzero(ends.has_high)
+    of, at, high = ends.queue[told], ends.at[told], ends.high[told]
+    begin = _places(of, at, queue, since, "left")
+    end = _places(of, at, queue, np.where(moves, until, MOST), "right")
+    count = np.maximum(end - begin, 0)
+    stretch = np.repeat(np.arange(len(rows)), count)
+    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
+    behind = high[place] - events.known("committed", rows)[stretch]
+    stretch, place, behind = (column[behind > 0] for column in (stretch, place, behind))
+    first = starts(stretch)
+    from_ts, told_ts = at[place[first]], at[place[lasts(first, len(place))]]
+    stretch = stretch[first]
+    to_ts = np.where(moves[stretch], until[stretch], told_ts)
+    waiting = runs(np.maximum, behind, first)
+    kept = _ms(to_ts) - _ms(from_ts) >= stuck_s * 1000
+    found = rows[stretch[kept]]
+    return events.table(
+        found,
+        KEY,
+        offset=events.known("committed", found),
+        since_ts=instants(since[stretch[kept]]),
+        from_ts=instants(from_ts[kept]),
+        to_ts=instants(to_ts[kept]),
+        waiting=waiting[kept],
+    )
+
+
+def _stretches(events: QueueEvents, last_copies: Mapping[str, int]) -> tuple[Numbers, Numbers, Mask, Numbers]:
+    """since, until, whether it moved then, and the row that set the offset, of every stretch."""
+    offset, told = events.numbers("committed")
+    broker_id, has_broker = events.numbers("broker_id")
+    saved = (events.what == CHANGE) & has_broker & (broker_id == 0)
+    # A pull carries the offset too (PullSysFlag's commit bit); it says no more than what UPDATE does, but may be all.
+    rows = np.flatnonzero(told & (saved | (events.what == COMMIT) | (events.what == PULL)))
+    rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.by_client[rows]))]
+    # Said again by the same client, or shown again by the file: no move.
+    by, at_offset = events.by_client[rows], offset[rows]
+    rows = rows[starts(by, at_offset)]
+    rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.key[rows]))]
+    since = events.known("at", rows)
+    first = starts(events.key[rows])
+    moves = np.ones(len(rows), bool)
+    moves[first[1:] - 1] = False
+    moves[-1:] = False
+    until = np.append(since[1:], 0)[: len(rows)]
+    committed = np.repeat(runs(np.logical_or, events.what[rows] != CHANGE, first), np.diff(np.append(first, len(rows))))
+    copied = _last_copied(events, rows, moves, last_copies)
+    until = np.where(committed, until, np.maximum(copied, since))
+    return since, until, moves | ~committed, rows
+
+
+def _last_copied(events: QueueEvents, rows: Numbers, moves: Mask, last_copies: Mapping[str, int]) -> Numbers:
+    """Of each stretch the last copy of the file in it: the one before the change that ended it."""
+    before, there = events.numbers("also_at", np.append(rows[1:], 0)[: len(rows)])
+    names = events.rows["broker_name"].combine_chunks().dictionary_encode()
+    last = np.array([last_copies.get(name, LEAST) for name in names.dictionary.to_pylist()], np.int64)
+    code = names.indices.to_numpy()[rows]
+    return np.where(moves, np.where(there, before, LEAST), last[code] if len(last) else LEAST)
+
+
+def _long(since: Numbers, until: Numbers, moves: Mask, stuck_s: int) -> Mask:
+    return ~moves | (_ms(until) - _ms(since) >= stuck_s * 1000)
+
+
+def _ms(instant: Numbers) -> Numbers:
+    return instant // 1000
+
+
+def _places(of: Numbers, at: Numbers, queue: Numbers, moment: Numbers, side: str) -> Numbers:
+    """Where (queue, moment) would stand among ends sorted by queue and instant."""
+    instant, rank = np.unique(at, return_inverse=True)
+    width = len(instant) + 1
+    wanted = np.searchsorted(instant, moment, side)
+    return np.searchsorted(of * width + rank, queue * width + wanted, "left")
