@@ -98,7 +98,8 @@ class Replay:
     def _judge(self, raw: dict[str, DataFrame]) -> dict[str, Callable[[], DataFrame]]:
         """Of each gold table how its frame is made: Spark takes seconds to make one, so each writer makes its own."""
         bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
-        clocks = client_clocks(raw["offset_commit"], raw["pull"], raw["offset_change"])
+        looked = self._look_at_queues(raw)
+        clocks = client_clocks(of_look(looked, "clock"), self.cluster)
         self.skewed = skewed(clocks, limits.clock_skew_s).collect()
         # A client's own words are in its own order; what is held against others' is by the recorder's clock.
         self.silver = {
@@ -108,15 +109,15 @@ class Replay:
             for name, frame in raw.items()
         }
         s = self.silver
+        self.looked = self._look_at_queues(s) if self.skewed else looked
         ends = queue_ends(s["pull"], s["topic_stats"])
         self.ends = self._keep(ends) if is_small(self.warehouse.spark) else ends
         self.resets = offset_resets(s["server_request"], s["pull"])
         signs_of_life = signs(s["heartbeat"], s["rebalance"], s["assignment"], s["pull"], s["offset_commit"])
         with ThreadPoolExecutor(WRITERS) as pool:
             broadcasting = pool.submit(lambda: broadcasting_groups(s["heartbeat"]).localCheckpoint())
-            looked = pool.submit(self._look_at_queues)
             self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
-            self.broadcasting, self.looked = broadcasting.result(), looked.result()
+            self.broadcasting = broadcasting.result()
         return {
             "gold.allocation": lambda: allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
             "gold.pull_route": lambda: pull_route(
@@ -157,9 +158,8 @@ class Replay:
             ),
         }
 
-    def _look_at_queues(self) -> DataFrame:
-        """What is judged of one queue at a time; for several tables, and findings."""
-        s = self.silver
+    def _look_at_queues(self, s: dict[str, DataFrame]) -> DataFrame:
+        """What is judged of one queue at a time; for clients' clocks, several tables, and findings."""
         events = queue_events(s["offset_change"], s["offset_commit"], s["pull"], s["topic_stats"])
         (until,) = last_told(events).collect()
         copied = {row.broker_name: row.copied_us for row in last_copies(s["snapshot"]).collect()}

@@ -35,7 +35,6 @@ def judged(spark: SparkSession, engine: str, tmp_path: Any) -> Judge:
         fetched = fetch(frame, contract, ROW_LIMIT[engine])
         assert fetched.on_spark == (engine == "spark" and bool(rows))
         found = judge(great, contract, fetched, PARAMETERS | parameters)
-        fetched.release()
         return {rule.type: row_of("c", "a-run", contract, rule, result) for rule, result in found}
 
     return run

@@ -126,7 +126,7 @@ def test_refusals_are_counted(still):
     assert still([(0, 10), (5, 30), (100, 95), (150, 96), (199, 97)], ENDS, pulls=busy) == [(30, 110, 7)]
 
 
-def test_a_clock_that_is_off_is_found_by_commits_and_put_right(rows):
+def test_a_clock_that_is_off_is_found_by_commits_and_put_right(rows, look_at):
     def commits(client, off):
         return [
             {"client_id": client, "ts": at(off + 10 * n), "commit_offset": 10 * n, "queue_id": q}
@@ -146,9 +146,8 @@ def test_a_clock_that_is_off_is_found_by_commits_and_put_right(rows):
         for q in (1, 2)
     ]
     sent = rows("silver.offset_commit", QUEUE | {"kind": "UPDATE"}, commits("a", 0) + commits("b", 3600))
-    clocks = client_clocks(
-        sent, rows("silver.pull", {}, []), rows("silver.offset_change", QUEUE | {"broker_id": 0}, changes)
-    )
+    changed = rows("silver.offset_change", QUEUE | {"broker_id": 0}, changes)
+    clocks = client_clocks(of_look(look_at(changed, sent, rows("silver.pull", {}, [])), "clock"), "c")
     off = {row.client_id: row.skew_ms for row in clocks.collect()}
     assert off == {"a": 0, "b": 3_600_000}
     found = skewed(clocks, 60).collect()

@@ -47,11 +47,6 @@ class Rows:
             return self.frame.select(column).distinct().count()
         return int(self.frame[column].nunique())
 
-    def release(self) -> None:
-        """Lets go of what Spark keeps of them."""
-        if isinstance(self.frame, DataFrame):
-            self.frame.unpersist()
-
 
 def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT) -> Rows:
     """Reads what the contract's expectations need of ``table``, with the truth of its CHECKs as columns."""
@@ -64,8 +59,8 @@ def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT) -> R
     if few.num_rows <= row_limit:
         # In the key's order: a sample of what is wrong then does not hang on how files were written.
         return Rows(to_pandas(few.sort_by([(name, "ascending") for name in contract.key])), few.num_rows)
-    rows = needed.persist()
-    return Rows(rows, rows.count())
+    # Not kept in memory: of a large table each pass reads the few columns it needs sooner than Spark keeps them all.
+    return Rows(needed, needed.count())
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:

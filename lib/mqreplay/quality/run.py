@@ -48,7 +48,6 @@ def validate(
             silver_rows[name] = rows.distinct("record_id") if name in COUNTED_BY_RECORD else rows.count
             judged = judge(great, contract, rows, evidence.parameters(silver_rows))
             found += [row_of(cluster, run_id, contract, rule, result) for rule, result in judged]
-            rows.release()
     great.build_docs()
     return found
 

@@ -14,34 +14,18 @@ from pyspark.sql import functions as F
 
 __all__ = ["Row", "by_recorders_clock", "client_clocks", "skewed", "skewed_frame"]
 
-QUEUE = ["consumer_group", "topic", "broker_name", "queue_id"]
 WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
 LEAST = 3  # commits that must agree
 
 
-def client_clocks(commits: DataFrame, pull: DataFrame, offset_change: DataFrame) -> DataFrame:
+def client_clocks(clocks: DataFrame, cluster: str) -> DataFrame:
     """cluster, client_id, skew_ms (its clock less the recorder's), matches: of every client seen to commit.
 
-    The median over its commits: a commit is matched with the first copy of the master's file that shows its offset.
+    The median over its commits, of by_queue/clocks.py's frame.
     """
-    sent = commits.where("kind = 'UPDATE' AND commit_offset > 0").select(
-        "cluster", "client_id", *QUEUE, "ts", F.col("commit_offset").alias("offset")
-    )
-    # A pull repeats the commit (PullSysFlag): where no commits were recorded it is all there is.
-    carried = pull.where("commit_offset > 0").select(
-        "cluster", "client_id", *QUEUE, F.col("request_ts").alias("ts"), F.col("commit_offset").alias("offset")
-    )
-    told = sent.unionByName(carried).groupBy("cluster", "client_id", *QUEUE, "offset").agg(F.min("ts").alias("ts"))
-    shown = (
-        offset_change.where((F.col("broker_id") == 0) & (F.col("new_offset") > F.col("previous_offset")))
-        .groupBy("cluster", *QUEUE, F.col("new_offset").alias("offset"))
-        .agg(F.min("to_ts").alias("shown_ts"), F.count(F.lit(1)).alias("_times"))
-        .where("_times = 1")
-    )
-    met = told.join(shown, ["cluster", *QUEUE, "offset"])
-    off = (F.unix_millis("ts") - F.unix_millis("shown_ts")).cast("double")
-    return met.groupBy("cluster", "client_id").agg(
-        (F.round(F.median(off)) + WRITE_MS).cast("bigint").alias("skew_ms"), F.count(F.lit(1)).alias("matches")
+    return clocks.groupBy(F.lit(cluster).alias("cluster"), "client_id").agg(
+        (F.round(F.percentile("off_ms", F.lit(0.5), F.col("commits"))) + WRITE_MS).cast("bigint").alias("skew_ms"),
+        F.sum("commits").alias("matches"),
     )
 
 

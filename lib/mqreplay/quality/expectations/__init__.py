@@ -1,4 +1,4 @@
-"""Expectations that Great Expectations does not ship, under the names the contracts use.
+"""Expectations that Great Expectations does not ship, or not as fast, under the names the contracts use.
 
 Importing this package registers them; each file is one expectation with its metric on both engines, pandas
 and Spark. What an expectation must know of other tables comes to it as a suite parameter (``{"$PARAMETER":
@@ -12,6 +12,7 @@ from mqreplay.quality.expectations.freshness import ExpectTableToBeFresh
 from mqreplay.quality.expectations.known_brokers import ExpectKnownBrokers
 from mqreplay.quality.expectations.offset_continuity import ExpectOffsetContinuity
 from mqreplay.quality.expectations.rows_conserved import ExpectRowsConserved
+from mqreplay.quality.expectations.unique_key import UniqueByHash
 
 __all__ = [
     "ExpectCheckConstraintToHold",
@@ -19,4 +20,5 @@ __all__ = [
     "ExpectOffsetContinuity",
     "ExpectRowsConserved",
     "ExpectTableToBeFresh",
+    "UniqueByHash",
 ]

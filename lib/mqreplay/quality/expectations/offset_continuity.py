@@ -52,7 +52,8 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
         engine=SparkDFExecutionEngine, partial_fn_type=MetricPartialFunctionTypes.WINDOW_CONDITION_FN
     )
     def _spark(cls, column_list: DataFrame, **kwargs: Any) -> Column:
-        chain = Window.partitionBy(*CHAIN).orderBy("to_ts")
+        # The hash first: sorts then compare the columns only where hashes are equal.
+        chain = Window.partitionBy(F.xxhash64(*CHAIN), *CHAIN).orderBy("to_ts")
         before = F.lag("new_offset").over(chain)
         linked = F.col("previous_offset").eqNullSafe(before) | (F.row_number().over(chain) == 1)
         return linked & (F.col("from_ts").isNull() | (F.col("from_ts") <= F.col("to_ts")))

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from mqreplay.replay.as_of import SHARE, group_shares, nullable
-from mqreplay.replay.by_queue import progress, standing, suspects, windows
+from mqreplay.replay.by_queue import clocks, progress, standing, suspects, windows
 from mqreplay.replay.by_queue.columns import QueueEvents
 from mqreplay.replay.by_queue.events import QUEUE
 
@@ -32,6 +32,7 @@ class Look:
 def looks_of_a_night(stuck_s: int, window_s: int, until_ms: int, last_copies: Mapping[str, int]) -> list[Look]:
     """Everything that gold tables and findings ask of each queue; what the arguments are is told where they go."""
     return [
+        Look("clock", clocks.SCHEMA, clocks.clocks),
         Look("progress", progress.SCHEMA, progress.progress),
         Look("suspect", suspects.SCHEMA, suspects.suspects),
         Look("skip", suspects.SKIP_SCHEMA, suspects.skips),
