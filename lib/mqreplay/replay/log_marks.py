@@ -15,12 +15,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
-from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, nullable
+from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, group_shares, nullable
 from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, taken
 
 SHARES = 4  # a broker name's queues go to so many groups: a worker has fewer rows at a time
-QUEUE = ("topic", "queue_id")
-MARK = ["broker_name", "share", "broker_id", "topic", "queue_id", "at", "value"]
+QUEUE = ("broker_name", "topic", "queue_id")
+BROKER = ("broker_name", "broker_id")
+MARK = ["share", "broker_name", "broker_id", "topic", "queue_id", "at", "value"]
 FOUND = ("end_before", "end_after", "place_before", "place_after", "next_place")
 
 
@@ -36,21 +37,23 @@ def with_marks(
     The answers of ``others``, pulls not asked about, are marks too. ``slack_ms`` is how far a poll's time may be off
     the moment the broker looked at its commit log.
     """
-    share = F.pmod(F.hash(*QUEUE), F.lit(SHARES)).alias("share")
+    # One number, for Spark sorts by it without comparing rows; a broker name's groups are next to each other.
+    first = F.pmod(F.hash("broker_name"), F.lit(group_shares(pull) // SHARES)) * SHARES
+    share = (first + F.pmod(F.hash(*QUEUE), F.lit(SHARES))).alias("share")
     asked = pull.select("*", share)
     places = _places(others, consume, produce).select("*", F.lit(None).cast("bigint").alias("broker_id"), share)
-    known = apart(places.select(*MARK).unionByName(_ends(broker_runtime).select(*MARK)))
+    known = apart(places.select(*MARK).unionByName(_ends(broker_runtime, first).select(*MARK)))
     shape = nullable(StructType(asked.schema.fields + [StructField(name, LongType()) for name in FOUND]))
     look = _looker(to_arrow_schema(shape, timestamp_utc=True), slack_ms * 1000)
-    both = asked.groupBy("broker_name", "share").cogroup(known.groupBy(KNOWN + "broker_name", KNOWN + "share"))
+    both = asked.groupBy("share").cogroup(known.groupBy(KNOWN + "share"))
     return both.applyInArrow(look, shape).drop("share")
 
 
-def _ends(broker_runtime: DataFrame) -> DataFrame:
-    """MARK of polled ends: ``at`` in microseconds; a queue is none of theirs, so they go to every share."""
+def _ends(broker_runtime: DataFrame, first: Column) -> DataFrame:
+    """MARK of polled ends: ``at`` in microseconds; a queue is none of theirs, so all groups of the broker get them."""
     return broker_runtime.where("commit_log_max_offset IS NOT NULL").select(
         "broker_name",
-        F.explode(F.array(*map(F.lit, range(SHARES)))).alias("share"),
+        F.explode(F.array(*[first + number for number in range(SHARES)])).alias("share"),
         "broker_id",
         F.lit(None).cast("string").alias("topic"),
         F.lit(None).cast("int").alias("queue_id"),
@@ -92,7 +95,7 @@ def _looker(schema: pa.Schema, slack_us: int) -> Callable[[pa.Table, pa.Table], 
 
 
 def _around_answer(pulls: pa.Table, ends: pa.Table, slack_us: int) -> dict[str, pa.Array]:
-    key, of_end = common_codes([pulls["broker_id"]], [ends["broker_id"]])
+    key, of_end = common_codes([pulls[name] for name in BROKER], [ends[name] for name in BROKER])
     at, _ = numbers(ends["at"])
     request, _ = numbers(pulls["request_ts"])
     response, answered = numbers(pulls["response_ts"])

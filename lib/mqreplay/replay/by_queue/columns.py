@@ -95,11 +95,12 @@ class QueueEvents:
         told = np.flatnonzero(pulled | (self.what == STATS))
         asked, (answered, came) = self.known("at", told), self.numbers("also_at", told)
         at = np.where(came, answered, asked)
-        high, there = self.numbers("max_offset", told)
-        told_order = np.lexsort((high, at, self.queue[told]))
-        rows = told[told_order]
-        low, has_low = self.numbers("min_offset", rows)
-        return Ends(self.queue[rows], at[told_order], low, has_low, high[told_order], there[told_order])
+        low, has_low = self.numbers("min_offset", told)
+        high, has_high = self.numbers("max_offset", told)
+        # By all that there is: of several words of one moment the answer hangs on none's place among the rows.
+        order = np.lexsort((low, has_low, high, has_high, at, self.queue[told]))
+        columns = (self.queue[told], at, low, has_low, high, has_high)
+        return Ends(*(column[order] for column in columns))
 
     def table(self, of: Numbers, names: Sequence[str], **found: pa.Array | npt.NDArray[np.generic]) -> pa.Table:
         """Those rows' own columns, and what was found for them."""

@@ -27,7 +27,7 @@ def progress(events: QueueEvents) -> pa.Table:
     at = events.known("at", rows)
     new, has_new = events.numbers("committed", rows)
     old, has_old = events.numbers("previous_offset", rows)
-    order = np.lexsort((new, old, at, file_key))
+    order = np.lexsort((new, has_new, old, has_old, at, file_key))
     rows, at, file_key = rows[order], at[order], file_key[order]
     new, has_new, old, has_old = new[order], has_new[order], old[order], has_old[order]
     hour = at // HOUR

@@ -35,6 +35,8 @@ def _told(
     queue: Numbers, at: Numbers, of: Numbers, told_at: Numbers, value: Numbers, there: Mask, side: str
 ) -> tuple[Numbers, Mask]:
     rows = np.flatnonzero(there)
+    # Of several words of one moment the strictest: lowest of ends, highest of beginnings.
+    rows = rows[np.argsort(value[rows], kind="stable")]
     place = nearest(queue, at, of[rows], told_at[rows], side=side)
     if not len(rows):
         return np.zeros(len(queue), np.int64), np.zeros(len(queue), bool)
@@ -48,10 +50,9 @@ def skips(events: QueueEvents) -> pa.Table:
     past the queue's end: it is corrected.
     """
     rows = events.pulls
-    order = np.lexsort(
-        (events.client_order[rows], events.known("opaque", rows), events.known("at", rows), events.key[rows])
-    )
-    rows = rows[order]
+    opaque, has_opaque = events.numbers("opaque", rows)
+    at, key = events.known("at", rows), events.key[rows]
+    rows = rows[np.lexsort((events.client_order[rows], opaque, has_opaque, at, key))]
     key, (begins, asks) = events.key[rows], events.numbers("queue_offset", rows)
     given, answered = events.numbers("next_begin_offset", rows)
     reaches = np.maximum(np.where(answered, given, LEAST), np.where(asks, begins, LEAST))

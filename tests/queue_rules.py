@@ -1,0 +1,187 @@
+"""The rules of by_queue/ in plain Python, row by row: what numpy is held to."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from mqreplay.core.status_windows import status_windows
+from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL, STATS
+from queue_recordings import HOUR, SECOND, Event, Queue, Row
+
+
+def ends_by_rule(events: list[Event]) -> list[Row]:
+    """queue, at, low, high: a master's answer when it came, or when it was asked for, and topic statistics."""
+    return [
+        (e.queue, e.at if e.also_at is None else e.also_at, e.min_offset, e.max_offset)
+        for e in events
+        if e.what == STATS or (e.what == PULL and e.broker_id == 0 and e.max_offset is not None)
+    ]
+
+
+def ends_of_queues(events: list[Event]) -> dict[Queue, list[Row]]:
+    """at, low, high of each queue."""
+    told = defaultdict(list)
+    for queue, *end in ends_by_rule(events):
+        told[queue].append(tuple(end))
+    return told
+
+
+def progress_by_rule(events: list[Event]) -> list[Row]:
+    hours = defaultdict(list)
+    for e in events:
+        if e.what == CHANGE:
+            hours[e.broker_name, e.broker_id, e.topic, e.consumer_group, e.queue_id, e.at // HOUR * HOUR].append(e)
+    told, found = ends_of_queues(events), []
+    for (broker_name, broker_id, topic, group, queue_id, hour), changes in hours.items():
+        changes.sort(key=lambda e: e.at)
+        began = changes[0].committed if changes[0].previous_offset is None else changes[0].previous_offset
+        known = [v for e in changes for v in (e.previous_offset, e.committed) if v is not None]
+        # At the end of the hour is not too late; before it began is of another hour.
+        before = [(at, high) for at, _, high in told[broker_name, topic, queue_id] if at <= hour + HOUR]
+        at, high = max(before, key=lambda end: end[0], default=(hour, None))
+        found.append(
+            (
+                *(broker_name, broker_id, topic, group, queue_id, hour),
+                *(began, changes[-1].committed, min(known, default=None), max(known, default=None), len(changes)),
+                high if at >= hour else None,
+            )
+        )
+    return found
+
+
+def suspects_by_rule(events: list[Event]) -> dict[Row, set[str]]:
+    """Of each queue that is suspect, why."""
+    told, found = ends_of_queues(events), defaultdict(set)
+    for e in events:
+        if e.what != CHANGE:
+            continue
+        key, new = (e.consumer_group, e.broker_name, e.topic, e.queue_id), e.committed
+        if new is None:
+            found[key].add("vanished")
+            continue
+        if e.previous_offset is not None and new < e.previous_offset:
+            found[key].add("fell")
+        began = e.at if e.also_at is None else e.also_at
+        after = [(at, high) for at, _, high in told[e.queue] if high is not None and at >= e.at]
+        before = [(at, low) for at, low, _ in told[e.queue] if low is not None and at <= began]
+        if after and new > min(after)[1]:
+            found[key].add("past the end told next")
+        if before and new < max(before)[1]:
+            found[key].add("before the beginning told last")
+    return found
+
+
+def skips_by_rule(events: list[Event]) -> list[Row]:
+    pulls, found = defaultdict(list), []
+    for e in events:
+        if e.what == PULL:
+            pulls[e.consumer_group, e.broker_name, e.topic, e.queue_id].append(e)
+    for key, of_key in pulls.items():
+        reached = None
+        for e in sorted(of_key, key=lambda e: (e.at, e.opaque is not None, e.opaque)):
+            asked, high = e.queue_offset, e.max_offset
+            if None not in (asked, reached, high) and reached < asked <= high:
+                found.append((*key, reached, asked, e.at))
+            reached = max((v for v in (reached, asked, e.next_begin_offset) if v is not None), default=None)
+    return found
+
+
+class Move(NamedTuple):
+    """An offset that somebody told of, another than the one told before."""
+
+    at: int
+    offset: int
+    by: str
+    copied_before: int | None
+
+
+def moves_by_rule(events: list[Event]) -> dict[Row, list[Move]]:
+    """By queue and group: when each client, and the master's file, told of another offset than before."""
+    told = defaultdict(list)
+    for e in events:
+        if e.committed is not None and (e.saved_by_master or e.what in (COMMIT, PULL)):
+            by = "" if e.what == CHANGE else str(e.client_id)
+            move = Move(e.at, e.committed, by, e.also_at if e.what == CHANGE else None)
+            told[e.consumer_group, e.topic, e.broker_name, e.queue_id, by].append(move)
+    moves = defaultdict(list)
+    for (*key, _), said in told.items():
+        said.sort(key=lambda move: (move.at, move.offset))
+        moves[tuple(key)] += said[:1] + [b for a, b in itertools.pairwise(said) if b.offset != a.offset]
+    for of_key in moves.values():
+        of_key.sort(key=lambda move: (move.at, move.offset))
+    return moves
+
+
+def standing_by_rule(events: list[Event], stuck_s: int, last_copies: Mapping[str, int]) -> Iterable[tuple[Row, str]]:
+    """The stretches, each with what ended it."""
+
+    def is_long(begin: int, end: int) -> bool:
+        return end // 1000 - begin // 1000 >= stuck_s * 1000
+
+    told = ends_of_queues(events)
+    for key, moves in moves_by_rule(events).items():
+        _, topic, broker_name, queue_id = key
+        committed = any(move.by for move in moves)
+        for move, after in itertools.zip_longest(moves, moves[1:]):
+            since, until = move.at, after.at if after else None
+            if not committed:
+                # What the file held after its last copy is not known, nor whether the offset moved just then.
+                copied = after.copied_before if after else last_copies.get(broker_name)
+                until = since if copied is None else max(since, copied)
+            if until is not None and not is_long(since, until):
+                continue
+            waiting = {
+                at: high - move.offset
+                for at, _, high in sorted(told[broker_name, topic, queue_id], key=lambda end: (end[0], end[2] or 0))
+                if at >= since and (until is None or at <= until) and high is not None and high > move.offset
+            }
+            if not waiting:
+                continue
+            from_ts, to_ts = min(waiting), max(waiting) if until is None else until
+            if is_long(from_ts, to_ts):
+                ended = ("moved" if after else "end of recording") if committed else ("copy" if after else "last copy")
+                yield (*key, move.offset, since, from_ts, to_ts, max(waiting.values())), ended
+
+
+def windows_by_rule(events: list[Event], window_s: int, until: int) -> list[Row]:
+    commits, source = defaultdict(list), {}
+    for e in events:
+        if e.counts:
+            key = e.consumer_group, e.topic, e.broker_name, e.queue_id
+            commits[key].append((e.at // 1000, e.committed))
+            source[key] = "offset_commit" if e.what == COMMIT else "offset_change"
+    told, found = ends_of_queues(events), []
+    for key, of_key in commits.items():
+        _, topic, broker_name, queue_id = key
+        seconds = defaultdict(list)
+        for at, _, high in told[broker_name, topic, queue_id]:
+            if high is not None:
+                seconds[at // SECOND].append((at // 1000, high))
+        # One end a second: the last instant, the highest end.
+        heads = [tuple(map(max, zip(*seconds[second], strict=True))) for second in sorted(seconds)]
+        lists = [[pair[i] for pair in pairs] for pairs in (sorted(of_key), heads) for i in (0, 1)]
+        law = status_windows(*lists, window_s * 1000, until)
+        found.append((*key, source[key], [window._asdict() for window in law]))
+    return found
+
+
+def clocks_by_rule(events: list[Event]) -> list[Row]:
+    """client, ms that its first word of an offset is off the only copy that first shows it, how often."""
+    said: dict[Row, int] = {}
+    shown: dict[Row, list[int]] = defaultdict(list)
+    for e in events:
+        place = (e.consumer_group, *e.queue, e.committed)
+        if e.what in (COMMIT, PULL) and (e.committed or 0) > 0:
+            said[e.client_id, *place] = min(said.get((e.client_id, *place), e.at), e.at)
+        rose = None not in (e.committed, e.previous_offset) and e.committed > e.previous_offset
+        if e.saved_by_master and rose:
+            shown[place].append(e.at)
+    off = Counter(
+        (client, at // 1000 - shown[place][0] // 1000)
+        for (client, *key), at in said.items()
+        if len(shown.get(place := tuple(key), ())) == 1
+    )
+    return [(client, ms, times) for (client, ms), times in off.items()]

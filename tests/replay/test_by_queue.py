@@ -1,0 +1,223 @@
+"""What is found of each queue in one look, against the same rules written row by row in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from mqreplay.bind.status_columns import WINDOWS
+from mqreplay.replay.by_queue import clocks, progress, standing, suspects, windows
+from mqreplay.replay.by_queue.columns import QueueEvents
+from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL, QUEUE, STATS
+from queue_recordings import (
+    ARROW,
+    EVENTS,
+    GRAINS,
+    QUEUES,
+    SEEDS,
+    START,
+    STEP_S,
+    STUCK_S,
+    WINDOW_S,
+    Row,
+    copies_of,
+    recorded,
+    table,
+)
+from queue_rules import (
+    clocks_by_rule,
+    ends_by_rule,
+    progress_by_rule,
+    skips_by_rule,
+    standing_by_rule,
+    suspects_by_rule,
+    windows_by_rule,
+)
+
+
+def plain(found: pa.Table) -> list[Row]:
+    """The rows in one order, instants in microseconds."""
+    columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in found.columns]
+    return in_order(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=repr)  # null has no order of its own
+
+
+def until_ms(seed: int) -> int:
+    return START // 1000 + Random(seed).randrange(-1, GRAINS + 5) * STEP_S * 1000
+
+
+def plain_ends(events: QueueEvents) -> list[Row]:
+    """By the names of the queues, in the order they are held in."""
+    of_rows = zip(*(events.rows[name].to_pylist() for name in QUEUE), strict=True)
+    names = dict(zip(events.queue.tolist(), of_rows, strict=True))
+    e = events.ends
+    columns = zip(*(c.tolist() for c in (e.queue, e.at, e.low, e.has_low, e.high, e.has_high)), strict=True)
+    return [
+        (names[queue], at, low if has_low else None, high if has_high else None)
+        for queue, at, low, has_low, high, has_high in columns
+    ]
+
+
+FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
+    "clocks": (clocks.SCHEMA, lambda events, _: clocks.clocks(events)),
+    "progress": (progress.SCHEMA, lambda events, _: progress.progress(events)),
+    "suspects": (suspects.SCHEMA, lambda events, _: suspects.suspects(events)),
+    "skips": (suspects.SKIP_SCHEMA, lambda events, _: suspects.skips(events)),
+    "standing": (standing.SCHEMA, lambda events, seed: standing.standing(events, STUCK_S, copies_of(seed))),
+    "windows": (windows.SCHEMA, lambda events, seed: windows.windows(events, WINDOW_S, until_ms(seed))),
+}
+
+
+def test_ends_are_what_masters_told() -> None:
+    missing: Counter[str] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        found, want = plain_ends(whole), ends_by_rule(events)
+        assert in_order(found) == in_order(want), seed
+        places = list(zip(whole.ends.queue.tolist(), whole.ends.at.tolist(), strict=True))
+        assert places == sorted(places), seed
+        missing.update(str((low is None, high is None)) for _, _, low, high in want)
+    assert len(missing) == 4  # with and without either of both
+
+
+def test_progress_is_the_rule_of_each_hour() -> None:
+    found_in_all: list[Row] = []
+    for seed in SEEDS:
+        events, whole = recorded(seed)
+        found = plain(progress.progress(whole))
+        assert found == in_order(progress_by_rule(events)), seed
+        found_in_all += found
+    assert Counter(row[-1] is None for row in found_in_all).keys() == {True, False}
+    assert any(row[10] > 1 for row in found_in_all)
+    for column in range(6, 10):
+        assert Counter(row[column] is None for row in found_in_all).keys() == {True, False}
+
+
+def test_suspects_are_queues_whose_offset_did_not_simply_rise() -> None:
+    reasons: Counter[str] = Counter()
+    clean = 0
+    for seed in SEEDS:
+        events, whole = recorded(seed)
+        want = suspects_by_rule(events)
+        assert plain(suspects.suspects(whole)) == in_order(want), seed
+        reasons.update(min(why) for why in want.values() if len(why) == 1)
+        clean += len({(e.consumer_group, e.queue) for e in events if e.what == CHANGE}) - len(want)
+    # Each reason was enough alone, and not all queues were suspect.
+    assert len(reasons) == 4
+    assert clean
+
+
+def test_skips_are_pulls_past_all_that_was_given() -> None:
+    found_in_all: list[Row] = []
+    for seed in SEEDS:
+        events, whole = recorded(seed)
+        found = plain(suspects.skips(whole))
+        assert found == in_order(skips_by_rule(events)), seed
+        found_in_all += found
+    assert found_in_all
+
+
+def test_standing_is_the_stretches_in_which_messages_waited() -> None:
+    ended_by: Counter[str] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        want = list(standing_by_rule(events, STUCK_S, copies_of(seed)))
+        assert plain(standing.standing(whole, STUCK_S, copies_of(seed))) == in_order(row for row, _ in want), seed
+        ended_by.update(ended for _, ended in want)
+    # With commits, and without.
+    assert ended_by.keys() == {"moved", "end of recording", "copy", "last copy"}
+
+
+def test_windows_are_what_the_law_says_of_each_queue() -> None:
+    sources: Counter[str] = Counter()
+    statuses: Counter[str | None] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        found = plain(windows.windows(whole, WINDOW_S, until_ms(seed)))
+        assert found == in_order(windows_by_rule(events, WINDOW_S, until_ms(seed))), seed
+        sources.update(row[-2] for row in found)
+        statuses.update(window["status"] for row in found for window in row[-1])
+    assert sources.keys() == {"offset_commit", "offset_change"}
+    assert {None, "OK", "WARN", "STOP"} <= statuses.keys()
+
+
+# What holds for all.
+
+
+@pytest.mark.parametrize("name", FINDERS)
+def test_the_order_of_rows_does_not_matter_nor_their_chunks(name: str) -> None:
+    _, find = FINDERS[name]
+    found_any = False
+    for seed in SEEDS[::5]:
+        events, whole = recorded(seed, open_ties=True)
+        found = plain(find(whole, seed))
+        rows = events.copy()
+        for _ in range(2):
+            Random(seed).shuffle(rows)
+            chunks = pa.concat_tables([table(rows[:7]), table(rows[7:])])
+            assert plain(find(QueueEvents(chunks), seed)) == found, seed
+        found_any |= bool(found)
+    assert found_any
+
+
+def test_the_order_of_rows_does_not_matter_to_ends() -> None:
+    for seed in SEEDS[::5]:
+        events, whole = recorded(seed, open_ties=True)
+        rows = events.copy()
+        Random(seed).shuffle(rows)
+        of_queue = [
+            {queue: [end for end in ends if end[0] == queue] for queue in QUEUES}
+            for ends in (plain_ends(whole), plain_ends(QueueEvents(table(rows))))
+        ]
+        assert of_queue[0] == of_queue[1], seed
+
+
+NOTHING = [EVENTS.empty_table(), table([]), pa.Table.from_batches([], EVENTS)]
+
+
+@pytest.mark.parametrize("name", FINDERS)
+def test_columns_are_those_of_the_schema(name: str) -> None:
+    ddl, find = FINDERS[name]
+    want = [tuple(column.split(" ")) for column in ddl.split("<")[0].split(", ")]
+    events, _ = recorded(1)
+    for rows in (table(events), *NOTHING):
+        found = find(QueueEvents(rows), 1)
+        assert found.num_rows == 0 or rows.num_rows
+        assert found.column_names == [column for column, _ in want]
+        for column, kind in want:
+            assert found[column].type == (WINDOWS if kind == "ARRAY" else ARROW[kind.lower()]), column
+
+
+def test_where_nothing_was_told_there_are_no_ends() -> None:
+    assert [plain_ends(QueueEvents(rows)) for rows in NOTHING] == [[], [], []]
+
+
+@pytest.mark.parametrize("missing", [CHANGE, COMMIT, PULL, STATS])
+def test_recordings_without_one_kind_of_row(missing: int) -> None:
+    for seed in SEEDS[:10]:
+        rest = [e for e in recorded(seed)[0] if e.what != missing]
+        whole = QueueEvents(table(rest))
+        assert plain(progress.progress(whole)) == in_order(progress_by_rule(rest))
+        assert plain(suspects.suspects(whole)) == in_order(suspects_by_rule(rest))
+        assert plain(suspects.skips(whole)) == in_order(skips_by_rule(rest))
+        stuck = [row for row, _ in standing_by_rule(rest, STUCK_S, copies_of(seed))]
+        assert plain(standing.standing(whole, STUCK_S, copies_of(seed))) == in_order(stuck)
+        told = windows_by_rule(rest, WINDOW_S, until_ms(seed))
+        assert plain(windows.windows(whole, WINDOW_S, until_ms(seed))) == in_order(told)
+
+
+def test_clocks_are_what_copies_say_of_clients_words() -> None:
+    times: Counter[int] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed)
+        found = plain(clocks.clocks(whole))
+        assert found == in_order(clocks_by_rule(events)), seed
+        times.update(row[-1] for row in found)
+    assert len(times) > 1
