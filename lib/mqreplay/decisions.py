@@ -38,9 +38,9 @@ from mqreplay.steps import DAY, Span, days_of, gapless_starts
 
 Progress = Callable[[str], None]
 WRITERS = 3
-# The silver tables of a night and their instant. All are read by many plans, and kept: but for LARGE in a large night,
-# which would not fit into memory, and of which each plan reads a few columns only.
-LARGE = ("pull", "offset_commit", "offset_change", "consume", "produce")
+# The silver tables of a night and their instant. Many plans read them, so they are kept; LARGE ones of a large night
+# would not fit into memory, and each plan reads a few of their columns only.
+LARGE = ("pull", "offset_commit", "offset_change", "consume", "produce", "gold.pull_route")
 INSTANTS = {
     "pull": "request_ts",
     "offset_commit": "ts",
@@ -220,11 +220,14 @@ class Replay:
     def _written(self, name: str) -> DataFrame:
         rows = self.warehouse.read(name)
         mine = rows.where((F.col("cluster") == self.cluster) & F.col("day").isin(self.days))
-        return self._keep(mine) if name in READ_AGAIN and is_small(self.warehouse.spark) else mine
+        return self._keep(mine) if name in READ_AGAIN and self._fits(name) else mine
 
     def _silver(self, name: str) -> DataFrame:
         rows = self._near(name, INSTANTS[name])
-        return self._keep(rows) if is_small(self.warehouse.spark) or name not in LARGE else rows
+        return self._keep(rows) if self._fits(name) else rows
+
+    def _fits(self, name: str) -> bool:
+        return is_small(self.warehouse.spark) or name not in LARGE
 
     def _near(self, name: str, ts: str) -> DataFrame:
         """The days' rows of a silver table, and those of the lookback before each."""

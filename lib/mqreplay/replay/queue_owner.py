@@ -113,14 +113,38 @@ def _slack() -> Column:
 def _of_looks(looks: DataFrame) -> DataFrame:
     """Intervals of looks in a row that show the queue; one that ends with its session ends the interval."""
     by = [*HELD, "source", "scope"]
-    shown = looks.select("*", F.explode("queues").alias("q")).select("*", "q.*").drop("q", "queues")
+    shown = _alike(looks).select("*", F.explode("queues").alias("q")).select("*", "q.*").drop("q", "queues")
     order = Window.partitionBy(*by).orderBy("look")
-    before = F.lag(F.struct("look", "until", "next_ts")).over(order)
-    goes_on = (F.col("_before.look") == F.col("look") - 1) & (F.col("_before.until") == F.col("ts"))
+    before = F.lag(F.struct("last_look", "until")).over(order)
+    goes_on = (F.col("_before.last_look") == F.col("look") - 1) & (F.col("_before.until") == F.col("ts"))
     runs = shown.withColumn("_before", before).withColumn("_starts", F.when(goes_on, 0).otherwise(1))
     runs = runs.withColumn("run", F.sum("_starts").over(order.rowsBetween(Window.unboundedPreceding, 0)))
     held = runs.groupBy(*by, "run").agg(F.min("ts").alias("from_ts"), F.max("until").alias("to_ts"))
     return held.select(*HELD, "source", "from_ts", "to_ts")
+
+
+def _alike(looks: DataFrame) -> DataFrame:
+    """Looks in a row that show the same as one, from the first's ``ts`` to the last's ``until``; ``last_look`` is its.
+
+    A client looks every 20 s and mostly sees what it saw before: this is done before its queues become rows.
+    """
+    by = [*MEMBER, "source", "scope"]
+    order = Window.partitionBy(*by).orderBy("look")
+    before = F.lag(F.struct("look", "until", "queues")).over(order)
+    goes_on = (
+        (F.col("_before.look") == F.col("look") - 1)
+        & (F.col("_before.until") == F.col("ts"))
+        & (F.col("_before.queues") == F.col("queues"))
+    )
+    runs = looks.withColumn("_before", before).withColumn("_starts", F.when(goes_on, 0).otherwise(1))
+    runs = runs.withColumn("_alike", F.sum("_starts").over(order.rowsBetween(Window.unboundedPreceding, 0)))
+    return runs.groupBy(*by, "_alike").agg(
+        F.min("ts").alias("ts"),
+        F.max("until").alias("until"),
+        F.min("look").alias("look"),
+        F.max("look").alias("last_look"),
+        F.first("queues").alias("queues"),
+    )
 
 
 def _unseen(pull: DataFrame, told: DataFrame) -> DataFrame:

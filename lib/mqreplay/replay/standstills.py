@@ -6,7 +6,7 @@ end holds its queue back; so does a broker that refuses the reads.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 KEY = ["cluster", "consumer_group", "topic", "broker_name", "queue_id"]
@@ -19,11 +19,36 @@ def standstills(still: DataFrame, cluster: str, pull: DataFrame, owners: DataFra
     ``still`` is by_queue/standing.py's frame, ``owners`` gold.queue_owner: of the stretches those stay in which members
     held the queue for ``stuck_s`` seconds.
     """
-    waited = still.select(F.lit(cluster).alias("cluster"), "*")
-    held = waited.join(owners.select(*KEY, F.col("from_ts").alias("_from"), F.col("to_ts").alias("_to")), KEY)
-    overlap = _seconds(F.greatest("from_ts", "_from"), F.least("to_ts", "_to"))
-    kept = held.groupBy(*waited.columns).agg(F.sum(F.greatest(overlap, F.lit(0.0))).alias("held_s"))
-    return _with_refusals(kept.where(F.col("held_s") >= stuck_s), pull)
+    span = F.collect_list(F.struct("from_ts", "to_ts"))
+    held = owners.groupBy(*KEY).agg(span.alias("held"))
+    refusals = pull.where(F.col("response_code") == REFUSED).groupBy(*KEY)
+    busy = refusals.agg(F.collect_list(F.struct("request_ts", "broker_id")).alias("busy"))
+    of_queue = still.withColumn("cluster", F.lit(cluster)).join(held, KEY).join(busy, KEY, "left")
+    each = of_queue.select("*", F.explode("stretches").alias("s")).select("*", "s.*")
+    meanwhile = F.filter("busy", lambda b: (b.request_ts >= F.col("since_ts")) & (b.request_ts <= F.col("to_ts")))
+    return (
+        each.where(_held_ms() >= stuck_s * 1000)
+        .withColumn("met", F.coalesce(meanwhile, F.array()))
+        .select(
+            *KEY,
+            "from_ts",
+            "to_ts",
+            "offset",
+            "waiting",
+            F.size("met").cast("bigint").alias("refused"),
+            F.array_max(F.transform("met", lambda b: b.broker_id)).alias("refusing_broker_id"),
+        )
+    )
+
+
+def _held_ms() -> Column:
+    """How long of the stretch members held the queue; two that hold it at once count twice."""
+
+    def overlap(h: Column) -> Column:
+        began, ended = F.greatest("from_ts", h.from_ts), F.least("to_ts", h.to_ts)
+        return F.greatest(F.unix_millis(ended) - F.unix_millis(began), F.lit(0))
+
+    return F.aggregate("held", F.lit(0).cast("bigint"), lambda total, h: total + overlap(h))
 
 
 def last_copies(snapshot: DataFrame) -> DataFrame:
@@ -43,7 +68,3 @@ def _with_refusals(still: DataFrame, pull: DataFrame) -> DataFrame:
     return met.groupBy(*[F.col(f"s.{c}") for c in (*KEY, "from_ts", "to_ts", "offset", "waiting")]).agg(
         F.count("b._ts").alias("refused"), F.max("b._broker_id").alias("refusing_broker_id")
     )
-
-
-def _seconds(since, until):  # type: ignore[no-untyped-def]
-    return (F.unix_millis(until) - F.unix_millis(since)) / 1000

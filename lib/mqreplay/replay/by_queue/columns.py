@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -138,3 +138,10 @@ def maybe(values: Numbers, there: Mask) -> pa.Array:
 def instants(values: Numbers, there: Mask | None = None) -> pa.Array:
     """Microseconds as instants."""
     return pa.array(values, pa.int64(), mask=None if there is None else ~there).cast(pa.timestamp("us", "UTC"))
+
+
+def lists(bounds: Numbers, fields: Mapping[str, pa.Array]) -> pa.Array:
+    """Lists of structs: the list of row i from ``bounds[i]`` on."""
+    structs = pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
+    kind = pa.list_(pa.field("element", structs.type))  # as Spark calls the items of a list
+    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), structs, type=kind)

@@ -7,24 +7,23 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, instants, lasts, runs, starts
+from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, instants, lasts, lists, runs, starts
 from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL
 from mqreplay.replay.nearest import Numbers
 
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")
-SCHEMA = (
-    "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, offset BIGINT, since_ts TIMESTAMP, "
-    "from_ts TIMESTAMP, to_ts TIMESTAMP, waiting BIGINT"
-)
+STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
+SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
 
 
 def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
-    """The stretches of ``stuck_s`` seconds and more in which messages waited; of SCHEMA's columns.
+    """Of each queue and group the stretches of ``stuck_s`` seconds and more in which messages waited, oldest first.
 
-    From the first moment told of in which messages waited to the offset's next move, or to the last such moment where
-    it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the master's file of each broker
-    name was last copied (microseconds); where no commits of a queue were recorded, an offset stood still only as long
-    as copies showed it, for it may have moved at any time between two copies.
+    A row a queue and group that has one; of SCHEMA's columns. ``since_ts`` is since when the offset stood, ``from_ts``
+    the first moment told of in which messages waited, ``to_ts`` that of the offset's next move, or the last told of in
+    which they waited where it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the
+    master's file of each broker name was last copied (microseconds); where no commits of a queue were recorded, an
+    offset stood still only as long as copies showed it, for it may have moved at any time between two copies.
     """
     since, until, moves, rows = _stretches(events, last_copies)
     stuck = _long(since, until, moves, stuck_s)
@@ -46,15 +45,15 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     waiting = runs(np.maximum, behind, first)
     kept = _ms(to_ts) - _ms(from_ts) >= stuck_s * 1000
     found = rows[stretch[kept]]
-    return events.table(
-        found,
-        KEY,
-        offset=events.known("committed", found),
-        since_ts=instants(since[stretch[kept]]),
-        from_ts=instants(from_ts[kept]),
-        to_ts=instants(to_ts[kept]),
-        waiting=waiting[kept],
-    )
+    stretches = {
+        "offset": pa.array(events.known("committed", found), pa.int64()),
+        "since_ts": instants(since[stretch[kept]]),
+        "from_ts": instants(from_ts[kept]),
+        "to_ts": instants(to_ts[kept]),
+        "waiting": pa.array(waiting[kept], pa.int64()),
+    }
+    first = starts(events.key[found])
+    return events.table(found[first], KEY, stretches=lists(np.append(first, len(found)), stretches))
 
 
 def _stretches(events: QueueEvents, last_copies: Mapping[str, int]) -> tuple[Numbers, Numbers, Mask, Numbers]:
