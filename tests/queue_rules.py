@@ -169,19 +169,20 @@ def windows_by_rule(events: list[Event], window_s: int, until: int) -> list[Row]
 
 
 def clocks_by_rule(events: list[Event]) -> list[Row]:
-    """client, ms that its first word of an offset is off the only copy that first shows it, how often."""
+    """client, ms that its first word of an offset is off the only copy that first shows it, how unsure, how often."""
     said: dict[Row, int] = {}
-    shown: dict[Row, list[int]] = defaultdict(list)
+    shown: dict[Row, list[Event]] = defaultdict(list)
     for e in events:
         place = (e.consumer_group, *e.queue, e.committed)
         if e.what in (COMMIT, PULL) and (e.committed or 0) > 0:
             said[e.client_id, *place] = min(said.get((e.client_id, *place), e.at), e.at)
-        rose = None not in (e.committed, e.previous_offset) and e.committed > e.previous_offset
-        if e.saved_by_master and rose:
-            shown[place].append(e.at)
-    off = Counter(
-        (client, at // 1000 - shown[place][0] // 1000)
-        for (client, *key), at in said.items()
-        if len(shown.get(place := tuple(key), ())) == 1
-    )
-    return [(client, ms, times) for (client, ms), times in off.items()]
+        if e.saved_by_master and None not in (e.committed, e.previous_offset) and e.committed > e.previous_offset:
+            shown[place].append(e)
+    times: Counter[Row] = Counter()
+    for (client, *place), at in said.items():
+        copies = shown.get(tuple(place), [])
+        if len(copies) == 1:
+            apart = 0 if copies[0].also_at is None else copies[0].at // 1000 - copies[0].also_at // 1000
+            unsure = max(apart - 5_000, 0) // 2
+            times[client, at // 1000 - (copies[0].at // 1000 - unsure), unsure] += 1
+    return [(*key, count) for key, count in times.items()]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from mqreplay.replay.broker_outages import broker_outages
 from mqreplay.replay.by_queue.looks import of_look
-from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
+from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed, skewed_frame
+from mqreplay.replay.findings.clocks import clock_findings
 from mqreplay.replay.standstills import standstills
-from silver_moments import at
+from silver_moments import BEGAN, at
 
 BROKER = {"broker_name": "b", "broker_id": 0}
 GONE = {
@@ -154,3 +157,19 @@ def test_a_clock_that_is_off_is_found_by_commits_and_put_right(rows, look_at):
     assert [row.client_id for row in found] == ["b"]
     right = by_recorders_clock(sent, found, "ts").where("client_id = 'b'").orderBy("ts").first()
     assert right.ts == at(10).replace(tzinfo=None)
+
+
+def test_copies_far_apart_leave_open_whether_a_clock_is_off(spark):
+    told = [("near", 70_000, 135_000, 10), ("far", 3_600_000, 135_000, 10), ("seldom", 3_600_000, 0, 2)]
+    clocks = spark.createDataFrame(told, "client_id string, off_ms bigint, unsure_ms bigint, commits bigint")
+    assert [row.client_id for row in skewed(client_clocks(clocks, "c"), 60).collect()] == ["far"]
+
+
+def test_a_clock_that_is_off_is_told_of_the_day_it_was_recorded_in(rows):
+    clock = skewed_frame(rows("silver.pull", {}, []).sparkSession, [("c", "ahead", 76_000, 9)])
+    own = QUEUE | {"client_id": "ahead", "queue_offset": 0}
+    midnight = dt.datetime.combine(BEGAN.date(), dt.time())
+    put_right = [{"request_ts": midnight.replace(tzinfo=dt.UTC) + dt.timedelta(seconds=s)} for s in (-46, 10)]
+    (found,) = clock_findings(clock, rows("silver.pull", own, put_right)).collect()
+    assert found.day == BEGAN.date()
+    assert (found.from_ts, found.to_ts) == (midnight, midnight + dt.timedelta(seconds=10))

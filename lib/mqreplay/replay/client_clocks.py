@@ -19,19 +19,25 @@ LEAST = 3  # commits that must agree
 
 
 def client_clocks(clocks: DataFrame, cluster: str) -> DataFrame:
-    """cluster, client_id, skew_ms (its clock less the recorder's), matches: of every client seen to commit.
+    """cluster, client_id, skew_ms (its clock less the recorder's), unsure_ms, matches: of every client seen to commit.
 
-    The median over its commits, of by_queue/clocks.py's frame.
+    The medians over its commits, of by_queue/clocks.py's frame.
     """
     return clocks.groupBy(F.lit(cluster).alias("cluster"), "client_id").agg(
-        (F.round(F.percentile("off_ms", F.lit(0.5), F.col("commits"))) + WRITE_MS).cast("bigint").alias("skew_ms"),
+        (_median("off_ms") + WRITE_MS).alias("skew_ms"),
+        _median("unsure_ms").alias("unsure_ms"),
         F.sum("commits").alias("matches"),
     )
 
 
+def _median(name: str) -> Column:
+    return F.round(F.percentile(name, F.lit(0.5), F.col("commits"))).cast("bigint")
+
+
 def skewed(clocks: DataFrame, skew_s: int) -> DataFrame:
-    """Those off by more than ``skew_s`` seconds."""
-    return clocks.where((F.abs("skew_ms") > skew_s * 1000) & (F.col("matches") >= LEAST))
+    """Those off by more than ``skew_s`` seconds, and by more than copies that are far apart leave open."""
+    off = F.abs("skew_ms") - F.col("unsure_ms") > skew_s * 1000
+    return clocks.where(off & (F.col("matches") >= LEAST)).drop("unsure_ms")
 
 
 def skewed_frame(spark: SparkSession, found: Iterable[Row]) -> DataFrame:

@@ -74,8 +74,10 @@ def membership(told: DataFrame, silent_s: int) -> DataFrame:
     # A client unregisters at each broker: those requests, and what was on its way, belong to the session they end.
     back = (F.col("sign") != "unregister") & (gone > _LATE_MS) & (gone - since <= _LATE_MS)
     begins = since.isNull() | (since > silent_s * 1000) | F.coalesce(back, F.lit(False))
-    numbered = told.repartition(*MEMBER).withColumn("_begins", F.when(begins, 1).otherwise(0)).withColumn(
-        "session", F.sum("_begins").over(order.rowsBetween(Window.unboundedPreceding, 0))
+    numbered = (
+        told.repartition(*MEMBER)
+        .withColumn("_begins", F.when(begins, 1).otherwise(0))
+        .withColumn("session", F.sum("_begins").over(order.rowsBetween(Window.unboundedPreceding, 0)))
     )
     left_ts = F.max(F.when(F.col("sign") == "unregister", F.col("ts")))
     return numbered.groupBy(*MEMBER, "session").agg(

@@ -9,33 +9,42 @@ from mqreplay.replay.by_queue.columns import QueueEvents, starts
 from mqreplay.replay.by_queue.events import COMMIT, PULL
 from mqreplay.replay.nearest import NOWHERE, Numbers, common_codes, nearest
 
-SCHEMA = "client_id STRING, off_ms BIGINT, commits BIGINT"
+SCHEMA = "client_id STRING, off_ms BIGINT, unsure_ms BIGINT, commits BIGINT"
+COPY_MS = 5_000  # from a copy to the next, where they are made as they should be
 
 
 def clocks(events: QueueEvents) -> pa.Table:
-    """client_id, ``off_ms`` (its word of a commit less the copy that first shows the offset), ``commits`` so far off.
+    """client_id, ``off_ms`` (its word of a commit less when the file took it), ``unsure_ms``, ``commits`` so far off.
 
-    An offset that the master's file shows twice, since it fell in between, tells nothing.
+    The file took it before the first copy that shows the offset and after the copy before; where these are further
+    apart than COPY_MS the middle counts, and ``unsure_ms`` is how far it may be off. An offset that the master's file
+    shows twice, since it fell in between, tells nothing.
     """
-    shown, shown_at = _shown(events)
+    shown = _shown(events)
     said = _said_first(events)
     (of_said, of_shown) = common_codes(_place(events, said), _place(events, shown))
-    place = nearest(of_said, np.zeros(len(said), np.int64), of_shown, np.zeros(len(shown), np.int64))
+    nothing = np.zeros(len(said), np.int64), np.zeros(len(shown), np.int64)
+    place = nearest(of_said, nothing[0], of_shown, nothing[1])
     met = np.flatnonzero(place != NOWHERE)
-    off = events.known("at", said[met]) // 1000 - (shown_at[place[met]] // 1000 if len(shown) else 0)
-    client = events.client_order[said[met]]
-    order = np.lexsort((off, client))
-    first = starts(client[order], off[order])
+    said, shown = said[met], shown[place[met]] if len(shown) else shown
+    copied = events.known("at", shown) // 1000
+    before, there = events.numbers("also_at", shown)
+    unsure = np.maximum(np.where(there, copied - before // 1000, 0) - COPY_MS, 0) // 2
+    off = events.known("at", said) // 1000 - (copied - unsure)
+    client = events.client_order[said]
+    order = np.lexsort((unsure, off, client))
+    first = starts(client[order], off[order], unsure[order])
     count = np.diff(np.append(first, len(order)))
-    return events.table(said[met][order[first]], ("client_id",), off_ms=off[order[first]], commits=count)
+    one = order[first]
+    return events.table(said[one], ("client_id",), off_ms=off[one], unsure_ms=unsure[one], commits=count)
 
 
 def _place(events: QueueEvents, rows: Numbers) -> list[pa.Array]:
     return [pa.array(events.key[rows]), pa.array(events.known("committed", rows))]
 
 
-def _shown(events: QueueEvents) -> tuple[Numbers, Numbers]:
-    """Of each queue, group and offset that the master's file rose to just once, the row, and when it was copied."""
+def _shown(events: QueueEvents) -> Numbers:
+    """Of each queue, group and offset that the master's file rose to just once, the row."""
     rows = events.changes
     broker_id, has_broker = events.numbers("broker_id", rows)
     new, has_new = events.numbers("committed", rows)
@@ -43,8 +52,7 @@ def _shown(events: QueueEvents) -> tuple[Numbers, Numbers]:
     rows = rows[has_broker & (broker_id == 0) & has_new & has_old & (new > old)]
     rows = rows[np.lexsort((events.known("committed", rows), events.key[rows]))]
     first = starts(events.key[rows], events.known("committed", rows))
-    once = first[np.diff(np.append(first, len(rows))) == 1]
-    return rows[once], events.known("at", rows[once])
+    return rows[first[np.diff(np.append(first, len(rows))) == 1]]
 
 
 def _said_first(events: QueueEvents) -> Numbers:
