@@ -169,20 +169,25 @@ def windows_by_rule(events: list[Event], window_s: int, until: int) -> list[Row]
 
 
 def clocks_by_rule(events: list[Event]) -> list[Row]:
-    """client, ms that its first word of an offset is off the only copy that first shows it, how unsure, how often."""
-    said: dict[Row, int] = {}
+    """client, ms that it is off by its first word of an offset, how unsure, how often."""
+    words: dict[Row, list[Event]] = defaultdict(list)
     shown: dict[Row, list[Event]] = defaultdict(list)
     for e in events:
-        place = (e.consumer_group, *e.queue, e.committed)
         if e.what in (COMMIT, PULL) and (e.committed or 0) > 0:
-            said[e.client_id, *place] = min(said.get((e.client_id, *place), e.at), e.at)
+            words[e.client_id, e.consumer_group, *e.queue].append(e)
         if e.saved_by_master and None not in (e.committed, e.previous_offset) and e.committed > e.previous_offset:
-            shown[place].append(e)
+            shown[e.consumer_group, *e.queue, e.committed].append(e)
     times: Counter[Row] = Counter()
-    for (client, *place), at in said.items():
-        copies = shown.get(tuple(place), [])
-        if len(copies) == 1:
-            apart = 0 if copies[0].also_at is None else copies[0].at // 1000 - copies[0].also_at // 1000
-            unsure = max(apart - 5_000, 0) // 2
-            times[client, at // 1000 - (copies[0].at // 1000 - unsure), unsure] += 1
+    for (client, *place), said in words.items():
+        said.sort(key=lambda e: (e.at, e.what))
+        for number, word in enumerate(said):
+            copies = shown.get((*place, word.committed), [])
+            again = any(e.committed == word.committed for e in said[:number])
+            if again or len(copies) != 1 or (word.what == PULL and not number):
+                continue
+            since = word.at if word.what == COMMIT else said[number - 1].at
+            before = copies[0].at if copies[0].also_at is None else copies[0].also_at
+            at, copied = word.at // 1000, copies[0].at // 1000
+            of_word, of_copy = (max(ms - 5_000, 0) // 2 for ms in (at - since // 1000, copied - before // 1000))
+            times[client, (at - of_word) - (copied - of_copy), of_word + of_copy] += 1
     return [(*key, count) for key, count in times.items()]

@@ -10,33 +10,37 @@ from mqreplay.replay.by_queue.events import COMMIT, PULL
 from mqreplay.replay.nearest import NOWHERE, Numbers, common_codes, nearest
 
 SCHEMA = "client_id STRING, off_ms BIGINT, unsure_ms BIGINT, commits BIGINT"
-COPY_MS = 5_000  # from a copy to the next, where they are made as they should be
+USUAL_MS = 5_000  # from a copy or a commit to the next
 
 
 def clocks(events: QueueEvents) -> pa.Table:
-    """client_id, ``off_ms`` (its word of a commit less when the file took it), ``unsure_ms``, ``commits`` so far off.
+    """client_id, ``off_ms`` (its clock less the recorder's, by a commit), ``unsure_ms``, ``commits`` that say so.
 
-    The file took it before the first copy that shows the offset and after the copy before; where these are further
-    apart than COPY_MS the middle counts, and ``unsure_ms`` is how far it may be off. An offset that the master's file
-    shows twice, since it fell in between, tells nothing.
+    The master's file took a commit after the copy before the first that shows the offset, and a pull only repeats what
+    was committed since the client's word before. Where these are further apart than USUAL_MS the middle counts, and
+    ``unsure_ms`` is how far it may be off. An offset that the file shows twice tells nothing.
     """
     shown = _shown(events)
-    said = _said_first(events)
+    said, since = _said_first(events)
     (of_said, of_shown) = common_codes(_place(events, said), _place(events, shown))
-    nothing = np.zeros(len(said), np.int64), np.zeros(len(shown), np.int64)
-    place = nearest(of_said, nothing[0], of_shown, nothing[1])
+    place = nearest(of_said, np.zeros(len(said), np.int64), of_shown, np.zeros(len(shown), np.int64))
     met = np.flatnonzero(place != NOWHERE)
-    said, shown = said[met], shown[place[met]] if len(shown) else shown
-    copied = events.known("at", shown) // 1000
+    said, since, shown = said[met], since[met], shown[place[met]] if len(shown) else shown
+    at, copied = events.known("at", said) // 1000, events.known("at", shown) // 1000
     before, there = events.numbers("also_at", shown)
-    unsure = np.maximum(np.where(there, copied - before // 1000, 0) - COPY_MS, 0) // 2
-    off = events.known("at", said) // 1000 - (copied - unsure)
+    of_copy = _half_of_more(np.where(there, copied - before // 1000, 0))
+    of_word = _half_of_more(at - since // 1000)
+    off, unsure = (at - of_word) - (copied - of_copy), of_copy + of_word
     client = events.client_order[said]
     order = np.lexsort((unsure, off, client))
     first = starts(client[order], off[order], unsure[order])
     count = np.diff(np.append(first, len(order)))
     one = order[first]
     return events.table(said[one], ("client_id",), off_ms=off[one], unsure_ms=unsure[one], commits=count)
+
+
+def _half_of_more(ms: Numbers) -> Numbers:
+    return np.maximum(ms - USUAL_MS, 0) // 2
 
 
 def _place(events: QueueEvents, rows: Numbers) -> list[pa.Array]:
@@ -55,9 +59,18 @@ def _shown(events: QueueEvents) -> Numbers:
     return rows[first[np.diff(np.append(first, len(rows))) == 1]]
 
 
-def _said_first(events: QueueEvents) -> Numbers:
-    """Of each client, queue, group and offset the row of its first word of it, a commit or a pull that carries one."""
+def _said_first(events: QueueEvents) -> tuple[Numbers, Numbers]:
+    """Of each client, queue, group and offset the row of its first word of it, and since when it may have been so.
+
+    A commit says when it is; a pull, by which a client repeats what it committed, only that it was since its last word.
+    """
     offset, told = events.numbers("committed")
     rows = np.flatnonzero(((events.what == COMMIT) | (events.what == PULL)) & told & (offset > 0))
-    rows = rows[np.lexsort((events.known("at", rows), offset[rows], events.by_client[rows]))]
-    return rows[starts(events.by_client[rows], offset[rows])]
+    rows = rows[np.lexsort((events.what[rows], events.known("at", rows), events.by_client[rows]))]
+    at, client, is_commit = events.known("at", rows), events.by_client[rows], events.what[rows] == COMMIT
+    goes_on = np.append(False, client[1:] == client[:-1])[: len(rows)]
+    since = np.where(is_commit | ~goes_on, at, np.append(0, at[:-1])[: len(rows)])
+    order = np.lexsort((np.arange(len(rows)), offset[rows], client))
+    first = order[starts(client[order], offset[rows][order])]
+    first = first[is_commit[first] | goes_on[first]]  # a client's first word may repeat what is long past
+    return rows[first], since[first]
