@@ -9,6 +9,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from mqreplay.replay.far import COUNTLESS, less
+
 MASTER = ["cluster", "broker_name"]
 QUEUE = [*MASTER, "consumer_group", "topic", "queue_id"]
 COPY = [*MASTER, "slave_id"]
@@ -22,7 +24,7 @@ def failover_exposure(broker_runtime: DataFrame, offset_change: DataFrame) -> Da
     both = _logs(broker_runtime).join(_again(offset_change), [*MASTER, "minute"], "full")
     order = Window.partitionBy(*MASTER).orderBy("minute").rowsBetween(Window.unboundedPreceding, 0)
     standing = F.last("again", ignorenulls=True).over(order)
-    behind = F.col("master_end") - F.col("slave_end")
+    behind = less("master_end", "slave_end")
     return both.withColumn("again", standing).select(
         "cluster",
         F.to_date("minute").alias("day"),
@@ -112,8 +114,11 @@ def _states(changes: DataFrame, pairs: DataFrame) -> DataFrame:
     # A value that is gone counts as not known: last over a struct keeps the null that is inside.
     master = F.last(F.when(F.col("master"), F.struct("offset")), ignorenulls=True).over(order)["offset"]
     slave = F.last(F.when(~F.col("master"), F.struct("offset")), ignorenulls=True).over(order)["offset"]
-    lacks = F.when(master > slave, master - slave).otherwise(F.lit(0).cast("bigint"))
-    state = F.struct(lacks.alias("messages"), (master.isNull() != slave.isNull()).cast("int").alias("unknown"))
+    lacks = F.when(master > slave, less(master, slave)).otherwise(F.lit(0).cast("bigint"))
+    # A number that somebody set counts no messages.
+    open_ended = (master.isNull() != slave.isNull()) | (lacks > COUNTLESS)
+    counted = F.when(lacks > COUNTLESS, F.lit(0)).otherwise(lacks)
+    state = F.struct(counted.alias("messages"), open_ended.cast("int").alias("unknown"))
     stood = rows.select(*QUEUE, "slave_id", "minute", F.struct("ts", "master").alias("at"), state.alias("state"))
     return stood.groupBy(*QUEUE, "slave_id", "minute").agg(F.max_by("state", "at").alias("state"))
 

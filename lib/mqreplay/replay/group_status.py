@@ -37,7 +37,7 @@ def _groups(windows: DataFrame, window_s: int) -> DataFrame:
         F.count_if(F.col("w.status").isNull()).alias("undetermined"),
         F.count(F.lit(1)).alias("queues"),
         F.count_if(F.col("w.lag").isNull()).alias("queues_unknown"),
-        F.sum("w.lag").alias("known_lag"),
+        F.try_sum("w.lag").alias("known_lag"),
         F.max("w.time_lag_ms").alias("known_time_lag"),
         F.count_if(F.col("w.time_lag_ms").isNull()).alias("time_unknown"),
         F.sum("w.commits").alias("commits"),

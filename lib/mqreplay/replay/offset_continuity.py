@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.replay.as_of import AT, Ask, ask
+from mqreplay.replay.far import less
 from mqreplay.replay.queue_ends import QUEUE
 
 GROUP_QUEUE = ["consumer_group", *QUEUE]
@@ -67,7 +68,7 @@ def offset_continuity(
             "kind",
             "previous_offset",
             "new_offset",
-            F.abs(F.col("new_offset") - F.coalesce("previous_offset", "new_offset")).alias("size"),
+            F.abs(less("new_offset", F.coalesce("previous_offset", "new_offset"))).alias("size"),
             F.coalesce("from_ts", "to_ts").alias("from_ts"),
             "to_ts",
             _cause().alias("cause"),
@@ -169,7 +170,7 @@ def _redelivered_max() -> Column:
     top = F.least("previous_offset", F.coalesce("max_before", "previous_offset"))
     bottom = F.greatest("new_offset", F.coalesce("queue_min_offset", F.lit(0)))
     # What stood past the end was never consumed, so putting it right delivers nothing again.
-    again = F.when(_corrected(), F.lit(0).cast("bigint")).otherwise(F.greatest(top - bottom, F.lit(0)))
+    again = F.when(_corrected(), F.lit(0).cast("bigint")).otherwise(F.greatest(less(top, bottom), F.lit(0)))
     return F.when(F.col("kind") == "rewind", again).when(
         F.col("kind").isin("jump", "beyond_max", "below_min"), F.lit(0).cast("bigint")
     )

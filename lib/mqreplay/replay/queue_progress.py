@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.replay.far import less
+
 
 def queue_progress(progress: DataFrame, cluster: str) -> DataFrame:
     """One row a queue, group, broker and hour in which the offset changed. ``progress`` is by_queue/progress.py's.
@@ -25,8 +27,8 @@ def queue_progress(progress: DataFrame, cluster: str) -> DataFrame:
         "last_offset",
         "min_offset",
         "max_offset",
-        (F.col("last_offset") - F.col("first_offset")).alias("advance"),
+        less("last_offset", "first_offset").alias("advance"),
         "changes",
         "queue_max_offset",
-        F.greatest(F.col("queue_max_offset") - F.col("last_offset"), F.lit(0)).alias("lag"),
+        F.greatest(less("queue_max_offset", "last_offset"), F.lit(0)).alias("lag"),
     )

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from mqreplay.bind import columns as twins
 from mqreplay.bind import functions as rocketmq
 from mqreplay.core.version import BROKER_4
+from mqreplay.replay.far import less
 from mqreplay.replay.log_marks import with_marks
 from mqreplay.replay.spans import join_span
 
@@ -163,8 +164,8 @@ def judge(placed: DataFrame) -> DataFrame:
     # OFFSET_FOUND_NULL: 4.9 leaves the flag, 5.3 compares with place 0.
     null_found = _since_5() & ((remark == "OFFSET_FOUND_NULL") | (remark.isNull() & (code == NOT_FOUND) & in_range))
     null_found = F.coalesce(null_found, F.lit(False))
-    diff_min = F.when(looked, F.col("log_end_min") - F.col("place_max")).when(null_found, F.col("log_end_min"))
-    diff_max = F.when(looked, F.col("log_end_max") - F.coalesce("place_min", F.lit(0))).when(
+    diff_min = F.when(looked, less("log_end_min", "place_max")).when(null_found, F.col("log_end_min"))
+    diff_max = F.when(looked, less("log_end_max", F.coalesce("place_min", F.lit(0)))).when(
         null_found, F.col("log_end_max")
     )
     slow = (

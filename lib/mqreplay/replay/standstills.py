@@ -55,16 +55,3 @@ def last_copies(snapshot: DataFrame) -> DataFrame:
     """broker_name, copied_us: when (microseconds) its master's consumerOffset.json was last copied."""
     copied = (F.col("broker_id") == 0) & F.col("file_name").startswith("consumerOffset.json")
     return snapshot.where(copied).groupBy("broker_name").agg(F.unix_micros(F.max("ts")).alias("copied_us"))
-
-
-def _with_refusals(still: DataFrame, pull: DataFrame) -> DataFrame:
-    """Adds ``refused`` (answers SYSTEM_BUSY meanwhile) and the broker that gave them."""
-    busy = pull.where(F.col("response_code") == REFUSED).select(
-        *KEY, F.col("request_ts").alias("_ts"), F.col("broker_id").alias("_broker_id")
-    )
-    near = (F.col("_ts") >= F.col("since_ts")) & (F.col("_ts") <= F.col("to_ts"))
-    keys = [F.col(f"s.{k}") == F.col(f"b.{k}") for k in KEY]
-    met = still.alias("s").join(busy.alias("b"), [*keys, near], "left")
-    return met.groupBy(*[F.col(f"s.{c}") for c in (*KEY, "from_ts", "to_ts", "offset", "waiting")]).agg(
-        F.count("b._ts").alias("refused"), F.max("b._broker_id").alias("refusing_broker_id")
-    )

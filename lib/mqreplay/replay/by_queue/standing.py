@@ -36,8 +36,11 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     count = np.maximum(end - begin, 0)
     stretch = np.repeat(np.arange(len(rows)), count)
     place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
-    behind = high[place] - events.known("committed", rows)[stretch]
-    stretch, place, behind = (column[behind > 0] for column in (stretch, place, behind))
+    stood_at = events.known("committed", rows)[stretch]
+    waits = high[place] > stood_at
+    stretch, place, stood_at = stretch[waits], place[waits], stood_at[waits]
+    behind = high[place] - stood_at
+    behind = np.where(behind > 0, behind, MOST)  # a file may say an offset below all that a bigint can be behind
     first = starts(stretch)
     from_ts, told_ts = at[place[first]], at[place[lasts(first, len(place))]]
     stretch = stretch[first]

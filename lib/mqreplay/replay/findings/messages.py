@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay.deliveries import MESSAGE
+from mqreplay.replay.far import less
 from mqreplay.replay.findings.shape import evidence, evidence_of, finding, one_or_none, text_of
 from mqreplay.replay.sessions import with_session
 
@@ -140,5 +141,5 @@ def _growth(ends: DataFrame, prefix: str, cluster: str) -> DataFrame:
         F.lit(cluster).alias("cluster"),
         _group_of(prefix),
         F.col("at").alias("ts"),
-        (F.col("queue_max_offset") - F.col("_before")).alias("messages"),
+        less("queue_max_offset", "_before").alias("messages"),
     )

@@ -40,7 +40,7 @@ def offset_findings(continuity: DataFrame, gap_s: int) -> DataFrame:
         F.max("to_ts").alias("to_ts"),
         F.count_distinct("broker_name", "queue_id").alias("queues"),
         F.max("size").alias("most"),
-        F.sum(F.when(F.col("broker_id") == 0, F.col("redelivered_max"))).alias("again"),
+        F.try_sum(F.when(F.col("broker_id") == 0, F.col("redelivered_max"))).alias("again"),
         F.max("new_offset").alias("highest"),
         F.max("queue_max_offset").alias("end"),
         cause.alias("cause"),

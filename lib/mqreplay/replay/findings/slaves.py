@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.replay.as_of import as_of
+from mqreplay.replay.far import COUNTLESS, less
 from mqreplay.replay.findings.shape import evidence, finding, queues_text, text_of
 from mqreplay.replay.sessions import with_session
 
@@ -169,7 +170,13 @@ def _behind(moments: DataFrame, reach_ms: int) -> DataFrame:
     return (
         spans.withColumn("began", began)
         .where("stale")
-        .select(*COPY, "began", "stale_from", at.alias("stale_to"), (F.col("holds") - F.col("has")).alias("lacks"))
+        .select(
+            *COPY,
+            "began",
+            "stale_from",
+            at.alias("stale_to"),
+            F.least(less("holds", "has"), F.lit(COUNTLESS)).alias("lacks"),
+        )
     )
 
 

@@ -1,0 +1,48 @@
+"""Offsets at the ends of what 64 bits hold, as anybody may set them: told as breaks, and the night goes on."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mqreplay.night import run
+from mqreplay.settings import load_settings
+from night.cut import cut, first_instant
+from tests_shared import SAMPLE
+
+FIRST_ENTRY = re.compile(rb'("[^"@%]+@[^"]+":\{0:)(-?\d+)')
+MOST, LEAST = 2**63 - 1, -(2**63)
+
+
+@pytest.fixture(scope="module")
+def outcome(spark, tmp_path_factory):
+    """Two minutes of the small sample; the master's and the slave's files show both ends of the numbers for a while."""
+    source, folder = SAMPLE / "bulk-5.3.3", tmp_path_factory.mktemp("far")
+    began = first_instant(source)
+    recording = cut(source, folder / "recording", from_ms=began, to_ms=began + 120_000)
+    of_broker = [sorted(b.glob("*/consumerOffset.json")) for b in sorted((recording / "snapshots").iterdir())]
+    often = [files for files in of_broker if len(files) > 7]
+    assert often
+    for files in often:
+        for file, offset in zip(files[3:7], (MOST, LEAST, -1, MOST), strict=True):
+            told, times = FIRST_ENTRY.subn(rb"\g<1>%d" % offset, file.read_bytes(), count=1)
+            assert times == 1
+            file.write_bytes(told)
+    root = str(folder / "warehouse")
+    [outcome] = run("nightly", root, load_settings(), lambda what: None, recordings=[str(recording)])
+    return outcome, spark.read.format("delta").load(f"{root}/gold/offset_continuity").collect()
+
+
+def test_the_night_is_judged_and_both_ends_are_told(outcome):
+    told, breaks = outcome
+    assert {"offset_rewind", "offset_beyond_max"} <= {f["kind"] for f in told.findings}
+    seen = {(row.kind, row.new_offset) for row in breaks}
+    assert {("rewind", LEAST), ("beyond_max", MOST)} <= seen
+    assert all(row.size is None or row.size >= 0 for row in breaks)
+
+
+def test_a_difference_that_no_number_holds_is_the_most_there_is(outcome):
+    _, breaks = outcome
+    (fall,) = {row.size for row in breaks if (row.previous_offset, row.new_offset) == (MOST, LEAST)}
+    assert fall == MOST
