@@ -89,30 +89,49 @@ def skips_by_rule(events: list[Event]) -> list[Row]:
     return found
 
 
-class Move(NamedTuple):
-    """An offset that somebody told of, another than the one told before."""
+class Word(NamedTuple):
+    """An offset that somebody told of, at an instant."""
 
     at: int
     offset: int
     by: str
-    copied_before: int | None
 
 
-def moves_by_rule(events: list[Event]) -> dict[Row, list[Move]]:
-    """By queue and group: when each client, and the master's file, told of another offset than before."""
+def words_by_rule(events: list[Event]) -> dict[Row, list[Word]]:
+    """By queue and group: all that clients and the master's file told of its offset."""
     told = defaultdict(list)
     for e in events:
         if e.committed is not None and (e.saved_by_master or e.what in (COMMIT, PULL)):
             by = "" if e.what == CHANGE else str(e.client_id)
-            move = Move(e.at, e.committed, by, e.also_at if e.what == CHANGE else None)
-            told[e.consumer_group, e.topic, e.broker_name, e.queue_id, by].append(move)
-    moves = defaultdict(list)
-    for (*key, _), said in told.items():
-        said.sort(key=lambda move: (move.at, move.offset))
-        moves[tuple(key)] += said[:1] + [b for a, b in itertools.pairwise(said) if b.offset != a.offset]
-    for of_key in moves.values():
-        of_key.sort(key=lambda move: (move.at, move.offset))
-    return moves
+            told[e.consumer_group, e.topic, e.broker_name, e.queue_id].append(Word(e.at, e.committed, by))
+    return told
+
+
+def moves_by_rule(words: list[Word]) -> list[Word]:
+    """When each client, and the master's file, told of another offset than before."""
+    moves = []
+    for by in {word.by for word in words}:
+        said = sorted(word for word in words if word.by == by)
+        moves += said[:1] + [b for a, b in itertools.pairwise(said) if b.offset != a.offset]
+    return sorted(moves, key=lambda move: (move.at, move.offset))
+
+
+def shown_by_rule(events: list[Event], key: Row, words: list[Word], last_copies: Mapping[str, int]) -> list[Row]:
+    """at, offset: moments in which the offset was still this, by a word or by a copy of the master's file."""
+    group, topic, broker_name, queue_id = key
+    changes = [
+        e
+        for e in events
+        if e.saved_by_master
+        and e.committed is not None
+        and (e.consumer_group, *e.queue) == (group, broker_name, topic, queue_id)
+    ]
+    shown = [(word.at, word.offset) for word in words]
+    shown += [(e.also_at, e.previous_offset) for e in changes if None not in (e.also_at, e.previous_offset)]
+    if changes and broker_name in last_copies:
+        newest = max(changes, key=lambda e: (e.at, e.committed))
+        shown.append((last_copies[broker_name], newest.committed))
+    return shown
 
 
 def standing_by_rule(events: list[Event], stuck_s: int, last_copies: Mapping[str, int]) -> Iterable[tuple[Row, str]]:
@@ -122,15 +141,19 @@ def standing_by_rule(events: list[Event], stuck_s: int, last_copies: Mapping[str
         return end // 1000 - begin // 1000 >= stuck_s * 1000
 
     told = ends_of_queues(events)
-    for key, moves in moves_by_rule(events).items():
+    sent = {(e.consumer_group, e.topic, e.broker_name, e.queue_id) for e in events if e.what == COMMIT}
+    for key, words in words_by_rule(events).items():
         _, topic, broker_name, queue_id = key
-        committed = any(move.by for move in moves)
+        moves = moves_by_rule(words)
+        shown = shown_by_rule(events, key, words, last_copies)
         for move, after in itertools.zip_longest(moves, moves[1:]):
             since, until = move.at, after.at if after else None
-            if not committed:
-                # What the file held after its last copy is not known, nor whether the offset moved just then.
-                copied = after.copied_before if after else last_copies.get(broker_name)
-                until = since if copied is None else max(since, copied)
+            if key not in sent:
+                # What it was after it was last shown is not known, nor whether it moved just then.
+                still = [
+                    at for at, offset in shown if offset == move.offset and at >= since and (not after or at < after.at)
+                ]
+                until = max([since, *still])
             if until is not None and not is_long(since, until):
                 continue
             waiting = {
@@ -142,7 +165,9 @@ def standing_by_rule(events: list[Event], stuck_s: int, last_copies: Mapping[str
                 continue
             from_ts, to_ts = min(waiting), max(waiting) if until is None else until
             if is_long(from_ts, to_ts):
-                ended = ("moved" if after else "end of recording") if committed else ("copy" if after else "last copy")
+                ended = (
+                    ("moved" if after else "end of recording") if key in sent else ("copy" if after else "last copy")
+                )
                 yield (*key, move.offset, since, from_ts, to_ts, max(waiting.values())), ended
 
 

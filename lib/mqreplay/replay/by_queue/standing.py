@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, instants, lasts, lists, runs, starts
 from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL
-from mqreplay.replay.nearest import Numbers
+from mqreplay.replay.nearest import NOWHERE, Numbers, nearest
 
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")
 STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
@@ -23,7 +23,7 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     the first moment told of in which messages waited, ``to_ts`` that of the offset's next move, or the last told of in
     which they waited where it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the
     master's file of each broker name was last copied (microseconds); where no commits of a queue were recorded, an
-    offset stood still only as long as copies showed it, for it may have moved at any time between two copies.
+    offset stood still only as long as copies and pulls showed it: it may have moved at any time between two of them.
     """
     since, until, moves, rows = _stretches(events, last_copies)
     stuck = _long(since, until, moves, stuck_s)
@@ -65,8 +65,8 @@ def _stretches(events: QueueEvents, last_copies: Mapping[str, int]) -> tuple[Num
     broker_id, has_broker = events.numbers("broker_id")
     saved = (events.what == CHANGE) & has_broker & (broker_id == 0)
     # A pull carries the offset too (PullSysFlag's commit bit); it says no more than what UPDATE does, but may be all.
-    rows = np.flatnonzero(told & (saved | (events.what == COMMIT) | (events.what == PULL)))
-    rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.by_client[rows]))]
+    all_told = np.flatnonzero(told & (saved | (events.what == COMMIT) | (events.what == PULL)))
+    rows = all_told[np.lexsort((offset[all_told], events.known("at", all_told), events.by_client[all_told]))]
     # Said again by the same client, or shown again by the file: no move.
     by, at_offset = events.by_client[rows], offset[rows]
     rows = rows[starts(by, at_offset)]
@@ -77,19 +77,39 @@ def _stretches(events: QueueEvents, last_copies: Mapping[str, int]) -> tuple[Num
     moves[first[1:] - 1] = False
     moves[-1:] = False
     until = np.append(since[1:], 0)[: len(rows)]
-    committed = np.repeat(runs(np.logical_or, events.what[rows] != CHANGE, first), np.diff(np.append(first, len(rows))))
-    copied = _last_copied(events, rows, moves, last_copies)
-    until = np.where(committed, until, np.maximum(copied, since))
-    return since, until, moves | ~committed, rows
+    by_commit = runs(np.logical_or, np.isin(events.key[rows], events.key[events.what == COMMIT]), first)
+    recorded = np.repeat(by_commit, np.diff(np.append(first, len(rows))))
+    until = np.where(recorded, until, _last_shown(events, rows, all_told, last_copies))
+    return since, until, moves | ~recorded, rows
 
 
-def _last_copied(events: QueueEvents, rows: Numbers, moves: Mask, last_copies: Mapping[str, int]) -> Numbers:
-    """Of each stretch the last copy of the file in it: the one before the change that ended it."""
-    before, there = events.numbers("also_at", np.append(rows[1:], 0)[: len(rows)])
+def _last_shown(events: QueueEvents, rows: Numbers, told: Numbers, last_copies: Mapping[str, int]) -> Numbers:
+    """Of each stretch, by the row that began it, the last instant at which its offset was still shown or said."""
+    offset, _ = events.numbers("committed")
+    saved = told[events.what[told] == CHANGE]
+    old, had = events.numbers("previous_offset", saved)
+    before, copied = events.numbers("also_at", saved)
+    held = had & copied  # the copy before a change shows what stood until then
+    newest, newest_at = _newest(events, saved, last_copies)
+    key = np.concatenate([events.key[told], events.key[saved][held], events.key[newest]])
+    at = np.concatenate([events.known("at", told), before[held], newest_at])
+    shows = np.concatenate([offset[told], old[held], offset[newest]])
+    stretch = nearest(key, at, events.key[rows], events.known("at", rows))
+    same = stretch != NOWHERE
+    same[same] = offset[rows[stretch[same]]] == shows[same]
+    last = events.known("at", rows).copy()
+    np.maximum.at(last, stretch[same], at[same])
+    return last
+
+
+def _newest(events: QueueEvents, saved: Numbers, last_copies: Mapping[str, int]) -> tuple[Numbers, Numbers]:
+    """The last change of each queue and group, and when the file that holds it was last copied, if that is known."""
+    saved = saved[np.lexsort((events.known("committed", saved), events.known("at", saved), events.key[saved]))]
+    newest = saved[lasts(starts(events.key[saved]), len(saved))]
     names = events.rows["broker_name"].combine_chunks().dictionary_encode()
     last = np.array([last_copies.get(name, LEAST) for name in names.dictionary.to_pylist()], np.int64)
-    code = names.indices.to_numpy()[rows]
-    return np.where(moves, np.where(there, before, LEAST), last[code] if len(last) else LEAST)
+    copied = last[names.indices.to_numpy()[newest]] if len(last) else newest
+    return newest[copied != LEAST], copied[copied != LEAST]
 
 
 def _long(since: Numbers, until: Numbers, moves: Mask, stuck_s: int) -> Mask:
