@@ -80,7 +80,11 @@ def still(rows, look_at):
     def judge(commits, ends, owned=(0, 200), pulls=(), saved=(), copies=()):
         change = {"source_name": "b-0", "broker_id": 0}
         earlier = {s: max((at(c) for c in copies if c < s), default=None) for s, _ in saved}
-        changes = [change | {"from_ts": earlier[s], "to_ts": at(s), "new_offset": o} for s, o in saved]
+        held = [None, *(o for _, o in saved)]  # what the copy before showed
+        changes = [
+            change | {"from_ts": earlier[s], "to_ts": at(s), "previous_offset": old, "new_offset": o}
+            for (s, o), old in zip(saved, held, strict=False)
+        ]
         copied = [change | {"ts": at(s), "file_name": "consumerOffset.json", "broker_name": "b"} for s in copies]
         sent = [{"ts": at(s), "commit_offset": o, "client_id": "c", "kind": "UPDATE"} for s, o in commits]
         told = [
