@@ -138,13 +138,18 @@ def standing_by_rule(events: list[Event], stuck_s: int, last_copies: Mapping[str
     """The stretches, each with what ended it."""
 
     def is_long(begin: int, end: int) -> bool:
-        return end // 1000 - begin // 1000 >= stuck_s * 1000
+        return end // 1000 - begin // 1000 >= least_ms
 
     told = ends_of_queues(events)
     sent = {(e.consumer_group, e.topic, e.broker_name, e.queue_id) for e in events if e.what == COMMIT}
     for key, words in words_by_rule(events).items():
         _, topic, broker_name, queue_id = key
         moves = moves_by_rule(words)
+        least_ms = stuck_s * 1000
+        if key not in sent:
+            pulled = sorted(word.at // 1000 for word in words if word.by)
+            steps = sorted(b - a for a, b in itertools.pairwise(pulled))
+            least_ms = max([least_ms, *(3 * step for step in steps[(len(steps) - 1) // 2 :][:1])])
         shown = shown_by_rule(events, key, words, last_copies)
         for move, after in itertools.zip_longest(moves, moves[1:]):
             since, until = move.at, after.at if after else None

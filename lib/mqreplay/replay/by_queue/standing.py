@@ -11,6 +11,7 @@ from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, ins
 from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL
 from mqreplay.replay.nearest import NOWHERE, Numbers, nearest
 
+STEPS = 3
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")
 STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
 SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
@@ -24,10 +25,11 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     which they waited where it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the
     master's file of each broker name was last copied (microseconds); where no commits of a queue were recorded, an
     offset stood still only as long as copies and pulls showed it: it may have moved at any time between two of them.
+    And what is usual from pull to pull is no standstill: it takes STEPS such.
     """
-    since, until, moves, rows = _stretches(events, last_copies)
-    stuck = _long(since, until, moves, stuck_s)
-    since, until, moves, rows = since[stuck], until[stuck], moves[stuck], rows[stuck]
+    since, until, moves, rows, least_ms = _stretches(events, stuck_s * 1000, last_copies)
+    stuck = ~moves | (_ms(until) - _ms(since) >= least_ms)
+    since, until, moves, rows, least_ms = since[stuck], until[stuck], moves[stuck], rows[stuck], least_ms[stuck]
     ends, queue = events.ends, events.queue[rows]
     told = np.flatnonzero(ends.has_high)
     of, at, high = ends.queue[told], ends.at[told], ends.high[told]
@@ -46,7 +48,7 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     stretch = stretch[first]
     to_ts = np.where(moves[stretch], until[stretch], told_ts)
     waiting = runs(np.maximum, behind, first)
-    kept = _ms(to_ts) - _ms(from_ts) >= stuck_s * 1000
+    kept = _ms(to_ts) - _ms(from_ts) >= least_ms[stretch]
     found = rows[stretch[kept]]
     stretches = {
         "offset": pa.array(events.known("committed", found), pa.int64()),
@@ -59,8 +61,13 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     return events.table(found[first], KEY, stretches=lists(np.append(first, len(found)), stretches))
 
 
-def _stretches(events: QueueEvents, last_copies: Mapping[str, int]) -> tuple[Numbers, Numbers, Mask, Numbers]:
-    """since, until, whether it moved then, and the row that set the offset, of every stretch."""
+def _stretches(
+    events: QueueEvents, stuck_ms: int, last_copies: Mapping[str, int]
+) -> tuple[Numbers, Numbers, Mask, Numbers, Numbers]:
+    """since, until, whether it moved then, the row that set the offset, and how long a standstill is, of every stretch.
+
+    In microseconds; how long in milliseconds.
+    """
     offset, told = events.numbers("committed")
     broker_id, has_broker = events.numbers("broker_id")
     saved = (events.what == CHANGE) & has_broker & (broker_id == 0)
@@ -80,7 +87,22 @@ def _stretches(events: QueueEvents, last_copies: Mapping[str, int]) -> tuple[Num
     by_commit = runs(np.logical_or, np.isin(events.key[rows], events.key[events.what == COMMIT]), first)
     recorded = np.repeat(by_commit, np.diff(np.append(first, len(rows))))
     until = np.where(recorded, until, _last_shown(events, rows, all_told, last_copies))
-    return since, until, moves | ~recorded, rows
+    pace = STEPS * _usual_step(events, all_told[events.what[all_told] == PULL])[events.key[rows]]
+    least_ms = np.where(recorded, stuck_ms, np.maximum(stuck_ms, pace))
+    return since, until, moves | ~recorded, rows, least_ms
+
+
+def _usual_step(events: QueueEvents, pulls: Numbers) -> Numbers:
+    """By key: milliseconds from a pull that tells of the offset to the next, in the middle of all; 0 where none do."""
+    pulls = pulls[np.lexsort((events.known("at", pulls), events.key[pulls]))]
+    key, at = events.key[pulls], _ms(events.known("at", pulls))
+    same = key[1:] == key[:-1]
+    key, step = key[1:][same], (at[1:] - at[:-1])[same]
+    step = step[np.lexsort((step, key))]  # keys stay where they are
+    first = starts(key)
+    usual = np.zeros(int(events.key.max(initial=-1)) + 1, np.int64)
+    usual[key[first]] = step[(first + lasts(first, len(key))) // 2]
+    return usual
 
 
 def _last_shown(events: QueueEvents, rows: Numbers, told: Numbers, last_copies: Mapping[str, int]) -> Numbers:
@@ -110,10 +132,6 @@ def _newest(events: QueueEvents, saved: Numbers, last_copies: Mapping[str, int])
     last = np.array([last_copies.get(name, LEAST) for name in names.dictionary.to_pylist()], np.int64)
     copied = last[names.indices.to_numpy()[newest]] if len(last) else newest
     return newest[copied != LEAST], copied[copied != LEAST]
-
-
-def _long(since: Numbers, until: Numbers, moves: Mask, stuck_s: int) -> Mask:
-    return ~moves | (_ms(until) - _ms(since) >= stuck_s * 1000)
 
 
 def _ms(instant: Numbers) -> Numbers:
