@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
 from driver_share import driver_share
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from standalone_cluster import environment, standalone  # noqa: E402 - of the tests, beside this folder
+
 SKIPPED = {"bronze.step"}  # says what was done, not what was found
 
 
@@ -38,7 +37,7 @@ def main() -> int:
     shutil.rmtree(given.out, ignore_errors=True)
     with tempfile.TemporaryDirectory() as events:
         began = time.perf_counter()
-        with standalone(given.memory) as master:
+        with tempfile.TemporaryDirectory() as work, standalone(Path(work), given.memory) as master:
             status = submit(master, given.recording, given.out, given.memory, events)
         told: dict[str, object] = {"status": status, "wall_s": round(time.perf_counter() - began, 1)}
         told |= {"driver_share": driver_share(Path(events))["driver_share"]}
@@ -46,36 +45,6 @@ def main() -> int:
         told["different"] = different(given.out, given.same_as)
     print(json.dumps(told))
     return 1 if status not in (0, 1) or told.get("different") else 0
-
-
-@contextmanager
-def standalone(memory: str) -> Iterator[str]:
-    """The address of a master with two workers of one core each, while it runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address = f"spark://127.0.0.1:{port}"
-    spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
-    place = ["--host", "127.0.0.1", "--webui-port", "0"]
-    running = []
-    with tempfile.TemporaryDirectory() as work, Path(work, "log").open("w") as log:
-        commands = [["org.apache.spark.deploy.master.Master", "--port", str(port), *place]]
-        for name in ("one", "two"):
-            size = ["--cores", "1", "--memory", memory, "--work-dir", str(Path(work, name))]
-            commands.append(["org.apache.spark.deploy.worker.Worker", *size, *place, address])
-        try:
-            for command in commands:
-                running.append(subprocess.Popen([spark_class, *command], env=_environment(), stdout=log, stderr=log))
-            for _ in range(240):
-                if Path(log.name).read_text().count("Successfully registered with master") == 2:
-                    break
-                time.sleep(0.5)
-            yield address
-        finally:
-            for process in running:
-                process.terminate()
-            for process in running:
-                process.wait(30)
 
 
 def submit(master: str, recording: Path, out: Path, memory: str, events: str) -> int:
@@ -90,7 +59,7 @@ def submit(master: str, recording: Path, out: Path, memory: str, events: str) ->
     words = [str(Path(sys.executable).with_name("spark-submit")), "--master", master]
     words += [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     words += [str(ROOT / "jobs" / "nightly.py"), "--recording", str(recording), "--warehouse", str(out)]
-    return subprocess.run(words, env=_environment(), stdout=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run(words, env=environment(), stdout=subprocess.DEVNULL, check=False).returncode
 
 
 def different(one: Path, other: Path) -> list[str]:
@@ -111,15 +80,6 @@ def different(one: Path, other: Path) -> list[str]:
 
     names = sorted(set(both[0].contracts) - SKIPPED)
     return [name for name in names if summed(both[0], name) != summed(both[1], name)]
-
-
-def _environment() -> dict[str, str]:
-    return {
-        **os.environ,
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ def group_status(windows: DataFrame, cluster: str, window_s: int) -> DataFrame:
 
     Commits are those that clients sent; where none of a group were recorded, the master's snapshots stand in.
     """
-    each = windows.select(F.lit(cluster).alias("cluster"), "*", F.explode("w").alias("_w")).drop("w")
-    return _groups(each.withColumnRenamed("_w", "w"), window_s)
+    own = [name for name in windows.columns if name != "w"]
+    return _groups(windows.select(F.lit(cluster).alias("cluster"), *own, F.explode("w").alias("w")), window_s)
 
 
 def last_told(events: DataFrame) -> DataFrame:

@@ -17,9 +17,9 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, group_shares, nullable
 from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, taken
+from mqreplay.replay.queue_ends import QUEUE
 
 SHARES = 4  # a broker name's queues go to so many groups: a worker has fewer rows at a time
-QUEUE = ("broker_name", "topic", "queue_id")
 BROKER = ("broker_name", "broker_id")
 MARK = ["share", "broker_name", "broker_id", "topic", "queue_id", "at", "value"]
 FOUND = ("end_before", "end_after", "place_before", "place_after", "next_place")

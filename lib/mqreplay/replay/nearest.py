@@ -43,13 +43,20 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[Numbers, npt.NDArray[np
 def ranks(*by: Numbers) -> Numbers:
     """The place of each row in the order of several columns, the first first; equal rows share it."""
     order = np.lexsort(by[::-1])
-    changed = np.zeros(len(order), bool)
-    for column in by:
-        in_order = column[order]
-        changed[1:] |= in_order[1:] != in_order[:-1]
+    changed = np.zeros(len(order), np.int64)
+    changed[starts(*(column[order] for column in by))[1:]] = 1
     found = np.empty(len(order), np.int64)
     found[order] = np.cumsum(changed)
     return found
+
+
+def starts(*by: Numbers) -> Numbers:
+    """Of columns sorted together: the first row of each run of equal rows."""
+    changed = np.zeros(len(by[0]), bool)
+    changed[:1] = True
+    for column in by:
+        changed[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(changed)
 
 
 def nearest(

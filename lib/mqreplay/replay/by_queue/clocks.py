@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import QueueEvents, starts
+from mqreplay.replay.by_queue.columns import QueueEvents, lengths
 from mqreplay.replay.by_queue.events import COMMIT, PULL
-from mqreplay.replay.nearest import NOWHERE, Numbers, common_codes, nearest
+from mqreplay.replay.nearest import NOWHERE, Numbers, common_codes, nearest, starts
 
 SCHEMA = "client_id STRING, off_ms BIGINT, unsure_ms BIGINT, commits BIGINT"
 USUAL_MS = 5_000  # from a copy or a commit to the next
@@ -34,7 +34,7 @@ def clocks(events: QueueEvents) -> pa.Table:
     client = events.client_order[said]
     order = np.lexsort((unsure, off, client))
     first = starts(client[order], off[order], unsure[order])
-    count = np.diff(np.append(first, len(order)))
+    count = lengths(first, len(order))
     one = order[first]
     return events.table(said[one], ("client_id",), off_ms=off[one], unsure_ms=unsure[one], commits=count)
 
@@ -50,13 +50,12 @@ def _place(events: QueueEvents, rows: Numbers) -> list[pa.Array]:
 def _shown(events: QueueEvents) -> Numbers:
     """Of each queue, group and offset that the master's file rose to just once, the row."""
     rows = events.changes
-    broker_id, has_broker = events.numbers("broker_id", rows)
     new, has_new = events.numbers("committed", rows)
     old, has_old = events.numbers("previous_offset", rows)
-    rows = rows[has_broker & (broker_id == 0) & has_new & has_old & (new > old)]
+    rows = rows[events.of_master[rows] & has_new & has_old & (new > old)]
     rows = rows[np.lexsort((events.known("committed", rows), events.key[rows]))]
     first = starts(events.key[rows], events.known("committed", rows))
-    return rows[first[np.diff(np.append(first, len(rows))) == 1]]
+    return rows[first[lengths(first, len(rows)) == 1]]
 
 
 def _said_first(events: QueueEvents) -> tuple[Numbers, Numbers]:

@@ -77,6 +77,12 @@ class QueueEvents:
         return codes
 
     @cached_property
+    def of_master(self) -> Mask:
+        """Whether each row was told by a master, or shown by its file."""
+        broker_id, there = self.numbers("broker_id")
+        return there & (broker_id == 0)
+
+    @cached_property
     def changes(self) -> Numbers:
         """The rows of brokers' files."""
         return np.flatnonzero(self.what == CHANGE)
@@ -89,9 +95,8 @@ class QueueEvents:
     @cached_property
     def ends(self) -> Ends:
         """What masters told: in answers of pulls, when they came, and in topic statistics."""
-        broker_id, _ = self.numbers("broker_id")
         _, has_high = self.numbers("max_offset")
-        pulled = (self.what == PULL) & (broker_id == 0) & self.numbers("broker_id")[1] & has_high
+        pulled = (self.what == PULL) & self.of_master & has_high
         told = np.flatnonzero(pulled | (self.what == STATS))
         asked, (answered, came) = self.known("at", told), self.numbers("also_at", told)
         at = np.where(came, answered, asked)
@@ -111,18 +116,19 @@ class QueueEvents:
         return pa.Table.from_arrays(columns, names=[*names, *found])
 
 
-def starts(*by: Numbers) -> Numbers:
-    """Of columns sorted together: the first row of each run of equal rows."""
-    changed = np.zeros(len(by[0]), bool)
-    changed[:1] = True
-    for column in by:
-        changed[1:] |= column[1:] != column[:-1]
-    return np.flatnonzero(changed)
-
-
 def lasts(first: Numbers, rows: int) -> Numbers:
     """The last row of each run, of the first rows of all."""
     return np.append(first[1:], rows)[: len(first)] - 1
+
+
+def lengths(first: Numbers, rows: int) -> Numbers:
+    """How many rows each run has, of the first rows of all."""
+    return np.diff(np.append(first, rows))
+
+
+def spread(begin: Numbers, count: Numbers) -> Numbers:
+    """All places of several ranges, one range behind the other: each from its begin on, so many."""
+    return np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
 
 
 def runs(law: np.ufunc, values: npt.NDArray[Any], first: Numbers) -> npt.NDArray[Any]:

@@ -41,7 +41,7 @@ def queue_events(offset_change: DataFrame, commits: DataFrame, pull: DataFrame, 
 
 def _changes(offset_change: DataFrame, commits: DataFrame) -> DataFrame:
     # Where no commits of a group were recorded, the master's snapshots stand in.
-    known = commits.where(_reached_a_broker()).select("cluster", "consumer_group").distinct()
+    known = _sent(commits).where(F.col("error").isNull()).select("cluster", "consumer_group").distinct()
     saved = offset_change.where(F.col("broker_id").isNotNull()).join(
         F.broadcast(known.withColumn("_known", F.lit(True))), ["cluster", "consumer_group"], "left"
     )
@@ -58,12 +58,13 @@ def _changes(offset_change: DataFrame, commits: DataFrame) -> DataFrame:
 
 
 def _commits(commits: DataFrame) -> DataFrame:
-    told = commits.where("kind = 'UPDATE' AND commit_offset IS NOT NULL")
-    return _event(told, COMMIT, at=F.col("ts"), committed=F.col("commit_offset"), counts=F.col("error").isNull())
+    return _event(
+        _sent(commits), COMMIT, at=F.col("ts"), committed=F.col("commit_offset"), counts=F.col("error").isNull()
+    )
 
 
-def _reached_a_broker() -> Column:
-    return F.expr("kind = 'UPDATE' AND commit_offset IS NOT NULL AND error IS NULL")
+def _sent(commits: DataFrame) -> DataFrame:
+    return commits.where("kind = 'UPDATE' AND commit_offset IS NOT NULL")
 
 
 def _pulls(pull: DataFrame) -> DataFrame:

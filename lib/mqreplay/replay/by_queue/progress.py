@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import LEAST, MOST, QueueEvents, instants, lasts, maybe, runs, starts
-from mqreplay.replay.nearest import NOWHERE, common_codes, nearest
+from mqreplay.replay.by_queue.columns import LEAST, MOST, QueueEvents, instants, lasts, maybe, runs
+from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, starts
 
 SCHEMA = (
     "broker_name STRING, broker_id BIGINT, topic STRING, consumer_group STRING, queue_id INT, hour TIMESTAMP, "

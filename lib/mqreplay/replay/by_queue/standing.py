@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, instants, lasts, lists, runs, starts
+from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, instants, lasts, lists, runs, spread
 from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL
-from mqreplay.replay.nearest import NOWHERE, Numbers, nearest
+from mqreplay.replay.nearest import NOWHERE, Numbers, nearest, starts
 
 STEPS = 3
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")
@@ -37,7 +37,7 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     end = _places(of, at, queue, np.where(moves, until, MOST), "right")
     count = np.maximum(end - begin, 0)
     stretch = np.repeat(np.arange(len(rows)), count)
-    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begin, count)
+    place = spread(begin, count)
     stood_at = events.known("committed", rows)[stretch]
     waits = high[place] > stood_at
     stretch, place, stood_at = stretch[waits], place[waits], stood_at[waits]
@@ -69,23 +69,18 @@ def _stretches(
     In microseconds; how long in milliseconds.
     """
     offset, told = events.numbers("committed")
-    broker_id, has_broker = events.numbers("broker_id")
-    saved = (events.what == CHANGE) & has_broker & (broker_id == 0)
+    saved = (events.what == CHANGE) & events.of_master
     # A pull carries the offset too (PullSysFlag's commit bit); it says no more than what UPDATE does, but may be all.
     all_told = np.flatnonzero(told & (saved | (events.what == COMMIT) | (events.what == PULL)))
     rows = all_told[np.lexsort((offset[all_told], events.known("at", all_told), events.by_client[all_told]))]
     # Said again by the same client, or shown again by the file: no move.
-    by, at_offset = events.by_client[rows], offset[rows]
-    rows = rows[starts(by, at_offset)]
+    rows = rows[starts(events.by_client[rows], offset[rows])]
     rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.key[rows]))]
     since = events.known("at", rows)
-    first = starts(events.key[rows])
     moves = np.ones(len(rows), bool)
-    moves[first[1:] - 1] = False
-    moves[-1:] = False
+    moves[lasts(starts(events.key[rows]), len(rows))] = False
     until = np.append(since[1:], 0)[: len(rows)]
-    by_commit = runs(np.logical_or, np.isin(events.key[rows], events.key[events.what == COMMIT]), first)
-    recorded = np.repeat(by_commit, np.diff(np.append(first, len(rows))))
+    recorded = np.isin(events.key[rows], events.key[events.what == COMMIT])
     until = np.where(recorded, until, _last_shown(events, rows, all_told, last_copies))
     pace = STEPS * _usual_step(events, all_told[events.what[all_told] == PULL])[events.key[rows]]
     least_ms = np.where(recorded, stuck_ms, np.maximum(stuck_ms, pace))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import LEAST, Mask, QueueEvents, instants, starts
-from mqreplay.replay.nearest import NOWHERE, Numbers, nearest
+from mqreplay.replay.by_queue.columns import LEAST, Mask, QueueEvents, instants, lengths
+from mqreplay.replay.nearest import NOWHERE, Numbers, nearest, starts
 
 GROUP_QUEUE = ("consumer_group", "broker_name", "topic", "queue_id")
 SCHEMA = "consumer_group STRING, broker_name STRING, topic STRING, queue_id INT"
@@ -75,7 +75,7 @@ def _running_most(key: Numbers, values: Numbers) -> Numbers:
         return values
     distinct, rank = np.unique(values, return_inverse=True)
     first = starts(key)
-    run = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(key))))
+    run = np.repeat(np.arange(len(first)), lengths(first, len(key)))
     # Runs rise, so that no run's values are carried into the next.
     most = np.maximum.accumulate(run * (len(distinct) + 1) + rank) - run * (len(distinct) + 1)
     before = np.full(len(key), LEAST)

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from mqreplay.bind.status_columns import status_windows_arrow
-from mqreplay.replay.by_queue.columns import QueueEvents, lasts, runs, starts
+from mqreplay.replay.by_queue.columns import QueueEvents, lasts, runs, spread
 from mqreplay.replay.by_queue.events import COMMIT
-from mqreplay.replay.nearest import Numbers
+from mqreplay.replay.nearest import Numbers, starts
 
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")
 WINDOW = (
@@ -53,7 +53,7 @@ def _heads(events: QueueEvents, queue: Numbers) -> tuple[pa.Array, pa.Array]:
     begin, end = np.searchsorted(of, queue, "left"), np.searchsorted(of, queue, "right")
     count = end - begin
     bounds = np.append(0, np.cumsum(count))
-    place = np.arange(bounds[-1]) - np.repeat(bounds[:-1], count) + np.repeat(begin, count)
+    place = spread(begin, count)
     return _lists(bounds, ts[place]), _lists(bounds, high[place])
 
 
