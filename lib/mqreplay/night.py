@@ -16,6 +16,7 @@ from mqreplay import __version__
 from mqreplay.bind.register import register
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
+from mqreplay.ingest.recording import Recordings, find_recordings
 from mqreplay.ingest.run import Ingested, ingest, known_files, read_known_files
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Remembered, write_kept
@@ -43,9 +44,8 @@ class Night:
         """``root`` is the warehouse's folder; ``progress`` is told what goes on."""
         self.warehouse = Warehouse(spark, root)
         self.settings, self.progress = settings, progress
-        register(spark)
 
-    def ingest(self, recordings: list[str], cluster: str | None) -> list[Ingested]:
+    def ingest(self, recordings: Recordings, cluster: str | None) -> list[Ingested]:
         """Recordings into silver."""
         return ingest(self.warehouse, recordings, cluster, self.progress)
 
@@ -140,13 +140,14 @@ def run(
         if not Path(folder).is_dir():
             raise InputError(f"recording {folder} is no folder that can be read")
     with warehouse_lock(root):
-        size = sum(_bytes(folder) for folder in recordings or [root])
+        found = find_recordings(recordings or [])
+        size = sum(file.bytes for files in found.values() for file in files) if found else _bytes(root)
         spark = build_session(f"mqreplay {step}", settings.spark, size)
         fit_to(spark, size, settings.spark.shuffle_partitions)
         progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
         night = Night(spark, root, settings, progress)
         if step in ("nightly", "ingest"):
-            clusters = [done.cluster for done in night.ingest(recordings or [], cluster)]
+            clusters = [done.cluster for done in night.ingest(found, cluster)]
         else:
             clusters = night.clusters(cluster)
         for name in clusters:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
@@ -69,13 +67,6 @@ class Plan:
     def of(self, *kinds: str) -> list[NewFile]:
         """New files of these kinds, in path order."""
         return [n for n in self.new if n.file.kind in kinds]
-
-
-def with_digests(files: Iterable[RecordedFile], threads: int = 4) -> list[tuple[RecordedFile, str]]:
-    """Each file with its SHA-256; reading and hashing release the interpreter, so threads do help."""
-    listed = list(files)
-    with ThreadPoolExecutor(threads) as pool:
-        return list(zip(listed, pool.map(file_sha256, [f.full_path for f in listed]), strict=True))
 
 
 def plan(found: list[tuple[RecordedFile, str]], known: Iterable[KnownFile]) -> Plan:

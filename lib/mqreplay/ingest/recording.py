@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +52,11 @@ _PCAP = re.compile(r"\.pcap(\d+)?(\.gz)?$")
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds)."""
+    """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds).
+
+    The last three are the file system's words as it was found: when its bytes changed, when anything of it changed
+    (epoch nanoseconds), and which file it is.
+    """
 
     recording: str
     path: str
@@ -58,6 +64,9 @@ class RecordedFile:
     bytes: int
     source_name: str | None = None
     ts_ms: int | None = None
+    modified_ns: int = 0
+    changed_ns: int = 0
+    inode: int = 0
 
     @property
     def full_path(self) -> str:
@@ -68,6 +77,17 @@ class RecordedFile:
     def file_name(self) -> str:
         """Its last part."""
         return self.path.rsplit("/", 1)[-1]
+
+
+Recordings = dict[str, list[RecordedFile]]  # the files of each folder, by its name as it was given
+
+
+def find_recordings(folders: Iterable[str]) -> Recordings:
+    """The files of each folder, as find_files has them; the same folder given twice is one, however it is written."""
+    apart: dict[Path, str] = {}
+    for folder in folders:
+        apart.setdefault(Path(folder).resolve(), folder)
+    return {folder: find_files(folder) for folder in apart.values()}
 
 
 def find_files(folder: str) -> list[RecordedFile]:
@@ -89,12 +109,19 @@ def find_files(folder: str) -> list[RecordedFile]:
 
 
 def _walk(root: Path) -> Iterator[RecordedFile]:
-    for path in root.rglob("*"):
-        if not path.is_file():
-            continue
-        relative = path.relative_to(root).as_posix()
-        kind, source, ts = classify(relative)
-        yield RecordedFile(str(root), relative, kind, path.stat().st_size, source, ts)
+    recording, within = str(root), len(str(root / "x")) - 1
+    for folder, _, names in os.walk(recording):
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                told = os.stat(path)
+            except OSError:  # a link to nothing, or gone since
+                continue
+            if stat.S_ISREG(told.st_mode):
+                relative = path[within:]
+                kind, source, ts = classify(relative)
+                when = told.st_mtime_ns, told.st_ctime_ns, told.st_ino
+                yield RecordedFile(recording, relative, kind, told.st_size, source, ts, *when)
 
 
 def classify(path: str) -> tuple[str, str | None, int | None]:

@@ -10,10 +10,11 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.brokers import cluster_of, read_brokers
+from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.manifest import KnownFile, Plan, plan, with_digests
+from mqreplay.ingest.manifest import KnownFile, Plan, plan
 from mqreplay.ingest.pace import Pace
-from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, find_files
+from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, Recordings
 from mqreplay.ingest.to_silver import Run, ingest_kind, ingest_snapshots
 from mqreplay.lake.remembered import Remembered
 from mqreplay.lake.sql import among, quoted
@@ -36,32 +37,37 @@ class Ingested:
     refused: int
 
 
-def ingest(warehouse: Warehouse, folders: list[str], cluster: str | None, progress: Progress) -> list[Ingested]:
+def ingest(warehouse: Warehouse, recordings: Recordings, cluster: str | None, progress: Progress) -> list[Ingested]:
     """Reads recordings into silver; what was read before is not read again. Recordings of one cluster go together.
 
-    Raises InputError for a folder that is no recording, ConservationError if rows got lost.
+    Raises ConservationError if rows got lost.
     """
     by_cluster: dict[str, list[RecordedFile]] = {}
-    for folder in dict.fromkeys(folders):
-        files = find_files(folder)
+    for folder, files in recordings.items():
         name = cluster or cluster_of(files)
         if name is None:
             name = DEFAULT_CLUSTER
             progress(f"{folder} does not name its cluster; taking {name} (--cluster sets another)")
         by_cluster.setdefault(name, []).extend(files)
-    return [_ingest_cluster(warehouse, name, files, progress) for name, files in sorted(by_cluster.items())]
+    digests = dict(KnownDigests(warehouse.root).of(file for files in by_cluster.values() for file in files))
+    return [
+        _ingest_cluster(warehouse, name, [(file, digests[file]) for file in files], progress)
+        for name, files in sorted(by_cluster.items())
+    ]
 
 
-def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[RecordedFile], progress: Progress) -> Ingested:
+def _ingest_cluster(
+    warehouse: Warehouse, cluster: str, files: list[tuple[RecordedFile, str]], progress: Progress
+) -> Ingested:
     known = known_files(warehouse, cluster)
-    work = plan(with_digests(files), known)
+    work = plan(files, known)
     if work.nothing_new:
         progress(f"{cluster}: {work.seen} files, all read before")
         return Ingested(cluster, work.seen, 0, 0, 0)
     progress(f"{cluster}: {work.seen} files, {len(work.new)} to read")
     ledger = Ledger()
     ledger.enter_unread(work.duplicates, work.not_read)
-    scopes = [f"ingest {cluster} {recording}" for recording in sorted({f.recording for f in files})]
+    scopes = [f"ingest {cluster} {recording}" for recording in sorted({f.recording for f, _ in files})]
     unfinished = Unfinished(warehouse.root)
     afresh = not unfinished.begin(scopes)
     pace = Pace(lambda text: progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))

@@ -1,0 +1,97 @@
+"""Digests of unchanged files are remembered; whatever touches a file has it read again."""
+
+import os
+import time
+
+import pytest
+
+from mqreplay.ingest import digests
+from mqreplay.ingest.digests import FILE, KnownDigests
+from mqreplay.ingest.lines import file_sha256
+from mqreplay.ingest.recording import find_recordings
+
+
+@pytest.fixture
+def recording(tmp_path, monkeypatch):
+    monkeypatch.setattr(digests, "SETTLED_NS", 0)
+    folder = tmp_path / "recording"
+    folder.mkdir()
+    (folder / "pull_log.jsonl").write_text('{"a": 1}\n')
+    (folder / "routes.jsonl").write_text('{"b": 1}\n')
+    return folder
+
+
+@pytest.fixture
+def asked(recording, tmp_path):
+    """Asks for the digests: gives those, and the names of the files that were read for them."""
+
+    def ask():
+        read = []
+        files = [file for found in find_recordings([str(recording)]).values() for file in found]
+        known = KnownDigests(str(tmp_path / "w"), lambda path: read.append(path) or file_sha256(path))
+        found = {file.path: sha256 for file, sha256 in known.of(files)}
+        assert found == {file.path: file_sha256(file.full_path) for file in files}
+        return sorted(path.rsplit("/", 1)[-1] for path in read)
+
+    return ask
+
+
+def test_what_did_not_change_is_not_read_again(asked):
+    assert asked() == ["pull_log.jsonl", "routes.jsonl"]
+    assert asked() == []
+    assert asked() == []
+
+
+def test_other_bytes_of_the_same_length_and_time_are_read(asked, recording):
+    asked()
+    path = recording / "routes.jsonl"
+    before = path.stat()
+    path.write_text('{"b": 2}\n')
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert asked() == ["routes.jsonl"]
+
+
+def test_another_file_in_the_same_place_is_read(asked, recording, tmp_path):
+    asked()
+    (tmp_path / "other").write_text('{"b": 3}\n')
+    (tmp_path / "other").replace(recording / "routes.jsonl")
+    assert asked() == ["routes.jsonl"]
+
+
+def test_a_new_file_is_read_and_the_others_are_not(asked, recording):
+    asked()
+    (recording / "heartbeats.jsonl").write_text("{}\n")
+    assert asked() == ["heartbeats.jsonl"]
+    (recording / "heartbeats.jsonl").unlink()
+    assert asked() == []
+
+
+def test_a_file_that_changed_just_now_is_not_remembered(asked, recording, monkeypatch):
+    monkeypatch.setattr(digests, "SETTLED_NS", 3_600_000_000_000)
+    assert asked() == asked() == ["pull_log.jsonl", "routes.jsonl"]
+    monkeypatch.setattr(digests, "SETTLED_NS", 0)
+    time.sleep(0.01)
+    assert asked() == ["pull_log.jsonl", "routes.jsonl"]
+    assert asked() == []
+
+
+@pytest.mark.parametrize("torn", ["", "{", "[]", '{"x": 1}', '{"x": []}'])
+def test_what_was_kept_and_is_torn_is_no_loss(asked, tmp_path, torn):
+    asked()
+    (tmp_path / "w" / FILE).write_text(torn)
+    assert asked() == ["pull_log.jsonl", "routes.jsonl"]
+    assert asked() == []
+
+
+def test_one_folder_named_in_two_ways_is_one(recording, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert list(find_recordings(["recording", "./recording", str(recording)])) == ["recording"]
+
+
+def test_links_to_files_count_and_links_to_nothing_or_to_folders_do_not(recording):
+    (recording / "offset_commits.jsonl").symlink_to(recording / "routes.jsonl")
+    (recording / "heartbeats.jsonl").symlink_to(recording / "nothing")
+    (recording / "more").symlink_to(recording)
+    (found,) = find_recordings([str(recording)]).values()
+    assert [file.path for file in found] == ["offset_commits.jsonl", "pull_log.jsonl", "routes.jsonl"]
