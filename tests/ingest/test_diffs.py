@@ -14,7 +14,7 @@ from mqreplay.ingest.entries import Moves, SnapshotFile, decode
 from mqreplay.ingest.moves import moved_batches
 
 OFFSETS = ("previous_offset", "new_offset")
-COLUMNS = ("topic", "queue_id", *OFFSETS, "from_ts", "ts", "digest")
+COLUMNS = ("topic", "queue_id", *OFFSETS, "from_ts", "to_ts", "source_digest")
 
 
 def text(**queues: int) -> bytes:
@@ -34,7 +34,7 @@ def changes(tmp_path, files):
     for row in rows:
         if row["out"] == "file":
             assert row["rows_in"] >= row["rows_out"] + row["rows_quarantined"]
-    schema = pa.schema([("ts", pa.int64()), *[(name, pa.int64()) for name in ("queue_id", *OFFSETS)]])
+    schema = pa.schema([("to_ts", pa.int64()), *[(name, pa.int64()) for name in ("queue_id", *OFFSETS)]])
     batches = moved_batches(given, source, schema, [])
     moved = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
     return (
@@ -122,7 +122,7 @@ def test_what_is_known_from_earlier_runs_is_carried_on(tmp_path):
     source = Source("b-0", "b", 0, None)
     source.entries["consumer_offset"] = {("T", "g", None, 0): 4, ("T", "g", None, 1): 7, ("U", "g", None, 0): 1}
     source.last_ts["consumer_offset"] = 3
-    schema = pa.schema([(n, pa.string() if n in ("topic", "digest") else pa.int64()) for n in COLUMNS])
+    schema = pa.schema([(n, pa.string() if n in ("topic", "source_digest") else pa.int64()) for n in COLUMNS])
     beside = []
     files = [SnapshotFile(str(path), "p", "consumer_offset", JSON, 9)]
     (batch,) = moved_batches(source.read_all(files), source, schema, beside)
@@ -147,7 +147,13 @@ def test_batches_have_the_columns_asked_for_and_are_of_a_size(monkeypatch):
             yield {"out": "file", "ts": ts}
 
     instant = pa.timestamp("us", "UTC")
-    columns = {"client_id": pa.string(), "ts": instant, "from_ts": instant, "broker_name": pa.string(), "x": pa.int8()}
+    columns = {
+        "client_id": pa.string(),
+        "to_ts": instant,
+        "from_ts": instant,
+        "broker_name": pa.string(),
+        "x": pa.int8(),
+    }
     schema = pa.schema([*columns.items(), *[(name, pa.int64()) for name in OFFSETS]])
     beside = []
     source = Source("client-c", None, None, "c")

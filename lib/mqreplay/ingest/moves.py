@@ -13,6 +13,7 @@ from mqreplay.ingest.entries import Keys, Moves
 
 BATCH_ROWS = 50_000  # offsets moved; a batch is then a few megabytes
 OF_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of an OffsetKey
+OF_MOVES = {"from_ts": "from_ts", "to_ts": "ts", "source_digest": "digest"}  # column: what a snapshot's moves have
 
 
 def moved_batches(
@@ -21,7 +22,7 @@ def moved_batches(
     """Batches of the offsets that moved, as they fill up; every other row goes to ``beside``, as it is.
 
     ``schema`` may have any of the columns source_name, broker_name, broker_id, client_id, topic, consumer_group,
-    queue_id, previous_offset, new_offset, from_ts, ts, digest. Others are null.
+    queue_id, previous_offset, new_offset, from_ts, to_ts, source_digest. Others are null.
     """
     columns = _Columns(source)
     waiting: list[Moves] = []
@@ -82,8 +83,8 @@ class _Columns:
             return _offsets(moves, kind, lambda m: m.previous, lambda m: m.came)
         if name == "new_offset":
             return _offsets(moves, kind, lambda m: m.new, lambda m: m.gone)
-        if name in ("from_ts", "ts", "digest"):
-            values = [getattr(m, name) for m in moves]
+        if name in OF_MOVES:
+            values = [getattr(m, OF_MOVES[name]) for m in moves]
             if pa.types.is_timestamp(kind):
                 values = [None if v is None else v * 1000 for v in values]
             return pa.array(values, type=kind).take(pa.array(np.repeat(np.arange(len(moves)), lengths)))

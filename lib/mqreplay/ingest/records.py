@@ -10,8 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
@@ -21,12 +19,12 @@ from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
 from mqreplay.ingest.told import FileTold, Told
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.landing import LANDED, Landing, land
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
 FILES = "files ARRAY<STRUCT<full_path: STRING, digest: STRING>>"
 BLOCK_LINES = 20_000  # lines read at once: about 12 MB of pulls
 TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
-LATER = ("cluster", "day")  # columns of a silver table that the decoder does not give
 # Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
 RENAMED = {
     "heartbeats": {
@@ -44,22 +42,16 @@ def time_column(contract: Contract) -> str:
 
 
 def decode_files(
-    spark: SparkSession,
-    kind: str,
-    files: list[tuple[RecordedFile, str]],
-    contract: Contract,
-    told: Accumulator[Told],
+    spark: SparkSession, kind: str, files: list[tuple[RecordedFile, str]], landing: Landing, told: Accumulator[Told]
 ) -> DataFrame:
-    """The rows of files of one kind, given with their digests: the silver columns but cluster and day.
+    """The rows of files of one kind, given with their digests, go to the landing; gives LANDED.
 
     A line that stands twice in a file is two records. ``told`` is given a FileTold by each file's digest.
     """
-    silver = [StructField(f.name, f.dataType, True) for f in contract.struct_type().fields if f.name not in LATER]
-    schema = to_arrow_schema(StructType(silver), timestamp_utc=True)
-    work = partial(_decode_tasks, kind=kind, schema=schema, when=time_column(contract), told=told)
+    work = partial(_land_tasks, kind=kind, landing=landing, told=told)
     tasks = [([(f.full_path, digest) for f, digest in some],) for some in _tasks(files)]
     dealt = spark.createDataFrame(tasks, FILES).coalesce(1).repartition(len(tasks))
-    return dealt.mapInArrow(work, StructType(silver))
+    return dealt.mapInArrow(work, LANDED)
 
 
 def _tasks(files: list[tuple[RecordedFile, str]]) -> list[list[tuple[RecordedFile, str]]]:
@@ -74,8 +66,14 @@ def _tasks(files: list[tuple[RecordedFile, str]]) -> list[list[tuple[RecordedFil
     return tasks
 
 
+def _land_tasks(
+    given: Iterator[pa.RecordBatch], *, kind: str, landing: Landing, told: Accumulator[Told]
+) -> Iterator[pa.RecordBatch]:
+    return land(_decode_tasks(given, kind, landing.asked, landing.day_of, told), landing)
+
+
 def _decode_tasks(
-    given: Iterator[pa.RecordBatch], *, kind: str, schema: pa.Schema, when: str, told: Accumulator[Told]
+    given: Iterator[pa.RecordBatch], kind: str, schema: pa.Schema, when: str, told: Accumulator[Told]
 ) -> Iterator[pa.RecordBatch]:
     for batch in given:
         for task in batch.to_pylist():

@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from mqreplay.ingest.diffs import Row, Source
@@ -19,6 +18,7 @@ from mqreplay.ingest.moves import moved_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.recording import RecordedFile, split_source
 from mqreplay.ingest.told import Told
+from mqreplay.lake.landing import LANDED, Landing, land
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
 _FILE = "STRUCT<full_path: STRING, path: STRING, kind: STRING, file_name: STRING, ts_ms: BIGINT>"
@@ -29,10 +29,6 @@ STATE = (
     "offset BIGINT, payload STRING, ts_ms BIGINT"
 )
 PieceKey = tuple[str, int]
-CHANGE = (
-    "source_name STRING, broker_name STRING, broker_id BIGINT, client_id STRING, topic STRING, consumer_group STRING, "
-    "queue_id INT, previous_offset BIGINT, new_offset BIGINT, from_ts TIMESTAMP, ts TIMESTAMP, digest STRING"
-)
 TOPIC = (
     "read_queue_nums INT, write_queue_nums INT, perm INT, topic_sys_flag INT, `order` BOOLEAN, topic_filter_type STRING"
 )
@@ -67,12 +63,17 @@ def uncut(cuts: dict[PieceKey, Piece], sources: set[str]) -> dict[PieceKey, Piec
 
 
 def read_snapshots(
-    spark: SparkSession, cuts: dict[PieceKey, Piece], state: DataFrame | None, told: Accumulator[Told]
+    spark: SparkSession,
+    cuts: dict[PieceKey, Piece],
+    state: DataFrame | None,
+    landing: Landing,
+    told: Accumulator[Told],
 ) -> DataFrame:
-    """The offsets that moved, in the shape CHANGE; ``state`` (shape STATE) is what was known before the files, if any.
+    """The offsets that moved go to the landing, and what is told of its files is given (shape LANDED).
 
-    ``told`` is given, by each piece's key, the few other rows: snapshots, configs that changed, files, refusals. It is
-    given None for a piece that could not catch up: its source must then be read in one.
+    ``state`` (shape STATE) is what was known before the files, if any. ``told`` is given, by each piece's key, the few
+    other rows: snapshots, configs that changed, files, refusals. It is given None for a piece that could not catch up:
+    its source must then be read in one.
     """
     rows = [
         (*key, list(map(_as_row, piece.own)), list(map(_as_row, piece.lead)), sorted(piece.first))
@@ -86,9 +87,8 @@ def read_snapshots(
         given = given.unionByName(
             state.join(keys, "source_name").select("source_name", "piece", known), allowMissingColumns=True
         )
-    schema = to_arrow_schema(StructType.fromDDL(CHANGE), timestamp_utc=True)
     grouped = given.repartition(len(cuts), "source_name", "piece").groupBy("source_name", "piece")
-    return grouped.applyInArrow(_reader(schema, told), CHANGE)
+    return grouped.applyInArrow(_reader(landing, told), LANDED)
 
 
 def _as_row(file: SnapshotFile) -> tuple[object, ...]:
@@ -96,7 +96,7 @@ def _as_row(file: SnapshotFile) -> tuple[object, ...]:
 
 
 def _reader(
-    schema: pa.Schema, told: Accumulator[Told]
+    landing: Landing, told: Accumulator[Told]
 ) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(key: tuple[pa.Scalar, ...], given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name, number = (part.as_py() for part in key)
@@ -113,7 +113,7 @@ def _reader(
             return
         beside: list[Row] = []
         # As it goes: a broker's day of changes must not lie in memory whole.
-        yield from moved_batches(source.read_all(own), source, schema, beside)
+        yield from land(moved_batches(source.read_all(own), source, landing.asked, beside), landing)
         names = {
             "source_name": name,
             "broker_name": source.broker_name,

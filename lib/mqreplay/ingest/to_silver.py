@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
@@ -29,6 +30,7 @@ from mqreplay.ingest.snapshots import (
     uncut,
 )
 from mqreplay.ingest.told import FileTold, told_by
+from mqreplay.lake.landing import Landing
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
@@ -56,14 +58,14 @@ def ingest_kind(run: Run, kind: str, new: list[NewFile]) -> None:
     warehouse, cluster = run.warehouse, run.cluster
     name = RECORD_TABLES[kind]
     contract = warehouse.contracts[name]
-    when = F.col(time_column(contract))
     digests = sorted({d for n in new for d in (n.digest, n.replaces) if d})
     said = told_by(warehouse.spark)
     run.pace.watch(said, {n.digest: n.file.bytes for n in new})
-    decoded = decode_files(warehouse.spark, kind, [(n.file, n.digest) for n in new], contract, said)
-    rows = decoded.withColumn("cluster", F.lit(cluster)).withColumn("day", F.to_date(when))
     where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
-    warehouse.replace(name, rows, where, nothing_there=run.afresh and not any(n.replaces for n in new))
+    none = run.afresh and not any(n.replaces for n in new)
+    with warehouse.landing(name, {"cluster": cluster}, time_column(contract)) as landing:
+        landed = decode_files(warehouse.spark, kind, [(n.file, n.digest) for n in new], landing, said).collect()
+        warehouse.take(name, landed, where, nothing_there=none)
     files: dict[str, FileTold] = said.value
     _drop_copies(run, name, kind, new, files)
     for n in new:
@@ -141,18 +143,25 @@ def _write_changes(
     run: Run, cuts: dict[PieceKey, Piece], state: DataFrame | None, predicate: str, *, nothing_there: bool
 ) -> list[list[list[Row]]]:
     """silver.offset_change; gives what each source's pieces told beside, in their order."""
+    with run.warehouse.landing("silver.offset_change", {"cluster": run.cluster}, "to_ts") as landing:
+        said, landed = _read_pieces(run, cuts, state, landing)
+        if lost := {source for (source, _), rows in said.items() if rows is None}:
+            # A piece found no whole file just before it: its source is read in one, and what was read is passed over.
+            said, landed = _read_pieces(run, uncut(cuts, lost), state, landing)
+        run.warehouse.take(
+            "silver.offset_change", landed, predicate.replace("@ts", "to_ts"), nothing_there=nothing_there
+        )
+    return [[said[key] for key in sorted(keys)] for _, keys in groupby(sorted(said), key=lambda key: key[0])]
+
+
+def _read_pieces(
+    run: Run, cuts: dict[PieceKey, Piece], state: DataFrame | None, landing: Landing
+) -> tuple[dict[PieceKey, list[Row] | None], list[SparkRow]]:
+    """What the pieces told beside, by their keys, and the files that they wrote."""
     said = told_by(run.warehouse.spark)
     run.pace.watch(said, {key: piece.bytes for key, piece in cuts.items()})
-    moved = read_snapshots(run.warehouse.spark, cuts, state, said)
-    moved = moved.withColumns({"cluster": F.lit(run.cluster), "day": F.to_date("ts")})
-    changes = moved.withColumnsRenamed({"ts": "to_ts", "digest": "source_digest"})
-    predicate = predicate.replace("@ts", "to_ts")
-    run.warehouse.replace("silver.offset_change", changes, predicate, nothing_there=nothing_there)
-    lost = {source for (source, _), rows in said.value.items() if rows is None}
-    if lost:
-        # A piece found no whole file just before it: its source is read again in one, and all that was written goes.
-        return _write_changes(run, uncut(cuts, lost), state, predicate, nothing_there=False)
-    return [[said.value[key] for key in sorted(keys)] for _, keys in groupby(sorted(cuts), key=lambda key: key[0])]
+    landed = read_snapshots(run.warehouse.spark, cuts, state, landing, said).collect()
+    return said.value, landed
 
 
 def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledger) -> None:

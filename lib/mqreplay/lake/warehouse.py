@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqreplay import __version__
 from mqreplay.errors import ContractError
+from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.lake.landing import Landing
 from mqreplay.lake.leftovers import none_left
 from mqreplay.lake.sql import quoted
 
@@ -114,6 +119,35 @@ class Warehouse:
         with none_left(self.location(name)):
             writer.save(self.location(name))
 
+    @contextmanager
+    def landing(self, name: str, same: dict[str, str], day_of: str) -> Iterator[Landing]:
+        """Where tasks may write rows of the table as Parquet files; those that no ``take`` commits are gone afterwards.
+
+        ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day.
+        """
+        self.ensure(name)
+        contract = self.contracts[name]
+        schema = to_arrow_schema(contract.struct_type(), timestamp_utc=True)
+        required = tuple(c.name for c in contract.columns if not c.nullable)
+        nullable = pa.schema([f.with_nullable(True) for f in schema])  # as Spark writes them
+        place = self.location(name)
+        with none_left(place):
+            yield Landing(place, nullable, tuple(same.items()), day_of, required, contract.looked_for)
+
+    def take(self, name: str, landed: Sequence[Row], predicate: str, *, nothing_there: bool) -> None:
+        """As ``replace``, of rows that lie in files of a landing (rows of shape LANDED)."""
+        contract = self.contracts[name]
+        paths = [f"{self.location(name)}/{file.name}" for file in landed]
+        rows = self.spark.read.schema(contract.struct_type()).parquet(*paths) if paths else self.frame(name, [])
+        if not nothing_there:
+            self.replace(name, rows, predicate)
+            return
+        # What Delta's own writer asks of each row as it writes it; landings have asked for nulls.
+        broken = [check for check in contract.checks.values() if landed and not _holds(rows, check)]
+        if broken:
+            raise ContractError(f"rows for {name} break CHECK ({broken[0]}); a bug in mqreplay")
+        commit_append(self.spark, self.location(name), landed)
+
     def register(self, names: Iterable[str]) -> None:
         """Makes tables known to the session's SQL as layer.table, but those never made. Writes nothing."""
         for layer in LAYERS:
@@ -133,6 +167,11 @@ class Warehouse:
             if self.exists(name):
                 self.spark.sql(f"OPTIMIZE delta.`{self.location(name)}`")
                 self.spark.sql(f"VACUUM delta.`{self.location(name)}` RETAIN {keep_hours} HOURS")
+
+
+def _holds(rows: DataFrame, check: str) -> bool:
+    """Whether no row breaks the check; null breaks none (as in SQL)."""
+    return rows.where(~F.expr(check)).isEmpty()
 
 
 def _shape(kind: Any) -> str:

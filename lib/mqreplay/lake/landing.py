@@ -1,0 +1,122 @@
+"""Rows that are Arrow already, into Parquet files of a table by the task that makes them (docs/adr/0016).
+
+By way of Spark's rows the same costs twenty times as much. The driver commits the files (lake/commit.py), so that until
+then, and after a run that dies, no reader sees them. Runs on the workers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+# What a task tells of each of its files: its name within the table's folder, its size, its rows, Delta's statistics.
+LANDED = "name STRING, bytes BIGINT, rows BIGINT, stats STRING"
+_LANDED = pa.schema([("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())])
+GROUP_ROWS = 100_000  # rows of a row group, and at most about so many in memory
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where rows go and what becomes of them.
+
+    ``schema`` is the table's; ``same`` are columns of one value in all rows; ``day_of`` is the instant whose date (UTC)
+    is the column day. ``required`` columns must not be null. Of ``bounded`` ones Delta is told the bounds.
+    """
+
+    folder: str
+    schema: pa.Schema
+    same: tuple[tuple[str, str], ...]
+    day_of: str
+    required: tuple[str, ...]
+    bounded: tuple[str, ...]
+
+    @property
+    def asked(self) -> pa.Schema:
+        """The columns that the rows must bring along."""
+        later = {name for name, _ in self.same} | {"day"}
+        return pa.schema([f for f in self.schema if f.name not in later])
+
+    def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows in the table's shape. Raises ValueError for a null where none may be."""
+        rows = batch.num_rows
+        beside = {name: pa.repeat(pa.scalar(value, self.schema.field(name).type), rows) for name, value in self.same}
+        beside["day"] = batch.column(self.day_of).cast(pa.date32())
+        arrays = [beside[f.name] if f.name in beside else batch.column(f.name) for f in self.schema]
+        made = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        lacking = [name for name in self.required if made.column(name).null_count]
+        if lacking:
+            raise ValueError(f"rows for {self.folder} lack {', '.join(lacking)}; a bug in mqreplay")
+        return made
+
+
+def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.RecordBatch]:
+    """Writes them as they come into one file, none for no rows; gives what there is to tell of it, in shape LANDED."""
+    name = f"part-{uuid.uuid4()}.zstd.parquet"
+    path = os.path.join(landing.folder, name)
+    told = _Told(landing.bounded)
+    waiting: list[pa.RecordBatch] = []
+    writer = None
+    try:
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            if writer is None:
+                writer = pq.ParquetWriter(path, landing.schema, compression="zstd", store_schema=False)
+            rows = landing.completed(batch)
+            told.saw(rows)
+            waiting.append(rows)
+            if sum(b.num_rows for b in waiting) >= GROUP_ROWS:
+                writer.write_table(pa.Table.from_batches(waiting))
+                waiting = []
+        if writer is None:
+            return
+        if waiting:
+            writer.write_table(pa.Table.from_batches(waiting))
+    finally:
+        if writer is not None:
+            writer.close()
+    yield pa.RecordBatch.from_pylist(
+        [{"name": name, "bytes": os.path.getsize(path), "rows": told.rows, "stats": told.stats()}], schema=_LANDED
+    )
+
+
+class _Told:
+    """Rows and bounds of a file, as Delta's protocol has them ("Per-file Statistics")."""
+
+    def __init__(self, bounded: tuple[str, ...]) -> None:
+        self.rows = 0
+        self._low: dict[str, Any] = dict.fromkeys(bounded)
+        self._high: dict[str, Any] = dict.fromkeys(bounded)
+        self._nulls = dict.fromkeys(bounded, 0)
+
+    def saw(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        for name in self._nulls:
+            column = batch.column(name)
+            self._nulls[name] += column.null_count
+            ends = pc.min_max(column).as_py()
+            if ends["min"] is not None:
+                low, high = self._low[name], self._high[name]
+                self._low[name] = ends["min"] if low is None else min(low, ends["min"])
+                self._high[name] = ends["max"] if high is None else max(high, ends["max"])
+
+    def stats(self) -> str:
+        low, high = ({name: _plain(v) for name, v in ends.items() if v is not None} for ends in (self._low, self._high))
+        told = {"numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": self._nulls}
+        return json.dumps(told)
+
+
+def _plain(value: Any) -> Any:
+    """As Delta writes it: an instant cut to milliseconds, which readers reckon with."""
+    if isinstance(value, dt.datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
+    return value.isoformat() if isinstance(value, dt.date) else value
