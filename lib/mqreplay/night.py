@@ -91,8 +91,8 @@ class Night:
             return False
         docs = str(Path(self.warehouse.root, "data_docs", _file_name(cluster)))
         rows = validate(self.warehouse, cluster, run_id, docs, self.settings.quality.pandas_rows)
-        frame = self.warehouse.frame("gold.validation_result", [tuple(row) for row in rows])
-        self.warehouse.replace("gold.validation_result", frame, f"cluster = {quoted(cluster)}")
+        first = not self.warehouse.exists("gold.validation_result")
+        self.warehouse.put("gold.validation_result", rows, f"cluster = {quoted(cluster)}", nothing_there=first)
         steps.done("validate", {"all": run_id})
         self.progress(f"{cluster}: {len(rows)} expectations run")
         return True

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import reduce
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from mqreplay.lake.remembered import read_kept
@@ -44,7 +44,7 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
     """Reads it. Instants are given as ISO 8601 text in UTC."""
     here = F.col("cluster") == cluster
     outcome = Outcome(cluster)
-    for row in _counts(warehouse, cluster).collect():
+    for row in _counts(warehouse, cluster):
         if row.table_name in JUDGED:
             outcome.judgements.setdefault(row.table_name, {})[row.word] = row.rows
         elif row.table_name == "bronze.source_file":
@@ -53,14 +53,18 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
             outcome.quarantined += row.rows
         else:
             outcome.expectations += row.rows
-    findings = warehouse.read("gold.finding").where(here).drop("cluster", "day")
-    rank = F.array_position(F.array(*[F.lit(s) for s in reversed(SEVERITIES)]), F.col("severity"))
-    for row in findings.orderBy(rank, "from_ts", "kind", "finding_id").collect():
-        outcome.findings.append({k: _plain(v) for k, v in row.asDict(recursive=True).items()})
-    failed = warehouse.read("gold.validation_result").where(here & ~F.col("passed"))
-    for row in failed.orderBy("table_name", "expectation", "arguments").collect():
-        outcome.failed_expectations.append({k: _plain(v) for k, v in row.asDict(recursive=True).items()})
+    if warehouse.exists("gold.finding"):
+        findings = warehouse.read("gold.finding").where(here).drop("cluster", "day")
+        rank = F.array_position(F.array(*[F.lit(s) for s in reversed(SEVERITIES)]), F.col("severity"))
+        outcome.findings = _listed(findings.orderBy(rank, "from_ts", "kind", "finding_id"))
+    if warehouse.exists("gold.validation_result"):
+        failed = warehouse.read("gold.validation_result").where(here & ~F.col("passed"))
+        outcome.failed_expectations = _listed(failed.orderBy("table_name", "expectation", "arguments"))
     return outcome
+
+
+def _listed(rows: DataFrame) -> list[dict[str, object]]:
+    return [{k: _plain(v) for k, v in row.asDict(recursive=True).items()} for row in rows.collect()]
 
 
 def kept_outcome(path: Path, state: str) -> Outcome | None:
@@ -71,7 +75,8 @@ def kept_outcome(path: Path, state: str) -> Outcome | None:
         return None
 
 
-def _counts(warehouse: Warehouse, cluster: str) -> DataFrame:
+def _counts(warehouse: Warehouse, cluster: str) -> list[Row]:
+    """Rows of each table by a word of theirs; tables that were never made cost a plan each, and have none."""
     words = {name: F.col("judgement") for name in JUDGED}
     words |= {"bronze.source_file": F.col("status"), "bronze.quarantine": F.col("code")}
     words |= {"gold.validation_result": F.col("passed").cast("string")}
@@ -82,8 +87,9 @@ def _counts(warehouse: Warehouse, cluster: str) -> DataFrame:
         .agg(F.count(F.lit(1)).alias("rows"))
         .withColumn("table_name", F.lit(name))
         for name, word in words.items()
+        if warehouse.exists(name)
     ]
-    return reduce(DataFrame.unionByName, frames)
+    return reduce(DataFrame.unionByName, frames).collect() if frames else []
 
 
 def _plain(value: object) -> object:

@@ -95,7 +95,7 @@ class Steps:
         rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
         where = f"cluster = {quoted(self.cluster)} AND step = {quoted(step)} AND {among('scope', sorted(wanted))}"
         none = not self.any_done(step, wanted)
-        self.warehouse.replace("bronze.step", self.warehouse.frame("bronze.step", rows), where, nothing_there=none)
+        self.warehouse.put("bronze.step", rows, where, nothing_there=none)
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
 
 

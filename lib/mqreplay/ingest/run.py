@@ -110,9 +110,8 @@ def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledge
         since = min((e.first_ts for e in same if e.first_ts is not None), default=None)
         rows += read_brokers(file, cluster, since, ledger)
     digests = [d for n in new for d in (n.digest, n.replaces) if d]
-    frame = warehouse.frame("silver.broker", rows)
     where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
-    warehouse.replace("silver.broker", frame, where, nothing_there=afresh and not any(n.replaces for n in new))
+    warehouse.put("silver.broker", rows, where, nothing_there=afresh and not any(n.replaces for n in new))
 
 
 def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger, known: list[KnownFile], afresh: bool) -> None:
@@ -126,9 +125,10 @@ def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger, known: lis
         ("bronze.quarantine", ledger.quarantine_rows(cluster)),
         ("bronze.source_file", ledger.file_rows(cluster)),
     ):
+        if first_time:
+            warehouse.put(name, rows, where, nothing_there=True)
+            continue
         frame = warehouse.frame(name, rows)
-        if not first_time:
-            others = warehouse.read(name).where(where)
-            others = others.join(F.broadcast(changed), ["recording", "path"], "left_anti")
-            frame = frame.unionByName(others.select(*frame.columns))
-        warehouse.replace(name, frame, where, nothing_there=first_time)
+        others = warehouse.read(name).where(where)
+        others = others.join(F.broadcast(changed), ["recording", "path"], "left_anti")
+        warehouse.replace(name, frame.unionByName(others.select(*frame.columns)), where)

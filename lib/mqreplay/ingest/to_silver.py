@@ -134,8 +134,8 @@ def ingest_snapshots(run: Run, work: Plan) -> None:
     beside = [row for source in told for row in joined(source)]
     for name, rows in beside_rows(beside, cluster).items():
         columns = [c.name for c in warehouse.contracts[name].columns]
-        frame = warehouse.frame(name, [tuple(row.get(c) for c in columns) for row in rows])
-        warehouse.replace(name, frame, predicate.replace("@ts", "ts"), nothing_there=none)
+        listed = [tuple(row.get(c) for c in columns) for row in rows]
+        warehouse.put(name, listed, predicate.replace("@ts", "ts"), nothing_there=none)
     _enter_snapshots({n.file.full_path: n for n in [*new, *again]}, beside, run.ledger)
 
 

@@ -29,27 +29,29 @@ class Landing:
     """Where rows go and what becomes of them.
 
     ``schema`` is the table's; ``same`` are columns of one value in all rows; ``day_of`` is the instant whose date (UTC)
-    is the column day. ``required`` columns must not be null. Of ``bounded`` ones Delta is told the bounds.
+    is the column day, if the rows do not bring it. ``required`` columns must not be null. Of ``bounded`` ones Delta is
+    told the bounds.
     """
 
     folder: str
     schema: pa.Schema
     same: tuple[tuple[str, str], ...]
-    day_of: str
+    day_of: str | None
     required: tuple[str, ...]
     bounded: tuple[str, ...]
 
     @property
     def asked(self) -> pa.Schema:
         """The columns that the rows must bring along."""
-        later = {name for name, _ in self.same} | {"day"}
+        later = {name for name, _ in self.same} | ({"day"} if self.day_of else set())
         return pa.schema([f for f in self.schema if f.name not in later])
 
     def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows in the table's shape. Raises ValueError for a null where none may be."""
         rows = batch.num_rows
         beside = {name: pa.repeat(pa.scalar(value, self.schema.field(name).type), rows) for name, value in self.same}
-        beside["day"] = batch.column(self.day_of).cast(pa.date32())
+        if self.day_of is not None:
+            beside["day"] = batch.column(self.day_of).cast(pa.date32())
         arrays = [beside[f.name] if f.name in beside else batch.column(f.name) for f in self.schema]
         made = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         lacking = [name for name in self.required if made.column(name).null_count]

@@ -36,6 +36,8 @@ TUNING = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
+    # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 # What the answers rest on.
 MEANING = {

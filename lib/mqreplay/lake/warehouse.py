@@ -19,7 +19,7 @@ from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import Contract, load_contracts
-from mqreplay.lake.landing import Landing
+from mqreplay.lake.landing import Landing, land
 from mqreplay.lake.leftovers import none_left
 from mqreplay.lake.sql import quoted
 
@@ -120,10 +120,10 @@ class Warehouse:
             writer.save(self.location(name))
 
     @contextmanager
-    def landing(self, name: str, same: dict[str, str], day_of: str) -> Iterator[Landing]:
+    def landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Iterator[Landing]:
         """Where tasks may write rows of the table as Parquet files; those that no ``take`` commits are gone afterwards.
 
-        ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day.
+        ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day. Rows bring the rest.
         """
         self.ensure(name)
         contract = self.contracts[name]
@@ -132,7 +132,20 @@ class Warehouse:
         nullable = pa.schema([f.with_nullable(True) for f in schema])  # as Spark writes them
         place = self.location(name)
         with none_left(place):
-            yield Landing(place, nullable, tuple(same.items()), day_of, required, contract.looked_for)
+            yield Landing(place, nullable, tuple((same or {}).items()), day_of, required, contract.looked_for)
+
+    def put(self, name: str, rows: Sequence[Sequence[Any]], predicate: str, *, nothing_there: bool) -> None:
+        """As ``replace``, of few rows that the driver has, in the contract's column order."""
+        if not nothing_there:
+            self.replace(name, self.frame(name, rows), predicate)
+            return
+        with self.landing(name) as place:
+            columns = zip(*rows, strict=True) if rows else ([] for _ in place.schema)
+            arrays = [_array(column, f.type) for column, f in zip(columns, place.schema, strict=True)]
+            told = land(iter([pa.RecordBatch.from_arrays(arrays, schema=place.schema)]), place)
+            self.take(
+                name, [Row(**file) for batch in told for file in batch.to_pylist()], predicate, nothing_there=True
+            )
 
     def take(self, name: str, landed: Sequence[Row], predicate: str, *, nothing_there: bool) -> None:
         """As ``replace``, of rows that lie in files of a landing (rows of shape LANDED)."""
@@ -167,6 +180,12 @@ class Warehouse:
             if self.exists(name):
                 self.spark.sql(f"OPTIMIZE delta.`{self.location(name)}`")
                 self.spark.sql(f"VACUUM delta.`{self.location(name)}` RETAIN {keep_hours} HOURS")
+
+
+def _array(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_map(kind):
+        column = [None if value is None else list(value.items()) for value in column]
+    return pa.array(list(column), kind)
 
 
 def _holds(rows: DataFrame, check: str) -> bool:
