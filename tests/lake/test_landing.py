@@ -165,3 +165,14 @@ def test_others_read_it_and_it_can_be_compacted(warehouse, landed, same_rows):
     assert read["queues"].to_list()[0][1] == {"broker_name": "broker-b", "queue_id": 1}
     warehouse.maintain()
     same_rows({"id": 1}, {"id": 2})
+
+
+def test_rows_of_the_driver_are_put_as_frames_are(warehouse, rows, same_rows):
+    flat = {"queues": None}  # the driver has no rows with structs
+    given = [tuple(found) for found in rows({"id": 1} | flat, {"id": 2, "settings": None} | flat).collect()]
+    warehouse.put(TABLE, given, ALL, nothing_there=True)
+    same_rows({"id": 1} | flat, {"id": 2, "settings": None} | flat)
+    warehouse.put(TABLE, given[:1], ALL, nothing_there=False)
+    same_rows({"id": 1} | flat)
+    warehouse.put(TABLE, [], "cluster = 'other'", nothing_there=True)
+    same_rows({"id": 1} | flat)

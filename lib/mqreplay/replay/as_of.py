@@ -71,7 +71,7 @@ def completed(rows: pa.Table, found: Mapping[str, pa.Array], schema: pa.Schema) 
 
 def group_shares(frame: DataFrame) -> int:
     """Into how many groups rows are dealt for a look in memory: one is then small, however long the night."""
-    return 8 * int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    return 16 * int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def nullable(kind: Any) -> Any:

@@ -19,7 +19,7 @@ from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, group_share
 from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, taken
 from mqreplay.replay.queue_ends import QUEUE
 
-SHARES = 4  # a broker name's queues go to so many groups: a worker has fewer rows at a time
+SHARES = 8  # a broker name's queues go to so many groups: a worker has fewer rows at a time
 BROKER = ("broker_name", "broker_id")
 MARK = ["share", "broker_name", "broker_id", "topic", "queue_id", "at", "value"]
 FOUND = ("end_before", "end_after", "place_before", "place_after", "next_place")
@@ -38,7 +38,7 @@ def with_marks(
     the moment the broker looked at its commit log.
     """
     # One number, for Spark sorts by it without comparing rows; a broker name's groups are next to each other.
-    first = F.pmod(F.hash("broker_name"), F.lit(group_shares(pull) // SHARES)) * SHARES
+    first = F.pmod(F.hash("broker_name"), F.lit(group_shares(pull))) * SHARES
     share = (first + F.pmod(F.hash(*QUEUE), F.lit(SHARES))).alias("share")
     asked = pull.select("*", share)
     places = _places(others, consume, produce).select("*", F.lit(None).cast("bigint").alias("broker_id"), share)
