@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from mqreplay import __version__
 from mqreplay.bind.register import register
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
-from mqreplay.ingest.recording import Recordings, find_recordings
+from mqreplay.ingest.digests import Digested, KnownDigests
+from mqreplay.ingest.recording import find_recordings
 from mqreplay.ingest.run import Ingested, ingest, known_files, read_known_files
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Remembered, write_kept
@@ -45,7 +47,7 @@ class Night:
         self.warehouse = Warehouse(spark, root)
         self.settings, self.progress = settings, progress
 
-    def ingest(self, recordings: Recordings, cluster: str | None) -> list[Ingested]:
+    def ingest(self, recordings: Mapping[str, list[Digested]], cluster: str | None) -> list[Ingested]:
         """Recordings into silver."""
         return ingest(self.warehouse, recordings, cluster, self.progress)
 
@@ -142,12 +144,16 @@ def run(
     with warehouse_lock(root):
         found = find_recordings(recordings or [])
         size = sum(file.bytes for files in found.values() for file in files) if found else _bytes(root)
+        # Files are read for their digests while Java starts, which leaves a core and the disk free.
+        beside = ThreadPoolExecutor(1)
+        digested = beside.submit(KnownDigests(root).of_recordings, found)
+        beside.shutdown(wait=False)
         spark = build_session(f"mqreplay {step}", settings.spark, size)
         fit_to(spark, size, settings.spark.shuffle_partitions)
         progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
         night = Night(spark, root, settings, progress)
         if step in ("nightly", "ingest"):
-            clusters = [done.cluster for done in night.ingest(found, cluster)]
+            clusters = [done.cluster for done in night.ingest(digested.result(), cluster)]
         else:
             clusters = night.clusters(cluster)
         for name in clusters:

@@ -9,6 +9,7 @@ import pytest
 from chispa import assert_df_equality
 
 from mqreplay.ingest import pieces, to_silver
+from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
 from mqreplay.ingest.run import ingest
 from mqreplay.ingest.snapshots import cut
@@ -45,7 +46,8 @@ def whole(recording, spark, tmp_path_factory):
 
 def read(spark, recording, root):
     warehouse = Warehouse(spark, str(root))
-    ingest(warehouse, find_recordings([recording]), "c", lambda _: None)
+    recordings = KnownDigests(warehouse.root).of_recordings(find_recordings([recording]))
+    ingest(warehouse, recordings, "c", lambda _: None)
     return warehouse
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +21,9 @@ THREADS = 4  # reading and hashing release the interpreter
 SETTLED_NS = 2_000_000_000
 
 
+Digested = tuple[RecordedFile, str]  # a file and its SHA-256
+
+
 class KnownDigests:
     """The digests that the last run took, kept in a small file of the warehouse. Torn or missing, it is no loss."""
 
@@ -28,7 +31,12 @@ class KnownDigests:
         """``root`` is the warehouse's folder; ``digest`` reads a file."""
         self._path, self._digest = Path(root, FILE), digest
 
-    def of(self, files: Iterable[RecordedFile]) -> list[tuple[RecordedFile, str]]:
+    def of_recordings(self, recordings: Mapping[str, list[RecordedFile]]) -> dict[str, list[Digested]]:
+        """The same recordings, each file with its SHA-256."""
+        digested = iter(self.of(file for files in recordings.values() for file in files))
+        return {folder: [next(digested) for _ in files] for folder, files in recordings.items()}
+
+    def of(self, files: Iterable[RecordedFile]) -> list[Digested]:
         """Each file with its SHA-256, in order; what is not known is read, and all are kept for the next run."""
         listed, known, now = list(files), self._read(), time.time_ns()
         unknown = [file for file in listed if known.get(file.full_path, [None])[:-1] != _stamp(file)]

@@ -79,10 +79,7 @@ class RecordedFile:
         return self.path.rsplit("/", 1)[-1]
 
 
-Recordings = dict[str, list[RecordedFile]]  # the files of each folder, by its name as it was given
-
-
-def find_recordings(folders: Iterable[str]) -> Recordings:
+def find_recordings(folders: Iterable[str]) -> dict[str, list[RecordedFile]]:
     """The files of each folder, as find_files has them; the same folder given twice is one, however it is written."""
     apart: dict[Path, str] = {}
     for folder in folders:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.brokers import cluster_of, read_brokers
-from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.digests import Digested
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.manifest import KnownFile, Plan, plan
 from mqreplay.ingest.pace import Pace
-from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, Recordings
+from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.ingest.to_silver import Run, ingest_kind, ingest_snapshots
 from mqreplay.lake.remembered import Remembered
 from mqreplay.lake.sql import among, quoted
@@ -37,28 +37,24 @@ class Ingested:
     refused: int
 
 
-def ingest(warehouse: Warehouse, recordings: Recordings, cluster: str | None, progress: Progress) -> list[Ingested]:
+def ingest(
+    warehouse: Warehouse, recordings: Mapping[str, list[Digested]], cluster: str | None, progress: Progress
+) -> list[Ingested]:
     """Reads recordings into silver; what was read before is not read again. Recordings of one cluster go together.
 
     Raises ConservationError if rows got lost.
     """
-    by_cluster: dict[str, list[RecordedFile]] = {}
+    by_cluster: dict[str, list[Digested]] = {}
     for folder, files in recordings.items():
-        name = cluster or cluster_of(files)
+        name = cluster or cluster_of([file for file, _ in files])
         if name is None:
             name = DEFAULT_CLUSTER
             progress(f"{folder} does not name its cluster; taking {name} (--cluster sets another)")
         by_cluster.setdefault(name, []).extend(files)
-    digests = dict(KnownDigests(warehouse.root).of(file for files in by_cluster.values() for file in files))
-    return [
-        _ingest_cluster(warehouse, name, [(file, digests[file]) for file in files], progress)
-        for name, files in sorted(by_cluster.items())
-    ]
+    return [_ingest_cluster(warehouse, name, files, progress) for name, files in sorted(by_cluster.items())]
 
 
-def _ingest_cluster(
-    warehouse: Warehouse, cluster: str, files: list[tuple[RecordedFile, str]], progress: Progress
-) -> Ingested:
+def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[Digested], progress: Progress) -> Ingested:
     known = known_files(warehouse, cluster)
     work = plan(files, known)
     if work.nothing_new:
