@@ -16,6 +16,7 @@ from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, tak
 
 AT, SHARE = "_at", "_share"
 KNOWN = "_known_"
+SHORT = 2  # partitions of a shuffle
 
 
 class Ask(NamedTuple):
@@ -71,7 +72,9 @@ def completed(rows: pa.Table, found: Mapping[str, pa.Array], schema: pa.Schema) 
 
 def group_shares(frame: DataFrame) -> int:
     """Into how many groups rows are dealt for a look in memory: one is then small, however long the night."""
-    return 16 * int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    partitions = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    # Each group costs some milliseconds, which in a short night is more than what is in it.
+    return (8 if partitions <= SHORT else 16) * partitions
 
 
 def nullable(kind: Any) -> Any:
