@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.recording import RecordedFile
+from mqreplay.lake.small_file import write_json
 
 FILE = ".mqreplay.digests"
 THREADS = 4  # reading and hashing release the interpreter
@@ -45,7 +46,7 @@ class KnownDigests:
         found = [(file, read[file] if file in read else str(known[file.full_path][-1])) for file in listed]
         if read:
             settled = [(file, sha256) for file, sha256 in found if file.changed_ns < now - SETTLED_NS]
-            self._write({file.full_path: [*_stamp(file), sha256] for file, sha256 in settled})
+            write_json(self._path, {file.full_path: [*_stamp(file), sha256] for file, sha256 in settled})
         return found
 
     def _read(self) -> dict[str, list[int | str]]:
@@ -54,12 +55,6 @@ class KnownDigests:
         except (OSError, ValueError):
             return {}
         return kept if isinstance(kept, dict) and all(isinstance(known, list) for known in kept.values()) else {}
-
-    def _write(self, known: dict[str, list[int | str]]) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self._path.with_suffix(".new")
-        beside.write_text(json.dumps(known), encoding="utf-8")
-        beside.replace(self._path)
 
 
 def _stamp(file: RecordedFile) -> list[int | str]:

@@ -116,15 +116,13 @@ def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger, known: lis
     recordings = sorted({recording for recording, _ in places})
     where = f"cluster = {quoted(cluster)} AND {among('recording', recordings)}"
     first_time = afresh and not any(k.recording in recordings for k in known)
-    changed = warehouse.spark.createDataFrame(places, "recording STRING, path STRING")
-    for name, rows in (
-        ("bronze.quarantine", ledger.quarantine_rows(cluster)),
-        ("bronze.source_file", ledger.file_rows(cluster)),
-    ):
-        if first_time:
+    made = {"bronze.quarantine": ledger.quarantine_rows(cluster), "bronze.source_file": ledger.file_rows(cluster)}
+    if first_time:
+        for name, rows in made.items():
             warehouse.put(name, rows, where, nothing_there=True)
-            continue
+        return
+    changed = F.broadcast(warehouse.spark.createDataFrame(places, "recording STRING, path STRING"))
+    for name, rows in made.items():
         frame = warehouse.frame(name, rows)
-        others = warehouse.read(name).where(where)
-        others = others.join(F.broadcast(changed), ["recording", "path"], "left_anti")
+        others = warehouse.read(name).where(where).join(changed, ["recording", "path"], "left_anti")
         warehouse.replace(name, frame.unionByName(others.select(*frame.columns)), where)

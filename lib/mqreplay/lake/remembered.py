@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mqreplay.lake.small_file import write_json
 from mqreplay.lake.warehouse import Warehouse
 
 FILE = ".mqreplay.remembered"
@@ -47,9 +48,7 @@ class Remembered:
 
 def write_kept(path: Path, state: str, value: Any) -> None:
     """Keeps what JSON can hold, with the state of the tables (Warehouse.state) that it was made from."""
-    beside = path.with_suffix(".new")
-    beside.write_text(json.dumps({"state": state, "kept": value}, ensure_ascii=False), encoding="utf-8")
-    beside.replace(path)
+    write_json(path, {"state": state, "kept": value})
 
 
 def read_kept(path: Path, state: str) -> Any:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from mqreplay.lake.small_file import write_json
+
 MARK = ".mqreplay.unfinished"
 
 
@@ -35,7 +37,4 @@ class Unfinished:
         if not scopes:
             self._path.unlink(missing_ok=True)
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self._path.with_suffix(".new")
-        beside.write_text(json.dumps(sorted(scopes)), encoding="utf-8")
-        beside.replace(self._path)
+        write_json(self._path, sorted(scopes))

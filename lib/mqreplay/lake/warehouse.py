@@ -152,9 +152,11 @@ class Warehouse:
             self.replace(name, self._landed(name, landed), predicate)
             return
         # As Delta's own writer asks of each row, and takes null for broken; landings have asked for nulls in columns.
-        for check in self.contracts[name].checks.values() if landed else ():
-            if not self._landed(name, landed).where(~F.coalesce(F.expr(check), F.lit(False))).isEmpty():
-                raise ContractError(f"rows for {name} break CHECK ({check}); a bug in mqreplay")
+        if landed and (checks := self.contracts[name].checks):
+            rows = self._landed(name, landed)
+            for check in checks.values():
+                if not rows.where(~F.coalesce(F.expr(check), F.lit(False))).isEmpty():
+                    raise ContractError(f"rows for {name} break CHECK ({check}); a bug in mqreplay")
         commit_append(self.spark, self.location(name), landed)
 
     def _landed(self, name: str, landed: Sequence[Row]) -> DataFrame:
