@@ -138,11 +138,9 @@ def run(
 
     Gives an outcome for each cluster it was about. Raises InputError, WarehouseLocked and the other MqreplayErrors.
     """
-    for folder in recordings or []:
-        if not Path(folder).is_dir():
-            raise InputError(f"recording {folder} is no folder that can be read")
+    # What cannot be read is told before there is a warehouse.
+    found = find_recordings(recordings or [])
     with warehouse_lock(root):
-        found = find_recordings(recordings or [])
         size = sum(file.bytes for files in found.values() for file in files) if found else _bytes(root)
         # Files are read for their digests while Java starts, which leaves a core and the disk free.
         beside = ThreadPoolExecutor(1)

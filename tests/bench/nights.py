@@ -1,8 +1,8 @@
-"""One table: a made-up estate's night in mqreplay on Spark, in polars and in DuckDB, and the floor under all.
+"""One table: a made-up estate's night in mqreplay on Spark, in polars, DuckDB and plain Python, and the floor below.
 
-`python tests/bench/nights.py [--size XS|S|M|L] [--runs N] [--folder DIR] [--engines spark,polars,duckdb]`; `make bench`
-runs it with S, once. Every engine is a process of its own and starts from nothing; medians of the runs, interleaved,
-since the machine is not quiet. Seconds are for reading ratios, not for comparing machines.
+`python tests/bench/nights.py [--size XS|S|M|L] [--runs N] [--folder DIR] [--engines spark,polars,duckdb,plain]`;
+`make bench` runs it with S, once. Every engine is a process of its own and starts from nothing; medians of the runs,
+interleaved, since the machine is not quiet. Seconds are for reading ratios, not for comparing machines.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,11 +20,11 @@ import time
 from pathlib import Path
 
 from driver_share import driver_share
+from night_table import table, with_sums
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
-NO_SECONDS = ("peak MB", "driver alone, % of the time")
 STAGES = re.compile(r"^\s*([\d.]+) s\s+(.*)$")
 
 
@@ -35,7 +34,7 @@ def main() -> None:
     parser.add_argument("--size", default="S", choices=("XS", "S", "M", "L"))
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), f"mqreplay-bench-{os.getuid()}"))
-    parser.add_argument("--engines", default="spark,polars,duckdb")
+    parser.add_argument("--engines", default="spark,polars,duckdb,plain")
     given = parser.parse_args()
     recording = given.folder / given.size
     if not (recording / "answers.json").exists():
@@ -49,7 +48,10 @@ def main() -> None:
             out = given.folder / f"{engine}-{given.size}"
             told[engine].append(_spark(recording, out) if engine == "spark" else _peer(engine, recording, out))
     floor = json.loads(_python("limit.py", "--recording", str(recording), "--runs", "1"))
-    _print(given.size, told, floor["floor_s"])
+    whole = floor["floor_s"]
+    floors = {"silver.offset_change": floor["read_snapshots"]["wall_s"], "ingest": whole, "all": whole}
+    print(f"\nsize {given.size}, medians of {given.runs}; the floor: every byte read and inflated, on one core\n")
+    print("\n".join(table(told, floors)))
 
 
 def _python(script: str, *arguments: str) -> str:
@@ -62,7 +64,9 @@ def _python(script: str, *arguments: str) -> str:
 def _peer(engine: str, recording: Path, out: Path) -> dict[str, float]:
     told = json.loads(_python("peers.py", "--peer", engine, "--recording", str(recording), "--out", str(out)))
     stages = {name: stage["wall_s"] for name, stage in told["stages"].items()}
-    return {**stages, "all": told["total_s"], "peak MB": told["peak_rss_mb"]}
+    if "start" in stages:
+        stages["session"] = stages.pop("start")
+    return with_sums(stages) | {"all": told["total_s"], "peak MB": told["peak_rss_mb"]}
 
 
 def _spark(recording: Path, out: Path) -> dict[str, float]:
@@ -145,23 +149,6 @@ def _mqreplay(command: str, recording: Path, out: Path, *more: str) -> tuple[lis
         raise SystemExit(f"{command} ended with {status}")
     said.append((time.perf_counter() - began, "end"))
     return said, peak
-
-
-def _print(size: str, told: dict[str, list[dict[str, float]]], floor: float) -> None:
-    medians = {
-        engine: {name: statistics.median(run[name] for run in runs if name in run) for name in runs[0]}
-        for engine, runs in told.items()
-    }
-    print(f"\nsize {size}; the floor (every byte read and inflated, one core): {floor:.1f} s\n")
-    print(f"{'engine':8} {'stage':28} {'seconds':>9} {'x floor':>8} {'x best peer':>12}")
-    for engine, stages in medians.items():
-        for name, value in stages.items():
-            if name in NO_SECONDS:
-                print(f"{engine:8} {name:28} {value:9.0f}")
-                continue
-            peers = [m[name] for other, m in medians.items() if other != "spark" and name in m]
-            beside = f"{value / min(peers):12.2f}" if peers and name in medians.get("spark", {}) else ""
-            print(f"{engine:8} {name:28} {value:9.1f} {value / floor:8.1f} {beside}".rstrip())
 
 
 if __name__ == "__main__":

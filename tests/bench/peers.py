@@ -1,8 +1,9 @@
-"""The same night in other engines: `python tests/bench/peers.py --peer polars|duckdb --recording DIR --out DIR`.
+"""The same night in other engines: `python tests/bench/peers.py --peer polars|duckdb|plain --recording DIR --out DIR`.
 
 Prints one line of JSON: seconds of wall clock and CPU of each stage, the peak of resident memory of all processes,
-rows and hashes of the tables, and whether they are what the recording's answers.json says. --out is made anew. With
---equal A B, instead, whether two warehouses (mqreplay's too) hold the same rows.
+rows and hashes of the tables, and whether they are what the recording's answers.json says. --out is made anew; plain
+Python writes no table and needs none. With --equal A B, instead, whether two warehouses (mqreplay's too) hold the same
+rows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 BEGAN = time.perf_counter()
 sys.path.insert(0, str(Path(__file__).parents[2] / "lib"))
@@ -23,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "lib"))
 def main() -> int:
     """The command line; 1 if the tables are not as they should be."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", choices=("polars", "duckdb"))
+    parser.add_argument("--peer", choices=("polars", "duckdb", "plain"))
     parser.add_argument("--recording", type=Path, metavar="DIR")
     parser.add_argument("--out", type=Path, metavar="DIR")
     parser.add_argument("--snapshots", default="carry", choices=("carry", "brute", "lines"), help="how they are read")
@@ -37,13 +39,21 @@ def main() -> int:
         print(json.dumps(told))
         return 0 if told["equal"] else 1
     stages = importlib.import_module("peers.stages").Stages()
+    peer = importlib.import_module(f"peers.{given.peer}_peer")
+    told: dict[str, object] = {"peer": given.peer, "snapshots": given.snapshots, "workers": given.workers}
+    if given.peer == "plain":
+        found = peer.run(given.recording, stages)
+        told |= {"snapshots": "lines", "workers": 1}
+        return _told(told, time.perf_counter() - BEGAN, stages, found)
     shutil.rmtree(given.out, ignore_errors=True)
     given.out.mkdir(parents=True)
-    peer = importlib.import_module(f"peers.{given.peer}_peer")
     peer.run(given.recording, given.out, given.workers, stages, given.snapshots)
     total = time.perf_counter() - BEGAN
-    told = {"peer": given.peer, "snapshots": given.snapshots, "workers": given.workers, "total_s": round(total, 3)}
-    told |= stages.told() | equal.checked(given.out, given.recording / "answers.json")
+    return _told(told, total, stages, equal.checked(given.out, given.recording / "answers.json"))
+
+
+def _told(told: dict[str, object], total_s: float, stages: Any, found: dict[str, object]) -> int:
+    told |= {"total_s": round(total_s, 3)} | stages.told() | found
     print(json.dumps(told))
     return 0 if told["right"] else 1
 

@@ -32,4 +32,6 @@ def test_all_peers_find_the_known_answers_and_the_same_rows(tmp_path: Path) -> N
         assert all(stage["cpu_s"] >= 0 for stage in told["stages"].values())
         found.append(told["tables"])
     assert found == [found[0]] * len(WAYS)
+    plain = run("--peer", "plain", "--recording", recording)
+    assert plain["right"], plain["wrong"]
     assert run("--equal", tmp_path / "polars" / "carry", tmp_path / "duckdb" / "lines")["equal"]

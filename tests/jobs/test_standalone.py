@@ -47,4 +47,4 @@ def test_a_job_says_what_is_wrong_with_its_input(tmp_path):
         "ingest", "--recording", str(tmp_path / "none"), "--warehouse", str(tmp_path / "w"), master="local[1]"
     )
     assert done.returncode != 0
-    assert "is no folder that can be read" in done.stderr
+    assert "does not exist; give the folder that holds snapshots/" in done.stderr

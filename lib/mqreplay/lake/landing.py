@@ -17,10 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import from_arrow_schema
 
 # What a task tells of each of its files: its name within the table's folder, its size, its rows, Delta's statistics.
-LANDED = "name STRING, bytes BIGINT, rows BIGINT, stats STRING"
 _LANDED = pa.schema([("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())])
+LANDED = from_arrow_schema(_LANDED)
 GROUP_ROWS = 100_000  # rows of a row group, and at most about so many in memory
 
 

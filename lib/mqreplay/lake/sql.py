@@ -1,8 +1,11 @@
-"""Pieces of SQL text: values quoted so that no name in a recording can end a string."""
+"""Pieces of SQL: values quoted so that no name in a recording can end a string, and conditions as Delta takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 
 def quoted(value: str) -> str:
@@ -24,3 +27,8 @@ def among(column: str, values: Iterable[str]) -> str:
     """
     listed = ", ".join(quoted(v) for v in values)
     return f"{column} IN ({listed})" if listed else "false"
+
+
+def holds(condition: str) -> Column:
+    """Whether a CHECK's condition is true of a row; as in Delta, one that is null does not hold."""
+    return F.coalesce(F.expr(condition), F.lit(False))

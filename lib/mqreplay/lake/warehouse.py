@@ -21,7 +21,7 @@ from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.landing import Landing, land
 from mqreplay.lake.leftovers import none_left
-from mqreplay.lake.sql import quoted
+from mqreplay.lake.sql import holds, quoted
 
 LAYERS = ("bronze", "silver", "gold")
 
@@ -155,7 +155,7 @@ class Warehouse:
         if landed and (checks := self.contracts[name].checks):
             rows = self._landed(name, landed)
             for check in checks.values():
-                if not rows.where(~F.coalesce(F.expr(check), F.lit(False))).isEmpty():
+                if not rows.where(~holds(check)).isEmpty():
                     raise ContractError(f"rows for {name} break CHECK ({check}); a bug in mqreplay")
         commit_append(self.spark, self.location(name), landed)
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.session import is_small
+from mqreplay.lake.sql import holds
 from mqreplay.quality.expectations.check_constraint import check_column
 from mqreplay.quality.suite import columns_needed
 
@@ -51,10 +51,7 @@ class Rows:
 
 def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT) -> Rows:
     """Reads what the contract's expectations need of ``table``, with the truth of its CHECKs as columns."""
-    checks = [
-        F.coalesce(F.expr(condition), F.lit(False)).alias(check_column(name))
-        for name, condition in contract.checks.items()
-    ]
+    checks = [holds(condition).alias(check_column(name)) for name, condition in contract.checks.items()]
     needed = table.select(*columns_needed(contract), *checks)
     # Of a large night some tables are large, and to count one takes a tenth of what it takes to fetch its first rows.
     if not is_small(table.sparkSession) and (count := table.count()) > row_limit:

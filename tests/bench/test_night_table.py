@@ -1,0 +1,23 @@
+"""The table of `make bench`: medians, sums of a peer's stages, ratios to the best peer and to the floor."""
+
+from __future__ import annotations
+
+from bench.night_table import table, with_sums
+
+
+def test_a_peers_stages_are_summed_by_layer() -> None:
+    stages = {"session": 1.0, "silver.pull": 2.0, "silver, the rest": 3.0, "gold.pull_route": 4.0}
+    assert with_sums(stages) == {**stages, "ingest": 5.0, "replay": 4.0}
+
+
+def test_medians_and_ratios_stand_beside_each_other() -> None:
+    spark = [{"ingest": 30.0, "report": 1.0}, {"ingest": 10.0, "report": 3.0}, {"ingest": 20.0, "report": 2.0}]
+    lines = table(
+        {"spark": spark, "polars": [{"ingest": 5.0}], "plain": [{"ingest": 8.0, "peak MB": 70.0}]}, {"ingest": 4.0}
+    )
+    assert [line.split() for line in lines] == [
+        ["seconds", "Spark", "polars", "plain", "Python", "floor", "x", "best", "peer", "x", "floor"],
+        ["ingest", "20.0", "5.0", "8.0", "4.0", "4.00", "5.0"],
+        ["report", "2.0"],
+        ["peak", "MB,", "all", "processes", "70"],
+    ]
