@@ -88,3 +88,19 @@ def test_a_small_night_runs_its_plans_as_they_are(spark, size: int, whole_stage:
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
+
+
+def test_what_spark_submit_was_told_of_executors_java_stands(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(
+        "from mqreplay.lake.session import EXECUTORS_JAVA, build_session\n"
+        "from mqreplay.settings import load_settings\n"
+        "spark = build_session('told', load_settings().spark, 1)\n"
+        "print(spark.sparkContext.getConf().get(EXECUTORS_JAVA))\n"
+    )
+    submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]
+    told = ["--conf", "spark.executor.extraJavaOptions=-Dsite=one", str(script)]
+    env = {**os.environ, "PYTHONPATH": str(LIB), "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run([*submit, *told], env=env, capture_output=True, text=True, timeout=120, check=False)
+    # Spark puts options of its own before.
+    assert done.stdout.rstrip().endswith(" -Dsite=one"), done.stderr[-2000:]

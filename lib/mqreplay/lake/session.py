@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from mqreplay.lake.jars import DELTA_PACKAGE, missing_jars
@@ -69,6 +70,7 @@ RUNNING = (
 JAVA = "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m"
 # A small night is over before Java's second compiler has earned what it takes (48 of 190 s of processor time).
 JAVA_SMALL = "-XX:TieredStopAtLevel=1"
+EXECUTORS_JAVA = "spark.executor.extraJavaOptions"
 
 
 def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | None = None) -> SparkSession:
@@ -89,6 +91,8 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
     options = TUNING | MEANING | _places(recorded_bytes is not None and recorded_bytes < SMALL_NIGHT)
     options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     options["spark.driver.memory"] = settings.driver_memory
+    if _submitted() and EXECUTORS_JAVA in _told_by_submit():
+        del options[EXECUTORS_JAVA]  # who submits it knows the cluster
     if missing_jars():
         options["spark.jars.packages"] = DELTA_PACKAGE
     for name, value in (options | settings.extra).items():
@@ -124,6 +128,12 @@ def _submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
+def _told_by_submit() -> dict[str, str]:
+    """What spark-submit was told, by its options and its files."""
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
+
+
 def _stays_here(settings: SparkSettings) -> bool:
     return not _submitted() and (settings.master or "local").startswith("local")
 
@@ -132,9 +142,9 @@ def _places(small: bool) -> dict[str, str]:
     """Nothing is left in the folder a user happens to stand in, and log4j keeps to itself."""
     scratch = Path(tempfile.gettempdir()) / f"mqreplay-{os.getuid()}"
     log4j = (conf_dir() / "log4j2.properties").as_uri()
+    java = f"{JAVA} {JAVA_SMALL}" if small else JAVA
     return {
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        "spark.driver.extraJavaOptions": " ".join(
-            [f"-Dlog4j2.configurationFile={log4j}", f"-Dderby.system.home={scratch}", JAVA, JAVA_SMALL if small else ""]
-        ),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} {java}",
+        EXECUTORS_JAVA: java,
     }
