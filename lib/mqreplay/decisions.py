@@ -24,6 +24,7 @@ from mqreplay.replay.findings.causes import with_causes
 from mqreplay.replay.findings.every import Family, Known, every_family
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
 from mqreplay.replay.group_status import group_status, last_told
+from mqreplay.replay.judgements import judgements
 from mqreplay.replay.membership import broadcasting_groups, membership, signs, subscribed_tags
 from mqreplay.replay.offset_continuity import offset_continuity
 from mqreplay.replay.offset_resets import offset_resets
@@ -58,6 +59,7 @@ INSTANTS = {
     "produce": "ts",
     "snapshot": "ts",
 }
+JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
 READ_AGAIN = ("gold.queue_owner", "gold.offset_continuity", "gold.pull_route", "gold.allocation")  # by findings
 
 
@@ -89,6 +91,7 @@ class Replay:
             # What is written is read again: findings of findings of plans would be planned for minutes.
             written = {name: self._written(name) for name in judged}
             self._write("gold.delivery_audit", self._audit(written), progress)
+            self._write("gold.judgement", judgements({name: written[name] for name in JUDGED}), progress)
             self._write("gold.replay_gap", self._gaps(written), progress)
             self._write("gold.finding", self._findings(written, progress), progress)
         finally:
@@ -210,11 +213,7 @@ class Replay:
         kinds = {*RECORD_TABLES, "brokers", "consumer_offset", "subscription_groups", "topics"}
         there = {day: {s.kind for s in self.found if day in days_of([s]) or s.first_ts is None} for day in self.days}
         missing = [Missing(str(day), kind) for day in self.days for kind in sorted(kinds - there[day])]
-        judged = {
-            "gold.allocation": (frames["gold.allocation"], "rebalance_ts"),
-            "gold.pull_route": (frames["gold.pull_route"], "request_ts"),
-            "gold.slave_suggestion": (frames["gold.slave_suggestion"], "request_ts"),
-        }
+        judged = {name: (frames[name], instant) for name, instant in JUDGED.items()}
         return undetermined(judged).unionByName(missing_kinds(self.warehouse.spark, self.cluster, missing))
 
     def _written(self, name: str) -> DataFrame:

@@ -13,7 +13,6 @@ from mqreplay.lake.remembered import read_kept
 from mqreplay.lake.warehouse import Warehouse
 
 SEVERITIES = ("info", "warning", "critical")
-JUDGED = ("gold.allocation", "gold.pull_route", "gold.slave_suggestion")
 
 
 @dataclass
@@ -45,14 +44,14 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
     here = F.col("cluster") == cluster
     outcome = Outcome(cluster)
     for row in _counts(warehouse, cluster):
-        if row.table_name in JUDGED:
-            outcome.judgements.setdefault(row.table_name, {})[row.word] = row.rows
-        elif row.table_name == "bronze.source_file":
+        if row.table_name == "bronze.source_file":
             outcome.files[row.word] = row.rows
         elif row.table_name == "bronze.quarantine":
             outcome.quarantined += row.rows
-        else:
+        elif row.table_name == "gold.validation_result":
             outcome.expectations += row.rows
+        else:
+            outcome.judgements.setdefault(row.table_name, {})[row.word] = row.rows
     if warehouse.exists("gold.finding"):
         findings = warehouse.read("gold.finding").where(here).drop("cluster", "day")
         rank = F.array_position(F.array(*[F.lit(s) for s in reversed(SEVERITIES)]), F.col("severity"))
@@ -77,17 +76,20 @@ def kept_outcome(path: Path, state: str) -> Outcome | None:
 
 def _counts(warehouse: Warehouse, cluster: str) -> list[Row]:
     """Rows of each table by a word of theirs; tables that were never made cost a plan each, and have none."""
-    words = {name: F.col("judgement") for name in JUDGED}
-    words |= {"bronze.source_file": F.col("status"), "bronze.quarantine": F.col("code")}
-    words |= {"gold.validation_result": F.col("passed").cast("string")}
+    rows = F.count(F.lit(1))
+    asked = {
+        "bronze.source_file": (F.lit("bronze.source_file"), "status", rows),
+        "bronze.quarantine": (F.lit("bronze.quarantine"), "code", rows),
+        "gold.validation_result": (F.lit("gold.validation_result"), "passed", rows),
+        "gold.judgement": (F.col("decision"), "judgement", F.sum("decisions")),
+    }
     frames = [
-        warehouse.read(name)
+        warehouse.read(table)
         .where(F.col("cluster") == cluster)
-        .groupBy(word.alias("word"))
-        .agg(F.count(F.lit(1)).alias("rows"))
-        .withColumn("table_name", F.lit(name))
-        for name, word in words.items()
-        if warehouse.exists(name)
+        .groupBy(of.alias("table_name"), F.col(word).cast("string").alias("word"))
+        .agg(count.alias("rows"))
+        for table, (of, word, count) in asked.items()
+        if warehouse.exists(table)
     ]
     return reduce(DataFrame.unionByName, frames).collect() if frames else []
 

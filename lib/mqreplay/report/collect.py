@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +10,6 @@ from pyspark.sql import functions as F
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.data import CAP, Listing, ReportData, Row
 
-JUDGED = ("gold.allocation", "gold.pull_route", "gold.slave_suggestion")
 READERS = 4  # tables read at once: most of a small read is planning and waiting
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
 
@@ -24,7 +21,7 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
         return warehouse.read(name).where(F.col("cluster") == cluster)
 
     with ThreadPoolExecutor(READERS) as pool:
-        judgements = pool.submit(_judgements, here)
+        judgements = pool.submit(_judgements, here("gold.judgement"))
         files = pool.submit(_files, here("bronze.source_file"))
         findings = pool.submit(_findings, here("gold.finding"))
         breaks = pool.submit(_breaks, here("gold.offset_continuity"))
@@ -80,18 +77,12 @@ def _files(files: DataFrame) -> list[Row]:
     return _rows(counted.orderBy("kind", "status"))
 
 
-def _judgements(here: Callable[[str], DataFrame]) -> list[Row]:
-    frames = [
-        here(name)
-        .withColumn("reason", F.regexp_replace("reason", r"-?\d+", "N"))
-        .groupBy("judgement", "reason")
-        .agg(F.count(F.lit(1)).alias("decisions"))
-        .withColumn("table_name", F.lit(name))
-        for name in JUDGED
-    ]
+def _judgements(counted: DataFrame) -> list[Row]:
+    of_all_days = counted.groupBy(F.col("decision").alias("table_name"), "judgement", "reason").agg(
+        F.sum("decisions").alias("decisions")
+    )
     rank = F.array_position(F.array(F.lit("differ"), F.lit("undetermined"), F.lit("agree")), F.col("judgement"))
-    counted = reduce(DataFrame.unionByName, frames)
-    return _rows(counted.orderBy("table_name", rank, F.col("decisions").desc(), "reason"))
+    return _rows(of_all_days.orderBy("table_name", rank, F.col("decisions").desc(), "reason"))
 
 
 def _listing(frame: DataFrame, *order: str | F.Column) -> Listing:
