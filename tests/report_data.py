@@ -77,6 +77,7 @@ def refused(**differs: Any) -> Row:
 
 def expectation(**differs: Any) -> Row:
     base = {
+        "day": BEGAN.date(),
         "table_name": "silver.pull",
         "expectation": "expect_known_brokers",
         "arguments": '{"column": "broker_name"}',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,6 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from mqreplay import __version__
 from mqreplay.bind.register import register
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
@@ -23,16 +21,15 @@ from mqreplay.ingest.run import Ingested, ingest, known_files, read_known_files
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Remembered, write_kept
 from mqreplay.lake.session import build_session, fit_to
-from mqreplay.lake.sql import quoted
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.outcome import Outcome, kept_outcome, outcome_of
-from mqreplay.quality.run import validate
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
 from mqreplay.steps import Steps, digests, read_steps, spans
 from mqreplay.story import Story, tell
+from mqreplay.validation import Validation
 
 Progress = Callable[[str], None]
 STEPS = ("ingest", "replay", "validate", "report")
@@ -83,20 +80,18 @@ class Night:
         return True
 
     def validate(self, cluster: str) -> bool:
-        """Expectations on all tables, into gold.validation_result and Data Docs. True if they were run."""
-        files = sorted(str(span) for span in spans(known_files(self.warehouse, cluster)))
-        text = "\n".join([__version__, self.settings.digest(), *files])
-        run_id = hashlib.sha256(text.encode()).hexdigest()[:16]
+        """Expectations on the days that changed, into gold.validation_result and Data Docs. True if they were run."""
+        found = spans(known_files(self.warehouse, cluster))
         steps = Steps(self.warehouse, cluster)
-        if not steps.todo("validate", {"all": run_id}):
+        judging = Validation(self.warehouse, cluster, found, self.settings)
+        todo = steps.todo("validate", judging.wanted)
+        if not todo:
             self.progress(f"{cluster}: every expectation run before")
             return False
         docs = str(Path(self.warehouse.root, "data_docs", _file_name(cluster)))
-        rows = validate(self.warehouse, cluster, run_id, docs, self.settings.quality.pandas_rows)
-        first = not self.warehouse.exists("gold.validation_result")
-        self.warehouse.put("gold.validation_result", rows, f"cluster = {quoted(cluster)}", nothing_there=first)
-        steps.done("validate", {"all": run_id})
-        self.progress(f"{cluster}: {len(rows)} expectations run")
+        rows = judging.run(todo, docs)
+        steps.done("validate", {scope: judging.wanted[scope] for scope in todo})
+        self.progress(f"{cluster}: {rows} expectations run")
         return True
 
     def report(self, cluster: str) -> Outcome:

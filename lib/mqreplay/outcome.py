@@ -58,7 +58,8 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
         outcome.findings = _listed(findings.orderBy(rank, "from_ts", "kind", "finding_id"))
     if warehouse.exists("gold.validation_result"):
         failed = warehouse.read("gold.validation_result").where(here & ~F.col("passed"))
-        outcome.failed_expectations = _listed(failed.orderBy("table_name", "expectation", "arguments"))
+        failed = failed.withColumn("day", F.col("day").cast("string"))
+        outcome.failed_expectations = _listed(failed.orderBy("day", "table_name", "expectation", "arguments"))
     return outcome
 
 

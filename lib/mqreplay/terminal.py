@@ -125,9 +125,8 @@ def _print_expectations(console: Console, outcome: Outcome) -> None:
         text = f"Expectations: {outcome.expectations - failed} of {outcome.expectations} hold"
         console.print(text if not failed else f"[bold red]{text}[/bold red]")
     for row in outcome.failed_expectations[:SHOWN]:
-        said = (
-            f"  {row['table_name']}: {row['expectation']} {row['arguments']}: {row['unexpected_count']} rows break it"
-        )
+        where = f"{row['table_name']}, {row['day']}" if row["day"] else row["table_name"]
+        said = f"  {where}: {row['expectation']} {row['arguments']}: {row['unexpected_count']} rows break it"
         console.print(Text(said, "red"), soft_wrap=True)
 
 

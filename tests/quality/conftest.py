@@ -10,12 +10,17 @@ from pyspark.sql import SparkSession
 from mqreplay.lake.contract import load_contracts
 from mqreplay.quality.frames import fetch
 from mqreplay.quality.great import Great
-from mqreplay.quality.result import ValidationRow, row_of
+from mqreplay.quality.result import Scope, ValidationRow, row_of
 from mqreplay.quality.run import judge
 from quality_rows import START, Judge, Row, filled
 
 ROW_LIMIT = {"pandas": 1_000, "spark": 0}
-PARAMETERS: dict[str, Any] = {"known_brokers": [], "recording_end_ms": None, "silver_rows": {}}
+PARAMETERS: dict[str, Any] = {
+    "known_brokers": [],
+    "recording_end_ms": None,
+    "newest_before_ms": None,
+    "silver_rows": {},
+}
 
 
 @pytest.fixture(params=["pandas", "spark"])
@@ -35,6 +40,6 @@ def judged(spark: SparkSession, engine: str, tmp_path: Any) -> Judge:
         fetched = fetch(frame, contract, ROW_LIMIT[engine])
         assert fetched.on_spark == (engine == "spark" and bool(rows))
         found = judge(great, contract, fetched, PARAMETERS | parameters)
-        return {rule.type: row_of("c", "a-run", contract, rule, result) for rule, result in found}
+        return {rule.type: row_of("c", Scope("a-run"), contract, rule, result) for rule, result in found}
 
     return run

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quality.result import ValidationRow
+from mqreplay.quality.pages import write_index
+from mqreplay.quality.result import UNDATED, Scope, ValidationRow
 from mqreplay.quality.run import validate
 from quality_rows import Row, at, change, filled
 
@@ -64,7 +65,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def on_pandas(warehouse: Warehouse, docs: Path) -> list[ValidationRow]:
-    return validate(warehouse, "c", "a-run", str(docs))
+    return validate(warehouse, "c", Scope("a-run"), str(docs))
 
 
 def broken(rows: list[ValidationRow]) -> dict[tuple[str, str], int | None]:
@@ -111,13 +112,15 @@ def test_a_sample_names_rows_by_their_key_to_the_last_digit(on_pandas: list[Vali
 def test_spark_and_pandas_give_the_same_rows(
     warehouse: Warehouse, tmp_path: Path, on_pandas: list[ValidationRow]
 ) -> None:
-    on_spark = validate(warehouse, "c", "a-run", str(tmp_path), row_limit=0)
+    on_spark = validate(warehouse, "c", Scope("a-run"), str(tmp_path), row_limit=0)
     assert on_spark == on_pandas
 
 
 def test_data_docs_show_it_and_run_none_of_it(on_pandas: list[ValidationRow], docs: Path) -> None:
+    write_index(str(docs), [(UNDATED, table, 9, 1) for table in TABLES])
     pages = {path: path.read_text(encoding="utf-8") for path in docs.rglob("*.html")}
-    assert any(path.name == "index.html" for path in pages)
+    index = pages[docs / "index.html"]
+    assert all(re.search(rf'<a href="undated/validations/[^"]*">{table}</a>', index) for table in TABLES)
     for table in TABLES:
         assert any("validations" in path.parts and table in str(path) for path in pages)
     shown = "".join(text for path, text in pages.items() if "silver.pull" in str(path))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -140,14 +140,14 @@ def _restore(source: Source, state: list[dict[str, Any]]) -> None:
 
 def last_offsets(changes: DataFrame, snapshots: DataFrame) -> DataFrame:
     """Shape STATE: the offsets standing after ``changes``, and the time of each family's last snapshot."""
-    key = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
-    last = Window.partitionBy(*key).orderBy(F.col("to_ts").desc())
+    key = ["source_name", "client_id", "topic", "consumer_group", "broker_name", "queue_id"]
     group = F.when(F.col("consumer_group") == "", "").otherwise(F.concat("consumer_group", F.lit(".")))
     of_client = F.concat(group, F.lit("offsets.json"))
     family = F.when(F.col("client_id").isNotNull(), of_client).otherwise("consumer_offset")
     standing = (
-        changes.withColumn("rank", F.row_number().over(last))
-        .where((F.col("rank") == 1) & F.col("new_offset").isNotNull())
+        changes.groupBy(*key)
+        .agg(F.max_by("new_offset", "to_ts").alias("offset"), F.max("to_ts").alias("to_ts"))
+        .where(F.col("offset").isNotNull())
         .select(
             "source_name",
             family.alias("family"),
@@ -155,7 +155,7 @@ def last_offsets(changes: DataFrame, snapshots: DataFrame) -> DataFrame:
             "consumer_group",
             "broker_name",
             "queue_id",
-            F.col("new_offset").alias("offset"),
+            "offset",
             F.lit(None).cast("string").alias("payload"),
             F.unix_millis("to_ts").alias("ts_ms"),
         )
@@ -189,10 +189,12 @@ def _last_times(snapshots: DataFrame) -> DataFrame:
 
 def last_configs(changes: DataFrame, family: str, key: str, struct: str) -> DataFrame:
     """Shape STATE: the topics or groups standing after ``changes`` (silver.topic_config or subscription_group)."""
-    last = Window.partitionBy("source_name", key).orderBy(F.col("ts").desc())
+    fields = StructType.fromDDL(struct).fieldNames()
+    newest = F.max_by(F.struct("change", *fields), "ts").alias("newest")
     return (
-        changes.withColumn("rank", F.row_number().over(last))
-        .where((F.col("rank") == 1) & (F.col("change") != "removed"))
+        changes.groupBy("source_name", key)
+        .agg(newest, F.max("ts").alias("ts"))
+        .where(F.col("newest.change") != "removed")
         .select(
             "source_name",
             F.lit(family).alias("family"),
@@ -201,7 +203,7 @@ def last_configs(changes: DataFrame, family: str, key: str, struct: str) -> Data
             F.lit(None).cast("string").alias("broker_name"),
             F.lit(None).cast("int").alias("queue_id"),
             F.lit(None).cast("bigint").alias("offset"),
-            F.to_json(F.struct(*StructType.fromDDL(struct).fieldNames())).alias("payload"),
+            F.to_json(F.struct(*[F.col(f"newest.{name}").alias(name) for name in fields])).alias("payload"),
             F.unix_millis("ts").alias("ts_ms"),
         )
     )

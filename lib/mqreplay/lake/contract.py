@@ -69,6 +69,11 @@ class Contract:
         by_file = [c.name for c in self.columns if c.name == "source_digest"]
         return tuple(dict.fromkeys([*self.clustered_by, *by_file])) if self.clustered_by else ()
 
+    @property
+    def by_day(self) -> bool:
+        """Whether each row is of a day, the unit in which nights are replaced."""
+        return any(c.name == "day" and not c.nullable for c in self.columns)
+
     def struct_type(self) -> StructType:
         """The columns as Spark's schema. Needs a running session: only that can parse types."""
         columns = ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)

@@ -32,7 +32,10 @@ PANDAS_TYPES = {
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one table: ``frame`` is a pandas DataFrame, or Spark's where they are many."""
+    """The rows of one table: ``frame`` is a pandas DataFrame, or Spark's where they are many.
+
+    ``count`` is without the rows before them, which are there to be gone on from.
+    """
 
     frame: pd.DataFrame | DataFrame
     count: int
@@ -49,19 +52,30 @@ class Rows:
         return int(self.frame[column].nunique())
 
 
-def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT) -> Rows:
-    """Reads what the contract's expectations need of ``table``, with the truth of its CHECKs as columns."""
-    checks = [holds(condition).alias(check_column(name)) for name, condition in contract.checks.items()]
-    needed = table.select(*columns_needed(contract), *checks)
+def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT, before: DataFrame | None = None) -> Rows:
+    """Reads what the contract's expectations need of ``table``, with the truth of its CHECKs as columns.
+
+    ``before`` are rows of the same table that those of a chain go on from (evidence.py).
+    """
+    needed = _needed(table, contract)
     # Of a large night some tables are large, and to count one takes a tenth of what it takes to fetch its first rows.
-    if not is_small(table.sparkSession) and (count := table.count()) > row_limit:
-        return Rows(needed, count)
-    few = needed.limit(row_limit + 1).toArrow()
-    if few.num_rows <= row_limit:
-        # In the key's order: a sample of what is wrong then does not hang on how files were written.
-        return Rows(to_pandas(few.sort_by([(name, "ascending") for name in contract.key])), few.num_rows)
+    large = not is_small(table.sparkSession) and (count := table.count()) > row_limit
+    if not large:
+        few = needed.limit(row_limit + 1).toArrow()
+        if few.num_rows <= row_limit:
+            count = few.num_rows
+            if before is not None:
+                few = pa.concat_tables([few, _needed(before, contract).toArrow()], promote_options="default")
+            # In the key's order: a sample of what is wrong then does not hang on how files were written.
+            return Rows(to_pandas(few.sort_by([(name, "ascending") for name in contract.key])), count)
+        count = table.count()
     # Not kept in memory: of a large table each pass reads the few columns it needs sooner than Spark keeps them all.
-    return Rows(needed, needed.count())
+    return Rows(needed if before is None else needed.unionByName(_needed(before, contract)), count)
+
+
+def _needed(table: DataFrame, contract: Contract) -> DataFrame:
+    checks = [holds(condition).alias(check_column(name)) for name, condition in contract.checks.items()]
+    return table.select(*columns_needed(contract), *checks)
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from great_expectations.data_context.types.resource_identifiers import (
 from great_expectations.datasource.fluent.interfaces import Batch
 
 from mqreplay.quality.frames import Rows
-from mqreplay.quality.pages import escaped, make_safe, write_index
+from mqreplay.quality.pages import escaped, make_safe
 from mqreplay.quality.result import plain
 
 SITE = "data_docs"
@@ -41,7 +41,6 @@ class Great:
         context.variables.data_docs_sites = {SITE: _site(docs_dir)}
         self.context, self._docs_dir = context, docs_dir
         self.run = RunIdentifier(run_name=run_id, run_time=run_time)
-        self._kept: dict[str, tuple[int, int]] = {}
         self._pandas = context.data_sources.add_pandas("pandas")
         self._spark = context.data_sources.add_spark("spark", persist=False)
 
@@ -57,7 +56,6 @@ class Great:
         shown.results = [_shown(found) for found in result.results]
         shown.meta = result.meta | {"run_id": self.run, "validation_time": self.run.run_time, "batch_markers": {}}
         self.context.suites.add(suite)
-        self._kept[suite.name] = (len(result.results), sum(not found.success for found in result.results))
         name = ExpectationSuiteIdentifier(name=suite.name)
         self.context.validation_results_store.store_validation_results(
             suite_validation_result=shown,
@@ -66,11 +64,10 @@ class Great:
         )
 
     def build_docs(self) -> None:
-        """Writes Data Docs afresh: pages of the tables kept, and their index."""
+        """Writes Data Docs afresh: the pages of the tables kept."""
         self.context.clean_data_docs(SITE)
         self.context.build_data_docs([SITE], build_index=False)
         make_safe(self._docs_dir)
-        write_index(self._docs_dir, self._kept)
 
 
 def _shown(found: ExpectationValidationResult) -> ExpectationValidationResult:

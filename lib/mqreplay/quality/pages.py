@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from mqreplay.quality.result import UNDATED
 
 NOT_WANTED = re.compile(
     r"<script\b.*?</script\s*>|<footer\b.*?</footer\s*>|<link\b[^>]*>|<img\b[^>]*>|\son\w+=\"[^\"]*\"",
@@ -45,8 +48,9 @@ INDEX = """<!doctype html>
 <body>
 <h1>Expectations</h1>
 <table>
-<caption>Each table, and how many of its expectations fail</caption>
-<thead><tr><th scope="col">table</th><th scope="col">expectations</th><th scope="col">failed</th></tr></thead>
+<caption>Each table on each day, and how many of its expectations fail</caption>
+<thead><tr><th scope="col">day</th><th scope="col">table</th><th scope="col">expectations</th>
+<th scope="col">failed</th></tr></thead>
 <tbody>
 {rows}
 </tbody>
@@ -72,13 +76,25 @@ def make_safe(docs_dir: str) -> None:
         path.write_text(page.replace("<head>", HEAD, 1), encoding="utf-8")
 
 
-def write_index(docs_dir: str, tables: dict[str, tuple[int, int]]) -> None:
-    """The page to begin with. ``tables`` gives each table's expectations, and how many of them fail."""
+def write_index(docs_dir: str, asked: Iterable[tuple[str, str, int, int]]) -> None:
+    """The page to begin with: of each day and table its expectations, and how many of them fail.
+
+    What fails comes first, then the newest day.
+    """
     root = Path(docs_dir)
-    pages = {".".join(p.relative_to(root).parts[1:3]): p for p in sorted(root.glob("validations/*/*/*/*/*.html"))}
+    pages = {_of_page(p.relative_to(root).parts): p for p in sorted(root.glob("*/validations/*/*/*/*/*.html"))}
     rows = []
-    for name, (asked, failed) in sorted(tables.items(), key=lambda table: (-table[1][1], table[0])):
-        link = html.escape(pages[name].relative_to(root).as_posix())
-        shown = f'<td class="text-danger">{failed}</td>' if failed else "<td>0</td>"
-        rows.append(f'<tr><td><a href="{link}">{html.escape(name)}</a></td><td>{asked}</td>{shown}</tr>')
+    by_day = sorted(sorted(asked, key=lambda row: row[1]), key=lambda row: (row[0] != UNDATED, row[0]), reverse=True)
+    for day, name, expectations, failed in sorted(by_day, key=lambda row: -row[3]):
+        page = pages.get((day, name))
+        shown = html.escape(name)
+        if page is not None:
+            shown = f'<a href="{html.escape(page.relative_to(root).as_posix())}">{shown}</a>'
+        count = f'<td class="text-danger">{failed}</td>' if failed else "<td>0</td>"
+        rows.append(f"<tr><td>{html.escape(day)}</td><td>{shown}</td><td>{expectations}</td>{count}</tr>")
     root.joinpath("index.html").write_text(INDEX.format(head=HEAD, rows="\n".join(rows)), encoding="utf-8")
+
+
+def _of_page(parts: tuple[str, ...]) -> tuple[str, str]:
+    """The day and the table that a page is of."""
+    return parts[0], ".".join(parts[2:4])

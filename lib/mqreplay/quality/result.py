@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -13,12 +14,32 @@ from mqreplay.lake.contract import Contract
 from mqreplay.quality.suite import Rule
 
 SAMPLE = 20
+UNDATED = "undated"  # stands for a day where tables have none
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What one run looks at. ``day``: of each table that day's rows; None: all rows. ``names``: tables; None: all.
+
+    ``run_id`` is a digest of what the rows were made from. ``goes_on``: days before it may have rows.
+    """
+
+    run_id: str
+    day: dt.date | None = None
+    names: tuple[str, ...] | None = None
+    goes_on: bool = False
+
+    @property
+    def title(self) -> str:
+        """The day, or what stands for none."""
+        return UNDATED if self.day is None else str(self.day)
 
 
 class ValidationRow(NamedTuple):
     """A row of gold.validation_result, its columns in the contract's order."""
 
     cluster: str
+    day: dt.date | None
     run_id: str
     table_name: str
     expectation: str
@@ -45,14 +66,15 @@ def sample_format(contract: Contract, rule: Rule) -> dict[str, Any]:
 
 
 def row_of(
-    cluster: str, run_id: str, contract: Contract, rule: Rule, found: ExpectationValidationResult
+    cluster: str, scope: Scope, contract: Contract, rule: Rule, found: ExpectationValidationResult
 ) -> ValidationRow:
     """One expectation's row."""
     passed = bool(found.success)
     sample = None if passed else _sample(found, sample_columns(contract, rule))
     return ValidationRow(
         cluster=cluster,
-        run_id=run_id,
+        day=scope.day,
+        run_id=scope.run_id,
         table_name=contract.name,
         expectation=rule.type,
         arguments=json.dumps(rule.arguments, sort_keys=True, ensure_ascii=False),

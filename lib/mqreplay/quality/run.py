@@ -7,8 +7,8 @@ it. The results go to gold.validation_result, and into Data Docs.
 
 from __future__ import annotations
 
-import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from great_expectations.core import ExpectationValidationResult
@@ -16,38 +16,44 @@ from pyspark.sql import functions as F
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quality.evidence import Evidence, gather
+from mqreplay.quality.evidence import before_in_chain, fresh_by, gather, newest_before
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.frames import ROW_LIMIT, Rows, fetch
 from mqreplay.quality.great import Great
-from mqreplay.quality.result import ValidationRow, row_of, sample_format
+from mqreplay.quality.result import Scope, ValidationRow, row_of, sample_format
 from mqreplay.quality.suite import NUMBER, Rule, rules, suite
 
 LEDGER = "bronze.source_file"  # goes last: its rows must add up to those of the others
 READERS = 4  # tables read at once: most of a small read is planning and waiting
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def validate(
-    warehouse: Warehouse, cluster: str, run_id: str, data_docs_dir: str, row_limit: int = ROW_LIMIT
+    warehouse: Warehouse,
+    cluster: str,
+    scope: Scope,
+    data_docs_dir: str,
+    row_limit: int = ROW_LIMIT,
+    silver_rows: dict[str, int] | None = None,
 ) -> list[ValidationRow]:
-    """Runs every contract's expectations on the cluster's rows, and builds Data Docs in ``data_docs_dir``.
+    """Runs contracts' expectations on the scope's rows of the cluster, and builds Data Docs in ``data_docs_dir``.
 
-    Tables of up to ``row_limit`` rows are judged on pandas, bigger ones on Spark; both give the same rows.
+    Tables of up to ``row_limit`` rows are judged on pandas, bigger ones on Spark; both give the same rows. Those of
+    silver are added up in ``silver_rows``, which rows_conserved is asked with.
     """
-    names = sorted(warehouse.contracts, key=lambda name: (name == LEDGER, name))
+    names = sorted(scope.names or warehouse.contracts, key=lambda name: (name == LEDGER, name))
     found: list[ValidationRow] = []
-    silver_rows: dict[str, int] = {}
+    counts = {} if silver_rows is None else silver_rows
     with ThreadPoolExecutor(READERS) as pool:
-        gathered = pool.submit(gather, warehouse, cluster)
-        reads = {name: pool.submit(_read, warehouse, cluster, name, row_limit) for name in names}
+        gathered = pool.submit(gather, warehouse, cluster, scope.day)
+        reads = {name: pool.submit(_read, warehouse, cluster, name, row_limit, scope) for name in names}
         evidence = gathered.result()
-        great = Great(run_id, _end_of(evidence), data_docs_dir)
+        great = Great(scope.run_id, evidence.end, str(Path(data_docs_dir, scope.title)))
         for name in names:
-            contract, rows = warehouse.contracts[name], reads.pop(name).result()
-            silver_rows[name] = rows.distinct("record_id") if name in COUNTED_BY_RECORD else rows.count
-            judged = judge(great, contract, rows, evidence.parameters(silver_rows))
-            found += [row_of(cluster, run_id, contract, rule, result) for rule, result in judged]
+            contract, (rows, newest_ms) = warehouse.contracts[name], reads.pop(name).result()
+            held = rows.distinct("record_id") if name in COUNTED_BY_RECORD else rows.count
+            counts[name] = counts.get(name, 0) + held
+            judged = judge(great, contract, rows, evidence.parameters(counts, newest_ms))
+            found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
     great.build_docs()
     return found
 
@@ -72,10 +78,12 @@ def judge(
     return [(rule, found[number]) for number, rule in enumerate(asked)]
 
 
-def _read(warehouse: Warehouse, cluster: str, name: str, row_limit: int) -> Rows:
-    rows = warehouse.read(name).where(F.col("cluster") == cluster)
-    return fetch(rows, warehouse.contracts[name], row_limit)
-
-
-def _end_of(evidence: Evidence) -> dt.datetime:
-    return EPOCH + dt.timedelta(milliseconds=evidence.recording_end_ms or 0)
+def _read(warehouse: Warehouse, cluster: str, name: str, row_limit: int, scope: Scope) -> tuple[Rows, int | None]:
+    """The table's rows; and, where the day has none, the newest instant before it by which it must be fresh."""
+    table, contract = warehouse.read(name).where(F.col("cluster") == cluster), warehouse.contracts[name]
+    if scope.day is None or not contract.by_day:
+        return fetch(table, contract, row_limit), None
+    before = before_in_chain(table, contract, scope.day) if scope.goes_on else None
+    rows = fetch(table.where(F.col("day") == F.lit(scope.day)), contract, row_limit, before)
+    stale = scope.goes_on and rows.count == 0 and fresh_by(contract) is not None
+    return rows, newest_before(table, contract, scope.day) if stale else None

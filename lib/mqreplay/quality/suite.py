@@ -30,7 +30,7 @@ NUMBER = "rule"  # in the meta of an expectation: Great Expectations gives resul
 # What an expectation must know of other tables: its argument -> the suite parameter of quality/evidence.py.
 PARAMETERS = {
     "expect_known_brokers": ("known_brokers",),
-    "expect_table_to_be_fresh": ("recording_end_ms",),
+    "expect_table_to_be_fresh": ("recording_end_ms", "newest_before_ms"),
     "expect_rows_conserved": ("silver_rows",),
 }
 # Columns that an expectation looks at without being told.

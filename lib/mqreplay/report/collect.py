@@ -50,7 +50,13 @@ def _findings(findings: DataFrame) -> list[Row]:
 
 
 def _expectations(results: DataFrame) -> list[Row]:
-    return _rows(results.orderBy("passed", "table_name", "expectation", "arguments").limit(MOST))
+    """Those that fail, day by day; then each of those that hold on every day, once."""
+    of_rule = ("table_name", "expectation", "arguments")
+    failed = results.where(~F.col("passed")).orderBy("day", *of_rule).limit(MOST)
+    rules = results.groupBy(*of_rule).agg(
+        F.bool_and("passed").alias("passed"), F.max("description").alias("description")
+    )
+    return _rows(failed) + _rows(rules.where("passed").orderBy(*of_rule))
 
 
 def _breaks(breaks: DataFrame) -> Listing:

@@ -2,8 +2,8 @@
 
 A recorder that died in the night leaves a table that simply ends. So the newest instant of the column may
 be at most ``max_age_minutes`` older than the newest instant of the cluster's recordings. No clock is read:
-yesterday's recording is as fresh today as it was. An empty table passes, for no such evidence was recorded
-at all: replay says what that costs.
+yesterday's recording is as fresh today as it was. Of a day without a row the newest before it counts. A table
+that never had one passes, for no such evidence was recorded at all: replay says what that costs.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class ExpectTableToBeFresh(ColumnAggregateExpectation):
 
     max_age_minutes: float
     recording_end_ms: int | SuiteParameterDict | None
+    newest_before_ms: int | SuiteParameterDict | None = None
 
     metric_dependencies = (METRIC,)
-    success_keys = ("max_age_minutes", "recording_end_ms")
+    success_keys = ("max_age_minutes", "recording_end_ms", "newest_before_ms")
     args_keys = ("column", "max_age_minutes")
 
     def _validate(
@@ -58,6 +59,7 @@ class ExpectTableToBeFresh(ColumnAggregateExpectation):
         execution_engine: ExecutionEngine | None = None,
     ) -> dict[str, Any]:
         newest, end = metrics[METRIC], self._get_success_kwarg("recording_end_ms")
+        newest = self._get_success_kwarg("newest_before_ms") if newest is None else newest
         if newest is None or end is None:
             return {"success": True, "result": {"observed_value": "no such evidence recorded"}}
         age_minutes = round(max(0, end - newest) / 60_000, 3)

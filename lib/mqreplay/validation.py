@@ -1,0 +1,82 @@
+"""Which days are validated anew, and what becomes of it: a night costs what is new, other days are not read.
+
+A chain of offsets goes on from the day before, so a day is looked at again when that changes. Tables whose rows have no
+day are looked at whole; they are small.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+
+from pyspark.sql import functions as F
+
+from mqreplay import __version__
+from mqreplay.lake.sql import among, quoted
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.quality.evidence import silver_rows
+from mqreplay.quality.pages import write_index
+from mqreplay.quality.result import UNDATED, Scope, ValidationRow
+from mqreplay.quality.run import validate
+from mqreplay.settings import Settings
+from mqreplay.steps import DAY, Span, digests
+
+TABLE = "gold.validation_result"
+
+
+class Validation:
+    """The expectations of one cluster's tables, by day."""
+
+    def __init__(self, warehouse: Warehouse, cluster: str, found: list[Span], settings: Settings) -> None:
+        """``found`` are the spans of the cluster's files. Nothing is read yet."""
+        self.warehouse, self.cluster, self.found, self.settings = warehouse, cluster, found, settings
+
+    @cached_property
+    def wanted(self) -> dict[str, str]:
+        """Scope (a day, or UNDATED) -> digest of what its validation rests on."""
+        text = "\n".join([__version__, self.settings.digest(), *sorted(map(str, self.found))])
+        by_day = digests(self.found, self.settings.digest(), DAY // dt.timedelta(minutes=1))
+        return {str(day): digest for day, digest in by_day.items()} | {UNDATED: _digest(text)}
+
+    def run(self, todo: Sequence[str], docs_dir: str) -> int:
+        """Runs those of ``wanted``, and puts their rows in the place of what was there. Gives how many rows."""
+        days = [dt.date.fromisoformat(scope) for scope in todo if scope != UNDATED]
+        rows: list[ValidationRow] = []
+        counts: dict[str, int] = {}
+        for day in days:
+            rows += self._validate(self._scope(day), docs_dir, counts)
+        if UNDATED in todo:
+            if len(days) + 1 < len(self.wanted):
+                for name, count in silver_rows(self.warehouse, self.cluster, days).items():
+                    counts[name] = counts.get(name, 0) + count
+            rows += self._validate(self._scope(None), docs_dir, counts)
+        first = not self.warehouse.exists(TABLE)
+        mine = f"cluster = {quoted(self.cluster)}"
+        of_scopes = f"({among('day', [str(day) for day in days])}{' OR day IS NULL' if UNDATED in todo else ''})"
+        self.warehouse.put(TABLE, rows, f"{mine} AND {of_scopes}", nothing_there=first)
+        self._write_index(docs_dir)
+        return len(rows)
+
+    def _scope(self, day: dt.date | None) -> Scope:
+        names = tuple(c.name for c in self.warehouse.contracts.values() if c.by_day == (day is not None))
+        title = UNDATED if day is None else str(day)
+        # Days may rest on the same files, and are still runs of their own.
+        run_id = _digest(f"{title} {self.wanted[title]}")
+        return Scope(run_id, day, names, goes_on=day is not None and str(day) > min(self.wanted))
+
+    def _validate(self, scope: Scope, docs_dir: str, counts: dict[str, int]) -> list[ValidationRow]:
+        return validate(self.warehouse, self.cluster, scope, docs_dir, self.settings.quality.pandas_rows, counts)
+
+    def _write_index(self, docs_dir: str) -> None:
+        mine = self.warehouse.read(TABLE).where(F.col("cluster") == self.cluster)
+        title = F.coalesce(F.col("day").cast("string"), F.lit(UNDATED)).alias("title")
+        asked = mine.groupBy(title, "table_name").agg(
+            F.count(F.lit(1)).alias("asked"), F.count_if(~F.col("passed")).alias("failed")
+        )
+        write_index(docs_dir, [(row.title, row.table_name, row.asked, row.failed) for row in asked.collect()])
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

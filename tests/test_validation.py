@@ -1,0 +1,147 @@
+"""Nights that are kept cost nothing: a day is validated again only when it or the day before changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.quality.result import UNDATED
+from mqreplay.settings import load_settings
+from mqreplay.steps import Span
+from mqreplay.validation import TABLE, Validation
+from quality_rows import Row, at, change, filled
+
+TABLES = ("bronze.source_file", "silver.broker", "silver.offset_change", "silver.route", "silver.pull", TABLE)
+NIGHT, NEXT = 0, 24 * 60  # minutes
+FIRST, SECOND, THIRD = (str(at(days * NEXT).date()) for days in range(3))
+
+
+def on(minute: int, row: Row) -> Row:
+    """The row on the day of that minute."""
+    return row | {"day": at(minute).date(), "cluster": "c"}
+
+
+def moved(minute: int, previous: int | None, new: int | None, **differs: Any) -> Row:
+    return on(minute, change(minute, previous, new, **differs))
+
+
+def pull(minute: int) -> Row:
+    return on(minute, {"record_id": str(minute), "request_ts": at(minute), "queue_id": 0})
+
+
+def file(name: str, kind: str, first: int, last: int, rows: int) -> Row:
+    counts = {"rows_in": rows, "rows_out": rows, "rows_quarantined": 0, "rows_duplicate": 0}
+    times = {"first_ts": at(first), "last_ts": at(last)}
+    return {"cluster": "c", "path": name, "kind": kind, "status": "read"} | counts | times
+
+
+class Kept(Warehouse):
+    """Rows given by a test, so that they may break what they like; results are really kept."""
+
+    rows: dict[str, list[Row]]
+
+    def exists(self, name: str) -> bool:
+        return super().exists(name) if name == TABLE else name in self.rows
+
+    def read(self, name: str) -> Any:
+        if name == TABLE:
+            return super().read(name)
+        return self.frame(name, [filled(self.contracts[name], row) for row in self.rows.get(name, [])])
+
+
+@pytest.fixture
+def kept(spark: SparkSession, tmp_path: Path) -> Kept:
+    contracts = {name: load_contracts()[name] for name in TABLES}
+    return Kept(spark, str(tmp_path / "warehouse"), contracts)
+
+
+def spans(warehouse: Kept) -> list[Span]:
+    return [Span("r", f["kind"], f["path"], f["first_ts"], f["last_ts"]) for f in warehouse.rows["bronze.source_file"]]
+
+
+def failed(warehouse: Kept) -> set[tuple[str, str, str]]:
+    rows = warehouse.read(TABLE).where("NOT passed").collect()
+    return {(str(row.day or UNDATED), row.table_name, row.expectation.removeprefix("expect_")) for row in rows}
+
+
+def test_of_several_days_only_those_that_changed_are_looked_at(kept: Kept, tmp_path: Path) -> None:
+    kept.rows = {
+        "bronze.source_file": [
+            file("s1", "consumer_offset", NIGHT, NIGHT + 9, 2),
+            file("p1", "pull_log", NIGHT, NIGHT + 9, 1),
+            file("s2", "consumer_offset", NEXT, NEXT + 9, 3),
+            file("p2", "pull_log", NEXT, NEXT + 9, 1),
+        ],
+        "silver.offset_change": [
+            moved(1, None, 5),
+            moved(2, 5, 9),
+            moved(NEXT + 1, 9, 12),  # goes on where the day before ended
+            moved(NEXT + 1, 3, 4, queue_id=1),  # of a queue that no day before has
+            moved(NEXT + 9, 12, 13),
+        ],
+        "silver.pull": [pull(9), pull(NEXT + 9)],
+    }
+    docs = tmp_path / "docs"
+    judging = Validation(kept, "c", spans(kept), load_settings())
+    assert sorted(judging.wanted) == [FIRST, SECOND, UNDATED]
+    judging.run(sorted(judging.wanted), str(docs))
+    assert failed(kept) == set()
+    before = {(r.day, r.run_id, r.table_name, r.expectation, r.arguments) for r in kept.read(TABLE).collect()}
+    assert {str(day or UNDATED) for day, *_ in before} == {FIRST, SECOND, UNDATED}
+    pages = {page: page.stat().st_mtime_ns for page in (docs / FIRST).rglob("*.html")}
+    assert pages
+
+    # A third day: a row is lost on the way over midnight, and nobody recorded pulls any more.
+    kept.rows["bronze.source_file"].append(file("s3", "consumer_offset", 2 * NEXT, 2 * NEXT + 59, 2))
+    kept.rows["silver.offset_change"] += [moved(2 * NEXT + 1, 15, 16), moved(2 * NEXT + 59, 16, 17)]
+    again = Validation(kept, "c", spans(kept), load_settings())
+    changed = [scope for scope, digest in again.wanted.items() if judging.wanted.get(scope) != digest]
+    assert sorted(changed) == [THIRD, UNDATED]
+    again.run(changed, str(docs))
+    assert failed(kept) == {
+        (THIRD, "silver.offset_change", "offset_continuity"),
+        (THIRD, "silver.pull", "table_to_be_fresh"),
+    }
+    after = {(r.day, r.run_id, r.table_name, r.expectation, r.arguments) for r in kept.read(TABLE).collect()}
+    assert {row for row in before if row[0] is not None} < after
+    assert {page: page.stat().st_mtime_ns for page in (docs / FIRST).rglob("*.html")} == pages
+    index = (docs / "index.html").read_text(encoding="utf-8")
+    assert all(f'<td>{day}</td><td><a href="{day}/validations/silver/pull/' in index for day in (FIRST, SECOND, THIRD))
+
+
+def test_rows_lost_on_any_day_are_missed(kept: Kept, tmp_path: Path) -> None:
+    kept.rows = {
+        "bronze.source_file": [
+            file("b", "brokers", NIGHT, NIGHT, 1),
+            file("p1", "pull_log", NIGHT, NIGHT + 9, 2),
+            file("p2", "pull_log", NEXT, NEXT + 9, 1),
+        ],
+        "silver.broker": [{"cluster": "c", "broker_name": "broker-a"}],
+        "silver.pull": [pull(9), pull(NEXT + 9)],
+    }
+    Validation(kept, "c", spans(kept), load_settings()).run([SECOND, UNDATED], str(tmp_path))
+    row = kept.read(TABLE).where("NOT passed AND day IS NULL").head()
+    assert row.expectation == "expect_rows_conserved"
+    problem = "its files (pull_log) gave 3 rows, it holds 2"
+    assert json.loads(row.unexpected_sample) == [{"where": "silver.pull", "problem": problem}]
+
+
+def test_a_recording_that_pauses_ends_with_the_days_own_rows(kept: Kept, tmp_path: Path) -> None:
+    kept.rows = {
+        # One file, written on both days, with hours between.
+        "bronze.source_file": [
+            file("s", "consumer_offset", NIGHT, NEXT + 9, 2),
+            file("p", "pull_log", NIGHT, NEXT + 9, 2),
+        ],
+        "silver.offset_change": [moved(9, None, 5), moved(NEXT + 9, 5, 6)],
+        "silver.pull": [pull(9), pull(NEXT + 9)],
+    }
+    judging = Validation(kept, "c", spans(kept), load_settings())
+    judging.run(sorted(judging.wanted), str(tmp_path))
+    assert failed(kept) == set()
