@@ -12,10 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from chispa import assert_df_equality
 from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqreplay.errors import ContractError
 from mqreplay.lake import landing as module
-from mqreplay.lake.landing import LANDED, Landing, land
+from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.landing import LANDED, Landing, land, repeating
 
 TABLE = "silver.everything"
 ALL = "cluster = 'c'"
@@ -176,3 +178,14 @@ def test_rows_of_the_driver_are_put_as_frames_are(warehouse, rows, same_rows):
     same_rows({"id": 1} | flat)
     warehouse.put(TABLE, [], "cluster = 'other'", nothing_there=True)
     same_rows({"id": 1} | flat)
+
+
+def test_words_and_small_numbers_have_dictionaries_and_what_names_a_row_has_none(spark) -> None:
+    def of(name: str) -> set[str]:
+        contract = load_contracts()[name]
+        return set(repeating(to_arrow_schema(contract.struct_type(), timestamp_utc=True), contract.alone))
+
+    assert {"cluster", "topic", "queue_id", "day"} <= of("silver.pull")
+    assert not {"record_id", "queue_offset", "request_ts"} & of("silver.pull")
+    assert "mq_divided.list.element.broker_name" in of("silver.rebalance")
+    assert {"topic", "consumer_group"} <= of("silver.offset_change")

@@ -64,6 +64,11 @@ class Contract:
         return tuple(name for _, name in sorted(keyed))
 
     @property
+    def alone(self) -> str | None:
+        """The column that names a row of its cluster by itself, if one does: no two rows have the same."""
+        return self.key[1] if len(self.key) == 2 and self.key[0] == "cluster" else None
+
+    @property
     def looked_for(self) -> tuple[str, ...]:
         """The columns by which files are skipped. Bounds of every column took a fifth of a small write's time."""
         by_file = [c.name for c in self.columns if c.name == "source_digest"]

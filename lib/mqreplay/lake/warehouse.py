@@ -19,7 +19,7 @@ from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import Contract, load_contracts
-from mqreplay.lake.landing import Landing, land
+from mqreplay.lake.landing import Landing, land, repeating
 from mqreplay.lake.leftovers import none_left
 from mqreplay.lake.sql import holds, quoted
 
@@ -132,7 +132,15 @@ class Warehouse:
         nullable = pa.schema([f.with_nullable(True) for f in schema])  # as Spark writes them
         place = self.location(name)
         with none_left(place):
-            yield Landing(place, nullable, tuple((same or {}).items()), day_of, required, contract.looked_for)
+            yield Landing(
+                place,
+                nullable,
+                tuple((same or {}).items()),
+                day_of,
+                required,
+                contract.looked_for,
+                repeating(nullable, contract.alone),
+            )
 
     def put(self, name: str, rows: Sequence[Sequence[Any]], predicate: str, *, nothing_there: bool) -> None:
         """As ``replace``, of few rows that the driver has, in the contract's column order."""
