@@ -49,6 +49,13 @@ def test_pure_package_loads_nothing_heavy(package: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_who_validates_nothing_does_not_wait_for_great_expectations() -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
+    script = "import sys, mqreplay.night, mqreplay.terminal; print('great_expectations' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_pure_tests_are_collected_without_spark() -> None:
     script = (
         "import sys, pytest; sys.modules.update(dict.fromkeys(['pyspark', 'delta', 'great_expectations'])); "

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quality.result import UNDATED
+from mqreplay.quality.scope import UNDATED
 from mqreplay.settings import load_settings
 from mqreplay.steps import Span
 from mqreplay.validation import TABLE, Validation

@@ -10,16 +10,14 @@ import datetime as dt
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import functions as F
 
 from mqreplay import __version__
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quality.evidence import silver_rows
-from mqreplay.quality.pages import write_index
-from mqreplay.quality.result import UNDATED, Scope, ValidationRow
-from mqreplay.quality.run import validate
+from mqreplay.quality.scope import UNDATED, Scope
 from mqreplay.settings import Settings
 from mqreplay.steps import DAY, Span, digests
 
@@ -42,21 +40,27 @@ class Validation:
 
     def run(self, todo: Sequence[str], docs_dir: str) -> int:
         """Runs those of ``wanted``, and puts their rows in the place of what was there. Gives how many rows."""
+        # Great Expectations takes seconds to import: only who runs it is to wait for it.
+        from mqreplay.quality.evidence import silver_rows
+        from mqreplay.quality.pages import write_index
+        from mqreplay.quality.run import validate
+
         days = [dt.date.fromisoformat(scope) for scope in todo if scope != UNDATED]
-        rows: list[ValidationRow] = []
+        rows: list[tuple[Any, ...]] = []  # of quality/result.py, ValidationRow
         counts: dict[str, int] = {}
+        limit = self.settings.quality.pandas_rows
         for day in days:
-            rows += self._validate(self._scope(day), docs_dir, counts)
+            rows += validate(self.warehouse, self.cluster, self._scope(day), docs_dir, limit, counts)
         if UNDATED in todo:
             if len(days) + 1 < len(self.wanted):
                 for name, count in silver_rows(self.warehouse, self.cluster, days).items():
                     counts[name] = counts.get(name, 0) + count
-            rows += self._validate(self._scope(None), docs_dir, counts)
+            rows += validate(self.warehouse, self.cluster, self._scope(None), docs_dir, limit, counts)
         first = not self.warehouse.exists(TABLE)
         mine = f"cluster = {quoted(self.cluster)}"
         of_scopes = f"({among('day', [str(day) for day in days])}{' OR day IS NULL' if UNDATED in todo else ''})"
         self.warehouse.put(TABLE, rows, f"{mine} AND {of_scopes}", nothing_there=first)
-        self._write_index(docs_dir)
+        write_index(docs_dir, self._counted())
         return len(rows)
 
     def _scope(self, day: dt.date | None) -> Scope:
@@ -66,16 +70,14 @@ class Validation:
         run_id = _digest(f"{title} {self.wanted[title]}")
         return Scope(run_id, day, names, goes_on=day is not None and str(day) > min(self.wanted))
 
-    def _validate(self, scope: Scope, docs_dir: str, counts: dict[str, int]) -> list[ValidationRow]:
-        return validate(self.warehouse, self.cluster, scope, docs_dir, self.settings.quality.pandas_rows, counts)
-
-    def _write_index(self, docs_dir: str) -> None:
+    def _counted(self) -> list[tuple[str, str, int, int]]:
+        """Of each scope and table, how many expectations were run, and how many failed."""
         mine = self.warehouse.read(TABLE).where(F.col("cluster") == self.cluster)
         title = F.coalesce(F.col("day").cast("string"), F.lit(UNDATED)).alias("title")
         asked = mine.groupBy(title, "table_name").agg(
             F.count(F.lit(1)).alias("asked"), F.count_if(~F.col("passed")).alias("failed")
         )
-        write_index(docs_dir, [(row.title, row.table_name, row.asked, row.failed) for row in asked.collect()])
+        return [(row.title, row.table_name, row.asked, row.failed) for row in asked.collect()]
 
 
 def _digest(text: str) -> str:

@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 from mqreplay.lake.contract import load_contracts
 from mqreplay.quality.frames import fetch
 from mqreplay.quality.great import Great
-from mqreplay.quality.result import Scope, ValidationRow, row_of
+from mqreplay.quality.result import ValidationRow, row_of
 from mqreplay.quality.run import judge
+from mqreplay.quality.scope import Scope
 from quality_rows import START, Judge, Row, filled
 
 ROW_LIMIT = {"pandas": 1_000, "spark": 0}

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.quality.pages import write_index
-from mqreplay.quality.result import UNDATED, Scope, ValidationRow
+from mqreplay.quality.result import ValidationRow
 from mqreplay.quality.run import validate
+from mqreplay.quality.scope import UNDATED, Scope
 from quality_rows import Row, at, change, filled
 
 HOSTILE = "<script>document.title='x'</script>\u202egro.elpmaxe"

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mqreplay.quality.result import UNDATED
+from mqreplay.quality.scope import UNDATED
 
 NOT_WANTED = re.compile(
     r"<script\b.*?</script\s*>|<footer\b.*?</footer\s*>|<link\b[^>]*>|<img\b[^>]*>|\son\w+=\"[^\"]*\"",

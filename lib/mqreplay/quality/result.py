@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
 from great_expectations.core import ExpectationValidationResult
 
 from mqreplay.lake.contract import Contract
+from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import Rule
 
 SAMPLE = 20
-UNDATED = "undated"  # stands for a day where tables have none
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What one run looks at. ``day``: of each table that day's rows; None: all rows. ``names``: tables; None: all.
-
-    ``run_id`` is a digest of what the rows were made from. ``goes_on``: days before it may have rows.
-    """
-
-    run_id: str
-    day: dt.date | None = None
-    names: tuple[str, ...] | None = None
-    goes_on: bool = False
-
-    @property
-    def title(self) -> str:
-        """The day, or what stands for none."""
-        return UNDATED if self.day is None else str(self.day)
 
 
 class ValidationRow(NamedTuple):

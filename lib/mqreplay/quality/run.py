@@ -20,7 +20,8 @@ from mqreplay.quality.evidence import before_in_chain, fresh_by, gather, newest_
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.frames import ROW_LIMIT, Rows, fetch
 from mqreplay.quality.great import Great
-from mqreplay.quality.result import Scope, ValidationRow, row_of, sample_format
+from mqreplay.quality.result import ValidationRow, row_of, sample_format
+from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import NUMBER, Rule, rules, suite
 
 LEDGER = "bronze.source_file"  # goes last: its rows must add up to those of the others
