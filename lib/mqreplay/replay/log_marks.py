@@ -19,7 +19,7 @@ from mqreplay.replay.as_of import KNOWN, apart, as_known, completed, group_share
 from mqreplay.replay.nearest import NOWHERE, common_codes, nearest, numbers, taken
 from mqreplay.replay.queue_ends import QUEUE
 
-SHARES = 8  # a broker name's queues go to so many groups: a worker has fewer rows at a time
+SHARES = 8  # a broker name's queues go to so many groups, or more: a worker has fewer rows at a time
 BROKER = ("broker_name", "broker_id")
 MARK = ["share", "broker_name", "broker_id", "topic", "queue_id", "at", "value"]
 FOUND = ("end_before", "end_after", "place_before", "place_after", "next_place")
@@ -38,22 +38,35 @@ def with_marks(
     the moment the broker looked at its commit log.
     """
     # One number, for Spark sorts by it without comparing rows; a broker name's groups are next to each other.
-    first = F.pmod(F.hash("broker_name"), F.lit(group_shares(pull))) * SHARES
-    share = (first + F.pmod(F.hash(*QUEUE), F.lit(SHARES))).alias("share")
+    shares = _shares(broker_runtime)
+    first = F.pmod(F.hash("broker_name"), F.lit(group_shares(pull))) * shares
+    share = (first + F.pmod(F.hash(*QUEUE), F.lit(shares))).alias("share")
     asked = pull.select("*", share)
     places = _places(others, consume, produce).select("*", F.lit(None).cast("bigint").alias("broker_id"), share)
-    known = apart(places.select(*MARK).unionByName(_ends(broker_runtime, first).select(*MARK)))
+    known = apart(places.select(*MARK).unionByName(_ends(broker_runtime, first, shares).select(*MARK)))
     shape = nullable(StructType(asked.schema.fields + [StructField(name, LongType()) for name in FOUND]))
     look = _looker(to_arrow_schema(shape, timestamp_utc=True), slack_ms * 1000)
     both = asked.groupBy("share").cogroup(known.groupBy(KNOWN + "share"))
     return both.applyInArrow(look, shape).drop("share")
 
 
-def _ends(broker_runtime: DataFrame, first: Column) -> DataFrame:
+def _shares(broker_runtime: DataFrame) -> int:
+    """Into how many groups a broker name's queues go: the longer the night and the fewer the names, the more.
+
+    Every group of a broker is given its ends, so there are no more than memory asks for.
+    """
+    groups = group_shares(broker_runtime) // 3
+    if groups <= SHARES:
+        return SHARES
+    names = broker_runtime.select("broker_name").distinct().count()
+    return max(SHARES, groups // max(names, 1))
+
+
+def _ends(broker_runtime: DataFrame, first: Column, shares: int) -> DataFrame:
     """MARK of polled ends: ``at`` in microseconds; a queue is none of theirs, so all groups of the broker get them."""
     return broker_runtime.where("commit_log_max_offset IS NOT NULL").select(
         "broker_name",
-        F.explode(F.array(*[first + number for number in range(SHARES)])).alias("share"),
+        F.explode(F.array(*[first + number for number in range(shares)])).alias("share"),
         "broker_id",
         F.lit(None).cast("string").alias("topic"),
         F.lit(None).cast("int").alias("queue_id"),
