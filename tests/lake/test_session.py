@@ -51,6 +51,7 @@ def test_running_session_is_taken(spark) -> None:
     assert build_session("again", load_settings().spark).sparkContext is spark.sparkContext
 
 
+@pytest.mark.long  # each run of tests has workers of its own in tests/jobs/test_standalone.py
 @pytest.mark.parametrize("master", ["local-cluster[1,1,1024]"])
 def test_workers_in_processes_of_their_own(master: str, tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(LIB)}
