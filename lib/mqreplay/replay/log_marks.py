@@ -66,7 +66,7 @@ def _ends(broker_runtime: DataFrame, first: Column, shares: int) -> DataFrame:
     """MARK of polled ends: ``at`` in microseconds; a queue is none of theirs, so all groups of the broker get them."""
     return broker_runtime.where("commit_log_max_offset IS NOT NULL").select(
         "broker_name",
-        F.explode(F.array(*[first + number for number in range(shares)])).alias("share"),
+        F.explode(F.sequence(first, first + (shares - 1))).alias("share"),
         "broker_id",
         F.lit(None).cast("string").alias("topic"),
         F.lit(None).cast("int").alias("queue_id"),
