@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import argparse
 import io
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "lib"))
+from peers.equal import files_of
 
 CHAIN = ("source_name", "topic", "consumer_group", "queue_id")
 NAMES = ("source_name", "broker_name", "topic", "consumer_group")
@@ -74,8 +72,6 @@ def _kept(chain: list[int], ts: list[int], offset: list[int], within: int):  # t
 
 def main() -> None:
     """The command line."""
-    from peers.equal import files_of
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR")
     given = parser.parse_args()

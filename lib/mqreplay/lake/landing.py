@@ -90,8 +90,7 @@ def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.Rec
             if batch.num_rows == 0:
                 continue
             if writer is None:
-                repeating = list(landing.repeating)
-                options = {"compression": "zstd", "use_dictionary": repeating, "store_schema": False}
+                options = {"compression": "zstd", "use_dictionary": list(landing.repeating), "store_schema": False}
                 writer = pq.ParquetWriter(path, landing.schema, **options)
             rows = landing.completed(batch)
             told.saw(rows)

@@ -75,19 +75,19 @@ def _ends(files: DataFrame, day: dt.date | None) -> DataFrame:
 
 def _newest(warehouse: Warehouse, where: Column) -> int | None:
     """The newest instant (epoch ms) that any table asked to be fresh has."""
-    asked = [contract for contract in warehouse.contracts.values() if fresh_by(contract)]
-    found = [_newest_of(warehouse.read(c.name).where(where), c) for c in asked if warehouse.exists(c.name)]
+    asked = {name: fresh_by(contract) for name, contract in warehouse.contracts.items() if warehouse.exists(name)}
+    found = [_newest_of(warehouse.read(name).where(where), column) for name, column in asked.items() if column]
     row = reduce(DataFrame.unionByName, found).agg(F.max("newest_ms").alias("newest_ms")).head() if found else None
     return None if row is None else row.newest_ms
 
 
-def _newest_of(rows: DataFrame, contract: Contract) -> DataFrame:
-    return rows.select(F.max(F.unix_millis(fresh_by(contract) or "")).alias("newest_ms"))
+def _newest_of(rows: DataFrame, column: str) -> DataFrame:
+    return rows.select(F.max(F.unix_millis(column)).alias("newest_ms"))
 
 
-def newest_before(table: DataFrame, contract: Contract, day: dt.date) -> int | None:
-    """The newest instant of the table's rows before the day (epoch ms), null if there are none."""
-    row = _newest_of(table.where(F.col("day") < F.lit(day)), contract).head()
+def newest_before(table: DataFrame, column: str, day: dt.date) -> int | None:
+    """The newest instant of ``column`` in the table's rows before the day (epoch ms), null if there are none."""
+    row = _newest_of(table.where(F.col("day") < F.lit(day)), column).head()
     return None if row is None else row.newest_ms
 
 

@@ -59,8 +59,7 @@ def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT, befo
     """
     needed = _needed(table, contract)
     # Of a large night some tables are large, and to count one takes a tenth of what it takes to fetch its first rows.
-    large = not is_small(table.sparkSession) and (count := table.count()) > row_limit
-    if not large:
+    if is_small(table.sparkSession) or (count := table.count()) <= row_limit:
         few = needed.limit(row_limit + 1).toArrow()
         if few.num_rows <= row_limit:
             count = few.num_rows

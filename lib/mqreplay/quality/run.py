@@ -86,5 +86,5 @@ def _read(warehouse: Warehouse, cluster: str, name: str, row_limit: int, scope: 
         return fetch(table, contract, row_limit), None
     before = before_in_chain(table, contract, scope.day) if scope.goes_on else None
     rows = fetch(table.where(F.col("day") == F.lit(scope.day)), contract, row_limit, before)
-    stale = scope.goes_on and rows.count == 0 and fresh_by(contract) is not None
-    return rows, newest_before(table, contract, scope.day) if stale else None
+    column = fresh_by(contract) if scope.goes_on and rows.count == 0 else None
+    return rows, None if column is None else newest_before(table, column, scope.day)

@@ -55,6 +55,7 @@ def _shares(broker_runtime: DataFrame) -> int:
 
     Every group of a broker is given its ends, so there are no more than memory asks for.
     """
+    # A third of what others are dealt into: some 150,000 pulls each.
     groups = group_shares(broker_runtime) // 3
     if groups <= SHARES:
         return SHARES

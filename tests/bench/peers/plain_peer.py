@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .recording import Source, lines_of, sources
-from .routes import Addrs, judge
+from .routes import SLACK_MS, Addrs, judge, route_of
 from .stages import Stages
 
-SLACK_MS = 1_000  # after a name server's answer a client may still go by the route it had
 UNSEEN = -1  # an answer that came, or may have come, unseen
 Change = tuple[str, str, int, int | None, int | None, int]  # topic, group, queue, offset before and after, when
 
@@ -57,19 +56,15 @@ class Known:
     def __init__(self, recording: Path) -> None:
         self._ts: dict[tuple[str, str], list[int]] = {}
         self._addrs: dict[tuple[str, str], list[Addrs]] = {}
-        had: dict[tuple[str, str], tuple[object, ...]] = {}
+        had: dict[tuple[str, str], tuple] = {}
         for line in sorted(lines_read(recording, "routes"), key=lambda line: line["response_ts"] or line["ts"]):
             if not line["body"]:
                 continue
-            route = json.loads(line["body"])
-            brokers = {
-                d["brokerName"]: tuple((int(i), a) for i, a in d["brokerAddrs"].items()) for d in route["brokerDatas"]
-            }
-            whole = (sorted(brokers.items()), sorted(json.dumps(q, sort_keys=True) for q in route["queueDatas"]))
-            if had.get((line["client_id"], line["topic"])) == whole:
+            route = route_of(line["body"])
+            if had.get((line["client_id"], line["topic"])) == route:
                 continue
-            had[line["client_id"], line["topic"]] = whole
-            for name, addrs in brokers.items():
+            had[line["client_id"], line["topic"]] = route
+            for name, addrs in route[0]:
                 self._ts.setdefault((line["client_id"], name), []).append(line["response_ts"] or line["ts"])
                 self._addrs.setdefault((line["client_id"], name), []).append(addrs)
 

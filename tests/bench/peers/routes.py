@@ -34,10 +34,10 @@ class Routes:
         keys, now, before = [], [], []
         for ts, client, topic, body in sorted(told):
             old = had.get((client, topic))
-            if old is not None and (old == body or _route(old) == _route(body)):
+            if old is not None and (old == body or route_of(old) == route_of(body)):
                 continue
             had[client, topic] = body
-            for name, addrs in _route(body)[0]:
+            for name, addrs in route_of(body)[0]:
                 pair = self.pairs.setdefault((client, name), len(self.pairs))
                 keys.append((pair << SHIFT) + ts)
                 now.append(self._state(addrs))
@@ -62,7 +62,8 @@ class Routes:
 
 
 @lru_cache(maxsize=4096)
-def _route(body: str) -> tuple:
+def route_of(body: str) -> tuple:
+    """Broker names with their addresses, and the queues: equal for answers that say the same."""
     route = json.loads(body)
     brokers = tuple(
         sorted(
