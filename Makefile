@@ -49,6 +49,7 @@ $(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml
 	@$(PIP) install --require-hashes --no-build-isolation -r requirements/runtime.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m mqreplay.lake.jars
+	@$(BIN)/python -m mqreplay.lake.class_archive || true
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TextIO
 
+from mqreplay.lake.class_archive import archive_path
 from mqreplay.lake.jars import missing_jars
 from mqreplay.settings import Settings
 
@@ -22,7 +23,8 @@ LEAST_DISK = 2 * 1024**3  # bytes; Spark spills, and a night of a large estate i
 
 def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> bool:
     """Prints a line for each thing looked at; True if nothing is wrong."""
-    checks = [_python(), _java(), _spark(), _jars(), _disk(), (True, "settings", ", ".join(settings.source))]
+    said = (True, "settings", ", ".join(settings.source))
+    checks = [_python(), _java(), _spark(), _jars(), _classes(), _disk(), said]
     if as_json:
         given = [{"what": what, "ok": good, "said": said} for good, what, said in checks]
         print(json.dumps({"checks": given}, indent=1), file=out)
@@ -60,6 +62,14 @@ def _jars() -> Check:
     missing = missing_jars()
     said = f"missing: {', '.join(missing)}; run `python -m mqreplay.lake.jars`" if missing else "Delta's JARs are there"
     return not missing, "jars", said
+
+
+def _classes() -> Check:
+    path = archive_path()
+    made = f"{path.stat().st_size / 1024**2:.0f} MiB that Java starts from" if path.exists() else ""
+    # Nothing is wrong without it.
+    lacking = "no archive; `python -m mqreplay.lake.class_archive` makes one, for Spark to start in half the time"
+    return True, "classes", made or lacking
 
 
 def _disk() -> Check:

@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from mqreplay.lake.class_archive import archive_options
 from mqreplay.lake.jars import DELTA_PACKAGE, missing_jars
 from mqreplay.lake.java_names import remember_names
 from mqreplay.lake.quiet import jvm_start
@@ -143,8 +144,9 @@ def _places(small: bool) -> dict[str, str]:
     scratch = Path(tempfile.gettempdir()) / f"mqreplay-{os.getuid()}"
     log4j = (conf_dir() / "log4j2.properties").as_uri()
     java = f"{JAVA} {JAVA_SMALL}" if small else JAVA
+    own = f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} {archive_options()}"
     return {
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} {java}",
+        "spark.driver.extraJavaOptions": f"{own} {java}",
         EXECUTORS_JAVA: java,
     }

@@ -1,0 +1,71 @@
+"""Java takes its classes from the archive that setup made, and says nothing on stdout where it cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mqreplay.errors import MqreplayError
+from mqreplay.lake import class_archive
+
+LIB = Path(__file__).parents[2] / "lib"
+# argv: the archive to start from, and where Java is to write which classes it loaded, and from what.
+START = """
+import pathlib, sys
+from mqreplay.lake import class_archive, session
+class_archive.archive_path = lambda: pathlib.Path(sys.argv[1])
+session.JAVA += f" -Xlog:class+load:file={sys.argv[2]}"
+spark = session.build_session("classes", session.SparkSettings())
+print(spark.range(3).count())
+spark.stop()
+"""
+
+
+def start(archive: Path, loaded: Path) -> str:
+    """Starts a session from it; gives what was said on stdout."""
+    foreign = (*class_archive.FOREIGN, "PYSPARK_PYTHON")
+    env = {name: value for name, value in os.environ.items() if name not in foreign} | {"PYTHONPATH": str(LIB)}
+    command = [sys.executable, "-c", START, str(archive), str(loaded)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_java_starts_from_the_archive_of_setup(tmp_path: Path) -> None:
+    archive = class_archive.archive_path()
+    assert archive.exists(), "`make setup` makes it"
+    assert start(archive, tmp_path / "loaded") == "3\n"
+    lines = (tmp_path / "loaded").read_text().splitlines()
+    shared = [line for line in lines if line.endswith("shared objects file (top)")]
+    assert len(shared) > 5_000
+    assert any("org.apache.spark.sql.classic.SparkSession " in line for line in shared)
+
+
+def test_what_java_cannot_take_is_passed_over(tmp_path: Path) -> None:
+    other = tmp_path / "other.jsa"
+    other.write_bytes(b"of another Java" * 1000)
+    assert start(other, tmp_path / "loaded") == "3\n"
+    assert "shared objects file (top)" not in (tmp_path / "loaded").read_text()
+
+
+def test_without_an_archive_nothing_is_asked_of_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(class_archive, "jars_folder", lambda: tmp_path)
+    assert class_archive.archive_options() == ""
+    class_archive.archive_path().touch()
+    assert f'"-XX:SharedArchiveFile={class_archive.archive_path()}"' in class_archive.archive_options()
+
+
+def test_one_that_cannot_be_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(class_archive, "jars_folder", lambda: tmp_path)
+    monkeypatch.setattr(class_archive, "TRAIN", "import sys; open(sys.argv[1], 'w').close(); sys.exit('Java fell ill')")
+    with pytest.raises(MqreplayError, match="no archive of Java's classes was made: Java fell ill"):
+        class_archive.make_archive()
+    assert list(tmp_path.iterdir()) == []
+    assert class_archive.main() == 2
+    monkeypatch.setattr(class_archive, "jars_folder", lambda: tmp_path / "nowhere")
+    with pytest.raises(MqreplayError, match=r"nowhere.* cannot be written: No such file"):
+        class_archive.make_archive()
