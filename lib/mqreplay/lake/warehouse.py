@@ -22,6 +22,7 @@ from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.landing import Landing, land, repeating
 from mqreplay.lake.leftovers import none_left
 from mqreplay.lake.sql import holds, quoted
+from mqreplay.lake.table_files import few_files, read_files
 
 LAYERS = ("bronze", "silver", "gold")
 
@@ -62,10 +63,16 @@ class Warehouse:
 
     def read(self, name: str) -> DataFrame:
         """The table, in the contract's column order; empty if it was never made."""
-        if not self.exists(name):
-            return self.frame(name, [])
+        files = few_files(self.spark, self.location(name)) if self.exists(name) else []
+        if files is not None:
+            return self._of_files(name, files)
         columns = [c.name for c in self.contracts[name].columns]
         return self.spark.read.format("delta").load(self.location(name)).select(columns)
+
+    def _of_files(self, name: str, paths: Sequence[str]) -> DataFrame:
+        if not paths:
+            return self.frame(name, [])
+        return read_files(self.spark, paths, self.contracts[name].struct_type())
 
     def ensure(self, name: str) -> bool:
         """Makes the table if it is not there, and adds columns that an older version lacked. True if it was made."""
@@ -168,10 +175,7 @@ class Warehouse:
         commit_append(self.spark, self.location(name), landed)
 
     def _landed(self, name: str, landed: Sequence[Row]) -> DataFrame:
-        if not landed:
-            return self.frame(name, [])
-        paths = [f"{self.location(name)}/{file.name}" for file in landed]
-        return self.spark.read.schema(self.contracts[name].struct_type()).parquet(*paths)
+        return self._of_files(name, [f"{self.location(name)}/{file.name}" for file in landed])
 
     def register(self, names: Iterable[str]) -> None:
         """Makes tables known to the session's SQL as layer.table, but those never made. Writes nothing."""
