@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
@@ -22,7 +23,8 @@ from mqreplay.lake.contract import Contract
 from mqreplay.lake.landing import LANDED, Landing, land
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
-FILES = "files ARRAY<STRUCT<full_path: STRING, digest: STRING>>"
+FILES = "kind STRING, files ARRAY<STRUCT<full_path: STRING, digest: STRING>>"
+LANDED_OF_KIND = StructType([StructField("kind", StringType()), *LANDED.fields])
 BLOCK_LINES = 20_000  # lines read at once: about 12 MB of pulls
 TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
 # Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
@@ -42,16 +44,23 @@ def time_column(contract: Contract) -> str:
 
 
 def decode_files(
-    spark: SparkSession, kind: str, files: list[tuple[RecordedFile, str]], landing: Landing, told: Accumulator[Told]
+    spark: SparkSession,
+    files: Mapping[str, list[tuple[RecordedFile, str]]],
+    landings: Mapping[str, Landing],
+    told: Accumulator[Told],
 ) -> DataFrame:
-    """The rows of files of one kind, given with their digests, go to the landing; gives LANDED.
+    """The rows of files, given by kind and with their digests, go to their kind's landing; gives LANDED_OF_KIND.
 
-    A line that stands twice in a file is two records. ``told`` is given a FileTold by each file's digest.
+    A line that stands twice in a file is two records. ``told`` is given a FileTold by each file's kind and digest.
     """
-    work = partial(_land_tasks, kind=kind, landing=landing, told=told)
-    tasks = [([(f.full_path, digest) for f, digest in some],) for some in _tasks(files)]
+    work = partial(_land_tasks, landings=dict(landings), told=told)
+    tasks = [
+        (kind, [(f.full_path, digest) for f, digest in some])
+        for kind, listed in files.items()
+        for some in _tasks(listed)
+    ]
     dealt = spark.createDataFrame(tasks, FILES).coalesce(1).repartition(len(tasks))
-    return dealt.mapInArrow(work, LANDED)
+    return dealt.mapInArrow(work, LANDED_OF_KIND)
 
 
 def _tasks(files: list[tuple[RecordedFile, str]]) -> list[list[tuple[RecordedFile, str]]]:
@@ -67,23 +76,25 @@ def _tasks(files: list[tuple[RecordedFile, str]]) -> list[list[tuple[RecordedFil
 
 
 def _land_tasks(
-    given: Iterator[pa.RecordBatch], *, kind: str, landing: Landing, told: Accumulator[Told]
-) -> Iterator[pa.RecordBatch]:
-    return land(_decode_tasks(given, kind, landing.asked, landing.day_of, told), landing)
-
-
-def _decode_tasks(
-    given: Iterator[pa.RecordBatch], kind: str, schema: pa.Schema, when: str, told: Accumulator[Told]
+    given: Iterator[pa.RecordBatch], *, landings: Mapping[str, Landing], told: Accumulator[Told]
 ) -> Iterator[pa.RecordBatch]:
     for batch in given:
         for task in batch.to_pylist():
-            for file in task["files"]:
-                found = FileTold()
-                for rows in _decode_file(file["full_path"], file["digest"], kind, schema, found):
-                    ends = pc.min_max(rows.column(when).cast(pa.int64()))
-                    found.saw(rows.num_rows, ends["min"].as_py(), ends["max"].as_py())
-                    yield rows
-                told.add({file["digest"]: found})
+            kind = task["kind"]
+            for landed in land(_decode_task(task["files"], kind, landings[kind], told), landings[kind]):
+                yield landed.add_column(0, "kind", pa.array([kind] * landed.num_rows))
+
+
+def _decode_task(
+    files: list[dict[str, str]], kind: str, landing: Landing, told: Accumulator[Told]
+) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        found = FileTold()
+        for rows in _decode_file(file["full_path"], file["digest"], kind, landing.asked, found):
+            ends = pc.min_max(rows.column(landing.day_of).cast(pa.int64()))
+            found.saw(rows.num_rows, ends["min"].as_py(), ends["max"].as_py())
+            yield rows
+        told.add({(kind, file["digest"]): found})
 
 
 def _decode_file(path: str, digest: str, kind: str, schema: pa.Schema, found: FileTold) -> Iterator[pa.RecordBatch]:

@@ -14,8 +14,7 @@ from mqreplay.ingest.digests import Digested
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.manifest import KnownFile, Plan, plan
 from mqreplay.ingest.pace import Pace
-from mqreplay.ingest.recording import RECORD_TABLES
-from mqreplay.ingest.to_silver import Run, ingest_kind, ingest_snapshots
+from mqreplay.ingest.to_silver import Run, ingest_records, ingest_snapshots
 from mqreplay.lake.remembered import Remembered
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.unfinished import Unfinished
@@ -69,10 +68,9 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[Digested], p
     pace = Pace(lambda text: progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))
     with ThreadPoolExecutor(WRITERS) as pool, pace:
         run = Run(warehouse, cluster, known, ledger, pace, afresh)
-        jobs = [pool.submit(ingest_snapshots, run, work)]
-        jobs += [pool.submit(ingest_kind, run, kind, work.of(kind)) for kind in RECORD_TABLES if work.of(kind)]
-        for job in jobs:
-            job.result()
+        snapshots = pool.submit(ingest_snapshots, run, work)
+        ingest_records(run, work, pool)
+        snapshots.result()
     _write_brokers(warehouse, cluster, work, ledger, afresh)
     ledger.settle()
     _write_ledger(warehouse, cluster, ledger, known, afresh)

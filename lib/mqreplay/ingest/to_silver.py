@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -53,21 +55,36 @@ class Run:
     afresh: bool
 
 
-def ingest_kind(run: Run, kind: str, new: list[NewFile]) -> None:
-    """All new files of one JSONL kind into its table."""
-    warehouse, cluster = run.warehouse, run.cluster
-    name = RECORD_TABLES[kind]
-    contract = warehouse.contracts[name]
+def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
+    """All new files of JSONL kinds, each kind into its table; one job decodes them all, for a job costs a moment."""
+    new = {kind: files for kind in RECORD_TABLES if (files := work.of(kind))}
+    if not new:
+        return
+    said = told_by(run.warehouse.spark)
+    run.pace.watch(said, {(kind, n.digest): n.file.bytes for kind, files in new.items() for n in files})
+    list(pool.map(run.warehouse.ensure, [RECORD_TABLES[kind] for kind in new]))
+    with ExitStack() as held:
+        landings = {kind: held.enter_context(_landing(run, RECORD_TABLES[kind])) for kind in new}
+        given = {kind: [(n.file, n.digest) for n in files] for kind, files in new.items()}
+        landed = decode_files(run.warehouse.spark, given, landings, said).collect()
+        list(pool.map(lambda kind: _take(run, kind, new[kind], [row for row in landed if row.kind == kind]), new))
+    told = {kind: {n.digest: said.value[kind, n.digest] for n in files} for kind, files in new.items()}
+    list(pool.map(lambda kind: _enter_records(run, kind, new[kind], told[kind]), new))
+
+
+def _landing(run: Run, name: str) -> AbstractContextManager[Landing]:
+    return run.warehouse.landing(name, {"cluster": run.cluster}, time_column(run.warehouse.contracts[name]))
+
+
+def _take(run: Run, kind: str, new: list[NewFile], landed: list[SparkRow]) -> None:
     digests = sorted({d for n in new for d in (n.digest, n.replaces) if d})
-    said = told_by(warehouse.spark)
-    run.pace.watch(said, {n.digest: n.file.bytes for n in new})
-    where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
+    where = f"cluster = {quoted(run.cluster)} AND {among('source_digest', digests)}"
     none = run.afresh and not any(n.replaces for n in new)
-    with warehouse.landing(name, {"cluster": cluster}, time_column(contract)) as landing:
-        landed = decode_files(warehouse.spark, kind, [(n.file, n.digest) for n in new], landing, said).collect()
-        warehouse.take(name, landed, where, nothing_there=none)
-    files: dict[str, FileTold] = said.value
-    _drop_copies(run, name, kind, new, files)
+    run.warehouse.take(RECORD_TABLES[kind], landed, where, nothing_there=none)
+
+
+def _enter_records(run: Run, kind: str, new: list[NewFile], files: dict[str, FileTold]) -> None:
+    _drop_copies(run, RECORD_TABLES[kind], kind, new, files)
     for n in new:
         _enter(n, files[n.digest], run.ledger)
 
