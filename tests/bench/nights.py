@@ -1,8 +1,10 @@
 """One table: a made-up estate's night in mqreplay on Spark, in polars, DuckDB and plain Python, and the floor below.
 
-`python tests/bench/nights.py [--size XS|S|M|L] [--runs N] [--folder DIR] [--engines spark,polars,duckdb,plain]`;
-`make bench` runs it with S, once. Every engine is a process of its own and starts from nothing; medians of the runs,
-interleaved, since the machine is not quiet. Seconds are for reading ratios, not for comparing machines.
+`python tests/bench/nights.py [--size XS|S|M|L] [--hours N] [--runs N] [--folder DIR]
+                             [--engines spark,polars,duckdb,plain]`
+`make bench` runs it with S, once; with --hours it takes the day's first hours alone. Every engine is a process of its
+own and starts from nothing; medians of the runs, interleaved, since the machine is not quiet. Seconds are for reading
+ratios, not for comparing machines.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import time
 from pathlib import Path
 
 from driver_share import driver_share
+from estate.parts import first_hours, snapshots_of
 from night_table import table, with_sums
 
 HERE = Path(__file__).resolve().parent
@@ -32,6 +35,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", default="S", choices=("XS", "S", "M", "L"))
+    parser.add_argument("--hours", type=int, default=24, help="how many of the day's hours, from its first on")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), f"mqreplay-bench-{os.getuid()}"))
     parser.add_argument("--engines", default="spark,polars,duckdb,plain")
@@ -40,17 +44,19 @@ def main() -> None:
     if not (recording / "answers.json").exists():
         print(f"making {recording}", file=sys.stderr)
         _python("estate.py", "--size", given.size, "--out", str(recording))
+    if given.hours < 24:
+        recording = first_hours(recording, given.hours)
     engines = given.engines.split(",")
     told: dict[str, list[dict[str, float]]] = {engine: [] for engine in engines}
     for run in range(given.runs):
         for engine in engines:
             print(f"run {run + 1} of {given.runs}: {engine}", file=sys.stderr)
-            out = given.folder / f"{engine}-{given.size}"
+            out = given.folder / f"{engine}-{recording.name}"
             told[engine].append(_spark(recording, out) if engine == "spark" else _peer(engine, recording, out))
     floor = json.loads(_python("limit.py", "--recording", str(recording), "--runs", "1"))
     whole = floor["floor_s"]
     floors = {"silver.offset_change": floor["read_snapshots"]["wall_s"], "ingest": whole, "all": whole}
-    print(f"\nsize {given.size}, medians of {given.runs}; the floor: every byte read and inflated, on one core\n")
+    print(f"\nsize {recording.name}, medians of {given.runs}; the floor: every byte read and inflated, on one core\n")
     print("\n".join(table(told, floors)))
 
 
@@ -88,7 +94,7 @@ def _spark(recording: Path, out: Path) -> dict[str, float]:
         alone_share = driver_share(Path(events, "log"))["driver_share"]
         again, _ = _mqreplay("nightly", recording, out, "--conf", str(conf))
     _empty(out)
-    alone, _ = _mqreplay("ingest", _snapshots_of(recording), out)
+    alone, _ = _mqreplay("ingest", snapshots_of(recording), out)
     start = _said(first, "Spark ")
     replay, found, checked = (_said(first, what) for what in ("replaying", "gold.finding written", "expectations run"))
     return {
@@ -111,15 +117,6 @@ def _said(lines: list[tuple[float, str]], what: str) -> float:
 
 def _empty(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
-
-
-def _snapshots_of(recording: Path) -> Path:
-    """A recording of the snapshots alone: the same files, by hard links."""
-    alone = recording.with_name(f"{recording.name}-snapshots")
-    if not alone.exists():
-        shutil.copytree(recording / "snapshots", alone / "snapshots", copy_function=os.link)
-        os.link(recording / "brokers.json", alone / "brokers.json")
-    return alone
 
 
 def _mqreplay(command: str, recording: Path, out: Path, *more: str) -> tuple[list[tuple[float, str]], float]:

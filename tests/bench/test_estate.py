@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from bench.estate.flow import PHYSICAL_MEMORY
+from bench.estate.parts import first_hours, snapshots_of
+from bench.estate.sizes import HOUR_MS, START_MS
 from bench.estate.write import write_estate
 from mqreplay.core.allocation import allocate
 from mqreplay.core.message_queue import MessageQueue
@@ -232,3 +234,19 @@ def test_the_settings_decode(estate: Path, records: dict) -> None:
     assert len(decode_topics(topics.read_bytes()).rows) == 50
     assert len(decode_subscription_group(groups.read_bytes()).rows) == 20
     assert {len(records[stem]) > 100 for stem in ("heartbeats", "broker_runtime")} == {True}
+
+
+def test_parts_are_its_own_files(estate: Path) -> None:
+    whole = digest(estate)
+    part = digest(first_hours(estate, 5))
+    assert part.items() < whole.items()
+    left_out = set(whole) - set(part) - {"answers.json"}
+    assert {Path(path).parts[-1].split(".")[1][:2] for path in left_out if path.endswith(".gz")} == {
+        f"{hour:02d}" for hour in range(5, 24)
+    }
+    moments = {path: int(Path(path).parts[2]) for path in whole if path.startswith("snapshots/")}
+    assert {path for path in moments if path in part} == {
+        path for path, at in moments.items() if at < START_MS + 5 * HOUR_MS
+    }
+    alone = digest(snapshots_of(estate))
+    assert set(alone) == {*moments, "brokers.json"}
