@@ -58,13 +58,24 @@ def tree_rss() -> int:
 
 def _tree() -> list[list[str]]:
     """The fields of /proc/PID/stat behind the name, of this process and all below it."""
-    found, todo = [], [os.getpid()]
+    found, todo = [], [(os.getpid(), b"")]
     while todo:
-        pid = todo.pop()
+        pid, above = todo.pop()
         try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if borrows(words, above):
+                continue
             found.append(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split())
             for task in Path(f"/proc/{pid}/task").iterdir():
-                todo += map(int, (task / "children").read_text().split())
+                todo += [(int(child), words) for child in (task / "children").read_text().split()]
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
+
+
+def borrows(words: bytes, above: bytes) -> bool:
+    """Whether a child of these words is still on its parent's memory, and none of its own is to be counted.
+
+    Java starts processes by vfork: until the child is another program it shows all of Java's memory once more.
+    """
+    return words == above and words.partition(b"\0")[0].endswith(b"java")
