@@ -11,6 +11,7 @@ import pytest
 
 from mqreplay.errors import MqreplayError
 from mqreplay.lake import class_archive
+from mqreplay.lake.apart import FOREIGN
 
 LIB = Path(__file__).parents[2] / "lib"
 # argv: the archive to start from, and where Java is to write which classes it loaded, and from what.
@@ -27,7 +28,7 @@ spark.stop()
 
 def start(archive: Path, loaded: Path) -> str:
     """Starts a session from it; gives what was said on stdout."""
-    foreign = (*class_archive.FOREIGN, "PYSPARK_PYTHON")
+    foreign = (*FOREIGN, "PYSPARK_PYTHON")
     env = {name: value for name, value in os.environ.items() if name not in foreign} | {"PYTHONPATH": str(LIB)}
     command = [sys.executable, "-c", START, str(archive), str(loaded)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)

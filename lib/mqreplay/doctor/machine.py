@@ -23,8 +23,8 @@ LEAST_DISK = 2 * 1024**3  # bytes; Spark spills, and a night of a large estate i
 
 def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> bool:
     """Prints a line for each thing looked at; True if nothing is wrong."""
-    said = (True, "settings", ", ".join(settings.source))
-    checks = [_python(), _java(), _spark(), _jars(), _classes(), _disk(), said]
+    checks = [_python(), _java(), _spark(), _jars(), _classes(), _disk()]
+    checks.append((True, "settings", ", ".join(settings.source)))
     if as_json:
         given = [{"what": what, "ok": good, "said": said} for good, what, said in checks]
         print(json.dumps({"checks": given}, indent=1), file=out)
@@ -66,10 +66,11 @@ def _jars() -> Check:
 
 def _classes() -> Check:
     path = archive_path()
-    made = f"{path.stat().st_size / 1024**2:.0f} MiB that Java starts from" if path.exists() else ""
+    if path.exists():
+        return True, "classes", f"{path.stat().st_size / 1024**2:.0f} MiB that Java starts from"
     # Nothing is wrong without it.
     lacking = "no archive; `python -m mqreplay.lake.class_archive` makes one, for Spark to start in half the time"
-    return True, "classes", made or lacking
+    return True, "classes", lacking
 
 
 def _disk() -> Check:

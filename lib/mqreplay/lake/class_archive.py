@@ -6,14 +6,14 @@ Java takes it only where the same Java made it of the same JARs, and otherwise d
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from mqreplay.errors import MqreplayError
-from mqreplay.lake.jars import FOREIGN, jars_folder
+from mqreplay.lake.apart import run_apart
+from mqreplay.lake.jars import jars_folder
 
 NAME = "mqreplay-classes.jsa"
 # Java says on stdout what it does not like of an archive; that is for results.
@@ -66,10 +66,8 @@ def make_archive() -> Path:
 
 def _train(made: Path) -> str:
     """Has a session of its own write it; gives the last thing that was said."""
-    env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-    command = [sys.executable, "-c", TRAIN, str(made)]
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        done = run_apart(TRAIN, str(made), patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no end in {PATIENCE_S} s"
     said = (done.stderr or done.stdout).strip()

@@ -18,6 +18,7 @@ from pathlib import Path
 import pyspark
 
 from mqreplay.errors import MqreplayError
+from mqreplay.lake.apart import run_apart
 
 DELTA_PACKAGE = "io.delta:delta-spark_4.1_2.13:4.4.0"
 # Of the 33 that Ivy resolves, those that Spark does not bring along itself. SHA-256 of each.
@@ -37,7 +38,6 @@ from pyspark.sql import SparkSession
 options = {"spark.jars.packages": sys.argv[1], "spark.jars.ivy": sys.argv[2], "spark.ui.enabled": "false"}
 SparkSession.builder.master("local[1]").config(map=options).getOrCreate().stop()
 """
-FOREIGN = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 PATIENCE_S = 600  # a registry that does not answer at all
 
 
@@ -75,11 +75,8 @@ def install_jars(folder: Path | None = None) -> list[str]:
 
 def _resolve(ivy: str) -> str:
     """Has Spark fetch the package into the folder; gives what it said. What it got is for the caller to see."""
-    env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-    env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    command = [sys.executable, "-c", RESOLVE, DELTA_PACKAGE, ivy]
     try:
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        done = run_apart(RESOLVE, DELTA_PACKAGE, ivy, patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no answer in {PATIENCE_S} s"
     return done.stdout + done.stderr

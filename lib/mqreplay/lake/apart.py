@@ -1,0 +1,17 @@
+"""Python code run in a process of its own, which no spark-submit of the caller's meddles with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+FOREIGN = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
+
+
+def run_apart(code: str, *arguments: str, patience_s: int) -> subprocess.CompletedProcess[str]:
+    """Runs it to its end; what it says is kept. Raises subprocess.TimeoutExpired."""
+    env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=patience_s)
