@@ -16,7 +16,7 @@ from silver_moments import BEGAN
 
 SEEDS = range(200)
 SECOND = 1_000_000  # instants are microseconds
-HOUR = 3600 * SECOND
+MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
 STEP_S = 600  # the recording in grains of ten minutes: few instants, and hours begin at some
 GRAINS = 22
 STUCK_S = WINDOW_S = 2 * STEP_S
@@ -204,4 +204,16 @@ def copies_of(seed: int) -> dict[str, int]:
         broker_name: START + random.randrange(GRAINS + 3) * STEP_S * SECOND + random.choice([0, 999])
         for broker_name in ("broker-a", "broker-b")
         if random.random() < 0.8
+    }
+
+
+def slaves_of(seed: int) -> dict[str, dict[int, int]]:
+    """When each slave's file was last copied; of one that nobody copied nothing was told, and of some names none."""
+    random = Random(seed)
+    return {
+        broker_name: {
+            broker_id: START + random.randrange(GRAINS + 3) * STEP_S * SECOND + random.choice([0, 1_999])
+            for broker_id in random.choice([(1,), (1,), (1, 2), ()])
+        }
+        for broker_name in ("broker-a", "broker-b")
     }

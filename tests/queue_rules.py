@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mqreplay.core.status_windows import status_windows
 from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL, STATS
-from queue_recordings import HOUR, SECOND, Event, Queue, Row
+from queue_recordings import HOUR, MINUTE, SECOND, Event, Queue, Row
 
 
 def ends_by_rule(events: list[Event]) -> list[Row]:
@@ -221,3 +221,82 @@ def clocks_by_rule(events: list[Event]) -> list[Row]:
             of_word, of_copy = (max(ms - 5_000, 0) // 2 for ms in (at - since // 1000, copied - before // 1000))
             times[client, (at - of_word) - (copied - of_copy), of_word + of_copy] += 1
     return [(*key, count) for key, count in times.items()]
+
+
+def copies_by_rule(events: list[Event], slaves: Mapping[str, Mapping[int, int]]) -> dict[Row, list[Event]]:
+    """By queue, group and slave: changes of the master's file and of the slave's, at one instant the slave's first."""
+    found: dict[Row, list[Event]] = defaultdict(list)
+    for e in events:
+        if e.what == CHANGE:
+            for slave in [e.broker_id] if e.broker_id else slaves.get(e.broker_name, {}):
+                found[e.consumer_group, e.topic, e.broker_name, e.queue_id, slave].append(e)
+    return {key: sorted(rows, key=lambda e: (e.at, not e.broker_id)) for key, rows in found.items()}
+
+
+def lacked_by_rule(changes: list[Event]) -> list[Row]:
+    """minute, messages and unknown since the minute before, whether the master's file changed, whether the slave's."""
+    minutes = {e.at // MINUTE * MINUTE for e in changes}
+    found, before = [], (0, 0)
+    for minute in sorted(minutes):
+        until = [e for e in changes if e.at < minute + MINUTE]
+        held, copied = (
+            next((e.committed for e in reversed(until) if e.saved_by_master == master), None)
+            for master in (True, False)
+        )
+        both = held is not None and copied is not None
+        now = (max(held - copied, 0) if both else 0, int((held is None) != (copied is None)))
+        within = {e.saved_by_master for e in until if e.at >= minute}
+        found.append((minute, now[0] - before[0], now[1] - before[1], True in within, False in within))
+        before = now
+    return found
+
+
+class Seen(NamedTuple):
+    """Something seen of a slave's copy: at an instant (microseconds), in the order of ``turn`` in its millisecond."""
+
+    at: int
+    turn: int
+    held: tuple[int | None] | None = None  # what the master's file held from then on
+    ended: int | None = None  # what it held until then
+    copied: tuple[int | None] | None = None  # what the slave's held from then on; none: not known
+    asked: tuple[int | None] | None = None  # what the slave's held still
+
+    @property
+    def ms(self) -> int:
+        return self.at // 1000
+
+
+def seen_by_rule(changes: list[Event], last: int | None) -> list[Seen]:
+    """``last``: when the slave's file was last copied."""
+    seen = []
+    for e in changes:
+        if e.saved_by_master:
+            seen.append(Seen(e.at, 0, held=(e.committed,), ended=e.previous_offset))
+            continue
+        seen.append(Seen(e.at, 1, copied=(e.committed,)))
+        if None not in (e.previous_offset, e.also_at):
+            seen.append(Seen(e.also_at, 2, copied=(None,), asked=(e.previous_offset,)))
+    of_slave = [e for e in changes if not e.saved_by_master]
+    if of_slave and last is not None and last >= of_slave[-1].at:
+        seen.append(Seen(last, 3, asked=(of_slave[-1].committed,)))
+    return sorted(seen, key=lambda s: (s.ms, s.turn, s.at))
+
+
+def behind_by_rule(seen: list[Seen], reach_ms: int) -> list[Row]:
+    """began_ms, from_ms, to_ms, lacks: the spans before moments at which the slave held less than the master had."""
+    found, began, prior = [], None, None
+    for number, now in enumerate(seen):
+        copied = next((s.copied[0] for s in reversed(seen[:number]) if s.copied), None)
+        holds = next((s.held[0] for s in reversed(seen[:number]) if s.held), None)
+        has = now.asked[0] if now.asked else copied if now.held else None
+        within = [s for s in seen if s.held and s.ms > now.ms - reach_ms and (s.ms, s.turn) <= (now.ms, now.turn)]
+        stale = None not in (has, holds) and has < holds
+        stale = stale and all(s.ended is not None and has < s.ended for s in within)
+        if stale:
+            since = prior if began is not None else now.ms if prior is None else min(now.ms, prior + reach_ms)
+            began = since if began is None else began
+            found.append((began, since, now.ms, holds - has))
+        else:
+            began = None
+        prior = now.ms
+    return found

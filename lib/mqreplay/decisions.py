@@ -19,7 +19,7 @@ from mqreplay.replay.by_queue.events import queue_events
 from mqreplay.replay.by_queue.looks import looked_for, looks_of_a_night, of_look
 from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
 from mqreplay.replay.delivery_audit import delivery_audit
-from mqreplay.replay.failover_exposure import failover_exposure
+from mqreplay.replay.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.replay.findings.causes import with_causes
 from mqreplay.replay.findings.every import Family, Known, every_family
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
@@ -149,7 +149,10 @@ class Replay:
             "gold.group_status": lambda: group_status(
                 of_look(self.looked, "status"), self.cluster, bounds.status_window_s
             ),
-            "gold.failover_exposure": lambda: failover_exposure(raw["broker_runtime"], s["offset_change"]),
+            "gold.failover_exposure": lambda: failover_exposure(
+                raw["broker_runtime"],
+                lacked_by_minute(of_look(self.looked, "slave"), self.cluster).localCheckpoint(),
+            ),
             "gold.queue_owner": lambda: queue_owner(
                 s["assignment"],
                 s["rebalance"],
@@ -165,10 +168,9 @@ class Replay:
         """What is judged of one queue at a time; for clients' clocks, several tables, and findings."""
         events = queue_events(s["offset_change"], s["offset_commit"], s["pull"], s["topic_stats"])
         (until,) = last_told(events).collect()
-        copied = {row.broker_name: row.copied_us for row in last_copies(s["snapshot"]).collect()}
-        looks = looks_of_a_night(
-            self.settings.findings.stuck_s, self.settings.replay.status_window_s, until.until_ms or 0, copied
-        )
+        copied = last_copies(s["snapshot"]).collect()
+        limits, window_s = self.settings.findings, self.settings.replay.status_window_s
+        looks = looks_of_a_night(limits.stuck_s, limits.stale_slave_s, window_s, until.until_ms or 0, copied)
         return looked_for(events, looks).localCheckpoint()
 
     def _audit(self, frames: dict[str, DataFrame]) -> DataFrame:
@@ -194,6 +196,7 @@ class Replay:
             ends=self.ends,
             resets=self.resets,
             still=of_look(self.looked, "still"),
+            copies=of_look(self.looked, "slave"),
             skewed=self.skewed,
             quarantine=quarantine,
             reset_reach_s=self.settings.replay.reset_reach_s,

@@ -35,12 +35,12 @@ def rows(spark: SparkSession) -> Callable[..., DataFrame]:
 
 @pytest.fixture(scope="session")
 def look_at(rows: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
-    """What is judged of each queue: looked_for's frame, of silver frames; windows and standstills of 60 s."""
+    """looked_for's frame, of silver frames; windows and standstills of 60 s, slaves that are stale after 150 s."""
 
     def look(changes: DataFrame, commits: DataFrame, pull: DataFrame, snapshot: DataFrame | None = None) -> DataFrame:
         events = queue_events(changes, commits, pull, rows("silver.topic_stats", {}, []))
         (until,) = last_told(events).collect()
-        copied = {} if snapshot is None else {r.broker_name: r.copied_us for r in last_copies(snapshot).collect()}
-        return looked_for(events, looks_of_a_night(60, 60, until.until_ms or 0, copied)).localCheckpoint()
+        copied = [] if snapshot is None else last_copies(snapshot).collect()
+        return looked_for(events, looks_of_a_night(60, 150, 60, until.until_ms or 0, copied)).localCheckpoint()
 
     return look

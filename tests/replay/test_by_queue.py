@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from mqreplay.replay.by_queue import clocks, progress, standing, suspects, windows
+from mqreplay.replay.by_queue import clocks, progress, slave_copies, standing, suspects, windows
 from mqreplay.replay.by_queue.columns import QueueEvents
 from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL, QUEUE, STATS
 from queue_recordings import (
@@ -18,6 +19,7 @@ from queue_recordings import (
     EVENTS,
     GRAINS,
     QUEUES,
+    SECOND,
     SEEDS,
     START,
     STEP_S,
@@ -27,17 +29,24 @@ from queue_recordings import (
     Row,
     copies_of,
     recorded,
+    slaves_of,
     table,
 )
 from queue_rules import (
+    behind_by_rule,
     clocks_by_rule,
+    copies_by_rule,
     ends_by_rule,
+    lacked_by_rule,
     progress_by_rule,
+    seen_by_rule,
     skips_by_rule,
     standing_by_rule,
     suspects_by_rule,
     windows_by_rule,
 )
+
+STALE_MS = 3 * STEP_S * 1000
 
 
 def plain(found: pa.Table) -> list[Row]:
@@ -70,6 +79,10 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=repr)  # null has no order of its own
 
 
+def slaves(events: QueueEvents, seed: int) -> pa.Table:
+    return slave_copies.slave_copies(events, slaves_of(seed), STALE_MS)
+
+
 def until_ms(seed: int) -> int:
     return START // 1000 + Random(seed).randrange(-1, GRAINS + 5) * STEP_S * 1000
 
@@ -92,6 +105,7 @@ FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
     "suspects": (suspects.SCHEMA, lambda events, _: suspects.suspects(events)),
     "skips": (suspects.SKIP_SCHEMA, lambda events, _: suspects.skips(events)),
     "standing": (standing.SCHEMA, lambda events, seed: standing.standing(events, STUCK_S, copies_of(seed))),
+    "slaves": (slave_copies.SCHEMA, lambda events, seed: slaves(events, seed)),
     "windows": (windows.SCHEMA, lambda events, seed: windows.windows(events, WINDOW_S, until_ms(seed))),
 }
 
@@ -158,6 +172,28 @@ def test_windows_are_what_the_law_says_of_each_queue() -> None:
     assert {None, "OK", "WARN", "STOP"} <= statuses.keys()
 
 
+def test_slaves_copies_are_held_against_their_masters_files() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        want, found = {}, {}
+        for key, changes in copies_by_rule(events, slaves_of(seed)).items():
+            last = slaves_of(seed).get(key[2], {}).get(key[4]) if any(e.saved_by_master for e in changes) else None
+            want[key] = lacked_by_rule(changes), behind_by_rule(seen_by_rule(changes, last), STALE_MS)
+        for *key, lacked, behind in plain(slaves(whole, seed)):
+            minutes = [(int(m["minute"].timestamp()) * SECOND, *list(m.values())[1:]) for m in lacked]
+            found[tuple(key)] = minutes, [tuple(span.values()) for span in behind]
+        assert found == want, seed
+        for lacked, behind in want.values():
+            kinds.update(f"lacks {m[1] > 0} {m[2] > 0} by {m[3]} {m[4]}" for m in lacked)
+            kinds.update(f"behind {began != since}" for began, since, _, _ in behind)
+    # Spans that go on and those that begin; messages that are lacked, or not known, whichever file changed.
+    lacking = [
+        f"lacks {what} by {who}" for what in ("True False", "False True") for who in ("True False", "False True")
+    ]
+    assert {"behind True", "behind False", *lacking} <= kinds.keys()
+
+
 # What holds for all.
 
 
@@ -195,7 +231,7 @@ NOTHING = [EVENTS.empty_table(), table([]), pa.Table.from_batches([], EVENTS)]
 @pytest.mark.parametrize("name", FINDERS)
 def test_columns_are_those_of_the_schema(name: str) -> None:
     ddl, find = FINDERS[name]
-    want = [tuple(column.split(" ")) for column in ddl.split("<")[0].split(", ")]
+    want = [tuple(column.split(" ")) for column in re.sub("<STRUCT<[^>]*>>", "", ddl).split(", ")]
     events, _ = recorded(1)
     for rows in (table(events), *NOTHING):
         found = find(QueueEvents(rows), 1)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.replay.failover_exposure import failover_exposure
+from mqreplay.replay.by_queue.looks import of_look
+from mqreplay.replay.failover_exposure import failover_exposure, lacked_by_minute
 from silver_moments import at
 
 CHANGE = {"source_name": "x", "broker_name": "b", "topic": "T", "consumer_group": "g", "queue_id": 0}
+COPY = {"source_name": "x", "file_name": "consumerOffset.json", "entries": 1, "changed": 0}
 POLL = {"broker_name": "b", "full_table": False}
 
 
@@ -20,11 +22,26 @@ def polled(seconds: float, broker_id: int, end: int | None, error: str | None = 
 
 
 @pytest.fixture
-def told(rows):
-    def tell(polls, changes):
-        frame = failover_exposure(
-            rows("silver.broker_runtime", POLL, polls), rows("silver.offset_change", CHANGE, changes)
+def exposed(rows, look_at):
+    def expose(polls, changes):
+        files = {(change.get("broker_name", "b"), change["broker_id"]) for change in changes}
+        copies = [{"broker_name": name, "broker_id": broker_id, "ts": at(999)} for name, broker_id in files]
+        looked = look_at(
+            rows("silver.offset_change", CHANGE, changes),
+            rows("silver.offset_commit", {}, []),
+            rows("silver.pull", {}, []),
+            rows("silver.snapshot", COPY, copies),
         )
+        lacked = lacked_by_minute(of_look(looked, "slave"), "c")
+        return failover_exposure(rows("silver.broker_runtime", POLL, polls), lacked)
+
+    return expose
+
+
+@pytest.fixture
+def told(exposed):
+    def tell(polls, changes):
+        frame = exposed(polls, changes)
         return {int((r.minute_ts - at(0).replace(tzinfo=None)).total_seconds() // 60): r for r in frame.collect()}
 
     return tell
@@ -113,7 +130,6 @@ def test_of_two_slaves_the_furthest_copy_counts_whichever_came_last(told):
     assert [told([], changes)[m].redelivered for m in range(2)] == [5, 1]
 
 
-def test_masters_are_apart(told, rows):
+def test_masters_are_apart(exposed):
     changes = [copied(1, 0, 10), copied(2, 1, 8), copied(1, 0, 9, broker_name="z"), copied(2, 1, 9, broker_name="z")]
-    frame = failover_exposure(rows("silver.broker_runtime", POLL, []), rows("silver.offset_change", CHANGE, changes))
-    assert sorted((r.broker_name, r.redelivered) for r in frame.collect()) == [("b", 2), ("z", 0)]
+    assert sorted((r.broker_name, r.redelivered) for r in exposed([], changes).collect()) == [("b", 2), ("z", 0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mqreplay.replay.by_queue.looks import of_look
 from mqreplay.replay.findings.slaves import stale_slave_offsets
 from silver_moments import at
 
@@ -119,14 +120,12 @@ def scenarios() -> Files:
 
 
 @pytest.fixture(scope="module")
-def found(rows, spark):
+def found(rows, look_at, spark):
     files = scenarios()
-    rows_found = stale_slave_offsets(
-        rows("silver.offset_change", CHANGE, files.changes),
-        rows("silver.snapshot", COPY, files.copies),
-        spark.createDataFrame(files.outages, OUTAGES),
-        BOUND_S,
-    ).collect()
+    changes, snapshot = rows("silver.offset_change", CHANGE, files.changes), rows("silver.snapshot", COPY, files.copies)
+    looked = look_at(changes, rows("silver.offset_commit", {}, []), rows("silver.pull", {}, []), snapshot)
+    outages = spark.createDataFrame(files.outages, OUTAGES)
+    rows_found = stale_slave_offsets(of_look(looked, "slave"), snapshot, outages, "c", BOUND_S).collect()
     return {(row.broker_name, row.broker_id): row for row in rows_found}
 
 

@@ -52,6 +52,6 @@ def _held_ms() -> Column:
 
 
 def last_copies(snapshot: DataFrame) -> DataFrame:
-    """broker_name, copied_us: when (microseconds) its master's consumerOffset.json was last copied."""
-    copied = (F.col("broker_id") == 0) & F.col("file_name").startswith("consumerOffset.json")
-    return snapshot.where(copied).groupBy("broker_name").agg(F.unix_micros(F.max("ts")).alias("copied_us"))
+    """broker_name, broker_id, copied_us: when (microseconds) each broker's consumerOffset.json was last copied."""
+    copied = F.col("broker_id").isNotNull() & F.col("file_name").startswith("consumerOffset.json")
+    return snapshot.where(copied).groupBy("broker_name", "broker_id").agg(F.unix_micros(F.max("ts")).alias("copied_us"))

@@ -131,6 +131,11 @@ def spread(begin: Numbers, count: Numbers) -> Numbers:
     return np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
 
 
+def one_later(values: npt.NDArray[Any], first: int = 0) -> npt.NDArray[Any]:
+    """Of each row the value of the row before it, of the first one ``first``."""
+    return np.append(np.array([first], values.dtype), values[:-1])[: len(values)]
+
+
 def runs(law: np.ufunc, values: npt.NDArray[Any], first: Numbers) -> npt.NDArray[Any]:
     """One value a run: its values taken together by ``law``, such as np.maximum."""
     return law.reduceat(values, first) if len(first) else values[:0]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from mqreplay.replay.as_of import SHARE, group_shares, nullable
-from mqreplay.replay.by_queue import clocks, progress, standing, suspects, windows
+from mqreplay.replay.by_queue import clocks, progress, slave_copies, standing, suspects, windows
 from mqreplay.replay.by_queue.columns import QueueEvents
 from mqreplay.replay.by_queue.events import QUEUE
 
@@ -29,14 +29,27 @@ class Look:
     find: Finder
 
 
-def looks_of_a_night(stuck_s: int, window_s: int, until_ms: int, last_copies: Mapping[str, int]) -> list[Look]:
-    """Everything that gold tables and findings ask of each queue; what the arguments are is told where they go."""
+def looks_of_a_night(
+    stuck_s: int, stale_slave_s: int, window_s: int, until_ms: int, last_copies: Iterable[Row]
+) -> list[Look]:
+    """Everything that gold tables and findings ask of each queue; what the arguments are is told where they go.
+
+    ``last_copies`` are the rows of standstills.last_copies.
+    """
+    files = [(row.broker_name, row.broker_id, row.copied_us) for row in last_copies]
+    of_masters = {name: copied for name, broker_id, copied in files if broker_id == 0}
+    of_slaves: dict[str, dict[int, int]] = {name: {} for name, _, _ in files}
+    for name, broker_id, copied in files:
+        if broker_id > 0:
+            of_slaves[name][broker_id] = copied
+    told_of_slaves = partial(slave_copies.slave_copies, slaves=of_slaves, reach_ms=stale_slave_s * 1000)
     return [
         Look("clock", clocks.SCHEMA, clocks.clocks),
         Look("progress", progress.SCHEMA, progress.progress),
         Look("suspect", suspects.SCHEMA, suspects.suspects),
         Look("skip", suspects.SKIP_SCHEMA, suspects.skips),
-        Look("still", standing.SCHEMA, partial(standing.standing, stuck_s=stuck_s, last_copies=dict(last_copies))),
+        Look("still", standing.SCHEMA, partial(standing.standing, stuck_s=stuck_s, last_copies=of_masters)),
+        Look("slave", slave_copies.SCHEMA, told_of_slaves),
         Look("status", windows.SCHEMA, partial(windows.windows, window_s=window_s, until_ms=until_ms)),
     ]
 

@@ -46,6 +46,7 @@ class Known:
     ends: DataFrame
     resets: DataFrame
     still: DataFrame
+    copies: DataFrame
     skewed: list[Row]
     quarantine: DataFrame
     reset_reach_s: int
@@ -126,7 +127,7 @@ def _of_brokers(known: Known, limits: Any) -> DataFrame:
         brokers.outage_findings(outages, failovers, again, limits.failed_over_s),
         pulls.pull_findings(route, limits.same_cause_gap_s, limits.slave_pull_warn_s),
         brokers.refusing_slaves(silver["pull"], limits.same_cause_gap_s),
-        slaves.stale_slave_offsets(silver["offset_change"], silver["snapshot"], outages, limits.stale_slave_s),
+        slaves.stale_slave_offsets(known.copies, silver["snapshot"], outages, known.cluster, limits.stale_slave_s),
     ]
     return reduce(DataFrame.unionByName, families)
 

@@ -5,38 +5,34 @@ Told from the files alone, which change only: what a file held between two copie
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay.as_of import as_of
-from mqreplay.replay.far import COUNTLESS, less
 from mqreplay.replay.findings.shape import evidence, finding, queues_text, text_of
 from mqreplay.replay.sessions import with_session
 
 NAME = ["cluster", "broker_name"]
 SLAVE = [*NAME, "slave_id"]
 COPY = [*SLAVE, "consumer_group", "topic", "queue_id"]
-# Of what was seen in the same millisecond: what the master held, what the slave held, then the question.
-MASTER, COPIED, ASKED, PLACES = 0, 1, 2, 4
-NOT_KNOWN = -(2**63)  # lower than any offset: what nobody saw may have been what the slave holds
 
 
 def stale_slave_offsets(
-    offset_change: DataFrame, snapshot: DataFrame, outages: DataFrame, stale_slave_s: int
+    copies: DataFrame, snapshot: DataFrame, outages: DataFrame, cluster: str, stale_slave_s: int
 ) -> DataFrame:
     """One finding a slave that kept an offset below all that its master held in the last ``stale_slave_s`` seconds.
 
-    ``outages`` is broker_outages' frame. Judged where both files were copied and the master was there all that time.
+    ``copies`` is by_queue/slave_copies.py's frame, ``outages`` broker_outages'. Judged where both files were copied and
+    the master was there all that time.
     """
-    copies = snapshot.where("file_name = 'consumerOffset.json' AND broker_id IS NOT NULL")
-    watched = _watched(copies, outages, stale_slave_s)
-    last = watched.groupBy(*SLAVE).agg(F.max("watched_to").alias("last_ms"))
-    behind = _behind(_moments(offset_change, F.broadcast(last)), stale_slave_s * 1000)
-    since, until = F.greatest("stale_from", "watched_from"), F.least("stale_to", "watched_to")
+    read = snapshot.where("file_name = 'consumerOffset.json' AND broker_id IS NOT NULL")
+    watched = _watched(read, outages, stale_slave_s)
+    behind = copies.select(F.lit(cluster).alias("cluster"), *COPY[1:], F.inline("behind"))
+    since, until = F.greatest("from_ms", "watched_from"), F.least("to_ms", "watched_to")
     met = behind.join(F.broadcast(watched), SLAVE).where(since <= until)
     by_queue = met.groupBy(*COPY).agg(
         # The copy was right at most so long before it was stale.
-        (F.min("began") - stale_slave_s * 1000).alias("from_ms"),
+        (F.min("began_ms") - stale_slave_s * 1000).alias("from_ms"),
         F.max(until).alias("to_ms"),
         F.max("lacks").alias("lacks"),
     )
@@ -95,90 +91,3 @@ def _watched(copies: DataFrame, outages: DataFrame, stale_slave_s: int) -> DataF
     return together.groupBy(*SLAVE, "session").agg(
         F.unix_millis(F.min("ts")).alias("watched_from"), F.unix_millis(F.max("ts")).alias("watched_to")
     )
-
-
-def _moments(offset_change: DataFrame, slaves: DataFrame) -> DataFrame:
-    """COPY, place, held and ended (of the master), copied and asked (of the slave): all that was seen of each copy.
-
-    ``place`` orders them: milliseconds, and within one of these what comes first. ``asked`` is what the slave still
-    held when a copy last showed it.
-    """
-    changes = offset_change.where(F.col("broker_id").isNotNull())
-    named = [c for c in COPY if c != "slave_id"]
-    of_master = changes.where("broker_id = 0").join(slaves.drop("last_ms"), NAME)
-    of_slave = changes.where("broker_id > 0").withColumnRenamed("broker_id", "slave_id")
-    columns = [*named, "slave_id"]
-    held = of_master.select(
-        *columns,
-        _place(F.unix_millis("to_ts"), MASTER),
-        F.struct(F.col("new_offset").alias("offset")).alias("held"),
-        F.coalesce("previous_offset", F.lit(NOT_KNOWN)).alias("ended"),
-    )
-    copied = of_slave.select(
-        *columns,
-        _place(F.unix_millis("to_ts"), COPIED),
-        F.struct(F.col("new_offset").alias("offset")).alias("copied"),
-    )
-    changed = of_slave.where("previous_offset IS NOT NULL AND from_ts IS NOT NULL").select(
-        *columns,
-        _place(F.unix_millis("from_ts"), ASKED),
-        # From then until the next copy nobody knows.
-        F.struct(F.lit(None).cast("bigint").alias("offset")).alias("copied"),
-        F.struct(F.col("previous_offset").alias("offset")).alias("asked"),
-    )
-    standing = of_slave.groupBy(*columns).agg(
-        F.max_by(F.struct(F.col("new_offset").alias("offset")), "to_ts").alias("asked"), F.max("to_ts").alias("_ts")
-    )
-    ended = standing.join(slaves, SLAVE).where(F.col("last_ms") >= F.unix_millis("_ts"))
-    at_end = ended.select(*columns, _place(F.col("last_ms"), ASKED), "asked")
-    moments = held.unionByName(copied, allowMissingColumns=True).unionByName(changed, allowMissingColumns=True)
-    return moments.unionByName(at_end, allowMissingColumns=True)
-
-
-def _place(ms: Column, kind: int) -> Column:
-    return (ms * PLACES + kind).alias("place")
-
-
-def _behind(moments: DataFrame, reach_ms: int) -> DataFrame:
-    """COPY, began, stale_from, stale_to (epoch ms), lacks (messages): when the slave held less than the master ever.
-
-    Looked at when the master moves and when a copy last showed what the slave held: between these nothing changes but
-    what the master held before, which falls out of reach.
-    """
-    order = Window.partitionBy(*COPY).orderBy("place")
-    before = order.rowsBetween(Window.unboundedPreceding, -1)
-    # What the master held within reach is what ended within it, and what it holds.
-    recent = order.rangeBetween(-(reach_ms - 1) * PLACES, 0)
-    asked = F.col("asked")["offset"]
-    copied = F.last("copied", ignorenulls=True).over(before)["offset"]
-    looked = moments.select(
-        *COPY,
-        "place",
-        F.when(F.col("asked").isNotNull(), asked).when(F.col("held").isNotNull(), copied).alias("has"),
-        F.last("held", ignorenulls=True).over(before)["offset"].alias("holds"),
-        F.min("ended").over(recent).alias("lowest"),
-        F.lag("place").over(order).alias("prior"),
-    )
-    is_stale = (F.col("has") < F.col("holds")) & (F.col("lowest").isNull() | (F.col("has") < F.col("lowest")))
-    stale = looked.withColumn("stale", F.coalesce(is_stale, F.lit(False)))
-    went_on = F.coalesce(F.lag("stale").over(order), F.lit(False))
-    at, prior = _ms("place"), _ms("prior")
-    # A span that begins between two moments does so when the last of what ended before it falls out of reach.
-    since = F.when(went_on, prior).otherwise(F.least(at, prior + reach_ms))
-    spans = stale.withColumns({"stale_from": since, "_first": F.when(F.col("stale") & ~went_on, since)})
-    began = F.last("_first", ignorenulls=True).over(order.rowsBetween(Window.unboundedPreceding, 0))
-    return (
-        spans.withColumn("began", began)
-        .where("stale")
-        .select(
-            *COPY,
-            "began",
-            "stale_from",
-            at.alias("stale_to"),
-            F.least(less("holds", "has"), F.lit(COUNTLESS)).alias("lacks"),
-        )
-    )
-
-
-def _ms(place: str) -> Column:
-    return F.floor(F.col(place) / PLACES).cast("bigint")
