@@ -1,4 +1,5 @@
-"""Two ways for Spark to say whether a key is unique: Great Expectations' own window, and one by a hash first.
+"""Three ways for Spark to say whether a key is unique: Great Expectations' own window, one by a hash first, and the
+hashes alone, of which none are equal.
 
 `python tests/bench/unique_key.py [--rows N]`: seconds of each, on rows with a key of three strings and a number.
 """
@@ -10,6 +11,8 @@ import time
 
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
+
+from mqreplay.quality.equal_hashes import equal_hashes
 
 NAMES = ["cluster", "topic", "broker_name", "queue_offset"]
 
@@ -34,6 +37,10 @@ def main() -> None:
         began = time.perf_counter()
         assert not keys.withColumn("alone", alone).where("NOT alone").count()
         print(f"{name:16} {time.perf_counter() - began:6.1f} s")
+    for _ in range(2):
+        began = time.perf_counter()
+        assert not equal_hashes(keys)
+        print(f"{'hashes alone':16} {time.perf_counter() - began:6.1f} s")
 
 
 if __name__ == "__main__":

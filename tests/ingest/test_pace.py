@@ -19,6 +19,16 @@ def test_it_tells_bytes_rate_and_what_is_left():
     assert pace.line(8) == "read 40 of 40 MB, 5.0 MB/s, about 0 s left"
 
 
+def test_what_is_left_is_what_takes_longest():
+    pace = Pace(lambda _: None, 100_000_000)
+    fast, slow = SimpleNamespace(value={"a": object()}), SimpleNamespace(value={})
+    pace.watch(fast, {"a": 60_000_000})
+    pace.watch(slow, {"b": 10_000_000, "c": 30_000_000})
+    assert pace.line(10) == "read 60 of 100 MB, 6.0 MB/s"
+    slow.value["b"] = object()
+    assert pace.line(20) == "read 70 of 100 MB, 3.5 MB/s, about 60 s left"
+
+
 def test_a_short_reading_says_nothing():
     said = []
     with Pace(said.append, 1, every_s=60):

@@ -31,6 +31,10 @@ TUNING = {
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
     "spark.sql.maxPlanStringLength": "1000",
+    # Java compiles no method of more bytecode than this, and Spark would make such: they run interpreted, half as fast.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # Java's collection is what frees the disk of shuffles that are over; every half hour is seldom for a large night.
+    "spark.cleaner.periodicGC.interval": "3min",
     # On a local disk, and there alone: the defaults start a process (chmod, readlink) for each file they touch, 1,500
     # in a small night. One process writes a warehouse at a time (lake/lock.py), as LocalLogStore asks.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
