@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from mqreplay.replay.by_queue.columns import LEAST, Mask, QueueEvents, lengths, spread
-from mqreplay.replay.nearest import Numbers, common_codes, starts
+from mqreplay.replay.nearest import NOWHERE, Numbers, common_codes, starts
 
 Copied = Mapping[str, Mapping[int, int]]  # broker name -> broker id -> when its file was last copied, microseconds
 
@@ -49,14 +49,14 @@ class BothFiles:
 def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
     """Of the broker names that have ``slaves``; a slave's own broker id is not 0."""
     rows = events.changes
-    names = events.rows["broker_name"].combine_chunks().dictionary_encode()
-    listed = [sorted(slaves.get(name, {}).items()) for name in names.dictionary.to_pylist()]
-    count = np.array([len(of_name) for of_name in listed], np.int64)
-    ids, copied = (np.array([pair[i] for of_name in listed for pair in of_name], np.int64) for i in (0, 1))
+    of_name, names = events.names
+    listed = [sorted(slaves.get(name, {}).items()) for name in names]
+    count = np.array([len(of_one) for of_one in listed], np.int64)
+    ids, copied = (np.array([pair[i] for of_one in listed for pair in of_one], np.int64) for i in (0, 1))
     held = rows[events.of_master[rows]]
-    name = names.indices.to_numpy()[held]
-    place = spread((np.cumsum(count) - count)[name], count[name])
-    held = np.repeat(held, count[name])
+    times = count[of_name[held]]
+    place = spread((np.cumsum(count) - count)[of_name[held]], times)
+    held = np.repeat(held, times)
     broker_id, told = events.numbers("broker_id", rows)
     of_slave = told & (broker_id > 0)
     row, slave = np.append(held, rows[of_slave]), np.append(ids[place], broker_id[of_slave])
@@ -68,6 +68,6 @@ def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
 
 
 def last_such(such: Mask, first: Numbers) -> Numbers:
-    """Of rows in runs that begin with ``first``: the last row of the run up to each that is such, or NOWHERE (-1)."""
-    last = np.maximum.accumulate(np.where(such, np.arange(len(such)), -1))
-    return np.where(last >= np.repeat(first, lengths(first, len(such))), last, -1)
+    """Of rows in runs that begin with ``first``: the last row of the run up to each that is such, or NOWHERE."""
+    last = np.maximum.accumulate(np.where(such, np.arange(len(such)), NOWHERE))
+    return np.where(last >= np.repeat(first, lengths(first, len(such))), last, NOWHERE)

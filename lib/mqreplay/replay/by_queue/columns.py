@@ -72,6 +72,12 @@ class QueueEvents:
         )
         return place[names.indices.to_numpy()]
 
+    @cached_property
+    def names(self) -> tuple[Numbers, list[str]]:
+        """Of each row the number of its broker name, and the names by their numbers."""
+        encoded = self.rows["broker_name"].combine_chunks().dictionary_encode()
+        return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+
     def _codes(self, name: str) -> Numbers:
         (codes,) = common_codes([pa.array(self.queue), self.rows[name]])
         return codes

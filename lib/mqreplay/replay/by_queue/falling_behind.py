@@ -122,10 +122,10 @@ def _before(seen: _Moments, such: Mask) -> Numbers:
 
 
 def _lowest(seen: _Moments, asked: Numbers, reach_ms: int) -> Numbers:
-    """The least that the master's file held until a moment within reach of those asked, MOST where it held the same."""
+    """The least that the master's file held until a change within reach of those asked; MOST where there was none."""
     copy = seen.copy[asked]
     begin = nearest(copy, seen.ms[asked] - (reach_ms - 1), seen.copy, seen.ms, side="after")
     end = nearest(copy, seen.place[asked], seen.copy, seen.place) + 1
-    # Of every second pair of bounds, which are those of the ranges; one more row, for a range may end with the last.
+    # Every second run is a range, the others lie between them; one more row, for a range may end with the last.
     bounds = np.column_stack([begin, end]).ravel()
     return runs(np.minimum, np.append(seen.before, MOST), bounds)[::2]

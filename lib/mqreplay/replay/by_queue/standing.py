@@ -123,9 +123,9 @@ def _newest(events: QueueEvents, saved: Numbers, last_copies: Mapping[str, int])
     """The last change of each queue and group, and when the file that holds it was last copied, if that is known."""
     saved = saved[np.lexsort((events.known("committed", saved), events.known("at", saved), events.key[saved]))]
     newest = saved[lasts(starts(events.key[saved]), len(saved))]
-    names = events.rows["broker_name"].combine_chunks().dictionary_encode()
-    last = np.array([last_copies.get(name, LEAST) for name in names.dictionary.to_pylist()], np.int64)
-    copied = last[names.indices.to_numpy()[newest]] if len(last) else newest
+    of_name, names = events.names
+    last = np.array([last_copies.get(name, LEAST) for name in names], np.int64)
+    copied = last[of_name[newest]]
     return newest[copied != LEAST], copied[copied != LEAST]
 
 
