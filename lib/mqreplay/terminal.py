@@ -126,8 +126,10 @@ def _print_expectations(console: Console, outcome: Outcome) -> None:
         console.print(text if not failed else f"[bold red]{text}[/bold red]")
     for row in outcome.failed_expectations[:SHOWN]:
         where = f"{row['table_name']}, {row['day']}" if row["day"] else row["table_name"]
-        said = f"  {where}: {row['expectation']} {row['arguments']}: {row['unexpected_count']} rows break it"
-        console.print(Text(said, "red"), soft_wrap=True)
+        broken, seen = row["unexpected_count"], row["unexpected_sample"]
+        # One about a table as a whole is broken by no row: what was seen of the table tells why.
+        why = f"{broken} rows break it" if broken is not None else seen or "not told why"
+        console.print(Text(f"  {where}: {row['expectation']} {row['arguments']}: {why}", "red"), soft_wrap=True)
 
 
 def print_query(warehouse: str, text: str, settings: Settings, form: str) -> None:
