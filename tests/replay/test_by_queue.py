@@ -13,7 +13,7 @@ import pytest
 
 from mqreplay.replay.by_queue import clocks, progress, slave_copies, standing, suspects, windows
 from mqreplay.replay.by_queue.columns import QueueEvents
-from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL, QUEUE, STATS
+from mqreplay.replay.by_queue.events import CHANGE, COMMIT, KEY, PULL, QUEUE, STATS
 from queue_recordings import (
     ARROW,
     EVENTS,
@@ -59,7 +59,7 @@ def stretches(whole: QueueEvents, seed: int) -> list[Row]:
     """One row a stretch."""
     found = standing.standing(whole, STUCK_S, copies_of(seed))
     held = found["stretches"].combine_chunks()
-    own = found.select(list(standing.KEY)).take(pc.list_parent_indices(held))
+    own = found.select(list(KEY)).take(pc.list_parent_indices(held))
     columns = [*own.columns, *held.flatten().flatten()]
     return plain(pa.table(columns, names=[str(number) for number in range(len(columns))]))
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 CHANGE, COMMIT, PULL, STATS = range(4)  # `what`: which of the tables a row is of
 QUEUE = ("broker_name", "topic", "queue_id")
+KEY = ("consumer_group", "topic", "broker_name", "queue_id")  # of a queue's offset
 # Every column, its type, and what of each table it is; null where a table has none.
 COLUMNS: Mapping[str, str] = {
     "broker_name": "string",

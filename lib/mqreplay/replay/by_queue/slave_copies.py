@@ -7,8 +7,8 @@ import pyarrow as pa
 from mqreplay.replay.by_queue import falling_behind, lacking
 from mqreplay.replay.by_queue.both_files import Copied, both_files
 from mqreplay.replay.by_queue.columns import QueueEvents
+from mqreplay.replay.by_queue.events import KEY
 
-KEY = ("consumer_group", "topic", "broker_name", "queue_id")
 SCHEMA = (
     "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, slave_id BIGINT, "
     f"lacked ARRAY<{lacking.ITEM}>, behind ARRAY<{falling_behind.ITEM}>"

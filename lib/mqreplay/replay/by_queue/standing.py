@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, QueueEvents, instants, lasts, lists, runs, spread
-from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL
+from mqreplay.replay.by_queue.events import CHANGE, COMMIT, KEY, PULL
 from mqreplay.replay.nearest import NOWHERE, Numbers, nearest, starts
 
 STEPS = 3
-KEY = ("consumer_group", "topic", "broker_name", "queue_id")
 STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
 SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
 

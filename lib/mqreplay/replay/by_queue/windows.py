@@ -7,10 +7,9 @@ import pyarrow as pa
 
 from mqreplay.bind.status_columns import status_windows_arrow
 from mqreplay.replay.by_queue.columns import QueueEvents, lasts, runs, spread
-from mqreplay.replay.by_queue.events import COMMIT
+from mqreplay.replay.by_queue.events import COMMIT, KEY
 from mqreplay.replay.nearest import Numbers, starts
 
-KEY = ("consumer_group", "topic", "broker_name", "queue_id")
 WINDOW = (
     "STRUCT<window_end_ms: BIGINT, status: STRING, lag: BIGINT, time_lag_ms: DOUBLE, commits: INT, "
     "committed_offset: BIGINT>"
