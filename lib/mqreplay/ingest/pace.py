@@ -32,15 +32,16 @@ class Pace:
     def line(self, seconds: float) -> str | None:
         """What there is to say after so many seconds; None if nothing new."""
         read = [sum(sizes.get(key, 0) for key in list(told.value)) for told, sizes in self._watched]
-        if sum(read) == self._said:
+        done = sum(read)
+        if done == self._said:
             return None
-        self._said = sum(read)
-        text = f"read {sum(read) / 1e6:,.0f} of {self._total / 1e6:,.0f} MB"
-        if not sum(read):
+        self._said = done
+        text = f"read {done / 1e6:,.0f} of {self._total / 1e6:,.0f} MB"
+        if not done:
             return text
         left = self._left(seconds, read)
         guess = "" if left is None else f", about {left:,.0f} s left"
-        return f"{text}, {sum(read) / seconds / 1e6:,.1f} MB/s{guess}"
+        return f"{text}, {done / seconds / 1e6:,.1f} MB/s{guess}"
 
     def _left(self, seconds: float, read: list[int]) -> float | None:
         """A guess, by what takes longest: bytes of snapshots are read ten times as fast as bytes of gzipped lines.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import QueueEvents, lengths
+from mqreplay.replay.by_queue.columns import QueueEvents, lengths, one_later
 from mqreplay.replay.by_queue.events import COMMIT, PULL
 from mqreplay.replay.nearest import NOWHERE, Numbers, common_codes, nearest, starts
 
@@ -67,8 +67,8 @@ def _said_first(events: QueueEvents) -> tuple[Numbers, Numbers]:
     rows = np.flatnonzero(((events.what == COMMIT) | (events.what == PULL)) & told & (offset > 0))
     rows = rows[np.lexsort((events.what[rows], events.known("at", rows), events.by_client[rows]))]
     at, client, is_commit = events.known("at", rows), events.by_client[rows], events.what[rows] == COMMIT
-    goes_on = np.append(False, client[1:] == client[:-1])[: len(rows)]
-    since = np.where(is_commit | ~goes_on, at, np.append(0, at[:-1])[: len(rows)])
+    goes_on = one_later(client, NOWHERE) == client
+    since = np.where(is_commit | ~goes_on, at, one_later(at))
     order = np.lexsort((np.arange(len(rows)), offset[rows], client))
     first = order[starts(client[order], offset[rows][order])]
     first = first[is_commit[first] | goes_on[first]]  # a client's first word may repeat what is long past

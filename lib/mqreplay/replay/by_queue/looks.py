@@ -36,12 +36,13 @@ def looks_of_a_night(
 
     ``last_copies`` are the rows of standstills.last_copies.
     """
-    files = [(row.broker_name, row.broker_id, row.copied_us) for row in last_copies]
-    of_masters = {name: copied for name, broker_id, copied in files if broker_id == 0}
-    of_slaves: dict[str, dict[int, int]] = {name: {} for name, _, _ in files}
-    for name, broker_id, copied in files:
-        if broker_id > 0:
-            of_slaves[name][broker_id] = copied
+    of_masters: dict[str, int] = {}
+    of_slaves: dict[str, dict[int, int]] = {}
+    for row in last_copies:
+        if row.broker_id == 0:
+            of_masters[row.broker_name] = row.copied_us
+        else:
+            of_slaves.setdefault(row.broker_name, {})[row.broker_id] = row.copied_us
     told_of_slaves = partial(slave_copies.slave_copies, slaves=of_slaves, reach_ms=stale_slave_s * 1000)
     return [
         Look("clock", clocks.SCHEMA, clocks.clocks),

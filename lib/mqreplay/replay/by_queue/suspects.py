@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import LEAST, Mask, QueueEvents, instants, lengths
+from mqreplay.replay.by_queue.columns import LEAST, Mask, QueueEvents, instants, lengths, one_later
 from mqreplay.replay.nearest import NOWHERE, Numbers, nearest, starts
 
 GROUP_QUEUE = ("consumer_group", "broker_name", "topic", "queue_id")
@@ -78,7 +78,6 @@ def _running_most(key: Numbers, values: Numbers) -> Numbers:
     run = np.repeat(np.arange(len(first)), lengths(first, len(key)))
     # Runs rise, so that no run's values are carried into the next.
     most = np.maximum.accumulate(run * (len(distinct) + 1) + rank) - run * (len(distinct) + 1)
-    before = np.full(len(key), LEAST)
-    before[1:] = distinct[most[:-1]]
+    before = one_later(distinct[most])
     before[first] = LEAST
     return before
