@@ -1,4 +1,4 @@
-"""Silver -> gold for some days of one cluster: reads, asks replay/, writes. The rules are all in replay/."""
+"""Silver -> gold for one day of one cluster: reads, asks replay/, writes. The rules are all in replay/."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.day_rows import DayRows
 from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.lake.session import is_small
-from mqreplay.lake.sql import among, quoted
+from mqreplay.lake.sql import quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.allocation import allocation
 from mqreplay.replay.by_queue.events import queue_events
@@ -22,6 +23,7 @@ from mqreplay.replay.delivery_audit import delivery_audit
 from mqreplay.replay.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.replay.findings.causes import with_causes
 from mqreplay.replay.findings.every import Family, Known, every_family
+from mqreplay.replay.findings.shape import that_reach
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
 from mqreplay.replay.group_status import group_status, last_told
 from mqreplay.replay.judgements import judgements
@@ -30,12 +32,12 @@ from mqreplay.replay.offset_continuity import offset_continuity
 from mqreplay.replay.offset_resets import offset_resets
 from mqreplay.replay.pull_route import pull_route
 from mqreplay.replay.queue_ends import queue_ends
-from mqreplay.replay.queue_owner import queue_owner
+from mqreplay.replay.queue_owner import owned_from, queue_owner
 from mqreplay.replay.queue_progress import queue_progress
 from mqreplay.replay.slave_suggestion import slave_suggestion
 from mqreplay.replay.standstills import last_copies
 from mqreplay.settings import Settings
-from mqreplay.steps import DAY, Span, days_of, gapless_starts
+from mqreplay.steps import Span, days_of, gapless_starts, kinds_of
 
 Progress = Callable[[str], None]
 WRITERS = 3
@@ -60,39 +62,43 @@ INSTANTS = {
     "snapshot": "ts",
 }
 JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
-READ_AGAIN = ("gold.queue_owner", "gold.offset_continuity", "gold.pull_route", "gold.allocation")  # by findings
+# What findings read again, with the lookback's: what began before midnight goes on.
+READ_AGAIN = {"gold.offset_continuity": "to_ts", "gold.pull_route": "request_ts", "gold.allocation": "rebalance_ts"}
 
 
 class Replay:
-    """The replay of ``days`` of one cluster. Frames are made once and kept until ``close``."""
+    """The replay of one day of one cluster. Frames are made once and kept until it is over."""
 
     def __init__(
         self,
         warehouse: Warehouse,
         cluster: str,
-        days: list[dt.date],
+        day: dt.date,
         found: list[Span],
         settings: Settings,
         *,
         afresh: bool = False,
     ) -> None:
-        """Nothing is read yet. ``afresh`` is the caller's word that gold holds no row of these days."""
+        """Nothing is read yet. ``afresh`` is the caller's word that gold holds no row of the day."""
         self.afresh = afresh
-        self.warehouse, self.cluster, self.days, self.found, self.settings = warehouse, cluster, days, found, settings
+        self.warehouse, self.cluster, self.day, self.found, self.settings = warehouse, cluster, day, found, settings
+        lookback, earlier = settings.replay.lookback_minutes, min(days_of(found)) < day
+        self.rows = DayRows(warehouse, cluster, day, lookback, earlier_days=earlier)
         self._kept: list[DataFrame] = []
 
     def run(self, progress: Progress) -> None:
-        """Writes every gold table of the days."""
+        """Writes every gold table of the day."""
         try:
             with ThreadPoolExecutor(WRITERS) as pool:
                 near = list(pool.map(self._silver, INSTANTS))
                 judged = self._judge(dict(zip(INSTANTS, near, strict=True)))
                 list(pool.map(lambda name: self._write(name, judged[name](), progress), judged))
             # What is written is read again: findings of findings of plans would be planned for minutes.
-            written = {name: self._written(name) for name in judged}
+            written = {name: self._read_again(name, ts) for name, ts in READ_AGAIN.items()}
+            of_day = {name: self.rows.gold(name) for name in JUDGED}
             self._write("gold.delivery_audit", self._audit(written), progress)
-            self._write("gold.judgement", judgements({name: written[name] for name in JUDGED}), progress)
-            self._write("gold.replay_gap", self._gaps(written), progress)
+            self._write("gold.judgement", judgements(of_day), progress)
+            self._write("gold.replay_gap", self._gaps(of_day), progress)
             self._write("gold.finding", self._findings(written, progress), progress)
         finally:
             for frame in self._kept:
@@ -128,9 +134,9 @@ class Replay:
             ),
             "gold.slave_suggestion": lambda: slave_suggestion(
                 raw["pull"],
-                self._ever("broker"),
+                self.rows.described("broker"),
                 raw["broker_runtime"],
-                self._ever("subscription_group"),
+                self.rows.described("subscription_group"),
                 raw["consume"],
                 raw["produce"],
                 bounds.poll_slack_ms,
@@ -153,16 +159,22 @@ class Replay:
                 raw["broker_runtime"],
                 lacked_by_minute(of_look(self.looked, "slave"), self.cluster).localCheckpoint(),
             ),
-            "gold.queue_owner": lambda: queue_owner(
-                s["assignment"],
-                s["rebalance"],
-                s["lock"],
-                s["pull"],
-                self.members,
-                self.broadcasting,
-                limits.pull_gap_s,
-            ),
+            "gold.queue_owner": self._owned,
         }
+
+    def _owned(self) -> DataFrame:
+        """Findings ask since when a queue was held: they are given the intervals as they are, uncut by midnight."""
+        s = self.silver
+        self.owners = queue_owner(
+            s["assignment"],
+            s["rebalance"],
+            s["lock"],
+            s["pull"],
+            self.members,
+            self.broadcasting,
+            self.settings.findings.pull_gap_s,
+        ).localCheckpoint()
+        return owned_from(self.owners, self.rows.begin)
 
     def _look_at_queues(self, s: dict[str, DataFrame]) -> DataFrame:
         """What is judged of one queue at a time; for clients' clocks, several tables, and findings."""
@@ -190,7 +202,7 @@ class Replay:
         known = Known(
             cluster=self.cluster,
             silver=self.silver,
-            gold=frames,
+            gold=frames | {"gold.queue_owner": self.owners},
             members=self.members,
             broadcasting=self.broadcasting,
             ends=self.ends,
@@ -204,7 +216,9 @@ class Replay:
         families = every_family(known, self.settings.findings)
         with ThreadPoolExecutor(WRITERS) as pool:
             made = list(pool.map(lambda family: self._made(family, progress), families))
-        return with_causes(reduce(DataFrame.unionByName, made).where(F.col("day").isin(self.days)))
+        begun = reduce(DataFrame.unionByName, made).where(F.col("from_ts") < F.lit(self.rows.end))
+        told = that_reach(with_causes(begun), self.rows.begin, self.settings.findings.lost_s)
+        return told.withColumn("day", F.lit(self.day))
 
     def _made(self, family: Family, progress: Progress) -> DataFrame:
         # Findings are few; each family is computed by itself, for its plan is large enough.
@@ -214,36 +228,20 @@ class Replay:
 
     def _gaps(self, frames: dict[str, DataFrame]) -> DataFrame:
         kinds = {*RECORD_TABLES, "brokers", "consumer_offset", "subscription_groups", "topics"}
-        there = {day: {s.kind for s in self.found if day in days_of([s]) or s.first_ts is None} for day in self.days}
-        missing = [Missing(str(day), kind) for day in self.days for kind in sorted(kinds - there[day])]
+        missing = [Missing(str(self.day), kind) for kind in sorted(kinds - kinds_of(self.found, self.day))]
         judged = {name: (frames[name], instant) for name, instant in JUDGED.items()}
         return undetermined(judged).unionByName(missing_kinds(self.warehouse.spark, self.cluster, missing))
 
-    def _written(self, name: str) -> DataFrame:
-        rows = self.warehouse.read(name)
-        mine = rows.where((F.col("cluster") == self.cluster) & F.col("day").isin(self.days))
-        return self._keep(mine) if name in READ_AGAIN and self._fits(name) else mine
+    def _read_again(self, name: str, ts: str) -> DataFrame:
+        rows = self.rows.gold(name, ts)
+        return self._keep(rows) if self._fits(name) else rows
 
     def _silver(self, name: str) -> DataFrame:
-        rows = self._near(name, INSTANTS[name])
+        rows = self.rows.silver(name, INSTANTS[name])
         return self._keep(rows) if self._fits(name) else rows
 
     def _fits(self, name: str) -> bool:
         return is_small(self.warehouse.spark) or name not in LARGE
-
-    def _near(self, name: str, ts: str) -> DataFrame:
-        """The days' rows of a silver table, and those of the lookback before each."""
-        rows = self._ever(name)
-        if not self.warehouse.exists(f"silver.{name}"):
-            return rows
-        lookback = dt.timedelta(minutes=self.settings.replay.lookback_minutes)
-        before = [day - DAY for day in self.days if day - DAY not in self.days]
-        late = [F.col(ts) >= F.lit(dt.datetime.combine(day + DAY, dt.time(), dt.UTC) - lookback) for day in before]
-        eves = [(F.col("day") == day) & is_late for day, is_late in zip(before, late, strict=True)]
-        return rows.where(reduce(lambda a, b: a | b, eves, F.col("day").isin(self.days)))
-
-    def _ever(self, name: str) -> DataFrame:
-        return self.warehouse.read(f"silver.{name}").where(F.col("cluster") == self.cluster)
 
     def _keep(self, frame: DataFrame) -> DataFrame:
         kept = frame.persist()
@@ -251,6 +249,6 @@ class Replay:
         return kept
 
     def _write(self, name: str, frame: DataFrame, progress: Progress) -> None:
-        where = f"cluster = {quoted(self.cluster)} AND {among('day', [str(day) for day in self.days])}"
-        self.warehouse.replace(name, frame.where(F.col("day").isin(self.days)), where, nothing_there=self.afresh)
+        where = f"cluster = {quoted(self.cluster)} AND day = {quoted(str(self.day))}"
+        self.warehouse.replace(name, frame.where(F.col("day") == F.lit(self.day)), where, nothing_there=self.afresh)
         progress(f"{name} written")

@@ -69,14 +69,16 @@ class Night:
         if not todo:
             self.progress(f"{cluster}: every day replayed before")
             return False
-        days = [dt.date.fromisoformat(day) for day in todo]
-        self.progress(f"{cluster}: replaying {', '.join(todo)}")
-        scopes = [f"replay {cluster} {day}" for day in todo]
         unfinished = Unfinished(self.warehouse.root)
-        afresh = not unfinished.begin(scopes) and not steps.any_done("replay", todo)
-        Replay(self.warehouse, cluster, days, found, self.settings, afresh=afresh).run(self.progress)
-        steps.done("replay", {day: wanted[day] for day in todo})
-        unfinished.end(scopes)
+        for day in todo:
+            # Each by itself: what is told of a day must not hang on which others are replayed with it.
+            self.progress(f"{cluster}: replaying {day}")
+            scope = f"replay {cluster} {day}"
+            afresh = not unfinished.begin([scope]) and not steps.any_done("replay", [day])
+            date = dt.date.fromisoformat(day)
+            Replay(self.warehouse, cluster, date, found, self.settings, afresh=afresh).run(self.progress)
+            steps.done("replay", {day: wanted[day]})
+            unfinished.end([scope])
         return True
 
     def validate(self, cluster: str) -> bool:

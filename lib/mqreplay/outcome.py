@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from mqreplay.lake.remembered import read_kept
+from mqreplay.lake.sql import of_last_day
 from mqreplay.lake.warehouse import Warehouse
 
 SEVERITIES = ("info", "warning", "critical")
@@ -53,7 +54,7 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
         else:
             outcome.judgements.setdefault(row.table_name, {})[row.word] = row.rows
     if warehouse.exists("gold.finding"):
-        findings = warehouse.read("gold.finding").where(here).drop("cluster", "day")
+        findings = of_last_day(warehouse.read("gold.finding").where(here), "finding_id").drop("cluster", "day")
         rank = F.array_position(F.array(*[F.lit(s) for s in reversed(SEVERITIES)]), F.col("severity"))
         outcome.findings = _listed(findings.orderBy(rank, "from_ts", "kind", "finding_id"))
     if warehouse.exists("gold.validation_result"):

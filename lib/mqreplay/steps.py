@@ -54,23 +54,41 @@ def _days(first: dt.datetime, last: dt.datetime) -> Iterable[dt.date]:
 
 
 def digests(found: list[Span], settings_digest: str, lookback_minutes: int) -> dict[dt.date, str]:
-    """For each day the digest of what its replay rests on: its files, those of the lookback before, the settings."""
-    lookback = dt.timedelta(minutes=lookback_minutes)
-    by_day: dict[dt.date, list[str]] = defaultdict(list)
-    undated = []
-    days = days_of(found)
-    for span in found:
-        text = f"{span.recording}|{span.kind}|{span.digest}"
-        if span.first_ts is None or span.last_ts is None:
-            undated.append(text)
-            continue
-        for day in set(_days(span.first_ts, span.last_ts + lookback)):
-            by_day[day].append(text)
+    """For each day the digest of what its replay rests on: its files, those of the lookback before, the settings.
+
+    A file without instants, as brokers.json, speaks of the days from its recording's first on.
+    """
     made = {}
-    for day in days:
-        text = "\n".join([__version__, settings_digest, *sorted(undated + by_day[day])])
+    for day, spoken in _by_day(found, dt.timedelta(minutes=lookback_minutes)).items():
+        files = sorted(f"{span.recording}|{span.kind}|{span.digest}" for span in spoken)
+        text = "\n".join([__version__, settings_digest, *files])
         made[day] = hashlib.sha256(text.encode()).hexdigest()[:32]
     return made
+
+
+def kinds_of(found: Iterable[Span], day: dt.date) -> set[str]:
+    """The kinds of the files that speak of the day."""
+    return {span.kind for span in _by_day(found, dt.timedelta())[day]}
+
+
+def _by_day(found: Iterable[Span], lookback: dt.timedelta) -> dict[dt.date, list[Span]]:
+    """The files that speak of each day, or of the ``lookback`` before it."""
+    listed = list(found)
+    by_day: dict[dt.date, list[Span]] = {day: [] for day in days_of(listed)}
+    began: dict[str, dt.date] = {}
+    for span in listed:
+        if span.first_ts is not None:
+            day = span.first_ts.date()
+            began[span.recording] = min(day, began.get(span.recording, day))
+    for span in listed:
+        if span.first_ts is not None and span.last_ts is not None:
+            spoken_of = _days(span.first_ts, span.last_ts + lookback)
+        else:
+            since = began.get(span.recording, dt.date.min)
+            spoken_of = (day for day in by_day if day >= since)
+        for day in set(spoken_of) & by_day.keys():
+            by_day[day].append(span)
+    return by_day
 
 
 class Steps:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.errors import InputError
+from mqreplay.lake.sql import of_last_day
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.findings.rules import RULES
 
@@ -37,7 +38,7 @@ class Story:
 
 def tell(warehouse: Warehouse, finding_id: str, cluster: str | None) -> Story:
     """The story of the finding whose id begins with ``finding_id``. Raises InputError where none or several do."""
-    found = warehouse.read("gold.finding")
+    found = of_last_day(warehouse.read("gold.finding"), "cluster", "finding_id")
     if cluster is not None:
         found = found.where(F.col("cluster") == cluster)
     rows = [row.asDict(recursive=True) for row in found.where(F.col("finding_id").startswith(finding_id)).collect()]

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from mqreplay.replay.findings.members import lost_consumers, lost_findings
+from mqreplay.replay.findings.shape import that_reach
 from mqreplay.replay.findings.shares import uneven_findings
 from mqreplay.replay.membership import membership, signs
 from silver_moments import at
@@ -81,6 +82,18 @@ def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost):
     assert "while it held 2 queues" in row.summary
     assert [e.table_name for e in row.evidence] == ["silver.heartbeat", "gold.queue_owner"]
     assert lost["silent for longer"].to_ts == at(ENDED).replace(tzinfo=None), "nobody took its queue"
+
+
+def test_lost_before_midnight_and_known_after_it_is_told_after_it(rows):
+    def told_from(seconds, kind, to):
+        row = {"finding_id": "f", "kind": kind, "from_ts": at(60), "to_ts": at(to)}
+        row |= {"severity": "info", "confidence": 1.0, "summary": "", "advice": ""}
+        return that_reach(rows("gold.finding", {}, [row]), at(seconds), LOST_S).count() == 1
+
+    assert told_from(75, "consumer_lost", 75), "it goes on"
+    assert told_from(60 + LOST_S, "consumer_lost", 75), "it had not been silent for long enough before"
+    assert not told_from(61 + 2 * LOST_S, "consumer_lost", 75)
+    assert not told_from(60 + LOST_S, "stuck_queue", 75), "it was over, and told of"
 
 
 def took(group: str, client: str, held: int, of: int, seconds: tuple[float, ...], members: int = 2) -> list[dict]:

@@ -9,7 +9,7 @@ import pytest
 from mqreplay.replay.findings.ownership import ownership_findings
 from mqreplay.replay.membership import broadcasting_groups, membership, signs
 from mqreplay.replay.ownership import disputes, due_queues, idle_members, subscribers
-from mqreplay.replay.queue_owner import queue_owner
+from mqreplay.replay.queue_owner import owned_from, queue_owner
 from silver_moments import at
 
 PULL_GAP_S, REBALANCE_S, DISPUTE_S, IDLE_S, GAP_S = 35, 20, 45, 40, 120
@@ -181,3 +181,12 @@ def test_how_long_and_how_many(judged):
     assert (double.queue_id, orphan.queue_id, orphan.broker_name) == (0, 1, "b")
     assert [e.table_name for e in double.evidence] == ["gold.queue_owner"]
     assert [e.table_name for e in orphan.evidence] == ["silver.rebalance"], "no row of queue_owner tells of nobody"
+
+
+def test_what_was_held_before_midnight_begins_with_the_day(rows):
+    base = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0, "source": "rebalance"}
+    spans = {"over before": (0, 50), "at its end": (0, 100), "over it": (50, 150), "after it": (120, 150)}
+    held = [{"client_id": name, "from_ts": at(since), "to_ts": at(until)} for name, (since, until) in spans.items()]
+    cut = owned_from(rows("gold.queue_owner", base, held), at(100)).collect()
+    naive = {"over it": at(100), "after it": at(120)}
+    assert {r.client_id: r.from_ts for r in cut} == {name: ts.replace(tzinfo=None) for name, ts in naive.items()}

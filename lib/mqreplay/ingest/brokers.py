@@ -42,6 +42,7 @@ def read_brokers(new: NewFile, cluster: str, since: dt.datetime | None, ledger: 
     return [
         (
             cluster,
+            new.file.recording,
             since or EPOCH,
             b.broker_name,
             b.broker_id,

@@ -103,8 +103,8 @@ def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledge
         same = [e for (recording, _), e in ledger.files.items() if recording == file.file.recording]
         since = min((e.first_ts for e in same if e.first_ts is not None), default=None)
         rows += read_brokers(file, cluster, since, ledger)
-    digests = [d for n in new for d in (n.digest, n.replaces) if d]
-    where = f"cluster = {quoted(cluster)} AND {among('source_digest', digests)}"
+    # Nights may share one description: each keeps its own row of it.
+    where = f"cluster = {quoted(cluster)} AND {among('recording', [n.file.recording for n in new])}"
     warehouse.put("silver.broker", rows, where, nothing_there=afresh and not any(n.replaces for n in new))
 
 

@@ -1,10 +1,11 @@
-"""Pieces of SQL: values quoted so that no name in a recording can end a string, and conditions as Delta takes them."""
+"""Pieces of SQL: values quoted so that no name in a recording can end a string, conditions as Delta takes them, and
+rows of several days as one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 
@@ -27,6 +28,12 @@ def among(column: str, values: Iterable[str]) -> str:
     """
     listed = ", ".join(quoted(v) for v in values)
     return f"{column} IN ({listed})" if listed else "false"
+
+
+def of_last_day(rows: DataFrame, *key: str) -> DataFrame:
+    """Of rows that share a key, that of the last day: what goes on over midnight is told on both, on the last whole."""
+    newest = F.max_by(F.struct(*rows.columns), "day").alias("row")
+    return rows.groupBy(*key).agg(newest).select("row.*")
 
 
 def holds(condition: str) -> Column:

@@ -8,6 +8,7 @@ pull        what it pulled: from its first pull of the queue to its last, unless
 
 from __future__ import annotations
 
+import datetime as dt
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
@@ -58,6 +59,13 @@ def queue_owner(
             "source",
         )
     )
+
+
+def owned_from(owners: DataFrame, begin: dt.datetime) -> DataFrame:
+    """The intervals as of an instant: what began before it begins with it, what ended before it is not there."""
+    later = owners.where(F.col("to_ts") > F.lit(begin))
+    since = later.withColumn("from_ts", F.greatest("from_ts", F.lit(begin)))
+    return since.withColumn("day", F.to_date("from_ts"))
 
 
 def _looks(assignment: DataFrame, rebalance: DataFrame, lock: DataFrame) -> DataFrame:

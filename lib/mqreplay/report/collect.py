@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.lake.sql import of_last_day
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.data import CAP, Listing, ReportData, Row
 
@@ -46,7 +47,7 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
 
 def _findings(findings: DataFrame) -> list[Row]:
     worst = F.array_position(F.array(F.lit("critical"), F.lit("warning"), F.lit("info")), F.col("severity"))
-    return _rows(findings.orderBy(worst, "from_ts", "kind", "finding_id").limit(MOST))
+    return _rows(of_last_day(findings, "finding_id").orderBy(worst, "from_ts", "kind", "finding_id").limit(MOST))
 
 
 def _expectations(results: DataFrame) -> list[Row]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -19,7 +21,7 @@ EVIDENCE_ROWS = 50  # keys kept with a finding; the summary says how many rows t
 def finding(
     frame: DataFrame, *, kind: str, severity: Column, summary: Column, advice: str, confidence: float
 ) -> DataFrame:
-    """gold.finding rows: ``frame`` has cluster, from_ts, to_ts, evidence, and what it knows of the place."""
+    """gold.finding rows, but for their day: ``frame`` has cluster, from_ts, to_ts, evidence, and what it knows."""
     place = [
         (F.col(name) if name in frame.columns else F.lit(None)).cast(kind_of).alias(name)
         for name, kind_of in PLACE.items()
@@ -28,7 +30,6 @@ def finding(
     start = F.unix_millis("from_ts").cast("string")
     return frame.select(
         "cluster",
-        F.to_date("from_ts").alias("day"),
         F.substring(F.sha2(F.concat_ws("\u001f", *identity, start), 256), 1, 16).alias("finding_id"),
         F.lit(kind).alias("kind"),
         severity.alias("severity"),
@@ -40,6 +41,16 @@ def finding(
         F.lit(advice).alias("advice"),
         "evidence",
     )
+
+
+def that_reach(findings: DataFrame, begin: dt.datetime, lost_s: int) -> DataFrame:
+    """Findings that go on after an instant, or are known after it only: those of before were told before.
+
+    That a consumer is lost is known when it has been silent for ``lost_s`` seconds and was not heard of once more.
+    """
+    known_ts = F.col("from_ts") + F.make_dt_interval(secs=F.lit(2 * lost_s))
+    known_later = (F.col("kind") == "consumer_lost") & (known_ts >= F.lit(begin))
+    return findings.where((F.coalesce("to_ts", "from_ts") >= F.lit(begin)) | known_later)
 
 
 def evidence(table: str, *key: str) -> Column:

@@ -1,0 +1,59 @@
+"""The rows that the replay of one day rests on: its own, those of the lookback before it, and what stood before those.
+
+None of a later day, and none that hangs on which other days are replayed: a day's answer is the same whenever it is
+asked for.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.replay.carried import carried_configs, carried_offsets
+from mqreplay.steps import DAY
+
+
+class DayRows:
+    """Rows of one cluster's tables for the replay of ``day``. Instants are UTC."""
+
+    def __init__(
+        self, warehouse: Warehouse, cluster: str, day: dt.date, lookback_minutes: int, *, earlier_days: bool
+    ) -> None:
+        """``earlier_days``: whether the cluster was recorded before this day, so that there is more to look at."""
+        self.warehouse, self.cluster, self.day, self.earlier_days = warehouse, cluster, day, earlier_days
+        self.begin = dt.datetime.combine(day, dt.time(), dt.UTC)
+        self.end = self.begin + DAY
+        self.since = self.begin - dt.timedelta(minutes=lookback_minutes)
+
+    def silver(self, name: str, ts: str) -> DataFrame:
+        """Rows of a silver table by their instant ``ts``: of the day and of the lookback."""
+        rows = self._near(f"silver.{name}", ts)
+        if not self.earlier_days or not self.warehouse.exists(f"silver.{name}"):
+            return rows
+        if name == "offset_change":
+            return rows.unionByName(carried_offsets(self._earlier(name, ts), rows, self.silver("snapshot", "ts")))
+        if name == "topic_config":
+            return rows.unionByName(carried_configs(self._earlier(name, ts), "topic"))
+        return rows
+
+    def described(self, name: str) -> DataFrame:
+        """Rows of a silver table of descriptions that hold until the next: all until the day's end."""
+        return self._mine(f"silver.{name}").where(F.col("ts") < F.lit(self.end))
+
+    def gold(self, name: str, ts: str | None = None) -> DataFrame:
+        """Rows of a gold table: of the day, and where ``ts`` names their instant, of the lookback."""
+        return self._near(name, ts) if ts else self._mine(name).where(F.col("day") == F.lit(self.day))
+
+    def _near(self, name: str, ts: str) -> DataFrame:
+        days = F.col("day").between(F.lit(self.since.date()), F.lit(self.day))
+        return self._mine(name).where(days & (F.col(ts) >= F.lit(self.since)))
+
+    def _earlier(self, name: str, ts: str) -> DataFrame:
+        days = F.col("day") <= F.lit(self.since.date())
+        return self._mine(f"silver.{name}").where(days & (F.col(ts) < F.lit(self.since)))
+
+    def _mine(self, name: str) -> DataFrame:
+        return self.warehouse.read(name).where(F.col("cluster") == self.cluster)

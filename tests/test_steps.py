@@ -1,0 +1,43 @@
+"""What a day's replay rests on: its own files, and no others."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from mqreplay.steps import Span, digests, kinds_of
+
+FIRST, SECOND = dt.date(2026, 11, 21), dt.date(2026, 11, 22)
+
+
+def at(day: dt.date, hour: int) -> dt.datetime:
+    return dt.datetime.combine(day, dt.time(hour), dt.UTC)
+
+
+def night(name: str, day: dt.date, hour: int = 12) -> list[Span]:
+    """A recording of an hour, with a brokers.json, which has no instants."""
+    told = Span(name, "pull_log", f"{name}-p", at(day, hour), at(day, hour))
+    return [told, Span(name, "brokers", "the same", None, None)]
+
+
+def test_a_night_that_is_added_changes_no_day_before() -> None:
+    alone = digests(night("a", FIRST), "s", 60)
+    both = digests(night("a", FIRST) + night("b", SECOND), "s", 60)
+    assert sorted(both) == [FIRST, SECOND]
+    assert both[FIRST] == alone[FIRST]
+
+
+def test_a_day_rests_on_the_lookback_before_it() -> None:
+    late, early = (digests(night("a", FIRST, hour) + night("b", SECOND), "s", 60) for hour in (23, 22))
+    other = digests(night("c", FIRST, 23) + night("b", SECOND), "s", 60)
+    assert late[SECOND] != early[SECOND]
+    assert late[SECOND] != other[SECOND]
+
+
+def test_what_has_no_instant_speaks_of_its_recording_and_of_later_days() -> None:
+    both = night("a", FIRST) + night("b", SECOND)
+    assert kinds_of(both, FIRST) == {"pull_log", "brokers"}
+    later = [night("a", FIRST)[0], *night("b", SECOND)]
+    assert kinds_of(later, FIRST) == {"pull_log"}
+    assert digests(both, "s", 60)[SECOND] != digests(later, "s", 60)[SECOND]
+    refused = [*night("a", FIRST), Span("b", "routes", "r", None, None)]
+    assert kinds_of(refused, FIRST) == {"pull_log", "brokers", "routes"}, "nobody knows when that one was recorded"
