@@ -283,7 +283,7 @@ def seen_by_rule(changes: list[Event], last: int | None) -> list[Seen]:
 
 
 def behind_by_rule(seen: list[Seen], reach_ms: int) -> list[Row]:
-    """began_ms, from_ms, to_ms, lacks: the spans before moments at which the slave held less than the master had."""
+    """began_ms, from_ms, to_ms, lacks, holds, has: spans before moments at which the slave had less than the master."""
     found, began, prior = [], None, None
     for number, now in enumerate(seen):
         copied = next((s.copied[0] for s in reversed(seen[:number]) if s.copied), None)
@@ -295,7 +295,7 @@ def behind_by_rule(seen: list[Seen], reach_ms: int) -> list[Row]:
         if stale:
             since = prior if began is not None else now.ms if prior is None else min(now.ms, prior + reach_ms)
             began = since if began is None else began
-            found.append((began, since, now.ms, holds - has))
+            found.append((began, since, now.ms, holds - has, holds, has))
         else:
             began = None
         prior = now.ms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from mqreplay.steps import Span, digests, kinds_of
+from mqreplay.steps import Span, digests, kinds_of, reach_of
 
 FIRST, SECOND = dt.date(2026, 11, 21), dt.date(2026, 11, 22)
 
@@ -41,3 +41,14 @@ def test_what_has_no_instant_speaks_of_its_recording_and_of_later_days() -> None
     assert digests(both, "s", 60)[SECOND] != digests(later, "s", 60)[SECOND]
     refused = [*night("a", FIRST), Span("b", "routes", "r", None, None)]
     assert kinds_of(refused, FIRST) == {"pull_log", "brokers", "routes"}, "nobody knows when that one was recorded"
+
+
+def test_the_recordings_of_a_day_reach_as_far_as_they_tell() -> None:
+    over = [
+        Span("over", kind, kind, at(FIRST, 20), at(last, hour))
+        for kind, last, hour in (("a", FIRST, 22), ("b", SECOND, 6))
+    ]
+    found = [*over, *night("b", SECOND, 9)]
+    assert reach_of(found, FIRST) == (at(FIRST, 20), at(SECOND, 6))
+    assert reach_of(found, SECOND) == (at(FIRST, 20), at(SECOND, 9))
+    assert reach_of(night("a", FIRST) + night("b", SECOND), SECOND) == (at(SECOND, 12), at(SECOND, 12))

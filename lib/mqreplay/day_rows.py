@@ -15,6 +15,8 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.carried import carried_configs, carried_offsets
 from mqreplay.steps import DAY
 
+NO_TIME = dt.timedelta()
+
 
 class DayRows:
     """Rows of one cluster's tables for the replay of ``day``. Instants are UTC."""
@@ -39,6 +41,14 @@ class DayRows:
             return rows.unionByName(carried_configs(self._earlier(name, ts), "topic"))
         return rows
 
+    def silver_around(self, name: str, ts: str, reach: dt.timedelta) -> DataFrame:
+        """The rows, and so much sooner and later, for clients whose clock is off; not what stood before."""
+        return self._near(f"silver.{name}", ts, reach)
+
+    def within(self, rows: DataFrame, ts: str, reach: dt.timedelta = NO_TIME) -> DataFrame:
+        """Of ``rows`` those whose instant is of the day or of the lookback, or so near to them."""
+        return rows.where((F.col(ts) >= F.lit(self.since - reach)) & (F.col(ts) < F.lit(self.end + reach)))
+
     def described(self, name: str) -> DataFrame:
         """Rows of a silver table of descriptions that hold until the next: all until the day's end."""
         return self._mine(f"silver.{name}").where(F.col("ts") < F.lit(self.end))
@@ -47,9 +57,10 @@ class DayRows:
         """Rows of a gold table: of the day, and where ``ts`` names their instant, of the lookback."""
         return self._near(name, ts) if ts else self._mine(name).where(F.col("day") == F.lit(self.day))
 
-    def _near(self, name: str, ts: str) -> DataFrame:
-        days = F.col("day").between(F.lit(self.since.date()), F.lit(self.day))
-        return self._mine(name).where(days & (F.col(ts) >= F.lit(self.since)))
+    def _near(self, name: str, ts: str, reach: dt.timedelta = NO_TIME) -> DataFrame:
+        first, last = (self.since - reach).date(), (self.end + reach).date()
+        days = F.col("day").between(F.lit(first), F.lit(last))  # by which files are passed over
+        return self.within(self._mine(name).where(days), ts, reach)
 
     def _earlier(self, name: str, ts: str) -> DataFrame:
         days = F.col("day") <= F.lit(self.since.date())

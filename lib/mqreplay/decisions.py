@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.day_rows import DayRows
+from mqreplay.day_rows import NO_TIME, DayRows
 from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.lake.session import is_small
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.allocation import allocation
+from mqreplay.replay.broker_outages import broker_outages
 from mqreplay.replay.by_queue.events import queue_events
-from mqreplay.replay.by_queue.looks import looked_for, looks_of_a_night, of_look
+from mqreplay.replay.by_queue.looks import CLOCK, looked_for, looks_of_a_night, of_look
 from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
 from mqreplay.replay.delivery_audit import delivery_audit
 from mqreplay.replay.failover_exposure import failover_exposure, lacked_by_minute
@@ -35,9 +36,10 @@ from mqreplay.replay.queue_ends import queue_ends
 from mqreplay.replay.queue_owner import owned_from, queue_owner
 from mqreplay.replay.queue_progress import queue_progress
 from mqreplay.replay.slave_suggestion import slave_suggestion
+from mqreplay.replay.stale_copies import stale_copies
 from mqreplay.replay.standstills import last_copies
 from mqreplay.settings import Settings
-from mqreplay.steps import Span, days_of, gapless_starts, kinds_of
+from mqreplay.steps import DAY, Span, days_of, gapless_starts, kinds_of, reach_of
 
 Progress = Callable[[str], None]
 WRITERS = 3
@@ -92,13 +94,17 @@ class Replay:
             with ThreadPoolExecutor(WRITERS) as pool:
                 near = list(pool.map(self._silver, INSTANTS))
                 judged = self._judge(dict(zip(INSTANTS, near, strict=True)))
-                list(pool.map(lambda name: self._write(name, judged[name](), progress), judged))
-            # What is written is read again: findings of findings of plans would be planned for minutes.
+                self._write_all(pool, judged, progress)
+                # What is written is read again: findings of findings of plans would be planned for minutes.
+                of_day = {name: self.rows.gold(name) for name in JUDGED}
+                told = {
+                    "gold.offset_continuity": self._breaks,
+                    "gold.judgement": lambda: judgements(of_day),
+                    "gold.replay_gap": lambda: self._gaps(of_day),
+                }
+                self._write_all(pool, told, progress)
             written = {name: self._read_again(name, ts) for name, ts in READ_AGAIN.items()}
-            of_day = {name: self.rows.gold(name) for name in JUDGED}
             self._write("gold.delivery_audit", self._audit(written), progress)
-            self._write("gold.judgement", judgements(of_day), progress)
-            self._write("gold.replay_gap", self._gaps(of_day), progress)
             self._write("gold.finding", self._findings(written, progress), progress)
         finally:
             for frame in self._kept:
@@ -108,15 +114,10 @@ class Replay:
         """Of each gold table how its frame is made: Spark takes seconds to make one, so each writer makes its own."""
         bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
         looked = self._look_at_queues(raw)
-        clocks = client_clocks(of_look(looked, "clock"), self.cluster)
+        clocks = client_clocks(self._look_at_clocks(looked), self.cluster)
         self.skewed = skewed(clocks, limits.clock_skew_s).collect()
         # A client's own words are in its own order; what is held against others' is by the recorder's clock.
-        self.silver = {
-            name: by_recorders_clock(
-                frame, self.skewed, *[t for t in (INSTANTS[name], "response_ts") if t in frame.columns]
-            )
-            for name, frame in raw.items()
-        }
+        self.silver = {name: self._put_right(name, frame) for name, frame in raw.items()} if self.skewed else raw
         s = self.silver
         self.looked = self._look_at_queues(s) if self.skewed else looked
         ends = queue_ends(s["pull"], s["topic_stats"])
@@ -142,15 +143,6 @@ class Replay:
                 bounds.poll_slack_ms,
                 [row.client_id for row in self.skewed],
             ),
-            "gold.offset_continuity": lambda: offset_continuity(
-                s["offset_change"],
-                self.ends,
-                of_look(self.looked, "suspect"),
-                self.resets,
-                of_look(self.looked, "skip"),
-                s["offset_commit"],
-                bounds.reset_reach_s,
-            ),
             "gold.queue_progress": lambda: queue_progress(of_look(self.looked, "progress"), self.cluster),
             "gold.group_status": lambda: group_status(
                 of_look(self.looked, "status"), self.cluster, bounds.status_window_s
@@ -161,6 +153,27 @@ class Replay:
             ),
             "gold.queue_owner": self._owned,
         }
+
+    def _look_at_clocks(self, looked: DataFrame) -> DataFrame:
+        """By all that the day's recordings tell: a client whose clock is off may call the whole night another day's."""
+        first, last = reach_of(self.found, self.day)
+        reach = min(max(self.rows.since - first, last - self.rows.end), DAY)
+        if reach < NO_TIME:
+            return of_look(looked, "clock")
+        told = ("offset_change", "offset_commit", "pull", "topic_stats")
+        around = [self.rows.silver_around(name, INSTANTS[name], reach) for name in told]
+        return of_look(looked_for(queue_events(*around), [CLOCK]), "clock")
+
+    def _put_right(self, name: str, frame: DataFrame) -> DataFrame:
+        """The rows by the recorder's clock: some that a client calls another day's are of this one, or the reverse."""
+        if "client_id" not in frame.columns:
+            return frame
+        ts, off = INSTANTS[name], {row.client_id: row.skew_ms for row in self.skewed}
+        theirs = F.coalesce(F.col("client_id").isin(*off), F.lit(False))
+        reach = dt.timedelta(milliseconds=max(map(abs, off.values())))
+        said = self.rows.silver_around(name, ts, reach).where(theirs)
+        right = by_recorders_clock(said, self.skewed, *[t for t in (ts, "response_ts") if t in frame.columns])
+        return frame.where(~theirs).unionByName(self.rows.within(right, ts))
 
     def _owned(self) -> DataFrame:
         """Findings ask since when a queue was held: they are given the intervals as they are, uncut by midnight."""
@@ -175,6 +188,26 @@ class Replay:
             self.settings.findings.pull_gap_s,
         ).localCheckpoint()
         return owned_from(self.owners, self.rows.begin)
+
+    def _breaks(self) -> DataFrame:
+        """That a slave's copy is stale is told only while its master is there: so when pulls have been judged."""
+        s, limits = self.silver, self.settings.findings
+        pulls = self.rows.gold("gold.pull_route", READ_AGAIN["gold.pull_route"])
+        failovers = pulls.where(F.col("cause") == "master_gone")
+        self.outages = broker_outages(
+            s["broker_runtime"], s["heartbeat"], s["pull"], failovers, limits.down_s, limits.unseen_down_s
+        ).localCheckpoint()
+        moved = offset_continuity(
+            s["offset_change"],
+            self.ends,
+            of_look(self.looked, "suspect"),
+            self.resets,
+            of_look(self.looked, "skip"),
+            s["offset_commit"],
+            self.settings.replay.reset_reach_s,
+        )
+        copies = of_look(self.looked, "slave")
+        return moved.unionByName(stale_copies(copies, s["snapshot"], self.outages, self.cluster, limits.stale_slave_s))
 
     def _look_at_queues(self, s: dict[str, DataFrame]) -> DataFrame:
         """What is judged of one queue at a time; for clients' clocks, several tables, and findings."""
@@ -208,7 +241,7 @@ class Replay:
             ends=self.ends,
             resets=self.resets,
             still=of_look(self.looked, "still"),
-            copies=of_look(self.looked, "slave"),
+            outages=self.outages,
             skewed=self.skewed,
             quarantine=quarantine,
             reset_reach_s=self.settings.replay.reset_reach_s,
@@ -247,6 +280,11 @@ class Replay:
         kept = frame.persist()
         self._kept.append(kept)
         return kept
+
+    def _write_all(
+        self, pool: ThreadPoolExecutor, made: Mapping[str, Callable[[], DataFrame]], progress: Progress
+    ) -> None:
+        list(pool.map(lambda name: self._write(name, made[name](), progress), made))
 
     def _write(self, name: str, frame: DataFrame, progress: Progress) -> None:
         where = f"cluster = {quoted(self.cluster)} AND day = {quoted(str(self.day))}"

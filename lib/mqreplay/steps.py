@@ -130,14 +130,26 @@ def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
 
     Recordings less than ``apart_s`` seconds apart are one.
     """
-    bounds: dict[str, list[dt.datetime]] = defaultdict(list)
-    for span in found:
-        if span.first_ts is not None and span.last_ts is not None:
-            bounds[span.recording] += [span.first_ts, span.last_ts]
     starts: list[dt.datetime] = []
     reached: dt.datetime | None = None
-    for first, last in sorted((min(b), max(b)) for b in bounds.values()):
+    for first, last in sorted(_recordings(found)):
         if reached is None or first - reached > dt.timedelta(seconds=apart_s):
             starts.append(first)
         reached = last if reached is None else max(reached, last)
     return starts
+
+
+def reach_of(found: list[Span], day: dt.date) -> tuple[dt.datetime, dt.datetime]:
+    """From when to when the recordings tell that speak of the day, which one at least does."""
+    spoken = [(first, last) for first, last in _recordings(found) if first.date() <= day <= last.date()]
+    first, last = min(first for first, _ in spoken), max(last for _, last in spoken)
+    return first.replace(tzinfo=dt.UTC), last.replace(tzinfo=dt.UTC)  # PySpark gives them without their zone
+
+
+def _recordings(found: Iterable[Span]) -> list[tuple[dt.datetime, dt.datetime]]:
+    """The first and the last instant of each recording that has any."""
+    bounds: dict[str, list[dt.datetime]] = defaultdict(list)
+    for span in found:
+        if span.first_ts is not None and span.last_ts is not None:
+            bounds[span.recording] += [span.first_ts, span.last_ts]
+    return [(min(instants), max(instants)) for instants in bounds.values()]

@@ -148,6 +148,11 @@ def decision(table: str, row: dict[str, Any]) -> str | None:
     if table == "gold.slave_suggestion":
         call = f"slave_suggestion(diff {row['diff_min']} to {row['diff_max']} bytes, memory {row['memory']})"
         return f"{call} -> broker id {row['expected_suggest']}; the broker said {row['recorded_suggest']}"
+    if table == "gold.offset_continuity" and row["kind"] == "stale":
+        return (
+            f"sync_consumer_offset({row['new_offset']}, {row['previous_offset']}) = {row['previous_offset']}: not done,"
+            f" {row['broker_name']}-{row['broker_id']} queue {row['queue_id']} kept {row['new_offset']}"
+        )
     if table == "gold.offset_continuity":
         return (
             f"update_offset({row['previous_offset']}, {row['new_offset']}, increase_only=False)"

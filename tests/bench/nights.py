@@ -52,7 +52,9 @@ def main() -> None:
         for engine in engines:
             print(f"run {run + 1} of {given.runs}: {engine}", file=sys.stderr)
             out = given.folder / f"{engine}-{recording.name}"
-            told[engine].append(_spark(recording, out) if engine == "spark" else _peer(engine, recording, out))
+            found = _spark(recording, out) if engine == "spark" else _peer(engine, recording, out)
+            told[engine].append(found)
+            print(json.dumps({stage: round(seconds, 2) for stage, seconds in found.items()}), file=sys.stderr)
     floor = json.loads(_python("limit.py", "--recording", str(recording), "--runs", "1"))
     whole = floor["floor_s"]
     floors = {"silver.offset_change": floor["read_snapshots"]["wall_s"], "ingest": whole, "all": whole}

@@ -12,6 +12,7 @@ from mqreplay.night import run
 from mqreplay.places import conf_dir
 from mqreplay.settings import load_settings
 from night.cut import cut, shifted
+from night.later import midnight_after, moved
 
 pytestmark = pytest.mark.long  # each is a night of its own
 GROUPS = {"reset-group", "mixalg-group", "crash-group", "pay-group"}
@@ -25,9 +26,12 @@ HOUR = 3_600_000
 def judged(spark, tmp_path_factory):
     """Runs a cut of the night; gives its tables as rows."""
 
-    def judge(**told):
+    def judge(midnight_s=None, **told):
         folder = tmp_path_factory.mktemp("cut")
         recording = cut(SAMPLE / "orders-4.9.7", folder / "recording", GROUPS, FROM, TO, **told)
+        if midnight_s is not None:
+            by_ms, _ = midnight_after(recording, midnight_s)
+            recording = moved(recording, folder / "moved", by_ms)
         root = str(folder / "warehouse")
         settings = load_settings(str(conf_dir() / "sample.toml"))
         run("ingest", root, settings, lambda what: None, recordings=[str(recording)])
@@ -45,6 +49,7 @@ def plain(judged):
 
 
 def places(findings):
+    findings = list(findings)
     kinds = {f["finding_id"]: f["kind"] for f in findings}
     return Counter(
         (f["kind"], f["severity"], f["consumer_group"], f["broker_name"], kinds.get(f["follows_from"]))
@@ -92,6 +97,18 @@ def test_a_clock_that_is_off_is_told_and_nothing_else_changes(judged, plain, by_
     ]
     assert breaks[0] == breaks[1]
     assert not [t for t, counts in judgements(night).items() if counts["differ"]]
+
+
+@pytest.mark.parametrize(("by_ms", "midnight_s"), [(HOUR, 430), (-HOUR, -5)])
+def test_a_clock_that_is_off_over_midnight_changes_nothing_else(judged, plain, by_ms, midnight_s):
+    # The client says another day than the recorder, of some of its rows or of all.
+    night = judged(change=shifted(CLIENT, by_ms), midnight_s=midnight_s)
+    assert {f["client_id"] for f in night["finding"] if f["kind"] == "clock_skew"} == {CLIENT}
+    loud = [
+        places(f for f in found if f["severity"] != "info" and f["kind"] != "clock_skew")
+        for found in (night["finding"], plain["finding"])
+    ]
+    assert loud[0] == loud[1]
 
 
 def test_with_snapshots_pulls_and_heartbeats_alone_the_rest_is_told_as_missing(judged, plain):

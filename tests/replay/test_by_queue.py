@@ -186,7 +186,7 @@ def test_slaves_copies_are_held_against_their_masters_files() -> None:
         assert found == want, seed
         for lacked, behind in want.values():
             kinds.update(f"lacks {m[1] > 0} {m[2] > 0} by {m[3]} {m[4]}" for m in lacked)
-            kinds.update(f"behind {began != since}" for began, since, _, _ in behind)
+            kinds.update(f"behind {began != since}" for began, since, *_ in behind)
     # Spans that go on and those that begin; messages that are lacked, or not known, whichever file changed.
     lacking = [
         f"lacks {what} by {who}" for what in ("True False", "False True") for who in ("True False", "False True")

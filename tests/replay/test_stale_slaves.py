@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mqreplay.lake.contract import load_contracts
 from mqreplay.replay.by_queue.looks import of_look
 from mqreplay.replay.findings.slaves import stale_slave_offsets
+from mqreplay.replay.stale_copies import stale_copies
 from silver_moments import at
 
 BOUND_S = 150
@@ -120,13 +122,17 @@ def scenarios() -> Files:
 
 
 @pytest.fixture(scope="module")
-def found(rows, look_at, spark):
+def breaks(rows, look_at, spark):
     files = scenarios()
     changes, snapshot = rows("silver.offset_change", CHANGE, files.changes), rows("silver.snapshot", COPY, files.copies)
     looked = look_at(changes, rows("silver.offset_commit", {}, []), rows("silver.pull", {}, []), snapshot)
     outages = spark.createDataFrame(files.outages, OUTAGES)
-    rows_found = stale_slave_offsets(of_look(looked, "slave"), snapshot, outages, "c", BOUND_S).collect()
-    return {(row.broker_name, row.broker_id): row for row in rows_found}
+    return stale_copies(of_look(looked, "slave"), snapshot, outages, "c", BOUND_S).localCheckpoint()
+
+
+@pytest.fixture(scope="module")
+def found(breaks):
+    return {(row.broker_name, row.broker_id): row for row in stale_slave_offsets(breaks, BOUND_S).collect()}
 
 
 def span(row) -> tuple[float, float]:
@@ -187,11 +193,23 @@ def test_all_its_queues_are_one_finding(found):
     row = found["stuck", 1]
     assert "2 queues of 2 groups" in row.summary
     assert f"up to {2 * (END - 300)} messages" in row.summary
-    assert {e.table_name for e in row.evidence} == {"silver.offset_change"}
-    assert sorted(e.key for e in row.evidence) == [
-        "source_name=stuck-1 topic=T consumer_group=g queue_id=0",
-        "source_name=stuck-1 topic=T consumer_group=h queue_id=7",
+    assert {e.table_name for e in row.evidence} == {"gold.offset_continuity"}
+    ended = at(END).replace(tzinfo=None)
+    assert [e.key for e in row.evidence] == [
+        f"broker_name=stuck broker_id=1 topic=T consumer_group={group} queue_id={queue} kind=stale to_ts={ended}"
+        for group, queue in (("g", 0), ("h", 7))
     ]
+
+
+def test_each_stretch_is_a_break(breaks):
+    (row,) = breaks.where("broker_name = 'just'").collect()
+    assert (row.kind, row.cause, row.broker_id, row.consumer_group, row.queue_id) == ("stale", "not_copied", 1, "g", 0)
+    assert row.size == row.redelivered_max == row.previous_offset - row.new_offset > 0
+    assert row.day == row.to_ts.date()
+    stretches = [r.to_ts for r in breaks.where("broker_name = 'always late'").collect()]
+    assert len(stretches) == len(set(stretches)) > 1
+    contract = load_contracts()["gold.offset_continuity"]
+    assert {f.name: f.dataType for f in breaks.schema} == {f.name: f.dataType for f in contract.struct_type()}
 
 
 def test_one_slave_of_two(found):

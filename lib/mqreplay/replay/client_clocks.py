@@ -46,10 +46,8 @@ def skewed_frame(spark: SparkSession, found: Iterable[Row]) -> DataFrame:
 
 
 def by_recorders_clock(frame: DataFrame, found: Iterable[Row], *instants: str) -> DataFrame:
-    """The frame with the instants of those clients put right; ``found`` are skewed's rows, few."""
+    """The frame with the instants of those clients put right; ``found`` are skewed's rows, one at least, few."""
     skew = {row.client_id: row.skew_ms for row in found}
-    if not skew or "client_id" not in frame.columns:
-        return frame
     table = F.create_map(*[F.lit(each) for pair in skew.items() for each in pair])
     off = F.coalesce(table[F.col("client_id")], F.lit(0))
     return frame.withColumns({name: _back(F.col(name), off) for name in instants})

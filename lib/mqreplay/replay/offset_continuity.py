@@ -6,6 +6,7 @@ ConsumerOffsetManager#commitOffset puts whatever it is given, so every break is 
   beyond_max  the master told, after it, of a queue that ends before the offset
   below_min   the master told, before it, of a queue that begins after the offset
   jump        the offset rose past messages that the group was not given: a reset said so, or the next pull skips them
+  stale       a slave's file stayed below all that its master's had held for a while (stale_copies.py)
 A rise is no break by its size alone: one slow message holds an offset back, and lets it go at once (ProcessQueue).
 """
 

@@ -13,7 +13,7 @@ from mqreplay.replay.by_queue.columns import LEAST, MOST, Mask, lasts, lists, on
 from mqreplay.replay.far import COUNTLESS
 from mqreplay.replay.nearest import NOWHERE, Numbers, nearest, starts
 
-ITEM = "STRUCT<began_ms: BIGINT, from_ms: BIGINT, to_ms: BIGINT, lacks: BIGINT>"
+ITEM = "STRUCT<began_ms: BIGINT, from_ms: BIGINT, to_ms: BIGINT, lacks: BIGINT, holds: BIGINT, has: BIGINT>"
 # Of what was seen in the same millisecond: what the master held, what the slave held, and then what it still held.
 HELD, COPIED, LEFT, ENDED = range(4)
 
@@ -55,7 +55,8 @@ def falling_behind(copies: BothFiles, reach_ms: int) -> pa.ListArray:
     """Of each copy the spans in which it was, as ITEM: each between two moments at which something was seen.
 
     In all of it the copy was below what the master held in the ``reach_ms`` before; ``began_ms`` is when that began, in
-    the first of the spans that go on from each other; ``lacks`` is how many messages it was below at the end.
+    the first of the spans that go on from each other; ``lacks`` is how many messages it was below at the end: what the
+    master ``holds`` then, less what the copy ``has``.
     """
     seen = _moments(copies)
     has, holds, behind = _compared(seen)
@@ -74,6 +75,8 @@ def falling_behind(copies: BothFiles, reach_ms: int) -> pa.ListArray:
         "from_ms": pa.array(since[rows], pa.int64()),
         "to_ms": pa.array(seen.ms[rows], pa.int64()),
         "lacks": pa.array(np.where((lacks < 0) | (lacks > COUNTLESS), COUNTLESS, lacks), pa.int64()),
+        "holds": pa.array(holds[rows], pa.int64()),
+        "has": pa.array(has[rows], pa.int64()),
     }
     first = np.searchsorted(seen.copy[rows], copies.copy[copies.first])
     return lists(np.append(first, len(rows)), fields)

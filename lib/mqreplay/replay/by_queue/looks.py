@@ -29,6 +29,9 @@ class Look:
     find: Finder
 
 
+CLOCK = Look("clock", clocks.SCHEMA, clocks.clocks)
+
+
 def looks_of_a_night(
     stuck_s: int, stale_slave_s: int, window_s: int, until_ms: int, last_copies: Iterable[Row]
 ) -> list[Look]:
@@ -45,7 +48,7 @@ def looks_of_a_night(
             of_slaves.setdefault(row.broker_name, {})[row.broker_id] = row.copied_us
     told_of_slaves = partial(slave_copies.slave_copies, slaves=of_slaves, reach_ms=stale_slave_s * 1000)
     return [
-        Look("clock", clocks.SCHEMA, clocks.clocks),
+        CLOCK,
         Look("progress", progress.SCHEMA, progress.progress),
         Look("suspect", suspects.SCHEMA, suspects.suspects),
         Look("skip", suspects.SKIP_SCHEMA, suspects.skips),

@@ -10,14 +10,8 @@ from mqreplay.replay.findings.shape import evidence, finding, text_of
 
 def clock_findings(skewed: DataFrame, pull: DataFrame) -> DataFrame:
     """clock_skew: one for each client of skewed's frame and day; ``pull`` is by the recorder's clock, tells when."""
-    # Put right, the first of a day may lie in the day before; it is told of the day that it was recorded in.
-    begins, ends = (
-        F.col("day").cast("timestamp"),
-        F.date_add("day", 1).cast("timestamp") - F.expr("INTERVAL 1 MILLISECOND"),
-    )
-    seen = pull.groupBy("cluster", "client_id", "day").agg(
-        F.greatest(F.min("request_ts"), begins).alias("from_ts"),
-        F.greatest(F.least(F.max("request_ts"), ends), begins).alias("to_ts"),
+    seen = pull.groupBy("cluster", "client_id", F.to_date("request_ts").alias("day")).agg(
+        F.min("request_ts").alias("from_ts"), F.max("request_ts").alias("to_ts")
     )
     rows = skewed.join(seen, ["cluster", "client_id"]).drop("day")
     rows = rows.groupBy(*rows.columns).agg(evidence("silver.offset_commit", "client_id"))

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay import conflicts
-from mqreplay.replay.broker_outages import broker_outages
 from mqreplay.replay.client_clocks import Row, skewed_frame
 from mqreplay.replay.deliveries import came_back, repeated_deliveries
 from mqreplay.replay.findings import (
@@ -46,7 +45,7 @@ class Known:
     ends: DataFrame
     resets: DataFrame
     still: DataFrame
-    copies: DataFrame
+    outages: DataFrame
     skewed: list[Row]
     quarantine: DataFrame
     reset_reach_s: int
@@ -114,20 +113,12 @@ def _of_members(known: Known, limits: Any) -> DataFrame:
 def _of_brokers(known: Known, limits: Any) -> DataFrame:
     silver, route = known.silver, known.gold["gold.pull_route"]
     failovers = route.where(F.col("cause") == "master_gone")
-    outages = broker_outages(
-        silver["broker_runtime"],
-        silver["heartbeat"],
-        silver["pull"],
-        failovers,
-        limits.down_s,
-        limits.unseen_down_s,
-    ).localCheckpoint()
     again = repeated_deliveries(silver["consume"], known.broadcasting)
     families = [
-        brokers.outage_findings(outages, failovers, again, limits.failed_over_s),
+        brokers.outage_findings(known.outages, failovers, again, limits.failed_over_s),
         pulls.pull_findings(route, limits.same_cause_gap_s, limits.slave_pull_warn_s),
         brokers.refusing_slaves(silver["pull"], limits.same_cause_gap_s),
-        slaves.stale_slave_offsets(known.copies, silver["snapshot"], outages, known.cluster, limits.stale_slave_s),
+        slaves.stale_slave_offsets(known.gold["gold.offset_continuity"], limits.stale_slave_s),
     ]
     return reduce(DataFrame.unionByName, families)
 
