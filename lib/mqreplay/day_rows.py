@@ -36,7 +36,9 @@ class DayRows:
         if not self.earlier_days or not self.warehouse.exists(f"silver.{name}"):
             return rows
         if name == "offset_change":
-            return rows.unionByName(carried_offsets(self._earlier(name, ts), rows, self.silver("snapshot", "ts")))
+            # Found once: all that the warehouse keeps is asked, and several plans read it.
+            stood = carried_offsets(self._earlier(name, ts), rows, self.silver("snapshot", "ts")).localCheckpoint()
+            return rows.unionByName(stood)
         if name == "topic_config":
             return rows.unionByName(carried_configs(self._earlier(name, ts), "topic"))
         return rows

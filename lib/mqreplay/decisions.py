@@ -158,7 +158,7 @@ class Replay:
         """By all that the day's recordings tell: a client whose clock is off may call the whole night another day's."""
         first, last = reach_of(self.found, self.day)
         reach = min(max(self.rows.since - first, last - self.rows.end), DAY)
-        if reach < NO_TIME:
+        if reach <= NO_TIME:
             return of_look(looked, "clock")
         told = ("offset_change", "offset_commit", "pull", "topic_stats")
         around = [self.rows.silver_around(name, INSTANTS[name], reach) for name in told]
