@@ -76,6 +76,10 @@ def test_keys_are_orphans_when_the_master_has_no_such_queue_any_more(told):
     assert (shrunk.broker_name, shrunk.broker_id, shrunk.severity, shrunk.consumer_group) == ("a", 0, "info", "g")
     assert "keeps 2 offsets of 1 group" in shrunk.summary
     assert all(len(rows) == 1 for rows in found.values())
+    # Since the queues were gone, or since the offset was set, where nobody knew the topic.
+    since = {topic: row.from_ts for topic, (row,) in found.items()}
+    seconds = {"shrunk": 300, "removed": 100, "never known": 10}
+    assert since == {topic: at(s).replace(tzinfo=None) for topic, s in seconds.items()}
 
 
 def refused(path: str, **differs: object) -> dict[str, object]:

@@ -101,8 +101,14 @@ def orphan_offset_keys(offset_change: DataFrame, topic_config: DataFrame) -> Dat
     ConsumerOffsetManager never drops the entries of removed queues.
     """
     key = ["cluster", "source_name", "topic"]
-    newest = F.max_by(F.struct("change", "read_queue_nums"), "ts").alias("now")
-    config = topic_config.where(F.col("broker_id") == 0).groupBy(*key).agg(newest)
+    before = F.lag("read_queue_nums").over(Window.partitionBy(*key).orderBy("ts"))
+    since = F.when(~before.eqNullSafe(F.col("read_queue_nums")), F.col("ts"))
+    config = (
+        topic_config.where(F.col("broker_id") == 0)
+        .withColumn("_since", since)
+        .groupBy(*key)
+        .agg(F.max_by(F.struct("change", "read_queue_nums"), "ts").alias("now"), F.max("_since").alias("_since"))
+    )
     copied = config.select("cluster", "source_name").distinct().withColumn("_copied", F.lit(True))
     entries = (
         offset_change.where(F.col("broker_id") == 0)
@@ -114,6 +120,8 @@ def orphan_offset_keys(offset_change: DataFrame, topic_config: DataFrame) -> Dat
     )
     gone = F.col("now").isNull() | (F.col("now.change") == "removed")
     left = entries.where(gone | (F.col("queue_id") >= F.col("now.read_queue_nums")))
+    # An orphan since the queue was gone and the offset set, whichever came later.
+    left = left.withColumn("to_ts", F.greatest("to_ts", "_since"))
     found = left.groupBy("cluster", "topic", "broker_name", "broker_id").agg(
         F.max("to_ts").alias("to_ts"),
         F.min("to_ts").alias("from_ts"),
