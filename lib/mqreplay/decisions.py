@@ -97,13 +97,14 @@ class Replay:
                 self._write_all(pool, judged, progress)
                 # What is written is read again: findings of findings of plans would be planned for minutes.
                 of_day = {name: self.rows.gold(name) for name in JUDGED}
+                written = {name: self._read_again(name) for name in READ_AGAIN if name in judged}
                 told = {
-                    "gold.offset_continuity": self._breaks,
+                    "gold.offset_continuity": lambda: self._breaks(written["gold.pull_route"]),
                     "gold.judgement": lambda: judgements(of_day),
                     "gold.replay_gap": lambda: self._gaps(of_day),
                 }
                 self._write_all(pool, told, progress)
-            written = {name: self._read_again(name, ts) for name, ts in READ_AGAIN.items()}
+            written["gold.offset_continuity"] = self._read_again("gold.offset_continuity")
             self._write("gold.delivery_audit", self._audit(written), progress)
             self._write("gold.finding", self._findings(written, progress), progress)
         finally:
@@ -189,11 +190,10 @@ class Replay:
         ).localCheckpoint()
         return owned_from(self.owners, self.rows.begin)
 
-    def _breaks(self) -> DataFrame:
+    def _breaks(self, pull_route: DataFrame) -> DataFrame:
         """That a slave's copy is stale is told only while its master is there: so when pulls have been judged."""
         s, limits = self.silver, self.settings.findings
-        pulls = self.rows.gold("gold.pull_route", READ_AGAIN["gold.pull_route"])
-        failovers = pulls.where(F.col("cause") == "master_gone")
+        failovers = pull_route.where(F.col("cause") == "master_gone")
         self.outages = broker_outages(
             s["broker_runtime"], s["heartbeat"], s["pull"], failovers, limits.down_s, limits.unseen_down_s
         ).localCheckpoint()
@@ -265,8 +265,8 @@ class Replay:
         judged = {name: (frames[name], instant) for name, instant in JUDGED.items()}
         return undetermined(judged).unionByName(missing_kinds(self.warehouse.spark, self.cluster, missing))
 
-    def _read_again(self, name: str, ts: str) -> DataFrame:
-        rows = self.rows.gold(name, ts)
+    def _read_again(self, name: str) -> DataFrame:
+        rows = self.rows.gold(name, READ_AGAIN[name])
         return self._keep(rows) if self._fits(name) else rows
 
     def _silver(self, name: str) -> DataFrame:

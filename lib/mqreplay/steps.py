@@ -75,16 +75,12 @@ def _by_day(found: Iterable[Span], lookback: dt.timedelta) -> dict[dt.date, list
     """The files that speak of each day, or of the ``lookback`` before it."""
     listed = list(found)
     by_day: dict[dt.date, list[Span]] = {day: [] for day in days_of(listed)}
-    began: dict[str, dt.date] = {}
-    for span in listed:
-        if span.first_ts is not None:
-            day = span.first_ts.date()
-            began[span.recording] = min(day, began.get(span.recording, day))
+    bounds = _recordings(listed)
     for span in listed:
         if span.first_ts is not None and span.last_ts is not None:
             spoken_of = _days(span.first_ts, span.last_ts + lookback)
         else:
-            since = began.get(span.recording, dt.date.min)
+            since = bounds[span.recording][0].date() if span.recording in bounds else dt.date.min
             spoken_of = (day for day in by_day if day >= since)
         for day in set(spoken_of) & by_day.keys():
             by_day[day].append(span)
@@ -132,7 +128,7 @@ def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
     """
     starts: list[dt.datetime] = []
     reached: dt.datetime | None = None
-    for first, last in sorted(_recordings(found)):
+    for first, last in sorted(_recordings(found).values()):
         if reached is None or first - reached > dt.timedelta(seconds=apart_s):
             starts.append(first)
         reached = last if reached is None else max(reached, last)
@@ -141,15 +137,15 @@ def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
 
 def reach_of(found: list[Span], day: dt.date) -> tuple[dt.datetime, dt.datetime]:
     """From when to when the recordings tell that speak of the day, which one at least does."""
-    spoken = [(first, last) for first, last in _recordings(found) if first.date() <= day <= last.date()]
+    spoken = [(first, last) for first, last in _recordings(found).values() if first.date() <= day <= last.date()]
     first, last = min(first for first, _ in spoken), max(last for _, last in spoken)
     return first.replace(tzinfo=dt.UTC), last.replace(tzinfo=dt.UTC)  # PySpark gives them without their zone
 
 
-def _recordings(found: Iterable[Span]) -> list[tuple[dt.datetime, dt.datetime]]:
-    """The first and the last instant of each recording that has any."""
+def _recordings(found: Iterable[Span]) -> dict[str, tuple[dt.datetime, dt.datetime]]:
+    """Of each recording that has any, the first and the last instant."""
     bounds: dict[str, list[dt.datetime]] = defaultdict(list)
     for span in found:
         if span.first_ts is not None and span.last_ts is not None:
             bounds[span.recording] += [span.first_ts, span.last_ts]
-    return [(min(instants), max(instants)) for instants in bounds.values()]
+    return {recording: (min(instants), max(instants)) for recording, instants in bounds.items()}
