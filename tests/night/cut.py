@@ -40,7 +40,7 @@ def cut(
     their name; brokers.json only with all of them). None keeps all. ``change`` is called with each line.
     """
     to.mkdir(parents=True)
-    for path in _jsonl(source):
+    for path in jsonl_files(source):
         stem = path.name.split(".")[0]
         if kinds is None or stem in kinds:
             kept = _changed(_kept(_lines(path), groups, from_ms, to_ms), change)
@@ -74,7 +74,8 @@ def first_instant(folder: Path) -> int:
     return min(int(path.name) for path in (folder / "snapshots").glob("*/*") if path.is_dir())
 
 
-def _jsonl(folder: Path) -> list[Path]:
+def jsonl_files(folder: Path) -> list[Path]:
+    """The recording's files of lines, gzipped or not."""
     return sorted(path for path in folder.iterdir() if path.name.endswith((".jsonl", ".jsonl.gz")))
 
 

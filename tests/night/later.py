@@ -12,7 +12,7 @@ import gzip
 import re
 from pathlib import Path
 
-from night.cut import first_instant
+from night.cut import first_instant, jsonl_files
 
 DAY_MS = 86_400_000
 NEAR_MS = 3 * DAY_MS  # numbers of 13 digits this near to the recording are instants in it
@@ -27,8 +27,8 @@ def moved(source: Path, to: Path, by_ms: int) -> Path:
         ms = int(found[0])
         return b"%d" % (ms + by_ms) if abs(ms - began) < NEAR_MS else found[0]
 
-    lines = [path for path in source.iterdir() if path.name.endswith((".jsonl", ".jsonl.gz")) or path.suffix == ".json"]
-    for path in [*lines, *(path for path in source.glob("snapshots/**/*") if path.is_file())]:
+    copied = [path for path in source.glob("snapshots/**/*") if path.is_file()]
+    for path in [*jsonl_files(source), *source.glob("*.json"), *copied]:
         place = INSTANT.sub(later, str(path.relative_to(source)).encode()).decode()
         data = path.read_bytes()
         zipped = path.suffix == ".gz"

@@ -17,11 +17,8 @@ from night.cut import cut, first_instant
 from night.later import midnight_after, moved
 
 GROUPS = {"mixalg-group", "mixsub-group", "crash-group", "reset-group"}
-SINCE, UNTIL, MIDNIGHT = (
-    500,
-    740,
-    110,
-)  # seconds of the recording, and of the cut: two conflicts and a kill -9 lie there
+# Seconds of the recording, and of the cut: two conflicts and a kill -9 lie around midnight.
+SINCE, UNTIL, MIDNIGHT = 500, 740, 110
 # Less than the recording before midnight: what stood still for longer is known by what was carried over.
 LOOKBACK_MINUTES = 1
 TABLES = ("allocation", "pull_route", "queue_owner", "queue_progress", "failover_exposure", "offset_continuity")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -29,7 +27,7 @@ def carried_offsets(earlier: DataFrame, changes: DataFrame, snapshot: DataFrame)
     )
     # Where the first copy shows another offset, its row tells of both.
     at_once = changes.join(copied, FILE).where(F.col("to_ts") == F.col("first.ts")).select(*CHAIN)
-    known = stood.join(at_once, _same(stood, at_once), "left_anti")
+    known = stood.join(at_once, CHAIN, "left_anti")
     told: dict[str, Column] = {
         "day": F.to_date("first.ts"),
         "new_offset": F.col("last.new_offset"),
@@ -45,7 +43,3 @@ def carried_configs(earlier: DataFrame, key: str) -> DataFrame:
     row = F.struct(*earlier.columns)
     last = earlier.groupBy(*FILE, key).agg(F.max_by(row, "ts").alias("row")).select("row.*")
     return last.where("change <> 'removed'")
-
-
-def _same(left: DataFrame, right: DataFrame) -> Column:
-    return reduce(Column.__and__, [left[name] == right[name] for name in CHAIN])
