@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.carried import carried_configs, carried_offsets
+from mqreplay.standing import Standing
 from mqreplay.steps import DAY
 
 NO_TIME = dt.timedelta()
@@ -22,10 +23,10 @@ class DayRows:
     """Rows of one cluster's tables for the replay of ``day``. Instants are UTC."""
 
     def __init__(
-        self, warehouse: Warehouse, cluster: str, day: dt.date, lookback_minutes: int, *, earlier_days: bool
+        self, warehouse: Warehouse, cluster: str, day: dt.date, lookback_minutes: int, standing: Standing | None
     ) -> None:
-        """``earlier_days``: whether the cluster was recorded before this day, so that there is more to look at."""
-        self.warehouse, self.cluster, self.day, self.earlier_days = warehouse, cluster, day, earlier_days
+        """``standing`` is None where the cluster was not recorded before this day: then nothing stood."""
+        self.warehouse, self.cluster, self.day, self.standing = warehouse, cluster, day, standing
         self.begin = dt.datetime.combine(day, dt.time(), dt.UTC)
         self.end = self.begin + DAY
         self.since = self.begin - dt.timedelta(minutes=lookback_minutes)
@@ -33,12 +34,12 @@ class DayRows:
     def silver(self, name: str, ts: str) -> DataFrame:
         """Rows of a silver table by their instant ``ts``: of the day and of the lookback."""
         rows = self._near(f"silver.{name}", ts)
-        if not self.earlier_days or not self.warehouse.exists(f"silver.{name}"):
+        if self.standing is None or not self.warehouse.exists(f"silver.{name}"):
             return rows
         if name == "offset_change":
-            # Found once: all that the warehouse keeps is asked, and several plans read it.
-            stood = carried_offsets(self._earlier(name, ts), rows, self.silver("snapshot", "ts")).localCheckpoint()
-            return rows.unionByName(stood)
+            # Found once: several plans read it.
+            stood = carried_offsets(self.standing.at(self.since), rows, self.silver("snapshot", "ts"))
+            return rows.unionByName(stood.localCheckpoint())
         if name == "topic_config":
             return rows.unionByName(carried_configs(self._earlier(name, ts), "topic"))
         return rows

@@ -25,6 +25,7 @@ from mqreplay.replay.failover_exposure import failover_exposure, lacked_by_minut
 from mqreplay.replay.findings.causes import with_causes
 from mqreplay.replay.findings.every import Family, Known, every_family
 from mqreplay.replay.findings.shape import that_reach
+from mqreplay.replay.findings.snapshots import refused_snapshots
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
 from mqreplay.replay.group_status import group_status, last_told
 from mqreplay.replay.judgements import judgements
@@ -39,7 +40,8 @@ from mqreplay.replay.slave_suggestion import slave_suggestion
 from mqreplay.replay.stale_copies import stale_copies
 from mqreplay.replay.standstills import last_copies
 from mqreplay.settings import Settings
-from mqreplay.steps import DAY, Span, days_of, gapless_starts, kinds_of, reach_of
+from mqreplay.standing import Standing
+from mqreplay.steps import DAY, Span, gapless_starts, kinds_of, reach_of
 
 Progress = Callable[[str], None]
 WRITERS = 3
@@ -78,14 +80,14 @@ class Replay:
         day: dt.date,
         found: list[Span],
         settings: Settings,
+        standing: Standing | None,
         *,
         afresh: bool = False,
     ) -> None:
-        """Nothing is read yet. ``afresh`` is the caller's word that gold holds no row of the day."""
+        """Nothing is read yet. ``standing``: None on the cluster's first day; ``afresh``: gold holds no row of it."""
         self.afresh = afresh
         self.warehouse, self.cluster, self.day, self.found, self.settings = warehouse, cluster, day, found, settings
-        lookback, earlier = settings.replay.lookback_minutes, min(days_of(found)) < day
-        self.rows = DayRows(warehouse, cluster, day, lookback, earlier_days=earlier)
+        self.rows = DayRows(warehouse, cluster, day, settings.replay.lookback_minutes, standing)
         self._kept: list[DataFrame] = []
 
     def run(self, progress: Progress) -> None:
@@ -232,6 +234,7 @@ class Replay:
 
     def _findings(self, frames: dict[str, DataFrame], progress: Progress) -> DataFrame:
         quarantine = self.warehouse.read("bronze.quarantine").where(F.col("cluster") == self.cluster)
+        refused = self.rows.within(refused_snapshots(quarantine), "ts")
         known = Known(
             cluster=self.cluster,
             silver=self.silver,
@@ -243,7 +246,7 @@ class Replay:
             still=of_look(self.looked, "still"),
             outages=self.outages,
             skewed=self.skewed,
-            quarantine=quarantine,
+            refused=refused,
             reset_reach_s=self.settings.replay.reset_reach_s,
         )
         families = every_family(known, self.settings.findings)

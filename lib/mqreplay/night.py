@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -17,7 +17,7 @@ from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import Digested, KnownDigests
 from mqreplay.ingest.recording import find_recordings
-from mqreplay.ingest.run import Ingested, ingest, known_files, read_known_files
+from mqreplay.ingest.run import Ingested, ingest, known_files
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Remembered, write_kept
 from mqreplay.lake.session import build_session, fit_to
@@ -27,7 +27,8 @@ from mqreplay.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
-from mqreplay.steps import Steps, digests, read_steps, spans
+from mqreplay.standing import Standing
+from mqreplay.steps import Span, Steps, digests, spans, steps
 from mqreplay.story import Story, tell
 from mqreplay.validation import Validation
 
@@ -61,38 +62,42 @@ class Night:
 
     def replay(self, cluster: str) -> bool:
         """Silver into gold, for the days that changed. True if there were any."""
-        found = spans(known_files(self.warehouse, cluster))
+        found = self._spans(cluster)
         by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
         wanted = {str(day): digest for day, digest in by_day.items()}
-        steps = Steps(self.warehouse, cluster)
-        todo = steps.todo("replay", wanted)
+        noted = Steps(self.warehouse, cluster)
+        todo = noted.todo("replay", wanted)
         if not todo:
             self.progress(f"{cluster}: every day replayed before")
             return False
-        unfinished = Unfinished(self.warehouse.root)
+        unfinished, standing = Unfinished(self.warehouse.root), Standing(self.warehouse, cluster)
         for day in todo:
             # Each by itself: what is told of a day must not hang on which others are replayed with it.
             self.progress(f"{cluster}: replaying {day}")
             scope = f"replay {cluster} {day}"
-            afresh = not unfinished.begin([scope]) and not steps.any_done("replay", [day])
+            afresh = not unfinished.begin([scope]) and not noted.any_done("replay", [day])
             date = dt.date.fromisoformat(day)
-            Replay(self.warehouse, cluster, date, found, self.settings, afresh=afresh).run(self.progress)
-            steps.done("replay", {day: wanted[day]})
+            goes_on = date > min(by_day)
+            if goes_on:
+                standing.keep(date)
+            stood = standing if goes_on else None
+            Replay(self.warehouse, cluster, date, found, self.settings, stood, afresh=afresh).run(self.progress)
+            noted.done("replay", {day: wanted[day]})
             unfinished.end([scope])
         return True
 
     def validate(self, cluster: str) -> bool:
         """Expectations on the days that changed, into gold.validation_result and Data Docs. True if they were run."""
-        found = spans(known_files(self.warehouse, cluster))
-        steps = Steps(self.warehouse, cluster)
+        found = self._spans(cluster)
+        noted = Steps(self.warehouse, cluster)
         judging = Validation(self.warehouse, cluster, found, self.settings)
-        todo = steps.todo("validate", judging.wanted)
+        todo = noted.todo("validate", judging.wanted)
         if not todo:
             self.progress(f"{cluster}: every expectation run before")
             return False
         docs = str(Path(self.warehouse.root, "data_docs", _file_name(cluster)))
         rows = judging.run(todo, docs)
-        steps.done("validate", {scope: judging.wanted[scope] for scope in todo})
+        noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
         self.progress(f"{cluster}: {rows} expectations run")
         return True
 
@@ -113,13 +118,18 @@ class Night:
         write_kept(kept, state, outcome.as_dict())
         return outcome
 
-    def remember(self, clusters: list[str]) -> None:
+    def remember(self, ingested: list[Ingested]) -> None:
         """Keeps beside the warehouse what the next run asks first."""
-        tables = {}
-        for cluster in clusters:
-            for name, read in (("files", read_known_files), ("steps", read_steps)):
-                tables[f"{name} of {cluster}"] = partial(read, self.warehouse, cluster)
-        Remembered(self.warehouse).keep(tables)
+        lookback = self.settings.replay.lookback_minutes
+        asked = [
+            (known_files(done.cluster, done.recordings), spans(done.cluster, lookback), steps(done.cluster))
+            for done in ingested
+        ]
+        Remembered(self.warehouse).keep(chain.from_iterable(asked))
+
+    def _spans(self, cluster: str) -> list[Span]:
+        asked = spans(cluster, self.settings.replay.lookback_minutes)
+        return [Span(*row) for row in Remembered(self.warehouse).rows(asked)]
 
 
 def run(
@@ -148,7 +158,8 @@ def run(
         progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
         night = Night(spark, root, settings, progress)
         if step in ("nightly", "ingest"):
-            clusters = [done.cluster for done in night.ingest(digested.result(), cluster)]
+            ingested = night.ingest(digested.result(), cluster)
+            clusters = [done.cluster for done in ingested]
         else:
             clusters = night.clusters(cluster)
         for name in clusters:
@@ -158,7 +169,7 @@ def run(
         if step == "maintain":
             night.warehouse.maintain()
         if step == "nightly":
-            night.remember(clusters)
+            night.remember(ingested)
         return [
             night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
             for name in clusters

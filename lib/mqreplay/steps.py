@@ -6,14 +6,13 @@ import datetime as dt
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from mqreplay import __version__
-from mqreplay.lake.remembered import Remembered
+from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
@@ -22,7 +21,7 @@ DAY = dt.timedelta(days=1)
 
 @dataclass(frozen=True)
 class Span:
-    """What one file of the manifest speaks of. Instants are UTC; a file without any speaks of every day."""
+    """What files of one kind speak of that speak of the same days. Instants are UTC; None: they speak of every day."""
 
     recording: str
     kind: str
@@ -31,10 +30,28 @@ class Span:
     last_ts: dt.datetime | None
 
 
-def spans(files: Iterable[Any]) -> list[Span]:
-    """Of the cluster's files (ingest's KnownFile), those that gave rows or were refused."""
-    told = [f for f in files if f.status in ("read", "refused")]
-    return [Span(f.recording, f.kind, f.sha256, f.first_ts, f.last_ts) for f in told]
+def spans(cluster: str, lookback_minutes: int) -> Question:
+    """Of the cluster's files that gave rows or were refused: rows of Span's fields, few however many files there are.
+
+    Files of a span speak of the same days, and of the same for the ``lookback_minutes`` after it.
+    """
+
+    def read(warehouse: Warehouse) -> list[Row]:
+        if not warehouse.exists("bronze.source_file"):
+            return []
+        files = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
+        told = files.where(F.col("status").isin("read", "refused"))
+        reached = F.col("last_ts") + F.make_dt_interval(mins=F.lit(lookback_minutes))
+        days = [F.to_date(ts).alias(f"day_{i}") for i, ts in enumerate((F.col("first_ts"), F.col("last_ts"), reached))]
+        # In any order, and as numbers: a list of all digests would lie in one task's memory.
+        same = [F.bit_xor(F.xxhash64(*of)) for of in (("path", "sha256"), ("sha256", "path"))]
+        digest = F.format_string("%d %016x%016x", F.count(F.lit(1)), *same)
+        grouped = told.groupBy("recording", "kind", *days)
+        bounds = F.min("first_ts").alias("first_ts"), F.max("last_ts").alias("last_ts")
+        made = grouped.agg(digest.alias("digest"), *bounds)
+        return made.select(*[f.name for f in fields(Span)]).collect()
+
+    return Question(f"spans of {cluster} by {lookback_minutes}", read)
 
 
 def days_of(found: Iterable[Span]) -> list[dt.date]:
@@ -93,7 +110,7 @@ class Steps:
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
         """Reads what is noted."""
         self.warehouse, self.cluster = warehouse, cluster
-        rows = Remembered(warehouse).rows(f"steps of {cluster}", lambda: read_steps(warehouse, cluster))
+        rows = Remembered(warehouse).rows(steps(cluster))
         self._done = {(step, scope): digest for step, scope, digest in rows}
 
     def todo(self, step: str, wanted: dict[str, str]) -> list[str]:
@@ -113,12 +130,16 @@ class Steps:
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
 
 
-def read_steps(warehouse: Warehouse, cluster: str) -> list[Row]:
+def steps(cluster: str) -> Question:
     """Step, scope and inputs_digest of the cluster's rows of bronze.step."""
-    if not warehouse.exists("bronze.step"):
-        return []
-    noted = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
-    return noted.select("step", "scope", "inputs_digest").collect()
+
+    def read(warehouse: Warehouse) -> list[Row]:
+        if not warehouse.exists("bronze.step"):
+            return []
+        noted = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
+        return noted.select("step", "scope", "inputs_digest").collect()
+
+    return Question(f"steps of {cluster}", read)
 
 
 def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:

@@ -12,23 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 from driver_share import driver_share
 from estate.parts import first_hours, snapshots_of
+from night_run import mqreplay, said, stages
 from night_table import table, with_sums
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
-STAGES = re.compile(r"^\s*([\d.]+) s\s+(.*)$")
 
 
 def main() -> None:
@@ -92,62 +89,21 @@ def _spark(recording: Path, out: Path) -> dict[str, float]:
         }
         Path(events, "log").mkdir()
         conf.write_text("[spark.extra]\n" + "".join(f'"{name}" = "{value}"\n' for name, value in log.items()))
-        first, peak = _mqreplay("nightly", recording, out, "--conf", str(conf))
+        first, peak = mqreplay("nightly", recording, out, "--conf", str(conf))
         alone_share = driver_share(Path(events, "log"))["driver_share"]
-        again, _ = _mqreplay("nightly", recording, out, "--conf", str(conf))
+        again, _ = mqreplay("nightly", recording, out, "--conf", str(conf))
     _empty(out)
-    alone, _ = _mqreplay("ingest", snapshots_of(recording), out)
-    start = _said(first, "Spark ")
-    replay, found, checked = (_said(first, what) for what in ("replaying", "gold.finding written", "expectations run"))
-    return {
-        "session": start,
-        "silver.offset_change": alone[-1][0] - _said(alone, "Spark "),
-        "ingest": replay - start,
-        "replay": found - replay,
-        "validate": checked - found,
-        "report": first[-1][0] - checked,
-        "all": first[-1][0],
-        "again, less session": again[-1][0] - _said(again, "Spark "),
+    alone, _ = mqreplay("ingest", snapshots_of(recording), out)
+    return stages(first) | {
+        "silver.offset_change": alone[-1][0] - said(alone, "Spark "),
+        "again, less session": again[-1][0] - said(again, "Spark "),
         "driver alone, % of the time": 100 * alone_share,
         "peak MB": peak / 1e6,
     }
 
 
-def _said(lines: list[tuple[float, str]], what: str) -> float:
-    return next(seconds for seconds, text in lines if what in text)
-
-
 def _empty(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
-
-
-def _mqreplay(command: str, recording: Path, out: Path, *more: str) -> tuple[list[tuple[float, str]], float]:
-    from peers.stages import LOOK_S, tree_rss
-
-    began, peak = time.perf_counter(), 0.0
-    words = [sys.executable, "-m", "mqreplay.cli", command, str(recording), "--warehouse", str(out), *more]
-    run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-    over = threading.Event()
-
-    def look() -> None:
-        nonlocal peak
-        while not over.wait(LOOK_S * 10):
-            peak = max(peak, tree_rss())
-
-    watch = threading.Thread(target=look, daemon=True)
-    watch.start()
-    said = []
-    before = None  # what Python takes until it says its first word, from which it counts
-    for line in run.stderr or ():
-        before = time.perf_counter() - began if before is None else before
-        if told := STAGES.match(line):
-            said.append((before + float(told[1]), told[2]))
-    status = run.wait()
-    over.set()
-    if status not in (0, 1) or not said:
-        raise SystemExit(f"{command} ended with {status}")
-    said.append((time.perf_counter() - began, "end"))
-    return said, peak
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mqreplay.lake.remembered import FILE, Remembered, write_kept
+from mqreplay.lake.remembered import FILE, Question, Remembered, write_kept
 from mqreplay.outcome import Outcome, kept_outcome
 
 ROWS = [("a", 1, None, dt.datetime(2026, 11, 20, 1, 2, 3, 4000)), ("b", 2, True, None)]
@@ -21,33 +21,40 @@ def warehouse(tmp_path):
     return place
 
 
-def never():
+def asked(rows, cluster="c"):
+    return Question(f"files of {cluster}", lambda warehouse: rows)
+
+
+def never(warehouse):
     raise AssertionError("it was kept, and is read all the same")
 
 
+KEPT = Question("files of c", never)
+
+
 def test_kept_rows_come_back_as_they_were(warehouse):
-    Remembered(warehouse).keep({"files of c": lambda: ROWS})
-    assert Remembered(warehouse).rows("files of c", never) == ROWS
-    Remembered(warehouse).keep({"files of c": never})
+    Remembered(warehouse).keep([asked(ROWS)])
+    assert Remembered(warehouse).rows(KEPT) == ROWS
+    Remembered(warehouse).keep([KEPT])
 
 
 def test_after_a_commit_they_are_read_anew(warehouse):
-    Remembered(warehouse).keep({"files of c": lambda: ROWS})
+    Remembered(warehouse).keep([asked(ROWS)])
     warehouse.now = "two"
-    assert Remembered(warehouse).rows("files of c", lambda: [("z",)]) == [("z",)]
-    Remembered(warehouse).keep({"files of c": lambda: [("z",)]})
-    assert Remembered(warehouse).rows("files of c", never) == [("z",)]
+    assert Remembered(warehouse).rows(asked([("z",)])) == [("z",)]
+    Remembered(warehouse).keep([asked([("z",)])])
+    assert Remembered(warehouse).rows(KEPT) == [("z",)]
 
 
 def test_another_cluster_is_not_kept(warehouse):
-    Remembered(warehouse).keep({"files of c": lambda: ROWS})
-    assert Remembered(warehouse).rows("files of d", lambda: []) == []
+    Remembered(warehouse).keep([asked(ROWS)])
+    assert Remembered(warehouse).rows(asked([], "d")) == []
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"state": "x"}', '{"kept": {}}', "null"])
 def test_a_file_that_is_none_of_ours_is_no_loss(warehouse, tmp_path, text):
     (tmp_path / FILE).write_text(text)
-    assert Remembered(warehouse).rows("files of c", lambda: ROWS) == ROWS
+    assert Remembered(warehouse).rows(asked(ROWS)) == ROWS
 
 
 def test_an_outcome_is_kept_with_the_state_it_tells_of(tmp_path):

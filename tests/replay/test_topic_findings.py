@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.replay.findings.queues import changed_counts, orphan_offset_keys
-from mqreplay.replay.findings.snapshots import snapshot_findings
+from mqreplay.replay.findings.snapshots import refused_snapshots, snapshot_findings
 from silver_moments import at
 
 CONFIG = {"source_name": "a-0", "broker_name": "a", "broker_id": 0, "change": "changed"}
@@ -97,10 +97,12 @@ def test_files_that_were_not_whole_are_told_by_their_broker_or_client(rows):
             refused(f"snapshots/broker-a-0/{ms + 5000}/topics.json", code="empty"),
             refused(f"snapshots/client-10.0.0.1@7/{ms}/g.offsets.json"),
             refused(f"snapshots/broker-b-0/{ms}/consumerOffset.json", detail_key="T@g"),  # one entry, not the file
+            refused(f"snapshots/broker-b-0/{ms}/consumerOffset.json", code="late"),  # whole, and not read
             refused("pull_log.jsonl.gz", line_number=3),
         ],
     )
-    found = {(r.broker_name, r.broker_id, r.client_id): r for r in snapshot_findings(quarantine).collect()}
+    told = snapshot_findings(refused_snapshots(quarantine)).collect()
+    found = {(r.broker_name, r.broker_id, r.client_id): r for r in told}
     assert found.keys() == {("broker-a", 0, None), (None, None, "10.0.0.1@7")}
     row = found["broker-a", 0, None]
     assert row.summary.startswith("2 snapshot files of broker-a-0 could not be believed (consumerOffset.json, ")

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mqreplay.errors import ConservationError
+from mqreplay.errors import ConservationError, InputError
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import NOT_READ
 
@@ -75,6 +75,18 @@ class Ledger:
         for new in not_read:
             entry = self.enter(new)
             entry.status, entry.reason = "not_read", NOT_READ[new.file.kind]
+
+    def enter_late(self, late: Iterable[NewFile]) -> None:
+        """Snapshots that cannot be read for want of others. Raises InputError if one lies in a read one's place."""
+        reason = "snapshots after it were read before, are needed again, and are not there any more"
+        advice = "put back the snapshots that lay after it, and run again"
+        for new in late:
+            if new.replaces is not None:
+                raise InputError(f"{new.file.full_path} has changed since it was read; {reason}: {advice}")
+            entry = self.enter(new)
+            entry.status, entry.reason, entry.rows_in, entry.rows_quarantined = "late", reason, 1, 1
+            place = new.file.recording, new.file.path, new.file.kind, new.digest, 0, ""
+            self.refused.append(QuarantineEntry(*place, "late", reason, advice, None))
 
     def settle(self) -> None:
         """Checks every entry. Raises ConservationError."""

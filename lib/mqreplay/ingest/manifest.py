@@ -3,6 +3,7 @@
 - Same place, same bytes: read before; nothing to do.
 - Same place, other bytes: changed; what it gave is replaced.
 - Other place, bytes of a JSONL file read before: a duplicate; it gives nothing.
+- A snapshot that came too late to be read (late.py) is tried again.
 - A snapshot is told by its place (broker and time), so the same bytes at another time are a snapshot of their own.
 """
 
@@ -76,7 +77,7 @@ def plan(found: list[tuple[RecordedFile, str]], known: Iterable[KnownFile]) -> P
     made = Plan(seen=len(found))
     for file, sha256 in found:
         old = by_place.get((file.recording, file.path))
-        if old is not None and old.sha256 == sha256:
+        if old is not None and old.sha256 == sha256 and old.status != "late":
             continue
         entry = NewFile(file, sha256, old.digest if old is not None and old.status == "read" else None)
         if file.kind in NOT_READ:

@@ -39,6 +39,7 @@ SNAPSHOT_KINDS = {
     "delayOffset.json": "delay_offset",
     "delayOffset.json.bak": "delay_offset",
 }
+SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")  # the kinds that are read
 NOT_READ = {
     "delay_offset": "no decision rests on delay offsets",
     "log": "server and client logs are kept for the reader; no decision rests on them yet",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
@@ -14,8 +15,9 @@ from mqreplay.ingest.digests import Digested
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.manifest import KnownFile, Plan, plan
 from mqreplay.ingest.pace import Pace
+from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.ingest.to_silver import Run, ingest_records, ingest_snapshots
-from mqreplay.lake.remembered import Remembered
+from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
@@ -30,6 +32,7 @@ class Ingested:
     """What a run did for one cluster. ``refused`` counts quarantine rows."""
 
     cluster: str
+    recordings: list[str]
     files: int
     files_read: int
     rows_out: int
@@ -54,15 +57,16 @@ def ingest(
 
 
 def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[Digested], progress: Progress) -> Ingested:
-    known = known_files(warehouse, cluster)
+    recordings = sorted({file.recording for file, _ in files})
+    known = [KnownFile(*row) for row in Remembered(warehouse).rows(known_files(cluster, recordings))]
     work = plan(files, known)
     if work.nothing_new:
         progress(f"{cluster}: {work.seen} files, all read before")
-        return Ingested(cluster, work.seen, 0, 0, 0)
+        return Ingested(cluster, recordings, work.seen, 0, 0, 0)
     progress(f"{cluster}: {work.seen} files, {len(work.new)} to read")
     ledger = Ledger()
     ledger.enter_unread(work.duplicates, work.not_read)
-    scopes = [f"ingest {cluster} {recording}" for recording in sorted({f.recording for f, _ in files})]
+    scopes = [f"ingest {cluster} {recording}" for recording in recordings]
     unfinished = Unfinished(warehouse.root)
     afresh = not unfinished.begin(scopes)
     pace = Pace(lambda text: progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))
@@ -73,25 +77,24 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[Digested], p
         snapshots.result()
     _write_brokers(warehouse, cluster, work, ledger, afresh)
     ledger.settle()
-    _write_ledger(warehouse, cluster, ledger, known, afresh)
+    _write_ledger(warehouse, cluster, ledger, set(recordings) - {k.recording for k in known} if afresh else set())
     unfinished.end(scopes)
     rows = sum(e.rows_out for e in ledger.files.values())
-    return Ingested(cluster, work.seen, len(work.new), rows, len(ledger.refused))
+    return Ingested(cluster, recordings, work.seen, len(work.new), rows, len(ledger.refused))
 
 
-def known_files(warehouse: Warehouse, cluster: str) -> list[KnownFile]:
-    """The cluster's rows of bronze.source_file, as planning needs them."""
-    rows = Remembered(warehouse).rows(f"files of {cluster}", lambda: read_known_files(warehouse, cluster))
-    return [KnownFile(*row) for row in rows]
+def known_files(cluster: str, recordings: Iterable[str]) -> Question:
+    """Of bronze.source_file what planning needs: these recordings' files, and all of lines, which may be repeated."""
+    mine = sorted(recordings)
 
+    def read(warehouse: Warehouse) -> list[Row]:
+        if not warehouse.exists("bronze.source_file"):
+            return []
+        files = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
+        told = files.where(F.col("recording").isin(mine) | F.col("kind").isin(*RECORD_TABLES))
+        return told.select(*[f.name for f in fields(KnownFile)]).collect()
 
-def read_known_files(warehouse: Warehouse, cluster: str) -> list[Row]:
-    """The same from the table."""
-    if not warehouse.exists("bronze.source_file"):
-        return []
-    rows = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
-    names = ("recording", "path", "kind", "sha256", "status", "rows_duplicate", "first_ts", "last_ts")
-    return rows.select(*names).collect()
+    return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 
 
 def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledger, afresh: bool) -> None:
@@ -108,14 +111,16 @@ def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledge
     warehouse.put("silver.broker", rows, where, nothing_there=afresh and not any(n.replaces for n in new))
 
 
-def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger, known: list[KnownFile], afresh: bool) -> None:
-    """The ledger goes last: a run that dies before it is done again whole, and replaces what it had written."""
+def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger, unknown: set[str]) -> None:
+    """The ledger goes last: a run that dies before it is done again whole, and replaces what it had written.
+
+    Of ``unknown`` recordings it holds nothing.
+    """
     places = sorted(ledger.files)
     recordings = sorted({recording for recording, _ in places})
     where = f"cluster = {quoted(cluster)} AND {among('recording', recordings)}"
-    first_time = afresh and not any(k.recording in recordings for k in known)
     made = {"bronze.quarantine": ledger.quarantine_rows(cluster), "bronze.source_file": ledger.file_rows(cluster)}
-    if first_time:
+    if unknown.issuperset(recordings):
         for name, rows in made.items():
             warehouse.put(name, rows, where, nothing_there=True)
         return

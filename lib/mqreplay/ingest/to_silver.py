@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -14,11 +14,12 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
+from mqreplay.ingest.late import Stretch, read_again, replaced, stretches, too_late
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.manifest import KnownFile, NewFile, Plan
 from mqreplay.ingest.pace import Pace
 from mqreplay.ingest.pieces import Piece, joined
-from mqreplay.ingest.recording import RECORD_TABLES, RecordedFile, classify
+from mqreplay.ingest.recording import RECORD_TABLES, SNAPSHOTS
 from mqreplay.ingest.records import decode_files, time_column
 from mqreplay.ingest.snapshot_rows import beside_rows, instant
 from mqreplay.ingest.snapshots import (
@@ -35,9 +36,9 @@ from mqreplay.ingest.told import FileTold, told_by
 from mqreplay.lake.landing import Landing
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.standing import Standing
 
 Row = dict[str, Any]
-SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")
 
 
 @dataclass(frozen=True)
@@ -138,18 +139,22 @@ def _enter(new: NewFile, found: FileTold, ledger: Ledger) -> None:
 
 
 def ingest_snapshots(run: Run, work: Plan) -> None:
-    """All new snapshots. A late one has its source read again from there on, so that every change is right."""
+    """All new snapshots. Behind a late one, its source is read again until that changes nothing any more."""
     warehouse, cluster = run.warehouse, run.cluster
     new = work.of(*SNAPSHOTS)
     if not new:
         return
-    since = {n.file.source_name: n.file.ts_ms for n in sorted(new, key=lambda n: -(n.file.ts_ms or 0))}
-    again = _read_again(run.known, since, {(n.file.recording, n.file.path) for n in new})
+    found = stretches(warehouse, cluster, new)
+    again = read_again(warehouse, cluster, found, new)
+    if late := too_late(new, again):
+        run.ledger.enter_late(late)
+        rest = [n for n in work.new if n not in late]
+        return ingest_snapshots(run, replace(work, new=rest))
     files = [n.file for n in new] + [a.file for a in again]
-    predicate = _since(cluster, since)
+    predicate = replaced(cluster, found)
     none = run.afresh and not again and not any(n.replaces for n in new)
     cuts = cut(files)
-    told = _write_changes(run, cuts, _state(warehouse, cluster, since), predicate, nothing_there=none)
+    told = _write_changes(run, cuts, _state(warehouse, cluster, found), predicate, nothing_there=none)
     beside = [row for source in told for row in joined(source)]
     for name, rows in beside_rows(beside, cluster).items():
         columns = [c.name for c in warehouse.contracts[name].columns]
@@ -202,39 +207,26 @@ def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledge
             ledger.refused.append(QuarantineEntry(*place, row["code"], row["reason"], row["advice"], row["content"]))
 
 
-def _read_again(
-    known: list[KnownFile], since: dict[str | None, int | None], new: set[tuple[str, str]]
-) -> list[NewFile]:
-    again = []
-    for k in known:
-        kind, source, ts = classify(k.path)
-        late = kind in SNAPSHOTS and source in since and ts is not None and ts >= (since[source] or 0)
-        if late and (k.recording, k.path) not in new:
-            again.append(NewFile(RecordedFile(k.recording, k.path, kind, 0, source, ts), k.sha256))
-    return again
-
-
-def _state(warehouse: Warehouse, cluster: str, since: dict[str | None, int | None]) -> DataFrame | None:
+def _state(warehouse: Warehouse, cluster: str, found: dict[str, Stretch]) -> DataFrame | None:
     """What was known of each source before its first new snapshot; shape STATE."""
     spark = warehouse.spark
     if not warehouse.exists("silver.snapshot"):
         return None
-    starts = F.broadcast(spark.createDataFrame(list(since.items()), "source_name STRING, since_ms BIGINT"))
+    since = [(source, stretch.since_ms) for source, stretch in found.items()]
+    starts = F.broadcast(spark.createDataFrame(since, "source_name STRING, since_ms BIGINT"))
+    first = min(stretch.first_day for stretch in found.values())
+    standing = Standing(warehouse, cluster)
+    standing.forget(first, max(stretch.last_day for stretch in found.values()))
+    standing.keep(first)
 
-    def before(name: str, ts: str) -> DataFrame:
-        table = warehouse.read(name).where(F.col("cluster") == cluster).join(starts, "source_name")
-        return table.where(F.unix_millis(ts) < F.col("since_ms")).drop("since_ms")
+    def before(rows: DataFrame, ts: str) -> DataFrame:
+        return rows.join(starts, "source_name").where(F.unix_millis(ts) < F.col("since_ms")).drop("since_ms")
+
+    def known(name: str) -> DataFrame:
+        return before(warehouse.read(name).where(F.col("cluster") == cluster), "ts")
 
     return (
-        last_offsets(before("silver.offset_change", "to_ts"), before("silver.snapshot", "ts"))
-        .unionByName(last_configs(before("silver.topic_config", "ts"), "topics", "topic", TOPIC))
-        .unionByName(
-            last_configs(before("silver.subscription_group", "ts"), "subscription_groups", "consumer_group", GROUP)
-        )
+        last_offsets(before(standing.from_day(first), "to_ts"), known("silver.snapshot"))
+        .unionByName(last_configs(known("silver.topic_config"), "topics", "topic", TOPIC))
+        .unionByName(last_configs(known("silver.subscription_group"), "subscription_groups", "consumer_group", GROUP))
     )
-
-
-def _since(cluster: str, since: dict[str | None, int | None]) -> str:
-    """Predicate, with @ts for the time column, of all rows from each source's first new snapshot on."""
-    each = [f"(source_name = {quoted(str(s))} AND @ts >= timestamp_millis({ms}))" for s, ms in sorted(since.items())]  # type: ignore[type-var]
-    return f"cluster = {quoted(cluster)} AND ({' OR '.join(each)})"

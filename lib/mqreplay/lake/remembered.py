@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +20,37 @@ FILE = ".mqreplay.remembered"
 Rows = list[tuple[Any, ...]]
 
 
+@dataclass(frozen=True)
+class Question:
+    """What a run asks of a warehouse's tables, under a name that says it all; the answer is small."""
+
+    name: str
+    read: Callable[[Warehouse], Sequence[Sequence[Any]]]
+
+
 class Remembered:
-    """Rows by name. Use it under the warehouse's lock."""
+    """Answers of the last run. Use it under the warehouse's lock."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
         self._path = Path(warehouse.root, FILE)
 
-    def rows(self, name: str, read: Callable[[], Sequence[Sequence[Any]]]) -> Rows:
-        """Those kept under the name, if the tables are as they were then, else what ``read`` gives."""
+    def rows(self, asked: Question) -> Rows:
+        """Those kept, if the tables are as they were then, else what is read."""
         kept = self._kept()
-        if kept is not None and name in kept:
-            return [tuple(map(_back, row)) for row in kept[name]]
-        return [tuple(row) for row in read()]
+        if kept is not None and asked.name in kept:
+            return [tuple(map(_back, row)) for row in kept[asked.name]]
+        return [tuple(row) for row in asked.read(self._warehouse)]
 
-    def keep(self, tables: dict[str, Callable[[], Sequence[Sequence[Any]]]]) -> None:
-        """Keeps what each ``read`` gives, unless all are kept already."""
-        kept = self._kept()
-        if kept is not None and kept.keys() >= tables.keys():
+    def keep(self, asked: Iterable[Question]) -> None:
+        """Keeps the answers to these questions, and no others, unless all are kept already."""
+        kept, by_name = self._kept(), {question.name: question for question in asked}
+        if kept is not None and kept.keys() >= by_name.keys():
             return
-        rows = {name: [list(map(_plain, row)) for row in read()] for name, read in sorted(tables.items())}
+        rows = {
+            name: [list(map(_plain, row)) for row in question.read(self._warehouse)]
+            for name, question in sorted(by_name.items())
+        }
         write_kept(self._path, self._warehouse.state(), rows)
 
     def _kept(self) -> dict[str, Any] | None:

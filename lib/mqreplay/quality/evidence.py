@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quality.expectations.offset_continuity import CHAIN
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
+from mqreplay.standing import CHAIN, Standing
 
 CHAINED, FRESH = "expect_offset_continuity", "expect_table_to_be_fresh"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -96,19 +96,13 @@ def fresh_by(contract: Contract) -> str | None:
     return next((rule["kwargs"]["column"] for rule in contract.quality if rule["type"] == FRESH), None)
 
 
-def before_in_chain(table: DataFrame, contract: Contract, day: dt.date) -> DataFrame | None:
+def before_in_chain(warehouse: Warehouse, cluster: str, contract: Contract, day: dt.date) -> DataFrame | None:
     """The rows from which chains of the day go on: of each the last one before it; null where nothing is chained."""
     if not any(rule["type"] == CHAINED for rule in contract.quality):
         return None
-    chains = table.where(F.col("day") == F.lit(day)).select(*CHAIN).distinct().alias("c")
-    same = reduce(Column.__and__, [F.col(f"b.{name}").eqNullSafe(F.col(f"c.{name}")) for name in CHAIN])
-    earlier = table.where(F.col("day") < F.lit(day)).alias("b").join(chains, same, "left_semi")
-    row = F.struct(*[F.col(f"b.{name}") for name in table.columns])
-    return (
-        earlier.groupBy(*[F.col(f"b.{name}") for name in CHAIN])
-        .agg(F.max_by(row, "b.to_ts").alias("row"))
-        .select("row.*")
-    )
+    of_day = warehouse.read(contract.name).where((F.col("cluster") == cluster) & (F.col("day") == F.lit(day)))
+    last = Standing(warehouse, cluster).last_before(day).join(of_day.select(*CHAIN).distinct(), CHAIN, "left_semi")
+    return last.withColumns({"day": F.to_date("to_ts"), "source_digest": F.lit("")})  # which file it was is not asked
 
 
 def silver_rows(warehouse: Warehouse, cluster: str, but: Collection[dt.date]) -> dict[str, int]:

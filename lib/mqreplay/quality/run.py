@@ -84,7 +84,7 @@ def _read(warehouse: Warehouse, cluster: str, name: str, row_limit: int, scope: 
     table, contract = warehouse.read(name).where(F.col("cluster") == cluster), warehouse.contracts[name]
     if scope.day is None or not contract.by_day:
         return fetch(table, contract, row_limit), None
-    before = before_in_chain(table, contract, scope.day) if scope.goes_on else None
+    before = before_in_chain(warehouse, cluster, contract, scope.day) if scope.goes_on else None
     rows = fetch(table.where(F.col("day") == F.lit(scope.day)), contract, row_limit, before)
     column = fresh_by(contract) if scope.goes_on and rows.count == 0 else None
     return rows, None if column is None else newest_before(table, column, scope.day)

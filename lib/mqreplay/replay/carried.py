@@ -21,8 +21,8 @@ def carried_offsets(earlier: DataFrame, changes: DataFrame, snapshot: DataFrame)
     stood = (
         earlier.where("broker_id IS NOT NULL")
         .groupBy(*CHAIN)
-        .agg(F.max(F.struct("to_ts", "new_offset")).alias("last"))
-        .where("last.new_offset IS NOT NULL")
+        .agg(F.max_by("new_offset", "to_ts").alias("stood"))
+        .where("stood IS NOT NULL")
         .join(copied, FILE)
     )
     # Where the first copy shows another offset, its row tells of both.
@@ -30,7 +30,7 @@ def carried_offsets(earlier: DataFrame, changes: DataFrame, snapshot: DataFrame)
     known = stood.join(at_once, CHAIN, "left_anti")
     told: dict[str, Column] = {
         "day": F.to_date("first.ts"),
-        "new_offset": F.col("last.new_offset"),
+        "new_offset": F.col("stood"),
         "to_ts": F.col("first.ts"),
         "source_digest": F.col("first.source_digest"),
     }

@@ -21,7 +21,8 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
+from mqreplay.standing import CHAIN
+
 LINK = ["previous_offset", "new_offset", "from_ts", "to_ts"]
 
 

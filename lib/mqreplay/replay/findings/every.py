@@ -47,7 +47,7 @@ class Known:
     still: DataFrame
     outages: DataFrame
     skewed: list[Row]
-    quarantine: DataFrame
+    refused: DataFrame
     reset_reach_s: int
 
 
@@ -137,7 +137,7 @@ def _of_messages(known: Known, limits: Any) -> DataFrame:
 def _of_copies(known: Known, limits: Any) -> DataFrame:
     changes, config = known.silver["offset_change"], known.silver["topic_config"]
     families = [
-        snapshot_findings(known.quarantine),
+        snapshot_findings(known.refused),
         queues.changed_counts(config),
         queues.orphan_offset_keys(changes, config),
     ]

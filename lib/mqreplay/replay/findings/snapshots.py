@@ -11,18 +11,21 @@ PLACE = r"^snapshots/(.*)/(\d+)/([^/]+)$"
 BROKER = r"^(.*)-(\d+)$"
 
 
-def snapshot_findings(quarantine: DataFrame) -> DataFrame:
-    """One finding for each broker or client with snapshot files in quarantine, whole files only."""
-    whole = quarantine.where(
-        (F.col("line_number") == 0) & (F.col("detail_key") == "") & F.col("path").rlike(PLACE)
-    ).withColumns(
+def refused_snapshots(quarantine: DataFrame) -> DataFrame:
+    """Of bronze.quarantine the snapshots that were not whole; source, ts and file_name as the path has them."""
+    whole = (F.col("line_number") == 0) & (F.col("detail_key") == "") & (F.col("code") != "late")
+    return quarantine.where(whole & F.col("path").rlike(PLACE)).withColumns(
         {
             "source": F.regexp_extract("path", PLACE, 1),
             "ts": F.timestamp_millis(F.regexp_extract("path", PLACE, 2).cast("bigint")),
             "file_name": F.regexp_extract("path", PLACE, 3),
         }
     )
-    found = whole.groupBy("cluster", "source").agg(
+
+
+def snapshot_findings(refused: DataFrame) -> DataFrame:
+    """One finding for each broker or client with such snapshots (rows of refused_snapshots)."""
+    found = refused.groupBy("cluster", "source").agg(
         F.min("ts").alias("from_ts"),
         F.max("ts").alias("to_ts"),
         F.count(F.lit(1)).alias("files"),

@@ -1,0 +1,90 @@
+"""A snapshot that comes late: the tables are as if it had come in time, and no more is read than needed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mqreplay.night import run
+from mqreplay.settings import load_settings
+from tests_shared import table_rows
+
+MINUTE = 60_000
+MIDNIGHT = 1_795_305_600_000  # 2026-11-22
+MOMENTS = [MIDNIGHT + minute * MINUTE for minute in range(-4, 5)]
+SOURCES = ("broker-a-0", "broker-b-0")
+TABLES = ("silver.offset_change", "silver.snapshot", "silver.topic_config", "bronze.source_file", "bronze.quarantine")
+
+
+def offsets(moment: int, source: str) -> str:
+    """Some queues move at each moment, some never; one is there every other moment only."""
+    at = MOMENTS.index(moment)
+    queues = {0: 100 + 7 * at if source == "broker-a-0" else 5, 1: 900 - at, 2: 3}
+    told = {"T@g": queues, "U@g": {0: at // 2}} | ({"V@g": {0: 1}} if at % 2 else {})
+    return json.dumps({"offsetTable": {key: {str(q): v for q, v in table.items()} for key, table in told.items()}})
+
+
+@pytest.fixture
+def recording(tmp_path) -> Path:
+    folder = tmp_path / "recording"
+    for source in SOURCES:
+        for at, moment in enumerate(MOMENTS):
+            place = folder / "snapshots" / source / str(moment)
+            place.mkdir(parents=True)
+            (place / "consumerOffset.json").write_text(offsets(moment, source))
+            if at % 3 == 0:
+                topic = {"topicName": "T", "readQueueNums": 2 + at, "writeQueueNums": 4, "perm": 6}
+                version = {"counter": at, "timestamp": 1}
+                (place / "topics.json").write_text(
+                    json.dumps({"topicConfigTable": {"T": topic}, "dataVersion": version})
+                )
+    torn = snapshot(folder, 3)
+    torn.write_text(torn.read_text()[:20])
+    return folder
+
+
+def snapshot(folder: Path, at: int, source: str = SOURCES[0]) -> Path:
+    return folder / "snapshots" / source / str(MOMENTS[at]) / "consumerOffset.json"
+
+
+def ingest(folder: Path, warehouse: Path) -> dict[str, list[str]]:
+    run("ingest", str(warehouse), load_settings(), lambda what: None, recordings=[str(folder)], cluster="c")
+    return {name: table_rows(str(warehouse), name, "c") for name in TABLES}
+
+
+@pytest.mark.parametrize(("late", "needed"), [((2, 5), 6), ((2,), 4), ((0,), 1)], ids=["two", "torn behind", "first"])
+def test_it_is_as_if_it_had_come_in_time(recording, tmp_path, late, needed):
+    whole = ingest(recording, tmp_path / "in-time")
+    kept = {at: snapshot(recording, at).read_text() for at in late}
+    for at in late:
+        snapshot(recording, at).unlink()
+    before = ingest(recording, tmp_path / "late")
+    assert before["silver.offset_change"] != whole["silver.offset_change"]
+    for at, text in kept.items():
+        snapshot(recording, at).write_text(text)
+    # What comes after the first whole snapshot behind the last late one, and other brokers', is not read again.
+    for at in range(needed + 1, len(MOMENTS)):
+        shutil.rmtree(snapshot(recording, at).parent)
+    shutil.rmtree(recording / "snapshots" / SOURCES[1])
+    assert ingest(recording, tmp_path / "late") == whole
+
+
+def test_without_what_is_needed_again_it_is_refused_until_that_is_back(recording, tmp_path):
+    whole = ingest(recording, tmp_path / "in-time")
+    late, needed = snapshot(recording, 5), snapshot(recording, 6)
+    text = late.read_text(), needed.read_text()
+    late.unlink()
+    before = ingest(recording, tmp_path / "late")
+    late.write_text(text[0])
+    needed.unlink()
+    found = ingest(recording, tmp_path / "late")
+    assert found["silver.offset_change"] == before["silver.offset_change"]
+    (refused,) = set(found["bronze.quarantine"]) - set(before["bronze.quarantine"])
+    assert "'code': 'late'" in refused
+    assert "put back" in refused
+    assert ingest(recording, tmp_path / "late") == found, "told once"
+    needed.write_text(text[1])
+    assert ingest(recording, tmp_path / "late") == whole
