@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from chispa import assert_df_equality
 
-from mqreplay.ingest import pieces, to_silver
+from mqreplay.ingest import pieces, snapshot_rounds
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
 from mqreplay.ingest.run import ingest
@@ -55,9 +55,9 @@ def read(spark, recording, root):
 def test_cut_or_not_the_tables_are_the_same(recording, whole, spark, tmp_path, monkeypatch, lead, in_one):
     put_together = []
     monkeypatch.setattr(pieces, "LEAD", lead)
-    monkeypatch.setattr(to_silver, "cut", partial(cut, most_bytes=500))
-    uncut = to_silver.uncut
-    monkeypatch.setattr(to_silver, "uncut", lambda cuts, lost: put_together.append(lost) or uncut(cuts, lost))
+    monkeypatch.setattr(snapshot_rounds, "cut", partial(cut, most_bytes=500))
+    uncut = snapshot_rounds.uncut
+    monkeypatch.setattr(snapshot_rounds, "uncut", lambda cuts, lost: put_together.append(lost) or uncut(cuts, lost))
     in_pieces = read(spark, recording, tmp_path)
     assert put_together == ([{"b-0"}] if in_one else [])  # two torn files in a row are more than a lead of one
     for name in TABLES:

@@ -7,10 +7,14 @@ from types import SimpleNamespace
 from mqreplay.ingest.pace import Pace
 
 
+def watch(pace, told, sizes):
+    pace.reading(sum(sizes.values())).watch(told, sizes)
+
+
 def test_it_tells_bytes_rate_and_what_is_left():
     pace = Pace(lambda _: None, 40_000_000)
     told = SimpleNamespace(value={})
-    pace.watch(told, {"a": 10_000_000, "b": 30_000_000})
+    watch(pace, told, {"a": 10_000_000, "b": 30_000_000})
     assert pace.line(1) == "read 0 of 40 MB"
     assert pace.line(2) is None
     told.value["a"] = object()
@@ -22,11 +26,20 @@ def test_it_tells_bytes_rate_and_what_is_left():
 def test_what_is_left_is_what_takes_longest():
     pace = Pace(lambda _: None, 100_000_000)
     fast, slow = SimpleNamespace(value={"a": object()}), SimpleNamespace(value={})
-    pace.watch(fast, {"a": 60_000_000})
-    pace.watch(slow, {"b": 10_000_000, "c": 30_000_000})
+    watch(pace, fast, {"a": 60_000_000})
+    watch(pace, slow, {"b": 10_000_000, "c": 30_000_000})
     assert pace.line(10) == "read 60 of 100 MB, 6.0 MB/s"
     slow.value["b"] = object()
     assert pace.line(20) == "read 70 of 100 MB, 3.5 MB/s, about 60 s left"
+
+
+def test_what_is_read_in_rounds_is_watched_as_one():
+    pace = Pace(lambda _: None, 100_000_000)
+    reading = pace.reading(100_000_000)
+    reading.watch(SimpleNamespace(value={"a": None}), {"a": 20_000_000})
+    assert pace.line(10) == "read 20 of 100 MB, 2.0 MB/s, about 40 s left"
+    reading.watch(SimpleNamespace(value={"b": None}), {"b": 30_000_000, "c": 50_000_000})
+    assert pace.line(20) == "read 50 of 100 MB, 2.5 MB/s, about 20 s left"
 
 
 def test_a_short_reading_says_nothing():
@@ -40,7 +53,7 @@ def test_it_speaks_while_it_is_open():
     said = []
     told = SimpleNamespace(value={"a": object()})
     pace = Pace(said.append, 2_000_000, every_s=0.01)
-    pace.watch(told, {"a": 1_000_000})
+    watch(pace, told, {"a": 1_000_000})
     with pace:
         while not said:
             pass

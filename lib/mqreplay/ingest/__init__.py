@@ -11,8 +11,9 @@ entries.py     what one snapshot holds; offset_bytes.py: against the one before;
 pieces.py      a source's snapshots in pieces that join exactly
 snapshots.py   snapshots -> silver.offset_change; snapshot_rows.py: the few rows beside
 brokers.py     brokers.json -> silver.broker
-to_silver.py   decoded rows into their tables, and the counts into the ledger
+to_silver.py   decoded lines into their tables, and the counts into the ledger
+snapshot_rounds.py  the same of snapshots, so many files at a time; late.py: what is read again for those that come late
 told.py        what tasks tell beside their rows; pace.py: how far reading has come
-ledger.py      counts, quarantine rows, and that no row is lost
+ledger.py      counts, quarantine rows, and that no row is lost; ledgers.py: a run's ledgers into their tables
 run.py         all of it in order, for one cluster
 """

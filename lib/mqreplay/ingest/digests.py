@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.recording import RecordedFile
-from mqreplay.lake.small_file import write_json
+from mqreplay.lake.small_file import write_lines
 
 FILE = ".mqreplay.digests"
+BATCH = 1_000  # files
+STAMPED = 5  # words before the path: four of the stamp, and the digest
 THREADS = 4  # reading and hashing release the interpreter
 # A file that changed so short a time before it was read might change again without a new time: clocks of files tick.
 SETTLED_NS = 2_000_000_000
@@ -26,7 +29,7 @@ Digested = tuple[RecordedFile, str]  # a file and its SHA-256
 
 
 class KnownDigests:
-    """The digests that the last run took, kept in a small file of the warehouse. Torn or missing, it is no loss."""
+    """The digests that the last run took, kept in a file of the warehouse. Torn or missing, it is no loss."""
 
     def __init__(self, root: str, digest: Callable[[str], str] = file_sha256) -> None:
         """``root`` is the warehouse's folder; ``digest`` reads a file."""
@@ -39,23 +42,47 @@ class KnownDigests:
 
     def of(self, files: Iterable[RecordedFile]) -> list[Digested]:
         """Each file with its SHA-256, in order; what is not known is read, and all are kept for the next run."""
-        listed, known, now = list(files), self._read(), time.time_ns()
-        unknown = [file for file in listed if known.get(file.full_path, [None])[:-1] != _stamp(file)]
+        known, now, found, read = self._read(), time.time_ns(), [], 0
         with ThreadPoolExecutor(THREADS) as pool:
-            read = dict(zip(unknown, pool.map(self._digest, [file.full_path for file in unknown]), strict=True))
-        found = [(file, read[file] if file in read else str(known[file.full_path][-1])) for file in listed]
+            # By batches: a million waiting reads would take a gigabyte.
+            for batch in _batches(files, BATCH):
+                kept = [_digest(file, known.get(file.full_path, "")) for file in batch]
+                unknown = [file.full_path for file, digest in zip(batch, kept, strict=True) if not digest]
+                made, read = pool.map(self._digest, unknown), read + len(unknown)
+                found += [(file, digest or next(made)) for file, digest in zip(batch, kept, strict=True)]
         if read:
-            settled = [(file, sha256) for file, sha256 in found if file.changed_ns < now - SETTLED_NS]
-            write_json(self._path, {file.full_path: [*_stamp(file), sha256] for file, sha256 in settled})
+            settled = ((file, sha256) for file, sha256 in found if file.changed_ns < now - SETTLED_NS)
+            write_lines(
+                self._path, (f"{_stamp(file)}{sha256} {json.dumps(file.full_path)}" for file, sha256 in settled)
+            )
         return found
 
-    def _read(self) -> dict[str, list[int | str]]:
+    def _read(self) -> dict[str, str]:
+        """Path -> stamp and digest; lines that are none of ours are passed over."""
+        known = {}
         try:
-            kept = json.loads(self._path.read_text(encoding="utf-8"))
+            with self._path.open(encoding="utf-8") as lines:
+                for line in lines:
+                    *told, path = line.rstrip("\n").split(" ", STAMPED)
+                    if len(told) == STAMPED and path.startswith('"'):
+                        known[json.loads(path)] = " ".join(told)
         except (OSError, ValueError):
             return {}
-        return kept if isinstance(kept, dict) and all(isinstance(known, list) for known in kept.values()) else {}
+        return known
 
 
-def _stamp(file: RecordedFile) -> list[int | str]:
-    return [file.bytes, file.modified_ns, file.changed_ns, file.inode]
+def _stamp(file: RecordedFile) -> str:
+    return f"{file.bytes} {file.modified_ns} {file.changed_ns} {file.inode} "
+
+
+def _digest(file: RecordedFile, known: str) -> str:
+    """The digest that is known of the file as it is, or nothing."""
+    stamp = _stamp(file)
+    return known[len(stamp) :] if known.startswith(stamp) else ""
+
+
+def _batches(files: Iterable[RecordedFile], most: int) -> Iterator[list[RecordedFile]]:
+    """The files, so many at a time."""
+    rest = iter(files)
+    while batch := list(islice(rest, most)):
+        yield batch

@@ -11,7 +11,7 @@ from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import NOT_READ
 
 
-@dataclass
+@dataclass(slots=True)
 class FileEntry:
     """A row of bronze.source_file in the making. Instants are UTC."""
 
@@ -40,7 +40,7 @@ class FileEntry:
             self.status, self.reason = "refused", "every line was refused; see bronze.quarantine"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class QuarantineEntry:
     """A row of bronze.quarantine in the making. ``line_number`` 0 is the file as a whole."""
 

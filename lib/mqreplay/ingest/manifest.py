@@ -18,7 +18,7 @@ from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, RecordedFile
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KnownFile:
     """A row of bronze.source_file, as far as planning needs it."""
 
@@ -37,7 +37,7 @@ class KnownFile:
         return self.sha256[:DIGEST_CHARS]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NewFile:
     """A file to read: what it is, its SHA-256, and the bytes that lay in its place before, if any were read."""
 

@@ -15,23 +15,40 @@ from mqreplay.ingest.told import Told
 EVERY_S = 15.0
 
 
+class Reading:
+    """So many bytes, read by one action after the other."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._watched: list[tuple[Accumulator[Told], Mapping[Any, int]]] = []
+
+    def watch(self, told: Accumulator[Told], sizes: Mapping[Any, int]) -> None:
+        """What the tasks of the next action tell under a key of ``sizes`` is so many bytes done."""
+        self._watched.append((told, sizes))
+
+    def done(self) -> int:
+        """Bytes read until now."""
+        return sum(sizes.get(key, 0) for told, sizes in list(self._watched) for key in list(told.value))
+
+
 class Pace:
     """Says so from time to time, as long as it is open; a short reading says nothing."""
 
     def __init__(self, progress: Callable[[str], None], total: int, every_s: float = EVERY_S) -> None:
         """``total`` is in bytes as they lie in the recording."""
         self._progress, self._total, self._every_s = progress, total, every_s
-        self._watched: list[tuple[Accumulator[Told], Mapping[Any, int]]] = []
+        self._readings: list[Reading] = []
         self._over = threading.Event()
         self._said = -1
 
-    def watch(self, told: Accumulator[Told], sizes: Mapping[Any, int]) -> None:
-        """What the tasks tell under a key of ``sizes`` is so many bytes done."""
-        self._watched.append((told, sizes))
+    def reading(self, size: int) -> Reading:
+        """Something that is read beside the others, of so many bytes."""
+        self._readings.append(Reading(size))
+        return self._readings[-1]
 
     def line(self, seconds: float) -> str | None:
         """What there is to say after so many seconds; None if nothing new."""
-        read = [sum(sizes.get(key, 0) for key in list(told.value)) for told, sizes in self._watched]
+        read = [reading.done() for reading in self._readings]
         done = sum(read)
         if done == self._said:
             return None
@@ -48,7 +65,7 @@ class Pace:
 
         None where nothing of something was read yet.
         """
-        sizes = [sum(sizes.values()) for _, sizes in self._watched]
+        sizes = [reading.size for reading in self._readings]
         if any(size and not done for size, done in zip(sizes, read, strict=True)):
             return None
         return max((size - done) * seconds / done for size, done in zip(sizes, read, strict=True) if done)

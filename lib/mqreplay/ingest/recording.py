@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ _EPOCH_MS = re.compile(r"^\d{12,14}$")
 _PCAP = re.compile(r"\.pcap(\d+)?(\.gz)?$")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordedFile:
     """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds).
 
@@ -150,7 +151,7 @@ def classify(path: str) -> tuple[str, str | None, int | None]:
 def _classify_snapshot(parts: list[str]) -> tuple[str, str | None, int | None]:
     if len(parts) != 4 or not _EPOCH_MS.match(parts[2]):
         return "other", None, None
-    source, ts, name = parts[1], int(parts[2]), parts[3]
+    source, ts, name = sys.intern(parts[1]), int(parts[2]), parts[3]  # one text for a source's million files
     if name in SNAPSHOT_KINDS:
         return SNAPSHOT_KINDS[name], source, ts
     if name.endswith((".offsets.json", ".offsets.json.bak")) or name in ("offsets.json", "offsets.json.bak"):

@@ -13,10 +13,12 @@ from pyspark.sql import functions as F
 from mqreplay.ingest.brokers import cluster_of, read_brokers
 from mqreplay.ingest.digests import Digested
 from mqreplay.ingest.ledger import Ledger
+from mqreplay.ingest.ledgers import Ledgers
 from mqreplay.ingest.manifest import KnownFile, Plan, plan
 from mqreplay.ingest.pace import Pace
 from mqreplay.ingest.recording import RECORD_TABLES
-from mqreplay.ingest.to_silver import Run, ingest_records, ingest_snapshots
+from mqreplay.ingest.snapshot_rounds import ingest_snapshots
+from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.unfinished import Unfinished
@@ -70,17 +72,16 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[Digested], p
     unfinished = Unfinished(warehouse.root)
     afresh = not unfinished.begin(scopes)
     pace = Pace(lambda text: progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))
+    ledgers = Ledgers(warehouse, cluster, known, set(recordings) - {k.recording for k in known} if afresh else set())
+    run = Run(warehouse, cluster, known, ledger, ledgers, pace, afresh)
     with ThreadPoolExecutor(WRITERS) as pool, pace:
-        run = Run(warehouse, cluster, known, ledger, pace, afresh)
         snapshots = pool.submit(ingest_snapshots, run, work)
         ingest_records(run, work, pool)
         snapshots.result()
-    _write_brokers(warehouse, cluster, work, ledger, afresh)
-    ledger.settle()
-    _write_ledger(warehouse, cluster, ledger, set(recordings) - {k.recording for k in known} if afresh else set())
+    _write_brokers(run, work)
+    ledgers.write(ledger)
     unfinished.end(scopes)
-    rows = sum(e.rows_out for e in ledger.files.values())
-    return Ingested(cluster, recordings, work.seen, len(work.new), rows, len(ledger.refused))
+    return Ingested(cluster, recordings, work.seen, len(work.new), ledgers.rows_out, ledgers.refused)
 
 
 def known_files(cluster: str, recordings: Iterable[str]) -> Question:
@@ -97,35 +98,14 @@ def known_files(cluster: str, recordings: Iterable[str]) -> Question:
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 
 
-def _write_brokers(warehouse: Warehouse, cluster: str, work: Plan, ledger: Ledger, afresh: bool) -> None:
+def _write_brokers(run: Run, work: Plan) -> None:
     new = work.of("brokers")
     if not new:
         return
     rows: list[tuple[object, ...]] = []
     for file in new:
-        same = [e for (recording, _), e in ledger.files.items() if recording == file.file.recording]
-        since = min((e.first_ts for e in same if e.first_ts is not None), default=None)
-        rows += read_brokers(file, cluster, since, ledger)
+        since = run.ledgers.began(file.file.recording, run.ledger)
+        rows += read_brokers(file, run.cluster, since, run.ledger)
     # Nights may share one description: each keeps its own row of it.
-    where = f"cluster = {quoted(cluster)} AND {among('recording', [n.file.recording for n in new])}"
-    warehouse.put("silver.broker", rows, where, nothing_there=afresh and not any(n.replaces for n in new))
-
-
-def _write_ledger(warehouse: Warehouse, cluster: str, ledger: Ledger, unknown: set[str]) -> None:
-    """The ledger goes last: a run that dies before it is done again whole, and replaces what it had written.
-
-    Of ``unknown`` recordings it holds nothing.
-    """
-    places = sorted(ledger.files)
-    recordings = sorted({recording for recording, _ in places})
-    where = f"cluster = {quoted(cluster)} AND {among('recording', recordings)}"
-    made = {"bronze.quarantine": ledger.quarantine_rows(cluster), "bronze.source_file": ledger.file_rows(cluster)}
-    if unknown.issuperset(recordings):
-        for name, rows in made.items():
-            warehouse.put(name, rows, where, nothing_there=True)
-        return
-    changed = F.broadcast(warehouse.spark.createDataFrame(places, "recording STRING, path STRING"))
-    for name, rows in made.items():
-        frame = warehouse.frame(name, rows)
-        others = warehouse.read(name).where(where).join(changed, ["recording", "path"], "left_anti")
-        warehouse.replace(name, frame.unionByName(others.select(*frame.columns)), where)
+    where = f"cluster = {quoted(run.cluster)} AND {among('recording', [n.file.recording for n in new])}"
+    run.warehouse.put("silver.broker", rows, where, nothing_there=run.afresh and not any(n.replaces for n in new))

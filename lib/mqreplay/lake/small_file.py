@@ -1,15 +1,22 @@
-"""A small JSON file, written in one step: whoever reads it sees the old one or the new one, never half of one."""
+"""A file beside the tables, written in one step: who reads it sees the old one or the new one, never half of one."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 
 def write_json(path: Path, value: Any) -> None:
     """Replaces the file; its folder is made if it is not there."""
+    write_lines(path, [json.dumps(value)])
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """The same, of lines that are made as they are written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(value), encoding="utf-8")
+    with beside.open("w", encoding="utf-8") as stream:
+        stream.writelines(f"{line}\n" for line in lines)
     beside.replace(path)
