@@ -60,6 +60,10 @@ class DayRows:
         """Rows of a gold table: of the day, and where ``ts`` names their instant, of the lookback."""
         return self._near(name, ts) if ts else self._mine(name).where(F.col("day") == F.lit(self.day))
 
+    def day_before(self, name: str) -> DataFrame:
+        """Rows of a gold table of the day before."""
+        return self._mine(name).where(F.col("day") == F.lit(self.day - DAY))
+
     def _near(self, name: str, ts: str, reach: dt.timedelta = NO_TIME) -> DataFrame:
         first, last = (self.since - reach).date(), (self.end + reach).date()
         days = F.col("day").between(F.lit(first), F.lit(last))  # by which files are passed over

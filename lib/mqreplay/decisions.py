@@ -24,6 +24,7 @@ from mqreplay.replay.delivery_audit import delivery_audit
 from mqreplay.replay.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.replay.findings.causes import with_causes
 from mqreplay.replay.findings.every import Family, Known, every_family
+from mqreplay.replay.findings.going_on import going_on
 from mqreplay.replay.findings.shape import that_reach
 from mqreplay.replay.findings.snapshots import refused_snapshots
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
@@ -253,6 +254,8 @@ class Replay:
         with ThreadPoolExecutor(WRITERS) as pool:
             made = list(pool.map(lambda family: self._made(family, progress), families))
         begun = reduce(DataFrame.unionByName, made).where(F.col("from_ts") < F.lit(self.rows.end))
+        if self.rows.standing is not None:
+            begun = going_on(begun, self.rows.day_before("gold.finding")).localCheckpoint()
         told = that_reach(with_causes(begun), self.rows.begin, self.settings.findings.lost_s)
         return told.withColumn("day", F.lit(self.day))
 

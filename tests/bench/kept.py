@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 from night_run import mqreplay, stages
@@ -42,7 +43,10 @@ def main() -> None:
         print(f"beside {nights} nights", file=sys.stderr)
         warehouse = given.out / f"kept-{nights}"
         if nights:
-            fill(source, warehouse, nights)
+            # In a process of its own: its Java ends with it, and the night has the memory to itself.
+            filling = get_context("spawn").Process(target=fill, args=(source, warehouse, nights))
+            filling.start()
+            filling.join()
         lines, peak = mqreplay("nightly", given.recording, warehouse)
         told[nights] = stages(lines) | {"peak MB": peak / 1e6}
         shutil.rmtree(warehouse)
@@ -70,7 +74,6 @@ def fill(source: Path, to: Path, nights: int) -> None:
     noted.done("replay", {str(day): digest for day, digest in by_day.items()})
     noted.done("validate", Validation(many, cluster, found, settings).wanted)
     Standing(many, cluster).keep(max(by_day))  # as the last night's replay did
-    spark.stop()  # the night has Java's memory to itself
 
 
 def moved(rows: DataFrame, days: int) -> DataFrame:

@@ -19,6 +19,7 @@ from night.later import midnight_after, moved
 GROUPS = {"mixalg-group", "mixsub-group", "crash-group", "reset-group"}
 # Seconds of the recording, and of the cut: two conflicts and a kill -9 lie around midnight.
 SINCE, UNTIL, MIDNIGHT = 500, 740, 110
+LATER = 158  # by then both have gone on for longer than the lookback
 # Less than the recording before midnight: what stood still for longer is known by what was carried over.
 LOOKBACK_MINUTES = 1
 TABLES = ("allocation", "pull_route", "queue_owner", "queue_progress", "failover_exposure", "offset_continuity")
@@ -96,12 +97,20 @@ def test_a_day_is_replayed_once(two):
     assert len(set(days)) == 2, "the second recording has a brokers.json too: it says nothing of the day before"
 
 
+@pytest.fixture(scope="module")
+def whole(plain, judged):
+    return told(judged("plain", plain)[0])
+
+
 @pytest.mark.long
-def test_what_goes_on_over_midnight_is_told_whole_and_nothing_else(plain, over, judged):
-    whole, cut_in_two = told(judged("plain", plain)[0]), told(over[0])
+@pytest.mark.parametrize("midnight_s", [MIDNIGHT, LATER])
+def test_what_goes_on_over_midnight_is_told_whole_and_nothing_else(plain, whole, folder, judged, midnight_s):
+    by_ms, _ = midnight_after(plain, midnight_s)
+    name = f"after-{midnight_s}"
+    cut_in_two = told(judged(name, moved(plain, folder / name, by_ms))[0])
     assert {row[0] for row in whole} >= {"strategy_conflict", "subscription_conflict", "consumer_lost", "stuck_queue"}
     assert sorted(map(str, (row[:8] for row in cut_in_two))) == sorted(map(str, (row[:8] for row in whole)))
-    by = dt.timedelta(milliseconds=midnight_after(plain, MIDNIGHT)[0])
+    by = dt.timedelta(milliseconds=by_ms)
     for mine, theirs in zip(cut_in_two, whole, strict=True):
         for place in (-2, -1):
             late = dt.datetime.fromisoformat(mine[place]) - dt.datetime.fromisoformat(theirs[place])

@@ -154,7 +154,8 @@ def _state(warehouse: Warehouse, cluster: str, found: dict[str, Stretch]) -> Dat
     starts = F.broadcast(spark.createDataFrame(since, "source_name STRING, since_ms BIGINT"))
     first = min(stretch.first_day for stretch in found.values())
     standing = Standing(warehouse, cluster)
-    standing.forget(first, max(stretch.last_day for stretch in found.values()))
+    for after, until in {(stretch.first_day, stretch.last_day) for stretch in found.values()}:
+        standing.forget(after, until)
     standing.keep(first)
 
     def before(rows: DataFrame, ts: str) -> DataFrame:
