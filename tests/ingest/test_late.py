@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mqreplay.ingest.late import Stretch, replaced
 from mqreplay.night import run
 from mqreplay.settings import load_settings
 from tests_shared import table_rows
@@ -88,3 +89,11 @@ def test_without_what_is_needed_again_it_is_refused_until_that_is_back(recording
     assert ingest(recording, tmp_path / "late") == found, "told once"
     needed.write_text(text[1])
     assert ingest(recording, tmp_path / "late") == whole
+
+
+def test_a_source_may_be_called_anything():
+    found = {"client-10.0.0.1@ts": Stretch(5), "b'-0": Stretch(7, 9)}
+    assert replaced("c", found, "to_ts") == (
+        "cluster = 'c' AND ((source_name = 'b\\'-0' AND to_ts >= timestamp_millis(7) AND to_ts <= timestamp_millis(9))"
+        " OR (source_name = 'client-10.0.0.1@ts' AND to_ts >= timestamp_millis(5)))"
+    )

@@ -86,15 +86,15 @@ def read_again(warehouse: Warehouse, cluster: str, found: dict[str, Stretch], ne
     ]
 
 
-def replaced(cluster: str, found: dict[str, Stretch]) -> str:
-    """Predicate, with @ts for the time column, of all rows of these stretches."""
-    each = " OR ".join(_within(source, stretch) for source, stretch in sorted(found.items()))
+def replaced(cluster: str, found: dict[str, Stretch], ts: str) -> str:
+    """Predicate of all rows of these stretches; ``ts`` is the column of their instant."""
+    each = " OR ".join(_within(source, stretch, ts) for source, stretch in sorted(found.items()))
     return f"cluster = {quoted(cluster)} AND ({each})"
 
 
-def _within(source: str, stretch: Stretch) -> str:
-    until = "" if stretch.until_ms is None else f" AND @ts <= timestamp_millis({stretch.until_ms})"
-    return f"(source_name = {quoted(source)} AND @ts >= timestamp_millis({stretch.since_ms}){until})"
+def _within(source: str, stretch: Stretch, ts: str) -> str:
+    until = "" if stretch.until_ms is None else f" AND {ts} <= timestamp_millis({stretch.until_ms})"
+    return f"(source_name = {quoted(source)} AND {ts} >= timestamp_millis({stretch.since_ms}){until})"
 
 
 def _firsts(new: list[NewFile]) -> dict[str, int]:

@@ -78,7 +78,7 @@ class _Round:
     def predicate(self, cluster: str, ts: str) -> str:
         """Of the rows that these files' rows replace."""
         mine = {str(n.file.source_name): self.found[str(n.file.source_name)] for n in self.files}
-        return replaced(cluster, mine).replace("@ts", ts)
+        return replaced(cluster, mine, ts)
 
 
 def _rounds(files: list[NewFile]) -> list[list[NewFile]]:
