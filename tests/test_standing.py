@@ -33,7 +33,7 @@ def changes(seed: int) -> list[dict[str, object]]:
     return rows
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1])
 def lake(spark, tmp_path, request):
     """A warehouse of changes, and they themselves."""
     warehouse = Warehouse(spark, str(tmp_path))

@@ -56,7 +56,14 @@ def ingest(folder: Path, warehouse: Path) -> dict[str, list[str]]:
     return {name: table_rows(str(warehouse), name, "c") for name in TABLES}
 
 
-@pytest.mark.parametrize(("late", "needed"), [((2, 5), 6), ((2,), 4), ((0,), 1)], ids=["two", "torn behind", "first"])
+@pytest.mark.parametrize(
+    ("late", "needed"),
+    [
+        pytest.param((2,), 4, id="torn behind"),
+        pytest.param((2, 5), 6, id="two", marks=pytest.mark.long),
+        pytest.param((0,), 1, id="first", marks=pytest.mark.long),
+    ],
+)
 def test_it_is_as_if_it_had_come_in_time(recording, tmp_path, late, needed):
     whole = ingest(recording, tmp_path / "in-time")
     kept = {at: snapshot(recording, at).read_text() for at in late}

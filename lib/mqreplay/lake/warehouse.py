@@ -7,11 +7,12 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -167,11 +168,11 @@ class Warehouse:
             self.replace(name, self._landed(name, landed), predicate)
             return
         # As Delta's own writer asks of each row, and takes null for broken; landings have asked for nulls in columns.
-        if landed and (checks := self.contracts[name].checks):
-            rows = self._landed(name, landed)
-            for check in checks.values():
-                if not rows.where(~holds(check)).isEmpty():
-                    raise ContractError(f"rows for {name} break CHECK ({check}); a bug in mqreplay")
+        checks = list(self.contracts[name].checks.values()) if landed else []
+        rows = self._landed(name, landed) if checks else None
+        if rows is not None and not rows.where(~reduce(Column.__and__, map(holds, checks))).isEmpty():
+            broken = next(check for check in checks if not rows.where(~holds(check)).isEmpty())
+            raise ContractError(f"rows for {name} break CHECK ({broken}); a bug in mqreplay")
         commit_append(self.spark, self.location(name), landed)
 
     def _landed(self, name: str, landed: Sequence[Row]) -> DataFrame:
