@@ -98,6 +98,16 @@ def test_without_what_is_needed_again_it_is_refused_until_that_is_back(recording
     assert ingest(recording, tmp_path / "late") == whole
 
 
+def test_a_recording_that_was_moved_or_copied_tells_nothing_new(recording, tmp_path):
+    before = ingest(recording, tmp_path / "warehouse")
+    recording.rename(tmp_path / "moved")
+    after = ingest(tmp_path / "moved", tmp_path / "warehouse")
+    added = set(after["bronze.source_file"]) - set(before["bronze.source_file"])
+    assert len(added) == len(before["bronze.source_file"])
+    assert all("'status': 'duplicate'" in row for row in added)
+    assert all(after[name] == before[name] for name in TABLES if name != "bronze.source_file")
+
+
 def test_a_source_may_be_called_anything():
     found = {"client-10.0.0.1@ts": Stretch(5), "b'-0": Stretch(7, 9)}
     assert replaced("c", found, "to_ts") == (

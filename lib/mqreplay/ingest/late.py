@@ -20,6 +20,7 @@ from mqreplay.lake.sql import quoted
 from mqreplay.lake.warehouse import Warehouse
 
 LEDGER = "bronze.source_file"
+NEVER = 2**63 - 1  # ms
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,16 @@ def stretches(warehouse: Warehouse, cluster: str, new: list[NewFile]) -> dict[st
     whole = known.join(F.broadcast(asked), ["source", "file_name"]).where("ts_ms > new_ms")
     firsts = whole.groupBy("source", "file_name").agg(F.min("ts_ms").alias("ms")).collect()
     ends = {(row.source, row.file_name): row.ms for row in firsts}
-    made = {}
-    for source, since in _firsts(new).items():
-        until = [ends.get(family) for family in last if family[0] == source]
-        made[source] = Stretch(since, None if None in until else max(ms for ms in until if ms is not None))
-    return made
+    until: dict[str, int] = {}
+    for family in last:
+        until[family[0]] = max(until.get(family[0], 0), ends.get(family, NEVER))
+    return {s: Stretch(since, None if until[s] == NEVER else until[s]) for s, since in _firsts(new).items()}
+
+
+def read_elsewhere(new: list[NewFile], again: list[NewFile]) -> list[NewFile]:
+    """Those of ``new`` that were read before, of another recording: its copy, or itself under another name."""
+    known = {(a.file.path, a.sha256) for a in again}
+    return [n for n in new if (n.file.path, n.sha256) in known]
 
 
 def too_late(new: list[NewFile], again: list[NewFile]) -> list[NewFile]:

@@ -4,7 +4,8 @@
 - Same place, other bytes: changed; what it gave is replaced.
 - Other place, bytes of a JSONL file read before: a duplicate; it gives nothing.
 - A snapshot that came too late to be read (late.py) is tried again.
-- A snapshot is told by its place (broker and time), so the same bytes at another time are a snapshot of their own.
+- A snapshot is told by its place (broker and time), so the same bytes at another time are a snapshot of their own; in
+  the same place of another recording they are a duplicate (late.py).
 """
 
 from __future__ import annotations

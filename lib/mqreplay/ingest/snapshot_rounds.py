@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from mqreplay.ingest.late import Stretch, read_again, replaced, stretches, too_late
+from mqreplay.ingest.late import Stretch, read_again, read_elsewhere, replaced, stretches, too_late
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.manifest import NewFile, Plan
 from mqreplay.ingest.pace import Reading
@@ -47,9 +47,12 @@ def ingest_snapshots(run: Run, work: Plan) -> None:
         return
     found = stretches(run.warehouse, run.cluster, new)
     again = read_again(run.warehouse, run.cluster, found, new)
-    if late := set(too_late(new, again)):
+    copies = set(read_elsewhere(new, again))
+    late = set(too_late(new, again)) if not copies else set()
+    if unread := copies | late:
+        run.ledger.enter_unread(copies, [])
         run.ledger.enter_late(late)
-        return ingest_snapshots(run, replace(work, new=[n for n in work.new if n not in late]))
+        return ingest_snapshots(run, replace(work, new=[n for n in work.new if n not in unread]))
     reading = run.pace.reading(sum(n.file.bytes for n in new))
     none = run.afresh and not again and not any(n.replaces for n in new)
     state = _state(run.warehouse, run.cluster, found)

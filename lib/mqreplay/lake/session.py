@@ -60,7 +60,7 @@ MEANING = {
 }
 
 
-SMALL_NIGHT = 200_000_000  # bytes as they lie in the recording
+SMALL_NIGHT = 100_000_000  # bytes as they lie in the recording
 PARTITION_BYTES = (
     256_000_000  # as recorded, of a shuffle's partition: some 100 MB of rows, which a sort keeps in memory
 )
