@@ -77,10 +77,9 @@ class Night:
             scope = f"replay {cluster} {day}"
             afresh = not unfinished.begin([scope]) and not noted.any_done("replay", [day])
             date = dt.date.fromisoformat(day)
-            goes_on = date > min(by_day)
-            if goes_on:
-                standing.keep(date)
-            stood = standing if goes_on else None
+            stood = standing if date > min(by_day) else None
+            if stood is not None:
+                stood.keep(date)
             Replay(self.warehouse, cluster, date, found, self.settings, stood, afresh=afresh).run(self.progress)
             noted.done("replay", {day: wanted[day]})
             unfinished.end([scope])

@@ -47,6 +47,8 @@ def main() -> None:
             filling = get_context("spawn").Process(target=fill, args=(source, warehouse, nights))
             filling.start()
             filling.join()
+            if filling.exitcode:
+                raise SystemExit(f"filling {warehouse} ended with {filling.exitcode}")
         lines, peak = mqreplay("nightly", given.recording, warehouse)
         told[nights] = stages(lines) | {"peak MB": peak / 1e6}
         shutil.rmtree(warehouse)

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
+from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.warehouse import Warehouse
 
@@ -33,12 +34,12 @@ class Stretch:
     @property
     def first_day(self) -> dt.date:
         """Of UTC."""
-        return _day(self.since_ms)
+        return instant(self.since_ms * 1000).date()
 
     @property
     def last_day(self) -> dt.date:
         """Of UTC."""
-        return dt.date.max if self.until_ms is None else _day(self.until_ms)
+        return dt.date.max if self.until_ms is None else instant(self.until_ms * 1000).date()
 
 
 def stretches(warehouse: Warehouse, cluster: str, new: list[NewFile]) -> dict[str, Stretch]:
@@ -117,7 +118,3 @@ def _snapshots(warehouse: Warehouse, cluster: str, since_ms: int) -> DataFrame:
     source, ts, name = (F.get(F.split("path", "/"), F.lit(part)) for part in (1, 2, 3))
     told = {"source": source, "ts_ms": ts.cast("bigint"), "file_name": name}
     return files.where(F.col("last_ts") >= F.timestamp_millis(F.lit(since_ms))).withColumns(told)
-
-
-def _day(ms: int) -> dt.date:
-    return dt.datetime.fromtimestamp(ms / 1000, dt.UTC).date()

@@ -96,11 +96,12 @@ def fresh_by(contract: Contract) -> str | None:
     return next((rule["kwargs"]["column"] for rule in contract.quality if rule["type"] == FRESH), None)
 
 
-def before_in_chain(warehouse: Warehouse, cluster: str, contract: Contract, day: dt.date) -> DataFrame | None:
-    """The rows from which chains of the day go on: of each the last one before it; null where nothing is chained."""
+def before_in_chain(
+    warehouse: Warehouse, cluster: str, contract: Contract, of_day: DataFrame, day: dt.date
+) -> DataFrame | None:
+    """The rows from which the day's chains go on: of each the last one before it; null where nothing is chained."""
     if not any(rule["type"] == CHAINED for rule in contract.quality):
         return None
-    of_day = warehouse.read(contract.name).where((F.col("cluster") == cluster) & (F.col("day") == F.lit(day)))
     last = Standing(warehouse, cluster).last_before(day).join(of_day.select(*CHAIN).distinct(), CHAIN, "left_semi")
     return last.withColumns({"day": F.to_date("to_ts"), "source_digest": F.lit("")})  # which file it was is not asked
 

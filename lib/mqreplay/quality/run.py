@@ -84,7 +84,8 @@ def _read(warehouse: Warehouse, cluster: str, name: str, row_limit: int, scope: 
     table, contract = warehouse.read(name).where(F.col("cluster") == cluster), warehouse.contracts[name]
     if scope.day is None or not contract.by_day:
         return fetch(table, contract, row_limit), None
-    before = before_in_chain(warehouse, cluster, contract, scope.day) if scope.goes_on else None
-    rows = fetch(table.where(F.col("day") == F.lit(scope.day)), contract, row_limit, before)
+    of_day = table.where(F.col("day") == F.lit(scope.day))
+    before = before_in_chain(warehouse, cluster, contract, of_day, scope.day) if scope.goes_on else None
+    rows = fetch(of_day, contract, row_limit, before)
     column = fresh_by(contract) if scope.goes_on and rows.count == 0 else None
     return rows, None if column is None else newest_before(table, column, scope.day)
