@@ -9,7 +9,7 @@ import pytest
 from mqreplay.core.burrow import STATUSES
 from mqreplay.core.burrow import group_status as law
 from mqreplay.replay.by_queue.looks import of_look
-from mqreplay.replay.group_status import _groups, group_status
+from mqreplay.replay.group_status import group_status
 from silver_moments import at
 
 COMMIT = {
@@ -151,16 +151,40 @@ def test_an_offset_set_back_and_not_made_up_for_is_rewind(told):
     assert row.status == "REWIND"
 
 
+QUEUES = "consumer_group string, topic string, broker_name string, queue_id int, source string"
+WINDOWS = "array<struct<window_end_ms: bigint, status: string, lag: bigint, time_lag_ms: double, commits: int>>"
+
+
 def test_the_worst_of_queues_is_the_laws(spark):
-    queues = "cluster string, consumer_group string, topic string, broker_name string, queue_id int, source string"
-    window = "struct<window_end_ms: bigint, status: string, lag: bigint, time_lag_ms: double, commits: int>"
     every = [given for size in (1, 2, 3) for given in combinations_with_replacement([*STATUSES, None], size)]
     rows = [
-        ("c", str(number), "T", "b", queue, "offset_commit", (60_000, status, 1, 1.0, 1))
+        (str(number), "T", "b", queue, "offset_commit", [(60_000, status, 1, 1.0, 1)])
         for number, statuses in enumerate(every)
         for queue, status in enumerate(statuses)
     ]
-    found = _groups(spark.createDataFrame(rows, f"{queues}, w {window}"), WINDOW).collect()
+    found = group_status(spark.createDataFrame(rows, f"{QUEUES}, w {WINDOWS}"), "c", WINDOW).collect()
     assert {r.consumer_group: r.status for r in found} == {
         str(number): law(statuses) or "undetermined" for number, statuses in enumerate(every)
     }
+
+
+@pytest.mark.parametrize(
+    ("queues", "worst"),
+    [
+        # broker name, queue id, status, lag: the status first, then the lag, the name and the id
+        ([("a", 7, "OK", 9), ("b", 0, "STALL", 1)], ("b", 0)),
+        ([("a", 7, "STALL", 9), ("b", 0, "STALL", 1)], ("a", 7)),
+        ([("a", 7, "OK", None), ("b", 0, "OK", -5)], ("a", 7)),
+        ([("a", 7, None, 2**63 - 1), ("b", 0, "OK", 0)], ("b", 0)),
+        ([("a", 7, None, -(2**63)), ("a", 0, None, -(2**63))], ("a", 7)),
+        ([("a", 7, "OK", 2**63 - 1), ("b", 0, "OK", 2**63 - 2)], ("a", 7)),
+        ([("a", 7, "OK", 1), ("a", 2**31 - 1, "OK", 1), ("B", 2**31 - 1, "OK", 1)], ("a", 2**31 - 1)),
+        ([("a", -1, "REWIND", 1), ("a", -(2**31), "REWIND", 1)], ("a", -1)),
+    ],
+)
+def test_which_queue_is_the_worst(spark, queues, worst):
+    rows = [
+        ("g", "T", name, queue, "offset_commit", [(60_000, status, lag, 1.0, 1)]) for name, queue, status, lag in queues
+    ]
+    (row,) = group_status(spark.createDataFrame(rows, f"{QUEUES}, w {WINDOWS}"), "c", WINDOW).collect()
+    assert (row.worst_broker_name, row.worst_queue_id) == worst

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.core.burrow import STATUSES
 from mqreplay.replay.by_queue.events import PULL, STATS
+
+WIDE = "DECIMAL(38, 0)"
+LAGS, NAMES, QUEUES = 2**63, 2**20, 2**32  # how many there may be of each, in _weight
 
 
 def group_status(windows: DataFrame, cluster: str, window_s: int) -> DataFrame:
@@ -14,8 +17,30 @@ def group_status(windows: DataFrame, cluster: str, window_s: int) -> DataFrame:
 
     Commits are those that clients sent; where none of a group were recorded, the master's snapshots stand in.
     """
+    names = _names(windows)
     own = [name for name in windows.columns if name != "w"]
-    return _groups(windows.select(F.lit(cluster).alias("cluster"), *own, F.explode("w").alias("w")), window_s)
+    each = windows.join(F.broadcast(names), "broker_name").select(*own, "place", F.explode("w").alias("w"))
+    groups = _groups(each, window_s).join(
+        F.broadcast(names.withColumnRenamed("broker_name", "worst_broker_name")), "place"
+    )
+    return groups.select(
+        F.lit(cluster).alias("cluster"),
+        "day",
+        "consumer_group",
+        "topic",
+        "from_ts",
+        "to_ts",
+        "status",
+        "lag",
+        "time_lag_ms",
+        "queues",
+        "queues_unknown",
+        "worst_broker_name",
+        "worst_queue_id",
+        "commits",
+        "source",
+        "reason",
+    )
 
 
 def last_told(events: DataFrame) -> DataFrame:
@@ -29,10 +54,15 @@ def last_told(events: DataFrame) -> DataFrame:
     return events.agg(F.max(F.unix_millis(told)).alias("until_ms"))
 
 
+def _names(windows: DataFrame) -> DataFrame:
+    """broker_name, and its ``place`` among all of them: they are few."""
+    place = F.row_number().over(Window.orderBy("broker_name"))
+    return windows.select("broker_name").distinct().withColumn("place", place)
+
+
 def _groups(windows: DataFrame, window_s: int) -> DataFrame:
     rank = F.array_position(F.array(*map(F.lit, STATUSES)), F.col("w.status"))
-    queue = F.struct(rank.alias("rank"), F.coalesce("w.lag", F.lit(0)).alias("lag"), "broker_name", "queue_id")
-    grouped = windows.groupBy("cluster", "consumer_group", "topic", "source", "w.window_end_ms").agg(
+    grouped = windows.groupBy("consumer_group", "topic", "source", "w.window_end_ms").agg(
         F.max(rank).alias("rank"),
         F.count_if(F.col("w.status").isNull()).alias("undetermined"),
         F.count(F.lit(1)).alias("queues"),
@@ -41,31 +71,39 @@ def _groups(windows: DataFrame, window_s: int) -> DataFrame:
         F.max("w.time_lag_ms").alias("known_time_lag"),
         F.count_if(F.col("w.time_lag_ms").isNull()).alias("time_unknown"),
         F.sum("w.commits").alias("commits"),
-        F.max(queue).alias("worst"),
+        F.max(_weight(rank)).alias("worst"),
     )
     # As core's group_status: a trouble that is known stands; without one, a queue not known leaves the group open.
     hidden = (F.col("undetermined") > 0) & F.coalesce(F.col("rank") <= 1, F.lit(True))
     status = F.element_at(F.array(*map(F.lit, STATUSES)), F.coalesce("rank", F.lit(1)).cast("int"))
-    end = F.timestamp_millis("window_end_ms")
     start = F.timestamp_millis(F.col("window_end_ms") - window_s * 1000)
-    return grouped.select(
-        "cluster",
-        F.to_date(start).alias("day"),
-        "consumer_group",
-        "topic",
-        start.alias("from_ts"),
-        end.alias("to_ts"),
-        F.when(hidden, "undetermined").otherwise(status).alias("status"),
-        F.when(F.col("queues_unknown") == 0, F.col("known_lag")).alias("lag"),
-        F.when(F.col("time_unknown") == 0, F.col("known_time_lag")).alias("time_lag_ms"),
-        "queues",
-        "queues_unknown",
-        F.col("worst.broker_name").alias("worst_broker_name"),
-        F.col("worst.queue_id").alias("worst_queue_id"),
-        "commits",
-        "source",
-        F.when(hidden, "a queue's end is not known, so its lag is not")
+    name, queue = F.pmod("worst", _number(NAMES * QUEUES)), F.pmod("worst", _number(QUEUES))
+    told = {
+        "day": F.to_date(start),
+        "from_ts": start,
+        "to_ts": F.timestamp_millis("window_end_ms"),
+        "status": F.when(hidden, "undetermined").otherwise(status),
+        "lag": F.when(F.col("queues_unknown") == 0, F.col("known_lag")),
+        "time_lag_ms": F.when(F.col("time_unknown") == 0, F.col("known_time_lag")),
+        "place": ((name - queue) / _number(QUEUES)).cast("int"),
+        "worst_queue_id": (queue - QUEUES // 2).cast("int"),
+        "reason": F.when(hidden, "a queue's end is not known, so its lag is not")
         .when(F.col("queues_unknown") > 0, "the worst of the queues whose ends are known")
-        .otherwise("the worst of its queues")
-        .alias("reason"),
-    )
+        .otherwise("the worst of its queues"),
+    }
+    return grouped.withColumns(told)
+
+
+def _weight(rank: Column) -> Column:
+    """A queue's status, then its lag, its broker's place and its id, as digits of one number.
+
+    Of a struct, Spark would sort all windows of all queues to find the greatest.
+    """
+    weight = F.coalesce(rank, F.lit(0)).cast(WIDE)
+    for most, digit in ((LAGS, F.coalesce("w.lag", F.lit(0))), (NAMES, F.col("place"))):
+        weight = weight * _number(most) + digit.cast(WIDE)
+    return weight * _number(QUEUES) + (F.col("queue_id").cast(WIDE) + QUEUES // 2)
+
+
+def _number(value: int) -> Column:
+    return F.lit(str(value)).cast(WIDE)

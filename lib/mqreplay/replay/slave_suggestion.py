@@ -100,8 +100,7 @@ def with_broker(pull: DataFrame, broker: DataFrame) -> DataFrame:
     ).value
     described = broker.withColumn("ratio", F.coalesce("effective_access_message_in_memory_max_ratio", by_rule))
     value = F.struct(
-        "rocketmq_version",
-        "physical_memory_bytes",
+        _since_5("rocketmq_version").alias("since_5"),
         "slave_read_enable",
         "ratio",
         twins.memory_threshold(F.col("physical_memory_bytes"), F.col("ratio")).alias("memory"),
@@ -136,14 +135,14 @@ def with_place(pull: DataFrame) -> DataFrame:
     looked at is the one before next_begin_offset. 4.9 notes the place before it asks whether the batch is full, and so
     may have noted the next one; 5.3 notes it after.
     """
-    older = ~_since_5()
+    older = ~F.col("b.since_5")
     full = (F.col("response_code") == FOUND) & (F.col("next_begin_offset") < F.col("max_offset"))
     place_max = F.when(older & full, F.col("next_place")).otherwise(F.col("place_after"))
     return pull.withColumns({"place_min": F.col("place_before"), "place_max": place_max})
 
 
-def _since_5() -> Column:
-    return F.element_at(F.split("b.rocketmq_version", r"\."), 1).try_cast("int") >= 5
+def _since_5(version: str) -> Column:
+    return F.element_at(F.split(version, r"\."), 1).try_cast("int") >= 5
 
 
 def judge(placed: DataFrame) -> DataFrame:
@@ -162,7 +161,7 @@ def judge(placed: DataFrame) -> DataFrame:
         .otherwise(False)
     )
     # OFFSET_FOUND_NULL: 4.9 leaves the flag, 5.3 compares with place 0.
-    null_found = _since_5() & ((remark == "OFFSET_FOUND_NULL") | (remark.isNull() & (code == NOT_FOUND) & in_range))
+    null_found = F.col("b.since_5") & ((remark == "OFFSET_FOUND_NULL") | (remark.isNull() & (code == NOT_FOUND) & in_range))
     null_found = F.coalesce(null_found, F.lit(False))
     diff_min = F.when(looked, less("log_end_min", "place_max")).when(null_found, F.col("log_end_min"))
     diff_max = F.when(looked, less("log_end_max", F.coalesce("place_min", F.lit(0)))).when(
@@ -202,7 +201,7 @@ def _suggested(slow: Column) -> Column:
             version,
         )
 
-    return F.when(_since_5(), by("5.3.3")).otherwise(by(BROKER_4))
+    return F.when(F.col("b.since_5"), by("5.3.3")).otherwise(by(BROKER_4))
 
 
 def _judgement() -> Column:
