@@ -41,6 +41,8 @@ TUNING = {
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Batches end at 10,000 rows alone: Spark would add up the bytes of all columns after each row that goes to Python.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.parquet.compression.codec": "zstd",
     # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

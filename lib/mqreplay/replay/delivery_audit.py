@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqreplay.replay.deliveries import DONE, once
+from mqreplay.replay.digits import as_one, read_signed, signed
 
 PLACE = ["topic", "broker_name", "queue_id"]
 GROUP_TOPIC = ["cluster", "consumer_group", "topic"]
@@ -108,7 +109,8 @@ def _committed(commits: DataFrame, offset_change: DataFrame) -> DataFrame:
         *GROUP_QUEUE, F.col("to_ts").alias("ts"), F.col("new_offset").alias("offset")
     )
     told = sent.unionByName(saved).where(F.col("offset").isNotNull())
-    return told.groupBy(*GROUP_QUEUE).agg(F.max_by("offset", F.struct("ts", "offset")).alias("committed"))
+    last = F.max(as_one(signed(F.unix_micros("ts"), 2**60), signed(F.col("offset"))))
+    return told.groupBy(*GROUP_QUEUE).agg(read_signed(last).cast("bigint").alias("committed"))
 
 
 def _logged(commits: DataFrame, given: DataFrame) -> DataFrame:

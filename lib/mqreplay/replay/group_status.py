@@ -7,9 +7,9 @@ from pyspark.sql import functions as F
 
 from mqreplay.core.burrow import STATUSES
 from mqreplay.replay.by_queue.events import PULL, STATS
+from mqreplay.replay.digits import as_one, digit, read_signed, signed
 
-WIDE = "DECIMAL(38, 0)"
-LAGS, NAMES, QUEUES = 2**63, 2**20, 2**32  # how many there may be of each, in _weight
+RANKS, NAMES, IDS = len(STATUSES) + 1, 2**20, 2**32  # how many there may be of each
 
 
 def group_status(windows: DataFrame, cluster: str, window_s: int) -> DataFrame:
@@ -77,7 +77,6 @@ def _groups(windows: DataFrame, window_s: int) -> DataFrame:
     hidden = (F.col("undetermined") > 0) & F.coalesce(F.col("rank") <= 1, F.lit(True))
     status = F.element_at(F.array(*map(F.lit, STATUSES)), F.coalesce("rank", F.lit(1)).cast("int"))
     start = F.timestamp_millis(F.col("window_end_ms") - window_s * 1000)
-    name, queue = F.pmod("worst", _number(NAMES * QUEUES)), F.pmod("worst", _number(QUEUES))
     told = {
         "day": F.to_date(start),
         "from_ts": start,
@@ -85,8 +84,8 @@ def _groups(windows: DataFrame, window_s: int) -> DataFrame:
         "status": F.when(hidden, "undetermined").otherwise(status),
         "lag": F.when(F.col("queues_unknown") == 0, F.col("known_lag")),
         "time_lag_ms": F.when(F.col("time_unknown") == 0, F.col("known_time_lag")),
-        "place": ((name - queue) / _number(QUEUES)).cast("int"),
-        "worst_queue_id": (queue - QUEUES // 2).cast("int"),
+        "place": digit(F.col("worst"), NAMES, IDS).cast("int"),
+        "worst_queue_id": read_signed(F.col("worst"), IDS).cast("int"),
         "reason": F.when(hidden, "a queue's end is not known, so its lag is not")
         .when(F.col("queues_unknown") > 0, "the worst of the queues whose ends are known")
         .otherwise("the worst of its queues"),
@@ -95,15 +94,7 @@ def _groups(windows: DataFrame, window_s: int) -> DataFrame:
 
 
 def _weight(rank: Column) -> Column:
-    """A queue's status, then its lag, its broker's place and its id, as digits of one number.
-
-    Of a struct, Spark would sort all windows of all queues to find the greatest.
-    """
-    weight = F.coalesce(rank, F.lit(0)).cast(WIDE)
-    for most, digit in ((LAGS, F.coalesce("w.lag", F.lit(0))), (NAMES, F.col("place"))):
-        weight = weight * _number(most) + digit.cast(WIDE)
-    return weight * _number(QUEUES) + (F.col("queue_id").cast(WIDE) + QUEUES // 2)
-
-
-def _number(value: int) -> Column:
-    return F.lit(str(value)).cast(WIDE)
+    """A queue's status, then its lag, its broker's place and its id."""
+    lag = F.coalesce("w.lag", F.lit(0))
+    ranked = F.coalesce(rank, F.lit(0)), RANKS
+    return as_one(ranked, signed(lag), (F.col("place"), NAMES), signed(F.col("queue_id"), IDS))

@@ -161,8 +161,8 @@ def judge(placed: DataFrame) -> DataFrame:
         .otherwise(False)
     )
     # OFFSET_FOUND_NULL: 4.9 leaves the flag, 5.3 compares with place 0.
-    null_found = F.col("b.since_5") & ((remark == "OFFSET_FOUND_NULL") | (remark.isNull() & (code == NOT_FOUND) & in_range))
-    null_found = F.coalesce(null_found, F.lit(False))
+    unsaid = remark.isNull() & (code == NOT_FOUND) & in_range
+    null_found = F.coalesce(F.col("b.since_5") & ((remark == "OFFSET_FOUND_NULL") | unsaid), F.lit(False))
     diff_min = F.when(looked, less("log_end_min", "place_max")).when(null_found, F.col("log_end_min"))
     diff_max = F.when(looked, less("log_end_max", F.coalesce("place_min", F.lit(0)))).when(
         null_found, F.col("log_end_max")

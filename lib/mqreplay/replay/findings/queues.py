@@ -113,8 +113,8 @@ def orphan_offset_keys(offset_change: DataFrame, topic_config: DataFrame) -> Dat
     entries = (
         offset_change.where(F.col("broker_id") == 0)
         .groupBy(*key, "broker_name", "broker_id", "consumer_group", "queue_id")
-        .agg(F.max_by(F.struct("new_offset"), "to_ts").alias("last"), F.max("to_ts").alias("to_ts"))
-        .where(F.col("last.new_offset").isNotNull())
+        .agg(F.max_by("new_offset", "to_ts").alias("last"), F.max("to_ts").alias("to_ts"))
+        .where(F.col("last").isNotNull())
         .join(F.broadcast(copied), ["cluster", "source_name"])
         .join(config, key, "left")
     )
