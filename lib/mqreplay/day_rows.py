@@ -17,6 +17,29 @@ from mqreplay.standing import Standing
 from mqreplay.steps import DAY
 
 NO_TIME = dt.timedelta()
+# The silver tables of a night and their instant. Many plans read them, so they are kept; LARGE ones of a large night
+# would not fit into memory, and each plan reads a few of their columns only.
+LARGE = ("pull", "offset_commit", "offset_change", "consume", "produce", "gold.pull_route")
+INSTANTS = {
+    "pull": "request_ts",
+    "offset_commit": "ts",
+    "offset_change": "to_ts",
+    "heartbeat": "ts",
+    "rebalance": "ts",
+    "assignment": "ts",
+    "lock": "ts",
+    "route": "ts",
+    "server_request": "ts",
+    "broker_runtime": "ts",
+    "topic_stats": "ts",
+    "topic_config": "ts",
+    "consume": "ts",
+    "produce": "ts",
+    "snapshot": "ts",
+}
+JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
+# What findings read again, with the lookback's: what began before midnight goes on.
+READ_AGAIN = {"gold.offset_continuity": "to_ts", "gold.pull_route": "request_ts", "gold.allocation": "rebalance_ts"}
 
 
 class DayRows:

@@ -10,9 +10,9 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.day_rows import NO_TIME, DayRows
+from mqreplay.day_rows import INSTANTS, JUDGED, LARGE, NO_TIME, READ_AGAIN, DayRows
 from mqreplay.ingest.recording import RECORD_TABLES
-from mqreplay.lake.session import is_small
+from mqreplay.lake.session import few_rows, is_small
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.replay.allocation import allocation
@@ -46,29 +46,6 @@ from mqreplay.steps import DAY, Span, gapless_starts, kinds_of, reach_of
 
 Progress = Callable[[str], None]
 WRITERS = 3
-# The silver tables of a night and their instant. Many plans read them, so they are kept; LARGE ones of a large night
-# would not fit into memory, and each plan reads a few of their columns only.
-LARGE = ("pull", "offset_commit", "offset_change", "consume", "produce", "gold.pull_route")
-INSTANTS = {
-    "pull": "request_ts",
-    "offset_commit": "ts",
-    "offset_change": "to_ts",
-    "heartbeat": "ts",
-    "rebalance": "ts",
-    "assignment": "ts",
-    "lock": "ts",
-    "route": "ts",
-    "server_request": "ts",
-    "broker_runtime": "ts",
-    "topic_stats": "ts",
-    "topic_config": "ts",
-    "consume": "ts",
-    "produce": "ts",
-    "snapshot": "ts",
-}
-JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
-# What findings read again, with the lookback's: what began before midnight goes on.
-READ_AGAIN = {"gold.offset_continuity": "to_ts", "gold.pull_route": "request_ts", "gold.allocation": "rebalance_ts"}
 
 
 class Replay:
@@ -108,8 +85,9 @@ class Replay:
                 }
                 self._write_all(pool, told, progress)
             written["gold.offset_continuity"] = self._read_again("gold.offset_continuity")
-            self._write("gold.delivery_audit", self._audit(written), progress)
-            self._write("gold.finding", self._findings(written, progress), progress)
+            with few_rows(self.warehouse.spark):
+                self._write("gold.delivery_audit", self._audit(written), progress)
+                self._write("gold.finding", self._findings(written, progress), progress)
         finally:
             for frame in self._kept:
                 frame.unpersist()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mqreplay.lake.session import RECORDED, few_rows, fit_to, is_small
+
 LIB = Path(__file__).parents[2] / "lib"
 WORK = """
 import dataclasses, os, sys
@@ -77,18 +79,37 @@ def test_java_is_asked_for_a_function_once(spark) -> None:
         found.nosuchfunction  # noqa: B018
 
 
-@pytest.mark.parametrize(("size", "whole_stage", "adaptive"), [(0, "false", "false"), (10**9, "true", "true")])
-def test_a_small_night_runs_its_plans_as_they_are(spark, size: int, whole_stage: str, adaptive: str) -> None:
-    from mqreplay.lake.session import fit_to
+@pytest.fixture
+def plans(spark):
+    """How plans are run; as it was before when the test is over."""
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled", "spark.sql.codegen.factoryMode", RECORDED)
+    before = {name: spark.conf.get(name, None) for name in names}
+    yield lambda: tuple(spark.conf.get(name) for name in names[:2])
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
 
-    names = ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled", "spark.sql.codegen.factoryMode")
-    before = {name: spark.conf.get(name) for name in names}
-    try:
-        fit_to(spark, size)
-        assert [spark.conf.get(name) for name in names[:2]] == [whole_stage, adaptive]
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+
+SMALL, LARGE = ("false", "false"), ("true", "true")
+
+
+@pytest.mark.parametrize(
+    ("size", "whole", "of_few_rows"), [(0, SMALL, SMALL), (3 * 10**8, LARGE, SMALL), (10**9, LARGE, LARGE)]
+)
+def test_a_small_night_runs_its_plans_as_they_are(spark, plans, size: int, whole, of_few_rows) -> None:
+    fit_to(spark, size)
+    assert plans() == whole
+    assert is_small(spark) == (whole == SMALL)
+    with few_rows(spark):
+        assert plans() == of_few_rows
+        assert is_small(spark) == (whole == SMALL)
+    assert plans() == whole
+
+
+def test_after_what_fails_plans_run_as_before(spark, plans) -> None:
+    fit_to(spark, 3 * 10**8)
+    with pytest.raises(ValueError, match="broken"), few_rows(spark):
+        raise ValueError("broken")
+    assert plans() == LARGE
 
 
 def test_what_spark_submit_was_told_of_executors_java_stands(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -63,6 +65,8 @@ MEANING = {
 
 
 SMALL_NIGHT = 100_000_000  # bytes as they lie in the recording
+LARGE_NIGHT = 1_000_000_000  # from here on even what findings read is much
+RECORDED = "spark.mqreplay.recordedBytes"  # what the session was fitted to
 PARTITION_BYTES = (
     256_000_000  # as recorded, of a shuffle's partition: some 100 MB of rows, which a sort keeps in memory
 )
@@ -77,6 +81,11 @@ RUNNING = (
 JAVA = "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m"
 # A small night is over before Java's second compiler has earned what it takes (48 of 190 s of processor time).
 JAVA_SMALL = "-XX:TieredStopAtLevel=1"
+# In one of up to LARGE_NIGHT it is given less to do: fewer methods are put into others, no long loops unrolled.
+JAVA_MIDDLE = (
+    "-XX:MaxInlineLevel=6 -XX:InlineSmallCode=800 -XX:FreqInlineSize=160 "
+    "-XX:LoopUnrollLimit=10 -XX:-PartialPeelLoop -XX:-UseLoopPredicate"
+)
 EXECUTORS_JAVA = "spark.executor.extraJavaOptions"
 
 
@@ -95,7 +104,7 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
         builder = builder.master(settings.master)
     elif not _submitted():
         builder = builder.master("local[*]")
-    options = TUNING | MEANING | _places(recorded_bytes is not None and recorded_bytes < SMALL_NIGHT)
+    options = TUNING | MEANING | _places(LARGE_NIGHT if recorded_bytes is None else recorded_bytes)
     options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     options["spark.driver.memory"] = settings.driver_memory
     if _submitted() and EXECUTORS_JAVA in _told_by_submit():
@@ -118,16 +127,34 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
 
 def fit_to(session: SparkSession, recorded_bytes: int, least_partitions: int = 1) -> None:
     """Sets how plans are run for a night of so many bytes. The answers are the same."""
-    for name, small, large in RUNNING:
-        session.conf.set(name, small if recorded_bytes < SMALL_NIGHT else large)
+    session.conf.set(RECORDED, str(recorded_bytes))
+    _run_plans(session, as_small=recorded_bytes < SMALL_NIGHT)
     partitions = max(least_partitions, -(-recorded_bytes // PARTITION_BYTES))
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
 
 def is_small(session: SparkSession) -> bool:
     """Whether the session was fitted to a small night: its tables then fit into memory together."""
-    name, small, _ = RUNNING[0]
-    return session.conf.get(name) == small
+    return _recorded(session) < SMALL_NIGHT
+
+
+@contextmanager
+def few_rows(session: SparkSession) -> Iterator[None]:
+    """Within, plans read little, if the night is not a very large one: they are run as a small night's."""
+    _run_plans(session, as_small=_recorded(session) < LARGE_NIGHT)
+    try:
+        yield
+    finally:
+        _run_plans(session, as_small=is_small(session))
+
+
+def _recorded(session: SparkSession) -> int:
+    return int(session.conf.get(RECORDED, str(LARGE_NIGHT)) or LARGE_NIGHT)
+
+
+def _run_plans(session: SparkSession, *, as_small: bool) -> None:
+    for name, small, large in RUNNING:
+        session.conf.set(name, small if as_small else large)
 
 
 def _submitted() -> bool:
@@ -145,11 +172,12 @@ def _stays_here(settings: SparkSettings) -> bool:
     return not _submitted() and (settings.master or "local").startswith("local")
 
 
-def _places(small: bool) -> dict[str, str]:
+def _places(recorded_bytes: int) -> dict[str, str]:
     """Nothing is left in the folder a user happens to stand in, and log4j keeps to itself."""
     scratch = Path(tempfile.gettempdir()) / f"mqreplay-{os.getuid()}"
     log4j = (conf_dir() / "log4j2.properties").as_uri()
-    java = f"{JAVA} {JAVA_SMALL}" if small else JAVA
+    compiler = JAVA_SMALL if recorded_bytes < SMALL_NIGHT else JAVA_MIDDLE if recorded_bytes < LARGE_NIGHT else ""
+    java = f"{JAVA} {compiler}".strip()
     own = f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} {archive_options()}"
     return {
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
