@@ -81,9 +81,10 @@ RUNNING = (
 JAVA = "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m"
 # A small night is over before Java's second compiler has earned what it takes (48 of 190 s of processor time).
 JAVA_SMALL = "-XX:TieredStopAtLevel=1"
-# In one of up to LARGE_NIGHT it is given less to do: fewer methods are put into others, no long loops unrolled.
+# In one of up to LARGE_NIGHT it is given less to do: fewer methods are put into others, no long loops unrolled. Another
+# Java than OpenJDK 17's may know some of these words and not the others.
 JAVA_MIDDLE = (
-    "-XX:MaxInlineLevel=6 -XX:InlineSmallCode=800 -XX:FreqInlineSize=160 "
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:MaxInlineLevel=6 -XX:InlineSmallCode=800 -XX:FreqInlineSize=160 "
     "-XX:LoopUnrollLimit=10 -XX:-PartialPeelLoop -XX:-UseLoopPredicate"
 )
 EXECUTORS_JAVA = "spark.executor.extraJavaOptions"
