@@ -129,7 +129,7 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
 def fit_to(session: SparkSession, recorded_bytes: int, least_partitions: int = 1) -> None:
     """Sets how plans are run for a night of so many bytes. The answers are the same."""
     session.conf.set(RECORDED, str(recorded_bytes))
-    _run_plans(session, as_small=recorded_bytes < SMALL_NIGHT)
+    _run_plans(session, as_small=is_small(session))
     partitions = max(least_partitions, -(-recorded_bytes // PARTITION_BYTES))
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 

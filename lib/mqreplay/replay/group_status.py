@@ -17,30 +17,11 @@ def group_status(windows: DataFrame, cluster: str, window_s: int) -> DataFrame:
 
     Commits are those that clients sent; where none of a group were recorded, the master's snapshots stand in.
     """
-    names = _names(windows)
+    names = F.broadcast(_names(windows))
     own = [name for name in windows.columns if name != "w"]
-    each = windows.join(F.broadcast(names), "broker_name").select(*own, "place", F.explode("w").alias("w"))
-    groups = _groups(each, window_s).join(
-        F.broadcast(names.withColumnRenamed("broker_name", "worst_broker_name")), "place"
-    )
-    return groups.select(
-        F.lit(cluster).alias("cluster"),
-        "day",
-        "consumer_group",
-        "topic",
-        "from_ts",
-        "to_ts",
-        "status",
-        "lag",
-        "time_lag_ms",
-        "queues",
-        "queues_unknown",
-        "worst_broker_name",
-        "worst_queue_id",
-        "commits",
-        "source",
-        "reason",
-    )
+    each = windows.join(names, "broker_name").select(*own, "place", F.explode("w").alias("w"))
+    groups = _groups(each, window_s).join(names, "place").drop("place")
+    return groups.withColumnRenamed("broker_name", "worst_broker_name").withColumn("cluster", F.lit(cluster))
 
 
 def last_told(events: DataFrame) -> DataFrame:
@@ -90,7 +71,8 @@ def _groups(windows: DataFrame, window_s: int) -> DataFrame:
         .when(F.col("queues_unknown") > 0, "the worst of the queues whose ends are known")
         .otherwise("the worst of its queues"),
     }
-    return grouped.withColumns(told)
+    own = ("consumer_group", "topic", "queues", "queues_unknown", "commits", "source")
+    return grouped.select(*own, *[column.alias(name) for name, column in told.items()])
 
 
 def _weight(rank: Column) -> Column:
