@@ -18,6 +18,7 @@ from mqreplay.errors import ContractError
 from mqreplay.lake import landing as module
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.landing import LANDED, Landing, land, repeating
+from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
 ALL = "cluster = 'c'"
@@ -134,7 +135,40 @@ def test_what_is_not_taken_is_gone(warehouse, landed):
     assert [path.name for path in parquet(warehouse)] == [first[0].name]
 
 
+def said(warehouse) -> dict[str, object]:
+    """What the table's first commit says of the table, but for its id and when it was."""
+    lines = Path(warehouse.location(TABLE), "_delta_log", f"{0:020}.json").read_text(encoding="utf-8").splitlines()
+    actions = {kind: action for line in lines for kind, action in json.loads(line).items()}
+    table = {name: value for name, value in actions["metaData"].items() if name not in ("id", "createdTime")}
+    table["schemaString"] = json.loads(table["schemaString"])
+    clustered = json.loads(actions["domainMetadata"]["configuration"])
+    features = sorted(actions["protocol"].pop("writerFeatures"))
+    return {"table": table, "clustered": clustered, "features": features, "protocol": actions["protocol"]}
+
+
+@pytest.mark.parametrize("task", [[], [{"id": 1}]], ids=["no rows", "rows"])
+def test_a_table_made_by_its_first_rows_is_what_its_ddl_makes(warehouse, contracts, landed, same_rows, task):
+    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
+        warehouse.take(TABLE, landed(place, task), ALL, nothing_there=False)
+    same_rows(*task)
+    assert not warehouse.ensure(TABLE)
+    by_ddl = Warehouse(warehouse.spark, f"{warehouse.root}-by-ddl", contracts)
+    assert by_ddl.ensure(TABLE)
+    assert said(warehouse) == said(by_ddl)
+
+
+def test_files_of_a_run_that_died_before_the_first_commit_are_in_nobodys_way(warehouse, landed, rows, same_rows):
+    place = Path(warehouse.location(TABLE))
+    place.mkdir(parents=True)
+    (place / "part-left.zstd.parquet").write_bytes(b"half a file")
+    assert not warehouse.exists(TABLE)
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    same_rows({"id": 1})
+    assert not (place / "part-left.zstd.parquet").exists()
+
+
 def test_nothing_landed_is_no_commit(warehouse, landed):
+    warehouse.ensure(TABLE)
     with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
         warehouse.take(TABLE, landed(place, []), ALL, nothing_there=True)
     assert len(list(Path(warehouse.location(TABLE), "_delta_log").glob("*.json"))) == 1

@@ -48,7 +48,7 @@ def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
     said = told_by(run.warehouse.spark)
     sizes = {(kind, n.digest): n.file.bytes for kind, files in new.items() for n in files}
     run.pace.reading(sum(sizes.values())).watch(said, sizes)
-    list(pool.map(run.warehouse.ensure, [RECORD_TABLES[kind] for kind in new]))
+    list(pool.map(run.warehouse.ensure, filter(run.warehouse.exists, [RECORD_TABLES[kind] for kind in new])))
     with ExitStack() as held:
         landings = {kind: held.enter_context(_landing(run, RECORD_TABLES[kind])) for kind in new}
         given = {kind: [(n.file, n.digest) for n in files] for kind, files in new.items()}

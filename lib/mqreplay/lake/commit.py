@@ -10,17 +10,25 @@ from urllib.parse import quote
 
 from pyspark.sql import Row, SparkSession
 
+from mqreplay.lake.contract import Contract
+from mqreplay.lake.first_commit import clustering, metadata
 
-def commit_append(spark: SparkSession, location: str, landed: Sequence[Row]) -> None:
-    """One commit that adds these files (rows of shape LANDED) to the table; none if there are none."""
-    if not landed:
+
+def commit_append(spark: SparkSession, location: str, landed: Sequence[Row], new: Contract | None = None) -> None:
+    """One commit that adds these files (rows of shape LANDED) to the table; none if there are none.
+
+    ``new`` is the contract of a table that is not there yet: the same commit makes it, with files or without.
+    """
+    if not landed and new is None:
         return
     jvm: Any = spark.sparkContext._jvm
     delta = jvm.org.apache.spark.sql.delta
-    actions = jvm.java.util.ArrayList()
-    for file in landed:
-        actions.add(delta.actions.Action.fromJson(_add(file)))
     transaction = delta.DeltaLog.forTable(spark._jsparkSession, location).startTransaction()  # type: ignore[attr-defined]
+    if new is not None:
+        transaction.updateMetadataForNewTable(delta.actions.Action.fromJson(metadata(new)))
+    actions = jvm.java.util.ArrayList()
+    for said in [*(clustering(new) if new is not None else []), *map(_add, landed)]:
+        actions.add(delta.actions.Action.fromJson(said))
     transaction.commit(jvm.scala.jdk.javaapi.CollectionConverters.asScala(actions).toSeq(), _append(jvm))
 
 

@@ -30,10 +30,14 @@ class Column:
     key_position: int | None
 
     @property
+    def comment(self) -> str:
+        """What a table's reader is told of it."""
+        return self.description + (f" ({self.unit})" if self.unit else "")
+
+    @property
     def ddl(self) -> str:
         """As CREATE TABLE wants it."""
-        comment = self.description + (f" ({self.unit})" if self.unit else "")
-        return f"`{self.name}` {self.type}{'' if self.nullable else ' NOT NULL'} COMMENT {quoted(comment)}"
+        return f"`{self.name}` {self.type}{'' if self.nullable else ' NOT NULL'} COMMENT {quoted(self.comment)}"
 
 
 @dataclass(frozen=True)
@@ -84,15 +88,18 @@ class Contract:
         columns = ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)
         return StructType.fromDDL(columns)
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """Delta's properties of the table. Checks are some: ALTER TABLE ADD CONSTRAINT costs a commit and a scan each."""
+        checks = {f"delta.constraints.{k}": v for k, v in self.checks.items()}
+        bounded = {"delta.dataSkippingStatsColumns": ",".join(self.looked_for)} if self.looked_for else {}
+        return checks | bounded
+
     def ddl(self, location: str) -> str:
         """CREATE TABLE at ``location``, with comments, clustering and CHECK constraints."""
         columns = ",\n  ".join(c.ddl for c in self.columns)
         clustering = f"\nCLUSTER BY ({', '.join(self.clustered_by)})" if self.clustered_by else ""
-        # Checks as properties: ALTER TABLE ADD CONSTRAINT would cost a commit and a scan for each.
-        properties = {f"delta.constraints.{k}": v for k, v in self.checks.items()}
-        if self.looked_for:
-            properties["delta.dataSkippingStatsColumns"] = ",".join(self.looked_for)
-        given = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in properties.items())
+        given = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in self.properties.items())
         return (
             f"CREATE TABLE IF NOT EXISTS delta.`{location}` (\n  {columns}\n) USING delta{clustering}"
             f"\nCOMMENT {quoted(self.description)}{f'{chr(10)}TBLPROPERTIES ({given})' if given else ''}"

@@ -26,6 +26,15 @@ def none_left(location: str) -> Iterator[None]:
                 path.unlink(missing_ok=True)
 
 
+def left_over(location: str) -> None:
+    """Of a table that is not there yet: removes what a run left that died before the first commit.
+
+    CREATE TABLE takes no folder with files.
+    """
+    for path in _files(Path(location)):
+        path.unlink(missing_ok=True)
+
+
 def _files(folder: Path) -> set[Path]:
     return {path for path in folder.iterdir() if path.is_file()} if folder.is_dir() else set()
 

@@ -26,6 +26,8 @@ TUNING = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # Beside a commit's checksum, Delta would list the table's files there again, by a query over its log for a new one.
+    "spark.databricks.delta.allFilesInCrc.enabled": "false",
     # Spark would take 64 MB for each sort and each aggregate, however few its rows.
     "spark.buffer.pageSize": "4m",
     # Plans are large and many; nobody looks at those that are done.

@@ -21,7 +21,7 @@ from mqreplay.errors import ContractError
 from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import Contract, load_contracts
 from mqreplay.lake.landing import Landing, land, repeating
-from mqreplay.lake.leftovers import none_left
+from mqreplay.lake.leftovers import left_over, none_left
 from mqreplay.lake.sql import holds, quoted
 from mqreplay.lake.table_files import few_files, read_files
 
@@ -81,12 +81,16 @@ class Warehouse:
             return False
         fresh = not self.exists(name)
         if fresh:
+            left_over(self.location(name))
             self.spark.sql(self.contracts[name].ddl(self.location(name)))
         else:
             self._mend(name)
+        self._now_made(name)
+        return fresh
+
+    def _now_made(self, name: str) -> None:
         with self._lock:
             self._made.add(name)
-        return fresh
 
     def _mend(self, name: str) -> None:
         has = {f.name: f.dataType for f in self.spark.read.format("delta").load(self.location(name)).schema.fields}
@@ -133,12 +137,16 @@ class Warehouse:
 
         ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day. Rows bring the rest.
         """
-        self.ensure(name)
+        place = self.location(name)
+        if self.exists(name):
+            self.ensure(name)
+        else:
+            left_over(place)
+            Path(place).mkdir(parents=True, exist_ok=True)  # the commit of the rows makes the table
         contract = self.contracts[name]
         schema = to_arrow_schema(contract.struct_type(), timestamp_utc=True)
         required = tuple(c.name for c in contract.columns if not c.nullable)
         nullable = pa.schema([f.with_nullable(True) for f in schema])  # as Spark writes them
-        place = self.location(name)
         with none_left(place):
             yield Landing(
                 place,
@@ -164,7 +172,8 @@ class Warehouse:
 
     def take(self, name: str, landed: Sequence[Row], predicate: str, *, nothing_there: bool) -> None:
         """As ``replace``, of rows that lie in files of a landing (rows of shape LANDED)."""
-        if not nothing_there:
+        new = None if self.exists(name) else self.contracts[name]
+        if new is None and not nothing_there:
             self.replace(name, self._landed(name, landed), predicate)
             return
         # As Delta's own writer asks of each row, and takes null for broken; landings have asked for nulls in columns.
@@ -173,7 +182,9 @@ class Warehouse:
         if rows is not None and not rows.where(~reduce(Column.__and__, map(holds, checks))).isEmpty():
             broken = next(check for check in checks if not rows.where(~holds(check)).isEmpty())
             raise ContractError(f"rows for {name} break CHECK ({broken}); a bug in mqreplay")
-        commit_append(self.spark, self.location(name), landed)
+        commit_append(self.spark, self.location(name), landed, new)
+        if new is not None:
+            self._now_made(name)
 
     def _landed(self, name: str, landed: Sequence[Row]) -> DataFrame:
         return self._of_files(name, [f"{self.location(name)}/{file.name}" for file in landed])
