@@ -152,7 +152,8 @@ def run(
         beside = ThreadPoolExecutor(1)
         digested = beside.submit(KnownDigests(root).of_recordings, found)
         beside.shutdown(wait=False)
-        spark = build_session(f"mqreplay {step}", settings.spark, size)
+        # What an ingest decodes, it decodes in Python: Java has little to do, however large the night.
+        spark = build_session(f"mqreplay {step}", settings.spark, 0 if step == "ingest" else size)
         fit_to(spark, size, settings.spark.shuffle_partitions)
         progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
         night = Night(spark, root, settings, progress)

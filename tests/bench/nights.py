@@ -1,8 +1,9 @@
 """One table: a made-up estate's night in mqreplay on Spark, in polars, DuckDB and plain Python, and the floor below.
 
 `python tests/bench/nights.py [--size XS|S|M|L] [--hours N] [--runs N] [--folder DIR]
-                             [--engines spark,polars,duckdb,plain]`
-`make bench` runs it with S, once; with --hours it takes the day's first hours alone. Every engine is a process of its
+                             [--engines spark,same,polars,duckdb,plain]`
+`make bench` runs it with S, once; with --hours it takes the day's first hours alone. `same` is mqreplay again, as far as
+the peers go: those of its tables that they make too. Every engine is a process of its
 own and starts from nothing; medians of the runs, interleaved, since the machine is not quiet. Seconds are for reading
 ratios, not for comparing machines.
 """
@@ -16,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from driver_share import driver_share
@@ -35,7 +37,7 @@ def main() -> None:
     parser.add_argument("--hours", type=int, default=24, help="how many of the day's hours, from its first on")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), f"mqreplay-bench-{os.getuid()}"))
-    parser.add_argument("--engines", default="spark,polars,duckdb,plain")
+    parser.add_argument("--engines", default="spark,same,polars,duckdb,plain")
     given = parser.parse_args()
     recording = given.folder / given.size
     if not (recording / "answers.json").exists():
@@ -49,7 +51,7 @@ def main() -> None:
         for engine in engines:
             print(f"run {run + 1} of {given.runs}: {engine}", file=sys.stderr)
             out = given.folder / f"{engine}-{recording.name}"
-            found = _spark(recording, out) if engine == "spark" else _peer(engine, recording, out)
+            found = ENGINES.get(engine, partial(_peer, engine))(recording, out)
             told[engine].append(found)
             print(json.dumps({stage: round(seconds, 2) for stage, seconds in found.items()}), file=sys.stderr)
     floor = json.loads(_python("limit.py", "--recording", str(recording), "--runs", "1"))
@@ -72,6 +74,11 @@ def _peer(engine: str, recording: Path, out: Path) -> dict[str, float]:
     if "start" in stages:
         stages["session"] = stages.pop("start")
     return with_sums(stages) | {"all": told["total_s"], "peak MB": told["peak_rss_mb"]}
+
+
+def _same(recording: Path, out: Path) -> dict[str, float]:
+    told: dict[str, float] = json.loads(_python("same_tables.py", "--recording", str(recording), "--out", str(out)))
+    return told
 
 
 def _spark(recording: Path, out: Path) -> dict[str, float]:
@@ -104,6 +111,9 @@ def _spark(recording: Path, out: Path) -> dict[str, float]:
 
 def _empty(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
+
+
+ENGINES = {"spark": _spark, "same": _same}
 
 
 if __name__ == "__main__":
