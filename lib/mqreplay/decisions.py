@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -12,10 +13,10 @@ from pyspark.sql import functions as F
 
 from mqreplay.day_rows import INSTANTS, JUDGED, LARGE, NO_TIME, READ_AGAIN, DayRows
 from mqreplay.ingest.recording import RECORD_TABLES
-from mqreplay.lake.session import few_rows, is_small
+from mqreplay.lake.session import bounded_batches, few_rows, is_small
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.replay.allocation import allocation
+from mqreplay.replay.allocation import WIDE, allocation, widest
 from mqreplay.replay.broker_outages import broker_outages
 from mqreplay.replay.by_queue.events import queue_events
 from mqreplay.replay.by_queue.looks import CLOCK, looked_for, looks_of_a_night, of_look
@@ -74,7 +75,8 @@ class Replay:
             with ThreadPoolExecutor(WRITERS) as pool:
                 near = list(pool.map(self._silver, INSTANTS))
                 judged = self._judge(dict(zip(INSTANTS, near, strict=True)))
-                self._write_all(pool, judged, progress)
+                with self._batches():
+                    self._write_all(pool, judged, progress)
                 # What is written is read again: findings of findings of plans would be planned for minutes.
                 of_day = {name: self.rows.gold(name) for name in JUDGED}
                 written = {name: self._read_again(name) for name in READ_AGAIN if name in judged}
@@ -135,6 +137,11 @@ class Replay:
             ),
             "gold.queue_owner": self._owned,
         }
+
+    def _batches(self) -> AbstractContextManager[None]:
+        """How rows go to Python: by so many, and where rebalances are wide, within so many bytes."""
+        (most,) = widest(self.silver["rebalance"]).collect()
+        return bounded_batches(self.warehouse.spark) if (most.names or 0) > WIDE else nullcontext()
 
     def _look_at_clocks(self, looked: DataFrame) -> DataFrame:
         """By all that the day's recordings tell: a client whose clock is off may call the whole night another day's."""

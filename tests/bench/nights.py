@@ -2,8 +2,8 @@
 
 `python tests/bench/nights.py [--size XS|S|M|L] [--hours N] [--runs N] [--folder DIR]
                              [--engines spark,same,polars,duckdb,plain]`
-`make bench` runs it with S, once; with --hours it takes the day's first hours alone. `same` is mqreplay again, as far as
-the peers go: those of its tables that they make too. Every engine is a process of its
+`make bench` runs it with S, once; with --hours it takes the day's first hours alone. `same` is mqreplay as far as the
+peers go: those of its tables that they make too. Every engine is a process of its
 own and starts from nothing; medians of the runs, interleaved, since the machine is not quiet. Seconds are for reading
 ratios, not for comparing machines.
 """

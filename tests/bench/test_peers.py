@@ -15,8 +15,8 @@ PEERS = Path(__file__).with_name("peers.py")
 WAYS = (("polars", "carry"), ("polars", "brute"), ("duckdb", "carry"), ("duckdb", "lines"), ("duckdb", "brute"))
 
 
-def run(*options: object) -> dict:
-    done = subprocess.run([sys.executable, PEERS, *map(str, options)], capture_output=True, text=True, check=False)
+def run(*options: object, script: Path = PEERS) -> dict:
+    done = subprocess.run([sys.executable, script, *map(str, options)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 
@@ -35,3 +35,13 @@ def test_all_peers_find_the_known_answers_and_the_same_rows(tmp_path: Path) -> N
     plain = run("--peer", "plain", "--recording", recording)
     assert plain["right"], plain["wrong"]
     assert run("--equal", tmp_path / "polars" / "carry", tmp_path / "duckdb" / "lines")["equal"]
+
+
+@pytest.mark.long
+def test_the_same_part_of_a_night_is_the_peers_tables(tmp_path: Path) -> None:
+    recording, ours, theirs = tmp_path / "XS", tmp_path / "ours", tmp_path / "theirs"
+    write_estate("XS", 3, recording)
+    stages = run("--recording", recording, "--out", ours, script=PEERS.with_name("same_tables.py"))
+    assert sum(stages[name] for name in ("session", "ingest", "replay")) == pytest.approx(stages["all"])
+    run("--peer", "polars", "--recording", recording, "--out", theirs)
+    assert run("--equal", ours, theirs)["equal"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import pytest
 from chispa import assert_df_equality
@@ -12,7 +11,6 @@ from mqreplay.ingest import pieces, snapshot_rounds
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
 from mqreplay.ingest.run import ingest
-from mqreplay.ingest.snapshots import cut
 from mqreplay.lake.warehouse import Warehouse
 
 BEGAN = 1795132800000

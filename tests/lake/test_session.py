@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from mqreplay.lake.session import RECORDED, few_rows, fit_to, is_small
+from mqreplay.lake.session import RECORDED, bounded_batches, few_rows, fit_to, is_small
 
 LIB = Path(__file__).parents[2] / "lib"
 WORK = """
@@ -103,6 +104,22 @@ def test_a_small_night_runs_its_plans_as_they_are(spark, plans, size: int, whole
         assert plans() == of_few_rows
         assert is_small(spark) == (whole == SMALL)
     assert plans() == whole
+
+
+def test_wide_rows_go_to_python_by_their_bytes_too(spark) -> None:
+    """Rows of a megabyte: 100 would make one batch, of 100 MB."""
+
+    def rows_a_batch() -> int:
+        wide = spark.range(100).coalesce(1).selectExpr("repeat('x', 1000000) AS text")
+        counted = wide.mapInArrow(lambda batches: (pa.record_batch({"n": [b.num_rows]}) for b in batches), "n BIGINT")
+        return max(row.n for row in counted.collect())
+
+    assert rows_a_batch() == 100
+    with bounded_batches(spark):
+        assert rows_a_batch() < 70
+    with pytest.raises(ValueError, match="broken"), bounded_batches(spark):
+        raise ValueError("broken")
+    assert rows_a_batch() == 100
 
 
 def test_after_what_fails_plans_run_as_before(spark, plans) -> None:

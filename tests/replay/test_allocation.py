@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.replay.allocation import allocation
+from mqreplay.replay.allocation import allocation, widest
 from silver_moments import at
 
 REBALANCE = {
@@ -66,3 +66,14 @@ def test_without_the_lists_or_with_a_strategy_unknown_nothing_is_judged(judged) 
     assert unseen[:2] == ("undetermined", "the recording lacks the lists that the client saw")
     assert own[0] == "undetermined"
     assert "MY_OWN" in own[1]
+
+
+@pytest.mark.parametrize(
+    ("differs", "names"),
+    [([{}, {"cid_all": ["c1", "c2", "c3"]}, {"mq_all": None}], 5), ([{"mq_all": None}], None), ([], None)],
+    ids=["the widest", "not told", "no rows"],
+)
+def test_how_wide_a_rebalance_is(rows, differs, names) -> None:
+    told = [{"strategy": "AVG"} | each for each in differs]
+    (found,) = widest(rows("silver.rebalance", REBALANCE, told)).collect()
+    assert found.names == names

@@ -90,7 +90,7 @@ class Contract:
 
     @property
     def properties(self) -> dict[str, str]:
-        """Delta's properties of the table. Checks are some: ALTER TABLE ADD CONSTRAINT costs a commit and a scan each."""
+        """Delta's own. Checks are among them: ALTER TABLE ADD CONSTRAINT would cost a commit and a scan for each."""
         checks = {f"delta.constraints.{k}": v for k, v in self.checks.items()}
         bounded = {"delta.dataSkippingStatsColumns": ",".join(self.looked_for)} if self.looked_for else {}
         return checks | bounded

@@ -21,6 +21,7 @@ from mqreplay.lake.quiet import jvm_start
 from mqreplay.places import conf_dir
 from mqreplay.settings import SparkSettings
 
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 # Settings that no table or answer depends on, but speed and quiet do.
 TUNING = {
     "spark.ui.enabled": "false",
@@ -46,7 +47,7 @@ TUNING = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Batches end at 10,000 rows alone: Spark would add up the bytes of all columns after each row that goes to Python.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+    BATCH_BYTES: "2147483647",
     "spark.sql.parquet.compression.codec": "zstd",
     # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -149,6 +150,17 @@ def few_rows(session: SparkSession) -> Iterator[None]:
         yield
     finally:
         _run_plans(session, as_small=is_small(session))
+
+
+@contextmanager
+def bounded_batches(session: SparkSession) -> Iterator[None]:
+    """Within, batches of rows for Python end at 64 MB, too: for rows so wide that 10,000 of them fill the memory."""
+    before = session.conf.get(BATCH_BYTES)
+    session.conf.set(BATCH_BYTES, "67108864")
+    try:
+        yield
+    finally:
+        session.conf.set(BATCH_BYTES, str(before))
 
 
 def _recorded(session: SparkSession) -> int:

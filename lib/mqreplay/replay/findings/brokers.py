@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay.broker_outages import BROKER
-from mqreplay.replay.findings.shape import evidence, finding, one_or_none, text_of
+from mqreplay.replay.findings.shape import counted, evidence, finding, one_or_none, text_of
 from mqreplay.replay.sessions import with_session
 from mqreplay.replay.standstills import REFUSED
 
@@ -38,9 +38,10 @@ def outage_findings(outages: DataFrame, failovers: DataFrame, repeated: DataFram
         F.concat(F.lit("Slave "), "broker_id", F.lit(" of "))
     )
     cost = F.when(
-        F.col("pulls") > 0, text_of("; ", "{pulls}", " pulls of ", "{groups}", " groups went to a slave instead")
+        F.col("pulls") > 0,
+        text_of("; ", counted("pulls", "pull"), " of ", counted("groups", "group"), " went to a slave instead"),
     )
-    redelivered = F.when(F.col("again") > 0, text_of("; ", "{again}", " messages were delivered again"))
+    redelivered = F.when(F.col("again") > 0, text_of("; ", counted("again", "message"), " delivered again"))
     return finding(
         rows,
         kind="broker_down",
@@ -82,8 +83,8 @@ def refusing_slaves(pull: DataFrame, gap_s: int) -> DataFrame:
             " of ",
             "{broker_name}",
             " refused ",
-            "{pulls}",
-            " pulls that its master had sent to it: it may not be read.",
+            counted("pulls", "pull"),
+            " that its master had sent to it: it may not be read.",
         ),
         advice="Set slaveReadEnable=true on the slave, or false on its master too, so that nobody is sent to it.",
         confidence=1.0,

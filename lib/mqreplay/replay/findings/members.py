@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.shape import evidence, evidence_of, finding, seconds, text_of
+from mqreplay.replay.findings.shape import counted, evidence, evidence_of, finding, seconds, text_of
 from mqreplay.replay.membership import MEMBER
 from mqreplay.replay.queue_owner import QUEUE
 
@@ -88,8 +88,8 @@ def lost_findings(lost: DataFrame) -> DataFrame:
             " of group ",
             "{consumer_group}",
             " went without a word while it held ",
-            "{queues}",
-            " queues: killed, crashed or cut off.",
+            counted("queues", "queue"),
+            ": killed, crashed or cut off.",
         ),
         advice="See why it died; what it had not committed is delivered again to whoever took its queues.",
         confidence=0.9,

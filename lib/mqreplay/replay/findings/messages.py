@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from mqreplay.replay.deliveries import MESSAGE
 from mqreplay.replay.far import less
-from mqreplay.replay.findings.shape import evidence, evidence_of, finding, one_or_none, text_of
+from mqreplay.replay.findings.shape import counted, evidence, evidence_of, finding, one_or_none, text_of
 from mqreplay.replay.sessions import with_session
 
 RETRY, DLQ = "%RETRY%", "%DLQ%"  # MixAll.RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX
@@ -44,7 +44,7 @@ def retry_findings(came_back: DataFrame, ends: DataFrame, cluster: str, warn_mes
         kind="retry_growth",
         severity=F.when(F.col("messages") >= warn_messages, "warning").otherwise("info"),
         summary=text_of(
-            "Group ", "{consumer_group}", " sent messages back to be consumed later, ", "{messages}", " times."
+            "Group ", "{consumer_group}", " sent messages back to be consumed later, ", counted("messages", "time"), "."
         ),
         advice="See why the listener fails on them; each try waits longer, and the last ends as a dead letter.",
         confidence=1.0,
@@ -78,7 +78,7 @@ def dead_letters(came_back: DataFrame, topic_config: DataFrame, ends: DataFrame,
         F.array_sort(F.collect_set("row")).alias("evidence"),
     )
     rows = found.withColumn("topic", F.concat(F.lit(DLQ), "consumer_group"))
-    count = F.coalesce(F.concat(F.col("messages").cast("string"), F.lit(" messages")), F.lit("messages"))
+    count = F.coalesce(counted("messages", "message"), F.lit("messages"))
     return finding(
         rows,
         kind="dead_letter",
@@ -112,7 +112,7 @@ def duplicate_findings(repeated: DataFrame, gap_s: int) -> DataFrame:
         kind="duplicate_delivery",
         severity=F.when(F.col("same"), "warning").otherwise("info"),
         summary=text_of(
-            "Group ", "{consumer_group}", " was given ", "{messages}", " messages more than once, ", how, "."
+            "Group ", "{consumer_group}", " was given ", counted("messages", "message"), " more than once, ", how, "."
         ),
         advice="RocketMQ delivers at least once: consumers must bear a message twice, by its key.",
         confidence=1.0,

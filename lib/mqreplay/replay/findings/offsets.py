@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.shape import EVIDENCE_ROWS, evidence, finding, one_or_none, queues_text, text_of
+from mqreplay.replay.findings.shape import EVIDENCE_ROWS, counted, evidence, finding, one_or_none, text_of
 from mqreplay.replay.sessions import with_session
 
 WHO = {
@@ -77,15 +77,17 @@ def reset_findings(resets: DataFrame, continuity: DataFrame, gap_s: int, reach_s
         F.max_by("_by", F.abs("_by")).alias("by")
     )
     effect = (
-        F.when(F.col("by") < 0, text_of(", back by up to ", F.abs("by").cast("string"), " messages"))
-        .when(F.col("by") > 0, text_of(", ahead by up to ", F.col("by").cast("string"), " messages"))
+        F.when(F.col("by") < 0, text_of(", back by up to ", counted(F.abs("by"), "message")))
+        .when(F.col("by") > 0, text_of(", ahead by up to ", counted("by", "message")))
         .otherwise("")
     )
     return finding(
         found,
         kind="offset_reset",
         severity=F.when(F.col("by").isNotNull(), "warning").otherwise("info"),
-        summary=text_of("Group ", "{consumer_group}", " on ", "{topic}", ": ", queues_text(), " reset", effect, "."),
+        summary=text_of(
+            "Group ", "{consumer_group}", " on ", "{topic}", ": ", counted("queues", "queue"), " reset", effect, "."
+        ),
         advice="If nobody meant it, find who ran resetOffsetByTime; back means delivered again, ahead means skipped.",
         confidence=1.0,
     )
@@ -105,14 +107,14 @@ def _group() -> Column:
 
 def _rewinds(found: DataFrame) -> DataFrame:
     rows = found.where(F.col("effect") == "rewind")
-    again = F.when(F.col("again") > 0, F.concat(F.lit("; at most "), "again", F.lit(" messages are delivered again")))
+    again = F.when(F.col("again") > 0, text_of("; at most ", counted("again", "message"), " delivered again"))
     summary = F.concat(
         _group(),
         F.lit("the offset of "),
-        queues_text(),
+        counted("queues", "queue"),
         F.lit(" went back by up to "),
-        "most",
-        F.lit(" messages, by "),
+        counted("most", "message"),
+        F.lit(", by "),
         _who(),
         F.coalesce(again, F.lit("")),
         F.lit("."),
@@ -127,10 +129,10 @@ def _jumps(found: DataFrame) -> DataFrame:
     summary = F.concat(
         _group(),
         F.lit("the offset of "),
-        queues_text(),
+        counted("queues", "queue"),
         F.lit(" was moved ahead by up to "),
-        "most",
-        F.lit(" messages, by "),
+        counted("most", "message"),
+        F.lit(", by "),
         _who(),
         F.lit("; what lay between may never have been consumed."),
     )
@@ -143,7 +145,7 @@ def _beyond(found: DataFrame) -> DataFrame:
     summary = F.concat(
         _group(),
         F.lit("the offset of "),
-        queues_text(),
+        counted("queues", "queue"),
         F.lit(" was set to "),
         "highest",
         F.coalesce(F.concat(F.lit(", past the end of the queue at "), "end"), F.lit(", past the end of the queue")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.shape import evidence, finding, one_or_none, queues_text, seconds
+from mqreplay.replay.findings.shape import counted, evidence, finding, one_or_none, seconds
 from mqreplay.replay.membership import MEMBER
 from mqreplay.replay.sessions import with_session
 
@@ -45,7 +45,7 @@ def _orphans(found: DataFrame) -> DataFrame:
         F.lit("Group "),
         "consumer_group",
         F.lit(" left "),
-        queues_text(),
+        counted("queues", "queue"),
         F.lit(" of "),
         "topic",
         F.lit(" to nobody: "),
@@ -64,13 +64,13 @@ def _doubles(found: DataFrame) -> DataFrame:
         F.lit("Group "),
         "consumer_group",
         F.lit(": "),
-        queues_text(),
+        counted("queues", "queue"),
         F.lit(" of "),
         "topic",
         F.when(F.col("queues") == 1, " was").otherwise(" were"),
         F.lit(" held by up to "),
-        "owners",
-        F.lit(" clients at once, for "),
+        counted("owners", "client"),
+        F.lit(" at once, for "),
         "seconds",
         F.lit(" queue-seconds; what they held was consumed more than once."),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.shape import evidence, finding, one_or_none
+from mqreplay.replay.findings.shape import counted, evidence, finding, one_or_none
 from mqreplay.replay.sessions import with_session
 
 
@@ -32,8 +32,8 @@ def _slave_pulls(pull_route: DataFrame, gap_s: int, warn_s: int) -> DataFrame:
         F.lit(" of "),
         "broker_name",
         F.lit(" from a slave in "),
-        "pulls",
-        F.lit(" pulls: it lagged further behind than the master keeps in memory."),
+        counted("pulls", "pull"),
+        F.lit(": it lagged further behind than the master keeps in memory."),
     )
     lasted = F.unix_millis("to_ts") - F.unix_millis("from_ts")
     severity = F.when(lasted >= warn_s * 1000, "warning").otherwise("info")
@@ -47,10 +47,9 @@ def _failover_pulls(pull_route: DataFrame, gap_s: int) -> DataFrame:
         F.lit("The master of "),
         "broker_name",
         F.lit(" had left the route: "),
-        "pulls",
-        F.lit(" pulls of "),
-        "groups",
-        F.when(F.col("groups") == 1, " group").otherwise(" groups"),
+        counted("pulls", "pull"),
+        F.lit(" of "),
+        counted("groups", "group"),
         F.lit(" went to a slave instead."),
     )
     advice = "See why the master went; offsets kept by the slave are older, so expect messages delivered twice."

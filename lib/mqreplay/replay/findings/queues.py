@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.shape import evidence, finding, one_or_none, seconds, text_of
+from mqreplay.replay.findings.shape import counted, evidence, finding, one_or_none, seconds, text_of
 from mqreplay.replay.sessions import with_session
 
 
@@ -28,7 +28,7 @@ def stuck_findings(standstills: DataFrame, gap_s: int) -> DataFrame:
         evidence("silver.offset_change", "consumer_group", "topic", "broker_name", "queue_id"),
     )
     whole = F.round(seconds("from_ts", "to_ts")).cast("string")
-    refused = F.when(F.col("refused") > 0, text_of("; ", "{refused}", " pulls were refused meanwhile"))
+    refused = F.when(F.col("refused") > 0, text_of("; ", counted("refused", "pull"), " refused meanwhile"))
     stood_at = F.when(F.col("offset").isNotNull(), text_of(" at ", "{offset}"))
     return finding(
         found,
@@ -45,8 +45,8 @@ def stuck_findings(standstills: DataFrame, gap_s: int) -> DataFrame:
             " for ",
             F.regexp_replace(whole, r"\.0$", ""),
             " s, with up to ",
-            "{waiting}",
-            " messages waiting",
+            counted("waiting", "message"),
+            " waiting",
             F.coalesce(refused, F.lit("")),
             ".",
         ),
@@ -138,10 +138,10 @@ def orphan_offset_keys(offset_change: DataFrame, topic_config: DataFrame) -> Dat
             "",
             "{broker_name}",
             " keeps ",
-            "{entries}",
-            " offsets of ",
-            "{groups}",
-            F.when(F.col("groups") == 1, F.lit(" group on queues of ")).otherwise(F.lit(" groups on queues of ")),
+            counted("entries", "offset"),
+            " of ",
+            counted("groups", "group"),
+            " on queues of ",
             "{topic}",
             " that it no longer has.",
         ),

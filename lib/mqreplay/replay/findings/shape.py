@@ -91,6 +91,7 @@ def one_or_none(name: str) -> Column:
     return F.when(F.count_distinct(name) == 1, F.max(name)).alias(name)
 
 
-def queues_text(n: str = "queues") -> Column:
-    """'1 queue', '8 queues'."""
-    return F.concat(F.col(n), F.when(F.col(n) == 1, " queue").otherwise(" queues"))
+def counted(n: str | Column, what: str) -> Column:
+    """So many, in words: '1 queue', '8 queues'."""
+    number = F.col(n) if isinstance(n, str) else n
+    return F.concat(number.cast("string"), F.when(number == 1, f" {what}").otherwise(f" {what}s"))

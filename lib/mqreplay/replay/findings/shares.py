@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.shape import evidence, finding, seconds, text_of
+from mqreplay.replay.findings.shape import counted, evidence, finding, seconds, text_of
 from mqreplay.replay.sessions import with_session
 
 
@@ -41,8 +41,8 @@ def uneven_findings(allocation: DataFrame, uneven_queues: int, interval_s: int, 
             " of group ",
             "{consumer_group}",
             " held up to ",
-            "{held}",
-            " queues of ",
+            counted("held", "queue"),
+            " of ",
             "{topic}",
             ", where a fair share is ",
             "{fair}",

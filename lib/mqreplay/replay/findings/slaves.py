@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay.findings.offsets import KEY
-from mqreplay.replay.findings.shape import EVIDENCE_ROWS, evidence, finding, queues_text, text_of
+from mqreplay.replay.findings.shape import EVIDENCE_ROWS, counted, evidence, finding, text_of
 
 SLAVE = ["cluster", "broker_name", "broker_id"]
 
@@ -41,13 +41,12 @@ def stale_slave_offsets(continuity: DataFrame, stale_slave_s: int) -> DataFrame:
             " of ",
             "{broker_name}",
             " kept offsets of ",
-            queues_text(),
+            counted("queues", "queue"),
             " of ",
-            "{groups}",
-            F.when(F.col("groups") == 1, " group").otherwise(" groups"),
+            counted("groups", "group"),
             f" below all that its master held for {stale_slave_s} s; were it read instead, up to ",
-            "{messages}",
-            " messages would be delivered again.",
+            counted("messages", "message"),
+            " would be delivered again.",
         ),
         advice="See in the slave's broker.log why SlaveSynchronize fails, and whether it still reaches its master.",
         confidence=0.9,
