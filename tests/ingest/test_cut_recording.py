@@ -53,7 +53,7 @@ def read(spark, recording, root):
 def test_cut_or_not_the_tables_are_the_same(recording, whole, spark, tmp_path, monkeypatch, lead, in_one):
     put_together = []
     monkeypatch.setattr(pieces, "LEAD", lead)
-    monkeypatch.setattr(snapshot_rounds, "piece_bytes", lambda files, cores: 500)
+    monkeypatch.setattr(snapshot_rounds, "piece_bytes", lambda files, tasks: 500)
     uncut = snapshot_rounds.uncut
     monkeypatch.setattr(snapshot_rounds, "uncut", lambda cuts, lost: put_together.append(lost) or uncut(cuts, lost))
     in_pieces = read(spark, recording, tmp_path)

@@ -108,7 +108,8 @@ def _read_round(run: Run, one: _Round, ledger: Ledger, reading: Reading) -> None
 def _write_changes(run: Run, one: _Round, reading: Reading) -> list[list[list[Row]]]:
     """silver.offset_change; gives what each source's pieces told beside, in their order."""
     name, files = "silver.offset_change", [n.file for n in one.files]
-    cuts = cut(files, piece_bytes(files, run.warehouse.spark.sparkContext.defaultParallelism))
+    # Not by the cores that there are: those of a cluster come one by one as it starts.
+    cuts = cut(files, piece_bytes(files, int(run.warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)))
     with run.warehouse.landing(name, {"cluster": run.cluster}, "to_ts") as landing:
         said, landed = _read_pieces(run, reading, cuts, one.state, landing)
         if lost := {source for (source, _), rows in said.items() if rows is None}:

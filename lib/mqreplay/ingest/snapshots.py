@@ -23,9 +23,7 @@ from mqreplay.lake.landing import LANDED, Landing, land
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
 _FILE = "STRUCT<full_path: STRING, path: STRING, kind: STRING, file_name: STRING, ts_ms: BIGINT>"
 PIECES = f"source_name STRING, piece INT, own ARRAY<{_FILE}>, lead ARRAY<{_FILE}>, first ARRAY<STRING>"
-# Of snapshots, read by one task: enough for all cores to have their share until the end, but each piece decodes some
-# files whole, and what it tells of its files lies in memory.
-LEAST_PIECE, MOST_PIECE, PIECES_A_CORE = 64_000_000, 512_000_000, 3
+LEAST_PIECE = 64_000_000  # bytes of snapshots: each piece decodes some files whole, those before its first among them
 STATE = (
     "source_name STRING, family STRING, topic STRING, consumer_group STRING, broker_name STRING, queue_id INT, "
     "offset BIGINT, payload STRING, ts_ms BIGINT"
@@ -41,10 +39,9 @@ GROUP = (
 )
 
 
-def piece_bytes(files: list[RecordedFile], cores: int) -> int:
-    """How large a piece of these files is to be, for so many cores."""
-    share = sum(file.bytes for file in files) // (PIECES_A_CORE * cores)
-    return min(max(share, LEAST_PIECE), MOST_PIECE)
+def piece_bytes(files: list[RecordedFile], tasks: int) -> int:
+    """How large a piece of these files is to be, for about so many tasks."""
+    return max(sum(file.bytes for file in files) // tasks, LEAST_PIECE)
 
 
 def cut(files: list[RecordedFile], most_bytes: int) -> dict[PieceKey, Piece]:
