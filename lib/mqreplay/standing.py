@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.steps import DAY
 
 TABLE, CHANGES = "silver.standing_offset", "silver.offset_change"
+DAY = dt.timedelta(days=1)
 CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
 PLACE = ["cluster", "broker_id", "client_id"]  # a source's own
 

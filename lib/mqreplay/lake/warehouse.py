@@ -47,6 +47,10 @@ class Warehouse:
         """Whether the table was ever made."""
         return Path(self.location(name), "_delta_log").is_dir()
 
+    def file_bytes(self, name: str) -> int:
+        """How much its Parquet files take, those of versions before among them. No table is read."""
+        return sum(path.stat().st_size for path in Path(self.location(name)).glob("*.parquet"))
+
     def state(self) -> str:
         """A digest of mqreplay's version and of what all tables are: each commit changes it. No table is read."""
         logs = {name: Path(self.location(name), "_delta_log") for name in sorted(self.contracts)}

@@ -52,14 +52,22 @@ class Rows:
         return int(self.frame[column].nunique())
 
 
-def fetch(table: DataFrame, contract: Contract, row_limit: int = ROW_LIMIT, before: DataFrame | None = None) -> Rows:
+def fetch(
+    table: DataFrame,
+    contract: Contract,
+    row_limit: int = ROW_LIMIT,
+    before: DataFrame | None = None,
+    *,
+    looks_few: bool = False,
+) -> Rows:
     """Reads what the contract's expectations need of ``table``, with the truth of its CHECKs as columns.
 
-    ``before`` are rows of the same table that those of a chain go on from (evidence.py).
+    ``before`` are rows of the same table that those of a chain go on from (evidence.py). ``looks_few``: its files are
+    small, so that they had better be read at once.
     """
     needed = _needed(table, contract)
     # Of a large night some tables are large, and to count one takes a tenth of what it takes to fetch its first rows.
-    if is_small(table.sparkSession) or (count := table.count()) <= row_limit:
+    if looks_few or is_small(table.sparkSession) or (count := table.count()) <= row_limit:
         few = needed.limit(row_limit + 1).toArrow()
         if few.num_rows <= row_limit:
             count = few.num_rows

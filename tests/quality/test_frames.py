@@ -1,0 +1,31 @@
+"""How a table's rows are fetched: few as pandas, many left to Spark, whichever is found out first."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.session import LARGE_NIGHT, RECORDED
+from mqreplay.quality.frames import fetch
+from quality_rows import filled
+
+STEPS = [{"cluster": "c", "step": "replay", "scope": str(day)} for day in range(3)]
+
+
+@pytest.fixture
+def large(spark):
+    """A session fitted to a large night."""
+    before = spark.conf.get(RECORDED, None)
+    spark.conf.set(RECORDED, str(LARGE_NIGHT))
+    yield spark
+    spark.conf.unset(RECORDED) if before is None else spark.conf.set(RECORDED, before)
+
+
+@pytest.mark.parametrize("looks_few", [True, False], ids=["read at once", "counted first"])
+@pytest.mark.parametrize(("limit", "on_spark"), [(2, True), (3, False)])
+def test_the_limit_alone_decides(large, looks_few, limit, on_spark) -> None:
+    contract = load_contracts()["bronze.step"]
+    frame = large.createDataFrame([filled(contract, row) for row in STEPS], contract.struct_type())
+    rows = fetch(frame, contract, limit, looks_few=looks_few)
+    assert (rows.on_spark, rows.count) == (on_spark, 3)
+    assert rows.distinct("scope") == 3
