@@ -34,9 +34,8 @@ from mqreplay.validation import Validation
 
 Progress = Callable[[str], None]
 STEPS = ("ingest", "replay", "validate", "report")
-SILVER_KEEPS = (
-    6  # bytes recorded for each that silver takes: 5.9 of 3.1 GB, 6.0 of 310 MB; of 6 MB 1.6, which is small anyway
-)
+# Bytes recorded for each that silver takes: 5.9 of 3.1 GB, 6.0 of 310 MB; of 6 MB 1.6, which is small anyway.
+SILVER_KEEPS = 6
 READS = ("select", "with", "from", "values", "show", "describe", "desc", "explain")
 
 
