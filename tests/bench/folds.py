@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from peers.equal import files_of
 
 CHAIN = ("source_name", "topic", "consumer_group", "queue_id")
 NAMES = ("source_name", "broker_name", "topic", "consumer_group")
@@ -72,6 +71,8 @@ def _kept(chain: list[int], ts: list[int], offset: list[int], within: int):  # t
 
 def main() -> None:
     """The command line."""
+    from peers.equal import files_of  # a neighbour of the command, not of a test that imports the folds
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR")
     given = parser.parse_args()
