@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.quality.scope import UNDATED
 from mqreplay.settings import load_settings
@@ -70,7 +73,9 @@ def failed(warehouse: Kept) -> set[tuple[str, str, str]]:
     return {(str(row.day or UNDATED), row.table_name, row.expectation.removeprefix("expect_")) for row in rows}
 
 
-def test_of_several_days_only_those_that_changed_are_looked_at(kept: Kept, tmp_path: Path) -> None:
+def test_of_several_days_only_those_that_changed_are_looked_at(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept.rows = {
         "bronze.source_file": [
             file("s1", "consumer_offset", NIGHT, NIGHT + 9, 2),
@@ -103,7 +108,11 @@ def test_of_several_days_only_those_that_changed_are_looked_at(kept: Kept, tmp_p
     again = Validation(kept, "c", spans(kept), load_settings())
     changed = [scope for scope, digest in again.wanted.items() if judging.wanted.get(scope) != digest]
     assert sorted(changed) == [THIRD, UNDATED]
-    again.run(changed, str(docs))
+    said: list[str] = []
+    monkeypatch.setattr("mqreplay.validation.Ticker", partial(Ticker, every_s=0.05))
+    again.run(changed, str(docs), said.append)
+    assert said
+    assert all(re.fullmatch(r"c: validated 0 of 0 MB(, 0\.\d MB/s, about [\d,]+ s left)?", line) for line in said)
     assert failed(kept) == {
         (THIRD, "silver.offset_change", "offset_continuity"),
         (THIRD, "silver.pull", "table_to_be_fresh"),

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from mqreplay.day_rows import INSTANTS, JUDGED, LARGE, NO_TIME, READ_AGAIN, DayRows
 from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.lake.running_tasks import running_tasks
 from mqreplay.lake.session import bounded_batches, few_rows, is_small
 from mqreplay.lake.sql import quoted
 from mqreplay.lake.warehouse import Warehouse
@@ -41,6 +42,7 @@ from mqreplay.replay.queue_progress import queue_progress
 from mqreplay.replay.slave_suggestion import slave_suggestion
 from mqreplay.replay.stale_copies import stale_copies
 from mqreplay.replay.standstills import last_copies
+from mqreplay.replay_pace import MEMBERS, QUEUES, ReplayPace
 from mqreplay.settings import Settings
 from mqreplay.standing import Standing
 from mqreplay.steps import DAY, Span, gapless_starts, kinds_of, reach_of
@@ -71,6 +73,12 @@ class Replay:
 
     def run(self, progress: Progress) -> None:
         """Writes every gold table of the day."""
+        spark, what = self.warehouse.spark, f"{self.cluster}: replaying {self.day}"
+        self.pace = ReplayPace(progress, what, lambda: running_tasks(spark))
+        with self.pace:
+            self._run(progress)
+
+    def _run(self, progress: Progress) -> None:
         try:
             with ThreadPoolExecutor(WRITERS) as pool:
                 near = list(pool.map(self._silver, INSTANTS))
@@ -98,6 +106,7 @@ class Replay:
         """Of each gold table how its frame is made: Spark takes seconds to make one, so each writer makes its own."""
         bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
         looked = self._look_at_queues(raw)
+        self.pace.reached(QUEUES)
         clocks = client_clocks(self._look_at_clocks(looked), self.cluster)
         self.skewed = skewed(clocks, limits.clock_skew_s).collect()
         # A client's own words are in its own order; what is held against others' is by the recorder's clock.
@@ -112,6 +121,7 @@ class Replay:
             broadcasting = pool.submit(lambda: broadcasting_groups(s["heartbeat"]).localCheckpoint())
             self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
             self.broadcasting = broadcasting.result()
+        self.pace.reached(MEMBERS)
         return {
             "gold.allocation": lambda: allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
             "gold.pull_route": lambda: pull_route(
@@ -280,4 +290,5 @@ class Replay:
     def _write(self, name: str, frame: DataFrame, progress: Progress) -> None:
         where = f"cluster = {quoted(self.cluster)} AND day = {quoted(str(self.day))}"
         self.warehouse.replace(name, frame.where(F.col("day") == F.lit(self.day)), where, nothing_there=self.afresh)
+        self.pace.reached(name)
         progress(f"{name} written")

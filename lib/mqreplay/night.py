@@ -97,7 +97,7 @@ class Night:
             self.progress(f"{cluster}: every expectation run before")
             return False
         docs = str(Path(self.warehouse.root, "data_docs", _file_name(cluster)))
-        rows = judging.run(todo, docs)
+        rows = judging.run(todo, docs, self.progress)
         noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
         self.progress(f"{cluster}: {rows} expectations run")
         return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from mqreplay import __version__
 from mqreplay.lake.sql import among, quoted
+from mqreplay.lake.ticker import Ticker, pace
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.quality.scope import UNDATED, Scope
 from mqreplay.settings import Settings
@@ -38,8 +39,23 @@ class Validation:
         by_day = digests(self.found, self.settings.digest(), DAY // dt.timedelta(minutes=1))
         return {str(day): digest for day, digest in by_day.items()} | {UNDATED: _digest(text)}
 
-    def run(self, todo: Sequence[str], docs_dir: str) -> int:
-        """Runs those of ``wanted``, and puts their rows in the place of what was there. Gives how many rows."""
+    def run(self, todo: Sequence[str], docs_dir: str, say: Callable[[str], None] = lambda text: None) -> int:
+        """Runs those of ``wanted``, and puts their rows in the place of what was there. Gives how many rows.
+
+        ``say`` is told from time to time how far it has come.
+        """
+        asked = [name for scope in todo for name in self._names(dated=scope != UNDATED)]
+        sizes = {name: self.warehouse.file_bytes(name) for name in set(asked)}
+        done: list[str] = []
+        whole = sum(map(sizes.__getitem__, asked))
+
+        def line(seconds: float) -> str:
+            return f"{self.cluster}: validated {pace(sum(map(sizes.__getitem__, done)), whole, seconds)}"
+
+        with Ticker(say, line):
+            return self._run(todo, docs_dir, done.append)
+
+    def _run(self, todo: Sequence[str], docs_dir: str, judged_one: Callable[[str], None]) -> int:
         # Great Expectations takes seconds to import: only who runs it is to wait for it.
         from mqreplay.quality.evidence import silver_rows
         from mqreplay.quality.pages import write_index
@@ -50,12 +66,12 @@ class Validation:
         counts: dict[str, int] = {}
         limit = self.settings.quality.pandas_rows
         for day in days:
-            rows += validate(self.warehouse, self.cluster, self._scope(day), docs_dir, limit, counts)
+            rows += validate(self.warehouse, self.cluster, self._scope(day), docs_dir, limit, counts, judged_one)
         if UNDATED in todo:
             if len(days) + 1 < len(self.wanted):
                 for name, count in silver_rows(self.warehouse, self.cluster, days).items():
                     counts[name] = counts.get(name, 0) + count
-            rows += validate(self.warehouse, self.cluster, self._scope(None), docs_dir, limit, counts)
+            rows += validate(self.warehouse, self.cluster, self._scope(None), docs_dir, limit, counts, judged_one)
         first = not self.warehouse.exists(TABLE)
         mine = f"cluster = {quoted(self.cluster)}"
         of_scopes = f"({among('day', [str(day) for day in days])}{' OR day IS NULL' if UNDATED in todo else ''})"
@@ -64,11 +80,14 @@ class Validation:
         return len(rows)
 
     def _scope(self, day: dt.date | None) -> Scope:
-        names = tuple(c.name for c in self.warehouse.contracts.values() if c.by_day == (day is not None))
+        names = self._names(dated=day is not None)
         title = UNDATED if day is None else str(day)
         # Days may rest on the same files, and are still runs of their own.
         run_id = _digest(f"{title} {self.wanted[title]}")
         return Scope(run_id, day, names, goes_on=day is not None and str(day) > min(self.wanted))
+
+    def _names(self, *, dated: bool) -> tuple[str, ...]:
+        return tuple(c.name for c in self.warehouse.contracts.values() if c.by_day == dated)
 
     def _counted(self) -> list[tuple[str, str, int, int]]:
         """Of each scope and table, how many expectations were run, and how many failed."""

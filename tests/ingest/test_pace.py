@@ -23,14 +23,14 @@ def test_it_tells_bytes_rate_and_what_is_left():
     assert pace.line(8) == "read 40 of 40 MB, 5.0 MB/s, about 0 s left"
 
 
-def test_what_is_left_is_what_takes_longest():
+def test_what_is_left_is_told_before_all_has_begun():
     pace = Pace(lambda _: None, 100_000_000)
-    fast, slow = SimpleNamespace(value={"a": object()}), SimpleNamespace(value={})
-    watch(pace, fast, {"a": 60_000_000})
-    watch(pace, slow, {"b": 10_000_000, "c": 30_000_000})
-    assert pace.line(10) == "read 60 of 100 MB, 6.0 MB/s"
-    slow.value["b"] = object()
-    assert pace.line(20) == "read 70 of 100 MB, 3.5 MB/s, about 60 s left"
+    lines, snapshots = SimpleNamespace(value={"a": object()}), SimpleNamespace(value={})
+    pace.reading(40_000_000).watch(lines, {"a": 20_000_000, "b": 20_000_000})
+    pace.reading(60_000_000, cost=1 / 3).watch(snapshots, {"c": 60_000_000})
+    assert pace.line(10) == "read 20 of 100 MB, 2.0 MB/s, about 20 s left"
+    lines.value["b"] = object()
+    assert pace.line(20) == "read 40 of 100 MB, 2.0 MB/s, about 10 s left"
 
 
 def test_what_is_read_in_rounds_is_watched_as_one():

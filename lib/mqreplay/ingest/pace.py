@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
@@ -11,15 +9,14 @@ from typing import Any
 from pyspark.accumulators import Accumulator
 
 from mqreplay.ingest.told import Told
-
-EVERY_S = 15.0
+from mqreplay.lake.ticker import EVERY_S, Ticker, pace
 
 
 class Reading:
-    """So many bytes, read by one action after the other."""
+    """So many bytes, read by one action after the other. ``cost``: what one takes, where a byte of others takes 1."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, cost: float) -> None:
+        self.size, self.cost = size, cost
         self._watched: list[tuple[Accumulator[Told], Mapping[Any, int]]] = []
 
     def watch(self, told: Accumulator[Told], sizes: Mapping[Any, int]) -> None:
@@ -36,53 +33,33 @@ class Pace:
 
     def __init__(self, progress: Callable[[str], None], total: int, every_s: float = EVERY_S) -> None:
         """``total`` is in bytes as they lie in the recording."""
-        self._progress, self._total, self._every_s = progress, total, every_s
+        self._total = total
         self._readings: list[Reading] = []
-        self._over = threading.Event()
+        self._ticker = Ticker(progress, self.line, every_s)
         self._said = -1
 
-    def reading(self, size: int) -> Reading:
+    def reading(self, size: int, cost: float = 1.0) -> Reading:
         """Something that is read beside the others, of so many bytes."""
-        self._readings.append(Reading(size))
+        self._readings.append(Reading(size, cost))
         return self._readings[-1]
 
     def line(self, seconds: float) -> str | None:
         """What there is to say after so many seconds; None if nothing new."""
-        read = [reading.done() for reading in self._readings]
-        done = sum(read)
+        read = [(reading, reading.done()) for reading in self._readings]
+        done = sum(bytes_read for _, bytes_read in read)
         if done == self._said:
             return None
         self._said = done
-        text = f"read {done / 1e6:,.0f} of {self._total / 1e6:,.0f} MB"
-        if not done:
-            return text
-        left = self._left(seconds, read)
-        guess = "" if left is None else f", about {left:,.0f} s left"
-        return f"{text}, {done / seconds / 1e6:,.1f} MB/s{guess}"
-
-    def _left(self, seconds: float, read: list[int]) -> float | None:
-        """A guess, by what takes longest: bytes of snapshots are read ten times as fast as bytes of gzipped lines.
-
-        None where nothing of something was read yet.
-        """
-        sizes = [reading.size for reading in self._readings]
-        if any(size and not done for size, done in zip(sizes, read, strict=True)):
-            return None
-        return max((size - done) * seconds / done for size, done in zip(sizes, read, strict=True) if done)
+        # What is read beside each other shares the cores: how much work is done tells how long the rest will take.
+        work = sum(reading.cost * reading.size for reading in self._readings)
+        share = sum(reading.cost * bytes_read for reading, bytes_read in read) / work if work else 0
+        return f"read {pace(done, self._total, seconds, share)}"
 
     def __enter__(self) -> Pace:
         """Begins to watch."""
-        self._began = time.monotonic()
-        self._thread = threading.Thread(target=self._tell, daemon=True)
-        self._thread.start()
+        self._ticker.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Says no more."""
-        self._over.set()
-        self._thread.join()
-
-    def _tell(self) -> None:
-        while not self._over.wait(self._every_s):
-            if (text := self.line(time.monotonic() - self._began)) is not None:
-                self._progress(text)
+        self._ticker.__exit__(kind, error, at)

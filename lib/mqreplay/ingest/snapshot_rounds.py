@@ -35,6 +35,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.standing import Standing
 
 Row = dict[str, Any]
+COST = 1 / 14  # of a byte's reading, where one of gzipped lines costs 1: 7.8 and 110 ms a MB (docs/performance.md)
 ROUND_FILES = 50_000  # snapshots, before what was told of them is written: some 150 MB of the driver's memory
 
 
@@ -54,7 +55,7 @@ def ingest_snapshots(run: Run, work: Plan) -> None:
         run.ledger.enter_unread(copies, [])
         run.ledger.enter_late(late)
         return ingest_snapshots(run, replace(work, new=[n for n in work.new if n not in unread]))
-    reading = run.pace.reading(sum(n.file.bytes for n in new))
+    reading = run.pace.reading(sum(n.file.bytes for n in new), COST)
     none = run.afresh and not again and not any(n.replaces for n in new)
     state = _state(run.warehouse, run.cluster, found)
     *rounds, last = _rounds([*new, *again])

@@ -7,6 +7,7 @@ it. The results go to gold.validation_result, and into Data Docs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,13 @@ def validate(
     data_docs_dir: str,
     row_limit: int = ROW_LIMIT,
     silver_rows: dict[str, int] | None = None,
+    judged_one: Callable[[str], None] = lambda name: None,
 ) -> list[ValidationRow]:
     """Runs contracts' expectations on the scope's rows of the cluster, and builds Data Docs in ``data_docs_dir``.
 
     Tables of up to ``row_limit`` rows are judged on pandas, bigger ones on Spark; both give the same rows. Those of
-    silver are added up in ``silver_rows``, which rows_conserved is asked with.
+    silver are added up in ``silver_rows``, which rows_conserved is asked with. ``judged_one`` is told each table's name
+    when it is done.
     """
     names = sorted(scope.names or warehouse.contracts, key=lambda name: (name == LEDGER, name))
     found: list[ValidationRow] = []
@@ -56,6 +59,7 @@ def validate(
             counts[name] = counts.get(name, 0) + held
             judged = judge(great, contract, rows, evidence.parameters(counts, newest_ms))
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
+            judged_one(name)
     great.build_docs()
     return found
 

@@ -1,0 +1,63 @@
+"""What is said from time to time while something long goes on; of something short nothing is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+EVERY_S = 15.0
+
+
+class Ticker:
+    """As long as it is open, says every so often what ``line`` gives for the seconds since it was opened."""
+
+    def __init__(
+        self, say: Callable[[str], None], line: Callable[[float], str | None], every_s: float = EVERY_S
+    ) -> None:
+        """``line`` gives None where there is nothing new to say."""
+        self._say, self._line, self._every_s = say, line, every_s
+        self._over = threading.Event()
+
+    def __enter__(self) -> Ticker:
+        """Begins to count."""
+        self._began = time.monotonic()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Says no more."""
+        self._over.set()
+        self._thread.join()
+
+    def _tell(self) -> None:
+        while not self._over.wait(self._every_s):
+            if (text := self._line(time.monotonic() - self._began)) is not None:
+                self._say(text)
+
+
+def pace(done: float, size: float, seconds: float, share: float | None = None) -> str:
+    """So much of ``size`` (bytes) is done after so many seconds; ``share`` is what part of the work that was.
+
+    >>> pace(10e6, 40e6, 4)
+    '10 of 40 MB, 2.5 MB/s, about 12 s left'
+    >>> pace(10e6, 40e6, 4, share=0.5)
+    '10 of 40 MB, 2.5 MB/s, about 4 s left'
+    >>> pace(0, 40e6, 4)
+    '0 of 40 MB'
+    """
+    text = f"{done / 1e6:,.0f} of {size / 1e6:,.0f} MB"
+    if not done:
+        return text
+    return f"{text}, {done / seconds / 1e6:,.1f} MB/s, {time_left(seconds, done / size if share is None else share)}"
+
+
+def time_left(seconds: float, share: float) -> str:
+    """How long it will go on, if ``share`` of it took so many seconds.
+
+    >>> time_left(30, 0.25)
+    'about 90 s left'
+    """
+    return f"about {seconds * (1 - share) / share:,.0f} s left"
