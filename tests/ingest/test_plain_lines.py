@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError
-from mqreplay.ingest.plain_lines import PlainLines
+from mqreplay.ingest.plain_lines import SLICE, PlainLines
+from mqreplay.ingest.records import BLOCK_BYTES, BLOCK_LINES, _blocks
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 PULL = KINDS["pull_log"]
@@ -94,9 +95,41 @@ LINE = json.dumps(WHOLE).encode()
         [b"\xef\xbb\xbf" + LINE],
         [LINE.replace(b"7}", b"07}")],
         [LINE.replace(b"7}", b"7.0}")],
+        [LINE.replace(b"}", b', "x": Inf}')],
+        [LINE.replace(b"}", b', "x": [1.5, -Infinity]}')],
+        [LINE, LINE.replace(b"}", b', "x": ' + b"9" * 5000 + b"}")],
+        [LINE, LINE.replace(b"}", b', "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")],
+        [LINE, LINE.replace(b"}", b', "x": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001)],
         [b"[" + LINE + b"]"],
         [b"{}"],
     ],
 )
 def test_anything_doubtful_is_left_to_the_decoder(lines: list[bytes]) -> None:
     assert many(lines) is None
+
+
+def test_containers_and_long_lines_are_read_at_once_where_they_are_harmless() -> None:
+    lines = [json.dumps(WHOLE | {"new": [[1.5], [2.5]], "remark": "Info " + "x" * 9000}).encode()] * 300
+    assert many(lines) == one_by_one(lines)
+    assert many(lines) is not None
+
+
+def with_new_names(number: int) -> bytes:
+    """A line of 10 names that no other line has."""
+    return json.dumps(WHOLE | {f"new-{number}-{i}": i for i in range(10)}).encode()
+
+
+def test_names_without_end_are_left_to_the_decoder_before_they_fill_the_memory() -> None:
+    fast = PlainLines(PULL.plain)
+    assert fast.read([with_new_names(n) for n in range(SLICE)]) is None
+    assert fast.read([LINE]) is None  # of such a file nothing more is tried
+    nested = [json.dumps(WHOLE | {"new": {f"new-{n}": n}}).encode() for n in range(20 * SLICE)]
+    assert PlainLines(PULL.plain).read(nested) is None
+
+
+def test_a_block_is_bounded_by_its_bytes_too() -> None:
+    lines = [(number, b"x" * (BLOCK_BYTES // 4), True) for number in range(10)]
+    blocks = list(_blocks(iter(lines)))
+    assert [len(block) for block in blocks] == [4, 4, 2]
+    assert [line for block in blocks for line in block] == lines
+    assert [len(block) for block in _blocks((n, b"{}", True) for n in range(BLOCK_LINES + 1))] == [BLOCK_LINES, 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
-from mqreplay.ingest.lines import KEPT
+from mqreplay.ingest.lines import KEPT, unreadable
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
 
@@ -21,18 +21,19 @@ def cluster_of(files: list[RecordedFile]) -> str | None:
         if file.kind == "brokers":
             try:
                 return decode_brokers(Path(file.full_path).read_bytes()).cluster
-            except DecodeError:
+            except (DecodeError, OSError):
                 return None  # the ledger tells of it when the file is read in its turn
     return None
 
 
 def read_brokers(new: NewFile, cluster: str, since: dt.datetime | None, ledger: Ledger) -> list[tuple[object, ...]]:
     """Rows of silver.broker in the contract's column order, holding from ``since``, the recording's first instant."""
-    data = Path(new.file.full_path).read_bytes()
-    entry = ledger.enter(new)
+    entry, data = ledger.enter(new), b""
     try:
+        data = Path(new.file.full_path).read_bytes()
         brokers = decode_brokers(data).brokers
-    except DecodeError as error:
+    except (DecodeError, OSError) as failed:
+        error = unreadable(failed) if isinstance(failed, OSError) else failed
         entry.rows_in = entry.rows_quarantined = 1
         advice = "write it anew from `mqadmin getBrokerConfig`; without it no slave suggestion can be judged"
         place = (new.file.recording, new.file.path, "brokers", new.digest, 0, "")

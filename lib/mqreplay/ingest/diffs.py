@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
-from mqreplay.ingest.lines import KEPT
+from mqreplay.ingest.lines import ADVICE as OF_LINES
+from mqreplay.ingest.lines import KEPT, unreadable
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
 
 CONSUMER_OFFSET = "consumer_offset"
@@ -26,6 +27,7 @@ NOTHING_NEWER = "it holds nothing newer than the snapshot before"
 ADVICE = {
     "empty": "copy it again, or the .bak beside it; brokers rewrite the file in place",
     "torn": "copy it again, or the .bak beside it; brokers rewrite the file in place",
+    "unreadable": OF_LINES["unreadable"],
     "foreign": "this is not the file its name says; see what the recorder copied",
 }
 USUAL_ADVICE = "copy it again from the broker; the other snapshots were read"
@@ -76,7 +78,11 @@ class Source:
             if whole and file.is_bak:
                 yield _file_row(file, "superseded", "the file it is the copy of lies whole beside it")
                 continue
-            data = _read(file.full_path)
+            try:
+                data = _read(file.full_path)
+            except OSError as error:  # it was there when the run began
+                yield from _refuse(file, b"", "", unreadable(error))
+                continue
             taken = self.taken.get(file.family)
             if taken is not None and data == taken.data:
                 if file.is_bak:

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +26,7 @@ THREADS = 4  # reading and hashing release the interpreter
 SETTLED_NS = 2_000_000_000
 
 
-Digested = tuple[RecordedFile, str]  # a file and its SHA-256
+Digested = tuple[RecordedFile, str]  # a file and its SHA-256, which is empty where it cannot be read
 
 
 class KnownDigests:
@@ -36,26 +37,38 @@ class KnownDigests:
         self._path, self._digest = Path(root, FILE), digest
 
     def of_recordings(self, recordings: Mapping[str, list[RecordedFile]]) -> dict[str, list[Digested]]:
-        """The same recordings, each file with its SHA-256."""
+        """The same recordings, as ``of`` gives files."""
         digested = iter(self.of(file for files in recordings.values() for file in files))
         return {folder: [next(digested) for _ in files] for folder, files in recordings.items()}
 
     def of(self, files: Iterable[RecordedFile]) -> list[Digested]:
-        """Each file with its SHA-256, in order; what is not known is read, and all are kept for the next run."""
+        """Each file with its SHA-256, in order; what is not known is read, and all are kept for the next run.
+
+        One that cannot be read has its trouble instead, and no SHA-256.
+        """
         known, now, found, read = self._read(), time.time_ns(), [], 0
         with ThreadPoolExecutor(THREADS) as pool:
             # By batches: a million waiting reads would take a gigabyte.
             for batch in _batches(files, BATCH):
                 kept = [_digest(file, known.get(file.full_path, "")) for file in batch]
                 unknown = [file.full_path for file, digest in zip(batch, kept, strict=True) if not digest]
-                made, read = pool.map(self._digest, unknown), read + len(unknown)
-                found += [(file, digest or next(made)) for file, digest in zip(batch, kept, strict=True)]
+                made, read = pool.map(self._read_anew, unknown), read + len(unknown)
+                for file, digest in zip(batch, kept, strict=True):
+                    sha256, trouble = (digest, None) if digest else next(made)
+                    found.append((replace(file, trouble=trouble) if trouble else file, sha256))
         if read:
-            settled = ((file, sha256) for file, sha256 in found if file.changed_ns < now - SETTLED_NS)
+            settled = ((file, sha256) for file, sha256 in found if sha256 and file.changed_ns < now - SETTLED_NS)
             write_lines(
                 self._path, (f"{_stamp(file)}{sha256} {json.dumps(file.full_path)}" for file, sha256 in settled)
             )
         return found
+
+    def _read_anew(self, path: str) -> tuple[str, str | None]:
+        """A file's SHA-256, or nothing and why not."""
+        try:
+            return self._digest(path), None
+        except OSError as error:
+            return "", error.strerror or str(error)
 
     def _read(self) -> dict[str, str]:
         """Path -> stamp and digest; lines that are none of ours are passed over."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mqreplay.errors import ConservationError, InputError
+from mqreplay.ingest.lines import ADVICE
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import NOT_READ
 
@@ -75,6 +76,15 @@ class Ledger:
         for new in not_read:
             entry = self.enter(new)
             entry.status, entry.reason = "not_read", NOT_READ[new.file.kind]
+
+    def enter_unreadable(self, unreadable: Iterable[NewFile]) -> None:
+        """Files whose bytes nobody has seen."""
+        for new in unreadable:
+            entry = self.enter(new)
+            reason = f"it cannot be read: {new.file.trouble}"
+            entry.status, entry.reason, entry.rows_in, entry.rows_quarantined = "refused", reason, 1, 1
+            place = new.file.recording, new.file.path, new.file.kind, new.digest, 0, ""
+            self.refused.append(QuarantineEntry(*place, "unreadable", reason, ADVICE["unreadable"], None))
 
     def enter_late(self, late: Iterable[NewFile]) -> None:
         """Snapshots that cannot be read for want of others. Raises InputError if one lies in a read one's place."""

@@ -20,6 +20,7 @@ KEPT = 4096  # bytes of a refused line that go to quarantine
 ADVICE = {
     "torn_gzip": "copy the file again once its writer has closed it; the lines before the tear were read",
     "torn": "copy the file again once its writer has closed it",
+    "unreadable": "let the user that runs mqreplay read it, or copy it again, and run again; the other files were read",
     "not_utf8": "recorders write UTF-8; see what wrote this line",
     "too_long": "a record is at most 16 MiB; see what wrote this line",
 }
@@ -80,7 +81,13 @@ class LineReader:
     def numbered(self) -> Iterator[Numbered]:
         """(number, line without its line break, whether it had one) of every line that is not blank."""
         number, rest, too_long = 0, b"", False
-        with open_maybe_gzip(self.path) as stream:
+        try:
+            opened = open_maybe_gzip(self.path)
+        except OSError as error:  # it was there when the run began
+            self.lines += 1
+            self._refuse(number + 1, "unreadable", str(unreadable(error)), b"")
+            return
+        with opened as stream:
             while True:
                 try:
                     # At most one read below: what lies before a tear is then given before the tear is met.
@@ -116,6 +123,11 @@ class LineReader:
 
     def _refuse(self, number: int, code: str, reason: str, line: bytes) -> None:
         self.refused.append(Refused(number, code, reason, line[:KEPT]))
+
+
+def unreadable(error: OSError) -> DecodeError:
+    """Of a file whose bytes nobody has seen."""
+    return DecodeError("unreadable", f"it cannot be read: {error.strerror or error}")
 
 
 def open_maybe_gzip(path: str) -> BufferedReader:

@@ -4,6 +4,7 @@
 - Same place, other bytes: changed; what it gave is replaced.
 - Other place, bytes of a JSONL file read before: a duplicate; it gives nothing.
 - A snapshot that came too late to be read (late.py) is tried again.
+- A file that cannot be read is told of, and tried again; what it gave before, if it did, stands.
 - A snapshot is told by its place (broker and time), so the same bytes at another time are a snapshot of their own; in
   the same place of another recording they are a duplicate (late.py).
 """
@@ -60,11 +61,12 @@ class Plan:
     new: list[NewFile] = field(default_factory=list)
     duplicates: list[NewFile] = field(default_factory=list)
     not_read: list[NewFile] = field(default_factory=list)
+    unreadable: list[NewFile] = field(default_factory=list)
 
     @property
     def nothing_new(self) -> bool:
         """Whether this recording was read whole before."""
-        return not (self.new or self.duplicates or self.not_read)
+        return not (self.new or self.duplicates or self.not_read or self.unreadable)
 
     def of(self, *kinds: str) -> list[NewFile]:
         """New files of these kinds, in path order."""
@@ -81,8 +83,12 @@ def plan(found: list[tuple[RecordedFile, str]], known: Iterable[KnownFile]) -> P
         if old is not None and old.sha256 == sha256 and old.status != "late":
             continue
         entry = NewFile(file, sha256, old.digest if old is not None and old.status == "read" else None)
+        if not sha256 and old is not None and old.status in ("read", "duplicate"):
+            continue
         if file.kind in NOT_READ:
             made.not_read.append(entry)
+        elif not sha256:
+            made.unreadable.append(entry)
         elif file.kind in RECORD_TABLES and (file.kind, sha256) in read_before:
             made.duplicates.append(entry)
         else:
@@ -99,7 +105,7 @@ def _bring_back(made: Plan, found: list[tuple[RecordedFile, str]], by_place: dic
     planned = {(n.file.recording, n.file.path) for n in made.new}
     for file, sha256 in found:
         old = by_place.get((file.recording, file.path))
-        if old is None or file.kind not in kinds or (file.recording, file.path) in planned:
+        if not sha256 or old is None or file.kind not in kinds or (file.recording, file.path) in planned:
             continue
         if old.rows_duplicate:
             made.new.append(NewFile(file, sha256, old.digest))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
-from mqreplay.ingest.lines import LineReader
+from mqreplay.ingest.lines import LineReader, Numbered
 from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
@@ -25,7 +24,8 @@ from mqreplay.lake.landing import LANDED, Landing, land
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
 FILES = "kind STRING, files ARRAY<STRUCT<full_path: STRING, digest: STRING>>"
 LANDED_OF_KIND = StructType([StructField("kind", StringType()), *LANDED.fields])
-BLOCK_LINES = 20_000  # lines read at once: about 12 MB of pulls
+BLOCK_LINES = 20_000  # lines read at once: about 16 MB of pulls
+BLOCK_BYTES = 32_000_000  # of lines read at once: a line may have 16 MiB, and so thousands of them in a small gzip file
 TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
 # Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
 RENAMED = {
@@ -101,8 +101,7 @@ def _decode_file(path: str, digest: str, kind: str, schema: pa.Schema, found: Fi
     reader, repeats = LineReader(path, KINDS[kind].decode), Repeats()
     plain = KINDS[kind].plain
     fast = None if plain is None else PlainLines(plain)
-    numbered = reader.numbered()
-    while chunk := list(islice(numbered, BLOCK_LINES)):
+    for chunk in _blocks(reader.numbered()):
         lines = [line for _, line, _ in chunk]
         columns = None if fast is None else fast.read(lines)
         if columns is None:
@@ -111,6 +110,20 @@ def _decode_file(path: str, digest: str, kind: str, schema: pa.Schema, found: Fi
             reader.lines += len(lines)
             yield as_batch(columns, lines, digest, repeats, schema)
     found.lines, found.refused = reader.lines, reader.refused
+
+
+def _blocks(numbered: Iterable[Numbered]) -> Iterator[list[Numbered]]:
+    """The lines, so many at a time, or so many bytes."""
+    block: list[Numbered] = []
+    size = 0
+    for one in numbered:
+        block.append(one)
+        size += len(one[1])
+        if len(block) == BLOCK_LINES or size >= BLOCK_BYTES:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
 
 
 def _rows(

@@ -68,6 +68,7 @@ def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[Digested], p
     progress(f"{cluster}: {work.seen} files, {len(work.new)} to read")
     ledger = Ledger()
     ledger.enter_unread(work.duplicates, work.not_read)
+    ledger.enter_unreadable(work.unreadable)
     scopes = [f"ingest {cluster} {recording}" for recording in recordings]
     unfinished = Unfinished(warehouse.root)
     afresh = not unfinished.begin(scopes)

@@ -1,0 +1,85 @@
+"""Files and names that would stop a run: each is told of, the rest is read, and what is mended is read next time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from mqreplay.night import run
+from mqreplay.settings import load_settings
+from tests_shared import SAMPLE
+
+BROKER, MOMENT = "rmq-north-0", "1795229406000"
+MEMORY = "/proc/self/mem"  # a regular file whose first byte no process may read
+DEEP = b'"new": ' + b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.fixture(scope="module")
+def hostile(spark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    recording, source = folder / "recording", SAMPLE / "bulk-5.3.3"
+    recording.mkdir()
+    shutil.copytree(source / "snapshots", folder / "elsewhere")
+    (recording / "snapshots").symlink_to(folder / "elsewhere")
+    shutil.copy(source / "brokers.json", recording / "brokers.json")
+    pull = b'{"request_ts":1795229406000,"client_id":"c","consumer_group":"g","topic":"t","queue_id":0,'
+    pull += b'"broker_name":"rmq-north","queue_offset":7}'
+    (recording / "pull_log.1.jsonl").write_bytes(pull + b"\n" + pull[:-1] + b"," + DEEP + b"}\n")
+    (recording / "pull_log.2.jsonl").symlink_to(MEMORY)
+    for name in (b"rmq-\xe9-0", "rmq-²".encode(), b"rmq-99999999999999999999"):
+        os.makedirs(os.fsencode(folder / "elsewhere") + b"/" + name + b"/" + MOMENT.encode())
+        with open(
+            os.fsencode(folder / "elsewhere") + b"/" + name + b"/1795229406000/consumerOffset.json", "wb"
+        ) as file:
+            file.write(b'{"offsetTable":{"t@g":{0:1}}}')
+    (folder / "elsewhere" / BROKER / MOMENT).mkdir()
+    (folder / "elsewhere" / BROKER / MOMENT / "consumerOffset.json").symlink_to(MEMORY)
+    return recording, str(folder / "warehouse")
+
+
+def ingested(hostile, spark):
+    """Of files not read as usual status and reason, what is in quarantine, how many pulls, whose snapshots."""
+    recording, root = hostile
+    run("ingest", root, load_settings(), lambda what: None, recordings=[str(recording)])
+
+    def rows(name):
+        return spark.read.format("delta").load(f"{root}/{name}").collect()
+
+    codes = {(row.path, row.line_number): row for row in rows("bronze/quarantine")}
+    files = {row.path: (row.status, row.reason) for row in rows("bronze/source_file") if row.reason is not None}
+    return files, codes, len(rows("silver/pull")), {row.source_name for row in rows("silver/snapshot")}
+
+
+def test_each_is_told_of_and_the_rest_is_read(hostile, spark):
+    files, codes, pulls, sources = ingested(hostile, spark)
+    snapshot = f"snapshots/{BROKER}/{MOMENT}/consumerOffset.json"
+    for path in (snapshot, "pull_log.2.jsonl"):
+        assert files[path] == ("refused", "it cannot be read: Input/output error")
+        assert (codes[path, 0].code, codes[path, 0].reason) == ("unreadable", files[path][1])
+        assert codes[path, 0].advice.startswith("let the user that runs mqreplay read it")
+    assert codes["pull_log.1.jsonl", 2].code == "too_deep"
+    assert pulls == 1
+    assert files[f"snapshots/rmq-\\xe9-0/{MOMENT}/consumerOffset.json"][0] == "not_read"
+    assert "not UTF-8" in files[f"snapshots/rmq-\\xe9-0/{MOMENT}/consumerOffset.json"][1]
+    for name in ("rmq-²", "rmq-99999999999999999999"):
+        assert "names no broker" in files[f"snapshots/{name}/{MOMENT}/consumerOffset.json"][1]
+    assert sources == {"rmq-north-0", "rmq-north-1", "rmq-south-0", "rmq-south-1"}
+
+
+def test_what_is_mended_is_read_next_time(hostile, spark):
+    recording, _ = hostile
+    before = ingested(hostile, spark)
+    assert ingested(hostile, spark)[0] == before[0]
+    broker = recording / "snapshots" / BROKER
+    for path, text in (
+        (broker / MOMENT / "consumerOffset.json", (broker / "1795229405230" / "consumerOffset.json").read_bytes()),
+        (recording / "pull_log.2.jsonl", (recording / "pull_log.1.jsonl").read_bytes().replace(b'"c"', b'"d"')),
+    ):
+        path.unlink()
+        path.write_bytes(text)
+    files, codes, pulls, _ = ingested(hostile, spark)
+    assert not {path for path, (status, _) in files.items() if status == "refused"}
+    assert {code.code for code in codes.values()} == {"too_deep"}
+    assert pulls == 2

@@ -1,0 +1,129 @@
+"""What is found in a recording's folder: names, links, and what cannot be looked into."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mqreplay.errors import InputError
+from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.lines import file_sha256
+from mqreplay.ingest.recording import classify, find_files, find_recordings
+
+MOMENT = "1795228794427"
+
+
+def put(path: Path, text: str = "{}\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def recording(tmp_path):
+    put(tmp_path / "recording" / "pull_log.jsonl")
+    return tmp_path / "recording"
+
+
+def kinds(recording: Path) -> dict[str, str]:
+    return {file.path: file.kind for file in find_files(str(recording))}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (f"snapshots/broker-a-0/{MOMENT}/consumerOffset.json", "consumer_offset"),
+        (f"snapshots/broker-²/{MOMENT}/consumerOffset.json", "no_source"),
+        (f"snapshots/broker-٣/{MOMENT}/topics.json", "no_source"),
+        (f"snapshots/broker-0\n/{MOMENT}/topics.json", "no_source"),
+        (f"snapshots/broker-99999999999999999999/{MOMENT}/consumerOffset.json", "no_source"),
+        (f"snapshots/broker/{MOMENT}/consumerOffset.json", "no_source"),
+        (f"snapshots/-0/{MOMENT}/consumerOffset.json", "no_source"),
+        (f"snapshots/client-10.0.0.1@7/{MOMENT}/consumerOffset.json", "no_source"),
+        (f"snapshots/client-10.0.0.1@7/{MOMENT}/g.offsets.json", "client_offsets"),
+        (f"snapshots/somebody/{MOMENT}/g.offsets.json", "no_source"),
+        (f"snapshots/broker-a-0/{MOMENT}\n/consumerOffset.json", "other"),
+        ("snapshots/broker-a-0/١٧٩٥٢٢٨٧٩٤٤٢٧/consumerOffset.json", "other"),
+        ("pull_log.٢.jsonl", "other"),
+        ("pull_log.jsonl\n", "other"),
+    ],
+)
+def test_a_name_is_what_it_says_to_the_letter(path: str, kind: str) -> None:
+    assert classify(path)[0] == kind
+
+
+def test_a_name_that_is_not_utf8_is_told_of_and_nothing_else_is_lost(recording):
+    strange = os.fsencode(recording) + b"/notes-\xff.jsonl"
+    with open(strange, "wb") as file:
+        file.write(b"x")
+    assert kinds(recording) == {"pull_log.jsonl": "pull_log", "notes-\\xff.jsonl": "bad_name"}
+
+
+def test_a_recording_whose_own_name_is_not_utf8_is_refused_in_words(tmp_path):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xe9t\xe9")
+    os.mkdir(folder)
+    with pytest.raises(InputError, match=r"\\xe9t\\xe9: the name of its folder is not UTF-8; rename it"):
+        find_files(folder)
+
+
+def test_a_linked_folder_is_looked_into(recording, tmp_path):
+    put(tmp_path / "elsewhere" / "broker-a-0" / MOMENT / "consumerOffset.json")
+    (recording / "snapshots").symlink_to(tmp_path / "elsewhere")
+    assert kinds(recording)[f"snapshots/broker-a-0/{MOMENT}/consumerOffset.json"] == "consumer_offset"
+
+
+def test_a_link_leads_nowhere_twice(recording, tmp_path):
+    outside = tmp_path / "elsewhere"
+    put(recording / "snapshots" / "broker-a-0" / MOMENT / "consumerOffset.json")
+    put(outside / "b" / "notes.txt")
+    (recording / "snapshots" / "broker-a-0" / "latest").symlink_to(recording / "snapshots" / "broker-a-0" / MOMENT)
+    (recording / "self").symlink_to(recording)
+    (recording / "above").symlink_to(tmp_path)
+    (recording / "first").symlink_to(outside)
+    (recording / "second").symlink_to(outside)
+    (outside / "a").symlink_to(outside / "b")
+    (outside / "back").symlink_to(recording)
+    (outside / "round").symlink_to(outside)
+    names = Counter(path.rsplit("/", 1)[-1] for path in kinds(recording))
+    assert names == {"pull_log.jsonl": 1, "consumerOffset.json": 1, "notes.txt": 1}
+
+
+def test_what_is_no_file_is_passed_over(recording):
+    os.mkfifo(recording / "routes.jsonl")
+    (recording / "heartbeats.jsonl").symlink_to(recording / "gone")
+    assert kinds(recording) == {"pull_log.jsonl": "pull_log"}
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told_of(recording, monkeypatch):
+    put(recording / "snapshots" / "broker-a-0" / MOMENT / "consumerOffset.json")
+    closed, scandir = str(recording / "snapshots"), os.scandir
+
+    def refuse(folder):
+        if str(folder) == closed:
+            raise PermissionError(13, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert kinds(recording) == {"pull_log.jsonl": "pull_log", "snapshots": "folder"}
+
+
+def test_a_file_that_cannot_be_read_has_its_trouble_and_is_asked_again(recording, tmp_path):
+    put(recording / "routes.jsonl")
+    troubled = True
+
+    def digest(path: str) -> str:
+        if troubled and path.endswith("routes.jsonl"):
+            raise PermissionError(13, "Permission denied", path)
+        return file_sha256(path)
+
+    def asked():
+        found = KnownDigests(str(tmp_path / "w"), digest).of_recordings(find_recordings([str(recording)]))
+        return {file.path: (sha256, file.trouble) for file, sha256 in found[str(recording)]}
+
+    sha256 = file_sha256(str(recording / "routes.jsonl"))
+    assert asked() == {"pull_log.jsonl": (sha256, None), "routes.jsonl": ("", "Permission denied")}
+    troubled = False
+    assert asked() == {"pull_log.jsonl": (sha256, None), "routes.jsonl": (sha256, None)}
