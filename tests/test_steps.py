@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from mqreplay.steps import Span, digests, kinds_of, reach_of
+from mqreplay.steps import Span, days_of, digests, gapless_starts, kinds_of, reach_of
 
 FIRST, SECOND = dt.date(2026, 11, 21), dt.date(2026, 11, 22)
 
@@ -52,3 +52,17 @@ def test_the_recordings_of_a_day_reach_as_far_as_they_tell() -> None:
     assert reach_of(found, FIRST) == (at(FIRST, 20), at(SECOND, 6))
     assert reach_of(found, SECOND) == (at(FIRST, 20), at(SECOND, 9))
     assert reach_of(night("a", FIRST) + night("b", SECOND), SECOND) == (at(SECOND, 12), at(SECOND, 12))
+
+
+def test_a_day_of_which_nothing_is_told_parts_a_recording() -> None:
+    """As where a client's clock was never set: what it says is of another stretch, and days between are none."""
+    long_ago = dt.date(2001, 1, 1)
+    found = [
+        Span("a", "pull_log", "p", at(long_ago, 1), at(long_ago, 2)),
+        *night("a", FIRST, 12),
+        *night("a", SECOND, 3),
+    ]
+    assert days_of(found) == [long_ago, FIRST, SECOND]
+    assert reach_of(found, FIRST) == (at(FIRST, 12), at(SECOND, 3))
+    assert gapless_starts(found) == [at(long_ago, 1), at(FIRST, 12)]
+    assert kinds_of(found, FIRST) == {"pull_log", "brokers"}

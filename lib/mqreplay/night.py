@@ -16,10 +16,11 @@ from mqreplay.bind.register import register
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import Digested, KnownDigests
-from mqreplay.ingest.recording import find_recordings
+from mqreplay.ingest.recording import RECORD_TABLES, find_recordings
+from mqreplay.ingest.records import time_column
 from mqreplay.ingest.run import Ingested, ingest, known_files
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.remembered import Remembered, write_kept
+from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.session import build_session, fit_to
 from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
@@ -121,16 +122,19 @@ class Night:
 
     def remember(self, ingested: list[Ingested]) -> None:
         """Keeps beside the warehouse what the next run asks first."""
-        lookback = self.settings.replay.lookback_minutes
         asked = [
-            (known_files(done.cluster, done.recordings), spans(done.cluster, lookback), steps(done.cluster))
+            (known_files(done.cluster, done.recordings), self._asked(done.cluster), steps(done.cluster))
             for done in ingested
         ]
         Remembered(self.warehouse).keep(chain.from_iterable(asked))
 
     def _spans(self, cluster: str) -> list[Span]:
-        asked = spans(cluster, self.settings.replay.lookback_minutes)
-        return [Span(*row) for row in Remembered(self.warehouse).rows(asked)]
+        return [Span(*row) for row in Remembered(self.warehouse).rows(self._asked(cluster))]
+
+    def _asked(self, cluster: str) -> Question:
+        contracts = self.warehouse.contracts
+        tables = {kind: (name, time_column(contracts[name])) for kind, name in RECORD_TABLES.items()}
+        return spans(cluster, self.settings.replay.lookback_minutes, tables)
 
 
 def run(

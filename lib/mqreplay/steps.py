@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
 DAY = dt.timedelta(days=1)
+DIGEST_CHARS = 32  # of a file's SHA-256, which its rows carry (ingest/manifest.py)
 
 
 @dataclass(frozen=True)
@@ -30,17 +32,22 @@ class Span:
     last_ts: dt.datetime | None
 
 
-def spans(cluster: str, lookback_minutes: int) -> Question:
+def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, str]]) -> Question:
     """Of the cluster's files that gave rows or were refused: rows of Span's fields, few however many files there are.
 
-    Files of a span speak of the same days, and of the same for the ``lookback_minutes`` after it.
+    Files of a span speak of the same days, and of the same for the ``lookback_minutes`` after it. A file of many days
+    speaks of those alone of which it has rows: ``tables`` maps its kind to the table of its rows and their instant.
     """
 
-    def read(warehouse: Warehouse) -> list[Row]:
+    def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         if not warehouse.exists("bronze.source_file"):
             return []
         files = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
+        apart = F.date_diff(F.to_date("last_ts"), F.to_date("first_ts")) > 1
+        long = F.coalesce(apart & F.col("kind").isin(*tables), F.lit(False))
         told = files.where(F.col("status").isin("read", "refused"))
+        of_days = told.where(long).select("recording", "kind", "sha256").collect()
+        told = told.where(~long)
         reached = F.col("last_ts") + F.make_dt_interval(mins=F.lit(lookback_minutes))
         days = [F.to_date(ts).alias(f"day_{i}") for i, ts in enumerate((F.col("first_ts"), F.col("last_ts"), reached))]
         # In any order, and as numbers: a list of all digests would lie in one task's memory.
@@ -49,9 +56,36 @@ def spans(cluster: str, lookback_minutes: int) -> Question:
         grouped = told.groupBy("recording", "kind", *days)
         bounds = F.min("first_ts").alias("first_ts"), F.max("last_ts").alias("last_ts")
         made = grouped.agg(digest.alias("digest"), *bounds)
-        return made.select(*[f.name for f in fields(Span)]).collect()
+        together = made.select(*[f.name for f in fields(Span)]).collect()
+        return [*map(tuple, together), *_by_their_rows(warehouse, of_days, tables)]
 
     return Question(f"spans of {cluster} by {lookback_minutes}", read)
+
+
+def _by_their_rows(
+    warehouse: Warehouse, files: list[Row], tables: Mapping[str, tuple[str, str]]
+) -> list[tuple[Any, ...]]:
+    """As Span's fields, each stretch of days of which a file has rows; days between are none of its."""
+    made: list[tuple[Any, ...]] = []
+    for kind in {file.kind for file in files}:
+        (name, ts), of_kind = tables[kind], [file for file in files if file.kind == kind]
+        known = F.col("source_digest").isin(*[file.sha256[:DIGEST_CHARS] for file in of_kind])
+        rows = warehouse.read(name).where(known).groupBy("source_digest", F.to_date(ts).alias("day"))
+        days = rows.agg(F.min(ts).alias("first_ts"), F.max(ts).alias("last_ts")).collect()
+        for file in of_kind:
+            of_file = sorted((d.first_ts, d.last_ts) for d in days if d.source_digest == file.sha256[:DIGEST_CHARS])
+            made += [(file.recording, kind, file.sha256, first, last) for first, last in _stretches(of_file)]
+    return made
+
+
+def _stretches(told: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
+    """From when to when something is told without a day between of which nothing is; in order."""
+    made: list[tuple[dt.datetime, dt.datetime]] = []
+    for first, last in sorted(told):
+        if made and first.date() <= made[-1][1].date() + DAY:
+            first, last = made[-1][0], max(made.pop()[1], last)
+        made.append((first, last))
+    return made
 
 
 def days_of(found: Iterable[Span]) -> list[dt.date]:
@@ -92,13 +126,12 @@ def _by_day(found: Iterable[Span], lookback: dt.timedelta) -> dict[dt.date, list
     """The files that speak of each day, or of the ``lookback`` before it."""
     listed = list(found)
     by_day: dict[dt.date, list[Span]] = {day: [] for day in days_of(listed)}
-    bounds = _recordings(listed)
+    began = {recording: first.date() for recording, first, _ in reversed(_recordings(listed))}
     for span in listed:
         if span.first_ts is not None and span.last_ts is not None:
             spoken_of = _days(span.first_ts, span.last_ts + lookback)
         else:
-            since = bounds[span.recording][0].date() if span.recording in bounds else dt.date.min
-            spoken_of = (day for day in by_day if day >= since)
+            spoken_of = (day for day in by_day if day >= began.get(span.recording, dt.date.min))
         for day in set(spoken_of) & by_day.keys():
             by_day[day].append(span)
     return by_day
@@ -149,7 +182,7 @@ def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
     """
     starts: list[dt.datetime] = []
     reached: dt.datetime | None = None
-    for first, last in sorted(_recordings(found).values()):
+    for first, last in sorted((first, last) for _, first, last in _recordings(found)):
         if reached is None or first - reached > dt.timedelta(seconds=apart_s):
             starts.append(first)
         reached = last if reached is None else max(reached, last)
@@ -158,15 +191,15 @@ def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
 
 def reach_of(found: list[Span], day: dt.date) -> tuple[dt.datetime, dt.datetime]:
     """From when to when the recordings tell that speak of the day, which one at least does."""
-    spoken = [(first, last) for first, last in _recordings(found).values() if first.date() <= day <= last.date()]
+    spoken = [(first, last) for _, first, last in _recordings(found) if first.date() <= day <= last.date()]
     first, last = min(first for first, _ in spoken), max(last for _, last in spoken)
     return first.replace(tzinfo=dt.UTC), last.replace(tzinfo=dt.UTC)  # PySpark gives them without their zone
 
 
-def _recordings(found: Iterable[Span]) -> dict[str, tuple[dt.datetime, dt.datetime]]:
-    """Of each recording that has any, the first and the last instant."""
-    bounds: dict[str, list[dt.datetime]] = defaultdict(list)
+def _recordings(found: Iterable[Span]) -> list[tuple[str, dt.datetime, dt.datetime]]:
+    """Each recording's stretches, in order: its name, and the first and the last instant of each."""
+    bounds: dict[str, list[tuple[dt.datetime, dt.datetime]]] = defaultdict(list)
     for span in found:
         if span.first_ts is not None and span.last_ts is not None:
-            bounds[span.recording] += [span.first_ts, span.last_ts]
-    return {recording: (min(instants), max(instants)) for recording, instants in bounds.items()}
+            bounds[span.recording].append((span.first_ts, span.last_ts))
+    return [(recording, *stretch) for recording, told in bounds.items() for stretch in _stretches(told)]

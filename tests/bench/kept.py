@@ -71,7 +71,7 @@ def fill(source: Path, to: Path, nights: int) -> None:
                 many.replace(name, moved(one.read(name), ago), "true", nothing_there=True)
     (cluster,) = [row.cluster for row in many.read(LEDGER).select("cluster").distinct().collect()]
     lookback, noted = settings.replay.lookback_minutes, Steps(many, cluster)
-    found = [Span(*row) for row in spans(cluster, lookback).read(many)]
+    found = [Span(*row) for row in spans(cluster, lookback, {}).read(many)]
     by_day = digests(found, settings.digest(), lookback)
     noted.done("replay", {str(day): digest for day, digest in by_day.items()})
     noted.done("validate", Validation(many, cluster, found, settings).wanted)

@@ -164,6 +164,9 @@ def test_a_line_that_is_no_object_is_refused(line: bytes, code: str) -> None:
     assert refused("pull_log", line).code == code
 
 
+QUEUE_HELD = {"topic": "t", "broker_name": "b", "queue_id": 0}
+
+
 @pytest.mark.parametrize(
     ("stem", "fields", "code"),
     [
@@ -193,6 +196,8 @@ def test_a_line_that_is_no_object_is_refused(line: bytes, code: str) -> None:
         ("assignments", {"queues": {}}, "wrong_type"),
         ("assignments", {"queues": [[]]}, "wrong_type"),
         ("assignments", {"queues": [{"topic": "t", "broker_name": "b"}]}, "missing_field"),
+        ("assignments", {"queues": [QUEUE_HELD | {"last_pull_ts": 2**63 - 1}]}, "bad_time"),
+        ("assignments", {"queues": [QUEUE_HELD | {"last_pull_ts": -2}]}, "bad_time"),
         ("broker_runtime", {"table": {"commitLogMaxOffset": "x"}}, "bad_number"),
         ("broker_runtime", {"table": {"commitLogMaxOffset": 5}}, "wrong_type"),
         ("broker_runtime", {"table": {"bootTimestamp": "5"}}, "bad_time"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import shutil
 
 import pytest
 
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import run
 from mqreplay.settings import load_settings
+from mqreplay.steps import Span, days_of, gapless_starts, reach_of, spans
 from tests_shared import SAMPLE
 
 BROKER, MOMENT = "rmq-north-0", "1795229406000"
@@ -26,7 +29,8 @@ def hostile(spark, tmp_path_factory):
     shutil.copy(source / "brokers.json", recording / "brokers.json")
     pull = b'{"request_ts":1795229406000,"client_id":"c","consumer_group":"g","topic":"t","queue_id":0,'
     pull += b'"broker_name":"rmq-north","queue_offset":7}'
-    (recording / "pull_log.1.jsonl").write_bytes(pull + b"\n" + pull[:-1] + b"," + DEEP + b"}\n")
+    long_ago = pull.replace(b"1795229406000", b"978307200000")  # a clock that was never set
+    (recording / "pull_log.1.jsonl").write_bytes(long_ago + b"\n" + pull + b"\n" + pull[:-1] + b"," + DEEP + b"}\n")
     (recording / "pull_log.2.jsonl").symlink_to(MEMORY)
     for name in (b"rmq-\xe9-0", "rmq-²".encode(), b"rmq-99999999999999999999"):
         os.makedirs(os.fsencode(folder / "elsewhere") + b"/" + name + b"/" + MOMENT.encode())
@@ -59,8 +63,8 @@ def test_each_is_told_of_and_the_rest_is_read(hostile, spark):
         assert files[path] == ("refused", "it cannot be read: Input/output error")
         assert (codes[path, 0].code, codes[path, 0].reason) == ("unreadable", files[path][1])
         assert codes[path, 0].advice.startswith("let the user that runs mqreplay read it")
-    assert codes["pull_log.1.jsonl", 2].code == "too_deep"
-    assert pulls == 1
+    assert codes["pull_log.1.jsonl", 3].code == "too_deep"
+    assert pulls == 2
     assert files[f"snapshots/rmq-\\xe9-0/{MOMENT}/consumerOffset.json"][0] == "not_read"
     assert "not UTF-8" in files[f"snapshots/rmq-\\xe9-0/{MOMENT}/consumerOffset.json"][1]
     for name in ("rmq-²", "rmq-99999999999999999999"):
@@ -82,4 +86,17 @@ def test_what_is_mended_is_read_next_time(hostile, spark):
     files, codes, pulls, _ = ingested(hostile, spark)
     assert not {path for path, (status, _) in files.items() if status == "refused"}
     assert {code.code for code in codes.values()} == {"too_deep"}
-    assert pulls == 2
+    assert pulls == 4
+
+
+def test_a_clock_that_was_never_set_makes_one_day_more_and_not_ten_thousand(hostile, spark):
+    _, root = hostile
+    tables = {"pull_log": ("silver.pull", "request_ts")}
+    found = [Span(*row) for row in spans("grid-cluster", 60, tables).read(Warehouse(spark, root))]
+    (night,) = {span.first_ts.date() for span in found if span.kind == "consumer_offset"}
+    assert days_of(found) == [dt.date(2001, 1, 1), night]
+    assert gapless_starts(found)[0] == dt.datetime(2001, 1, 1)
+    first, _ = reach_of(found, night)
+    assert first == min(span.first_ts for span in found if span.first_ts and span.first_ts.date() == night).replace(
+        tzinfo=dt.UTC
+    )

@@ -33,7 +33,7 @@ COLUMNS: Final = {
 }
 REQUIRED: Final = ("ts", "client_id", "consumer_group", "queues")
 _PLAIN: Final = PlainColumns(_TYPES, ("ts", "client_id", "consumer_group"))
-_QUEUE: Final = PlainColumns(_QUEUE_TYPES, ("topic", "broker_name", "queue_id"))
+_QUEUE: Final = PlainColumns(_QUEUE_TYPES | {"last_pull_ts": "maybe_ms"}, ("topic", "broker_name", "queue_id"))
 
 
 def decode_assignment(line: bytes) -> dict[str, object]:

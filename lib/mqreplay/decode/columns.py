@@ -3,7 +3,8 @@
 A column's type is written as in a Spark DDL string (``string``, ``boolean``, ``int``, ``bigint``,
 ``array<struct<broker_name:string,queue_id:int>>``, ``map<bigint,string>``), with one type of our own at the
 top level: ``timestamp_ms``, an int of epoch milliseconds (UTC), which a table holds as a timestamp. In Python
-a struct is a tuple, an array a list, a map a dict; times inside a struct stay bigint.
+a struct is a tuple, an array a list, a map a dict; times inside a struct stay bigint, and are taken as ``maybe_ms``:
+epoch milliseconds, or what says that there is none (0 or -1).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ TIME_MIN, TIME_MAX = 946_684_800_000, 4_102_444_800_000
 
 _BOUNDS: dict[str, tuple[int, int, str]] = {
     "timestamp_ms": (TIME_MIN, TIME_MAX, "bad_time"),
+    "maybe_ms": (-1, TIME_MAX, "bad_time"),
     "int": (-(2**31), 2**31 - 1, "bad_number"),
     "bigint": (-(2**63), 2**63 - 1, "bad_number"),
 }
@@ -91,7 +93,8 @@ def missing(name: str) -> DecodeError:
 def _out_of_bounds(name: str, value: object, low: int, high: int, code: str) -> DecodeError:
     if value.__class__ is not int:
         return wrong_type(name, "a whole number", value)
-    wanted = "epoch ms of 2000 to 2100" if code == "bad_time" else f"{low} to {high}"
+    since = "of 2000" if low == TIME_MIN else "of 1970"
+    wanted = f"epoch ms {since} to 2100" if code == "bad_time" else f"{low} to {high}"
     return DecodeError(code, f"{name} should be {wanted}, and is {str_of(value)}")
 
 

@@ -57,7 +57,7 @@ def _with_birth(asked: DataFrame) -> DataFrame:
     """Adds ``born``: the client subscribed in this epoch, and so began it with an empty table of suggestions."""
     # subVersion is the moment the client subscribed.
     first = asked.groupBy(F.col("epoch").alias("_epoch"), F.col("client_id").alias("_client")).agg(
-        (F.timestamp_millis(F.min("sub_version")) >= F.col("_epoch")).alias("born")
+        (F.min("sub_version") >= F.unix_millis("_epoch")).alias("born")
     )
     same = F.col("epoch").eqNullSafe(F.col("_epoch")) & F.col("client_id").eqNullSafe(F.col("_client"))
     return asked.join(F.broadcast(first), same, "left").drop("_epoch", "_client")

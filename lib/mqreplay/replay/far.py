@@ -14,3 +14,8 @@ def less(a: Column | str, b: Column | str) -> Column:
     one, other = (F.col(c) if isinstance(c, str) else c for c in (a, b))
     edge = F.when(one > other, F.lit(MOST)).when(one < other, F.lit(-MOST))
     return F.coalesce(F.try_subtract(one, other), edge)
+
+
+def total(counts: str) -> Column:
+    """The sum of a bigint column's rows, none of them negative; the most that a bigint holds where it is more."""
+    return F.when(F.count(counts) > 0, F.coalesce(F.try_sum(counts), F.lit(MOST)))

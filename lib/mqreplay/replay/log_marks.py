@@ -87,7 +87,7 @@ def _places(pull: DataFrame, consume: DataFrame, produce: DataFrame) -> DataFram
         named = (F.col(topic) if isinstance(topic, str) else topic).alias("topic")
         return frame.select("broker_name", named, "queue_id", at, value).dropna()
 
-    of_id = F.conv(F.right("offset_msg_id", F.lit(16)), 16, 10).cast("bigint")
+    of_id = F.conv(F.right("offset_msg_id", F.lit(16)), 16, 10).try_cast("bigint")
     with_id = produce.where(F.col("offset_msg_id").rlike("^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{56})$"))
     return (
         places(pull, "topic", "first_queue_offset", "first_commitlog_offset")

@@ -124,7 +124,7 @@ def with_log_end(pull: DataFrame) -> DataFrame:
     The log only grows, so the last poll before the request bounds it from below, and the first after the answer from
     above; the answer's own last message lies below the end too.
     """
-    own = F.col("last_commitlog_offset") + F.col("last_store_size")
+    own = F.try_add("last_commitlog_offset", "last_store_size")
     return pull.withColumns({"log_end_min": F.greatest("end_before", own), "log_end_max": F.col("end_after")})
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay.deliveries import MESSAGE
-from mqreplay.replay.far import less
+from mqreplay.replay.far import less, total
 from mqreplay.replay.findings.shape import counted, evidence, evidence_of, finding, one_or_none, text_of
 from mqreplay.replay.sessions import with_session
 
@@ -33,7 +33,7 @@ def retry_findings(came_back: DataFrame, ends: DataFrame, cluster: str, warn_mes
     found = together.groupBy(*GROUP, "session").agg(
         F.min("ts").alias("from_ts"),
         F.max("ts").alias("to_ts"),
-        F.sum("messages").alias("messages"),
+        total("messages").alias("messages"),
         F.array_sort(F.collect_set("record_id")).alias("record_ids"),
     )
     rows = found.withColumn("topic", F.concat(F.lit(RETRY), "consumer_group")).withColumn(
@@ -74,7 +74,7 @@ def dead_letters(came_back: DataFrame, topic_config: DataFrame, ends: DataFrame,
     found = together.groupBy(*GROUP, "session").agg(
         F.min("ts").alias("from_ts"),
         F.max("ts").alias("to_ts"),
-        F.sum("messages").alias("messages"),
+        total("messages").alias("messages"),
         F.array_sort(F.collect_set("row")).alias("evidence"),
     )
     rows = found.withColumn("topic", F.concat(F.lit(DLQ), "consumer_group"))

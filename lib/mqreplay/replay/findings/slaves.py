@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.replay.far import total
 from mqreplay.replay.findings.offsets import KEY
 from mqreplay.replay.findings.shape import EVIDENCE_ROWS, counted, evidence, finding, text_of
 
@@ -28,7 +29,7 @@ def stale_slave_offsets(continuity: DataFrame, stale_slave_s: int) -> DataFrame:
         F.max("to_ts").alias("to_ts"),
         F.count(F.lit(1)).alias("queues"),
         F.count_distinct("consumer_group").alias("groups"),
-        F.sum("lacks").alias("messages"),
+        total("lacks").alias("messages"),
         F.slice(F.array_sort(F.flatten(F.collect_list("evidence"))), 1, EVIDENCE_ROWS).alias("evidence"),
     )
     return finding(
