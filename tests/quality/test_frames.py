@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.session import LARGE_NIGHT, RECORDED
-from mqreplay.quality.frames import fetch
+from mqreplay.quality.frames import fetch, to_pandas
 from quality_rows import filled
 
 STEPS = [{"cluster": "c", "step": "replay", "scope": str(day)} for day in range(3)]
@@ -29,3 +30,9 @@ def test_the_limit_alone_decides(large, looks_few, limit, on_spark) -> None:
     rows = fetch(frame, contract, limit, looks_few=looks_few)
     assert (rows.on_spark, rows.count) == (on_spark, 3)
     assert rows.distinct("scope") == 3
+
+
+def test_texts_that_differ_behind_a_nul_are_not_equal_in_pandas() -> None:
+    rows = pa.table({"group": ["", "\0x", "\0y", None, "a\0b"], "queue_id": pa.array([0] * 5, pa.int32())})
+    assert not to_pandas(rows).duplicated().any()
+    assert to_pandas(rows)["group"].tolist() == ["", "\u2400x", "\u2400y", None, "a\u2400b"]

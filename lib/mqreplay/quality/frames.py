@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from mqreplay.lake.contract import Contract
@@ -86,5 +87,11 @@ def _needed(table: DataFrame, contract: Contract) -> DataFrame:
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Arrow -> pandas without loss: integers stay integers, whatever is null among them."""
+    """Arrow -> pandas without loss: integers stay integers, whatever is null among them.
+
+    A NUL in a text becomes its picture (U+2400): pandas compares texts no further than to the first one.
+    """
+    for number, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) and pc.any(pc.match_substring(table[number], "\0")).as_py():
+            table = table.set_column(number, field, pc.replace_substring(table[number], "\0", "\u2400"))
     return table.to_pandas(types_mapper=PANDAS_TYPES.get)
