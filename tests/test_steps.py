@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from mqreplay.steps import Span, days_of, digests, gapless_starts, kinds_of, reach_of
+from mqreplay.steps import Span, days_of, digests, gapless_starts, kinds_of, reach_of, sure_starts
 
 FIRST, SECOND = dt.date(2026, 11, 21), dt.date(2026, 11, 22)
 
@@ -66,3 +66,15 @@ def test_a_day_of_which_nothing_is_told_parts_a_recording() -> None:
     assert reach_of(found, FIRST) == (at(FIRST, 12), at(SECOND, 3))
     assert gapless_starts(found) == [at(long_ago, 1), at(FIRST, 12)]
     assert kinds_of(found, FIRST) == {"pull_log", "brokers"}
+
+
+def test_a_clock_that_is_behind_does_not_make_a_recording_begin_earlier() -> None:
+    behind = dt.timedelta(hours=2)
+    found = night("a", FIRST, 12)
+    assert sure_starts(found, dt.timedelta()) == {at(FIRST, 12): at(FIRST, 12)}
+    assert sure_starts(found, behind) == {at(FIRST, 12): at(FIRST, 14)}
+    own = Span("a", "broker_runtime", "r", at(FIRST, 13), at(FIRST, 15))
+    assert sure_starts([*found, own], behind) == {at(FIRST, 12): at(FIRST, 13)}
+    assert sure_starts([*found, own], dt.timedelta()) == {at(FIRST, 12): at(FIRST, 12)}
+    both = [*found, own, *night("b", SECOND, 3)]
+    assert sure_starts(both, behind) == {at(FIRST, 12): at(FIRST, 13), at(SECOND, 3): at(SECOND, 5)}

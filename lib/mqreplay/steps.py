@@ -18,6 +18,8 @@ from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
 DAY = dt.timedelta(days=1)
+# Kinds whose instants are the recorder's, not those of a client.
+BY_RECORDER = ("consumer_offset", "topics", "subscription_groups", "broker_runtime", "topic_stats", "cluster_info")
 DIGEST_CHARS = 32  # of a file's SHA-256, which its rows carry (ingest/manifest.py)
 
 
@@ -187,6 +189,20 @@ def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
             starts.append(first)
         reached = last if reached is None else max(reached, last)
     return starts
+
+
+def sure_starts(found: list[Span], behind: dt.timedelta) -> dict[dt.datetime, dt.datetime]:
+    """Each of gapless_starts, and from when on the recording surely told all.
+
+    A client whose clock is ``behind`` may have called the recording's first hour an earlier one. What the recorder
+    asked for itself has its own instants, and by then it told.
+    """
+    made = {start: start + behind for start in gapless_starts(found)}
+    for span in found:
+        if span.kind in BY_RECORDER and span.first_ts is not None:
+            start = max(start for start in made if start <= span.first_ts)
+            made[start] = min(made[start], span.first_ts)
+    return made
 
 
 def reach_of(found: list[Span], day: dt.date) -> tuple[dt.datetime, dt.datetime]:

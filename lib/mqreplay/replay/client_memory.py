@@ -7,7 +7,7 @@ are looked up there with numpy (nearest.py); as windows of Spark this was three 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,12 @@ QUEUE = ("epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_
 FOUND = [StructField("told", LongType()), StructField("route_id", LongType()), StructField("since", TimestampType())]
 
 
-def with_memory(pull: DataFrame, changes: DataFrame, starts: list[dt.datetime]) -> DataFrame:
+def with_memory(
+    pull: DataFrame,
+    changes: DataFrame,
+    starts: list[dt.datetime],
+    sure: Mapping[dt.datetime, dt.datetime] | None = None,
+) -> DataFrame:
     """The pulls, and what their clients had in mind:
 
     pull_from_which_node   the suggestion then kept, 0 if none, null if not known
@@ -33,9 +38,10 @@ def with_memory(pull: DataFrame, changes: DataFrame, starts: list[dt.datetime]) 
 
     ``pull`` needs QUEUE but for the epoch, its times, opaque, sub_version, suggest_which_broker_id and error.
     ``changes`` is route_changes' frame; ``starts`` are the instants from which the recording has no gap before.
+    ``sure`` says from when on it surely told of every client, where that is later than such a start.
     """
     share = F.pmod(F.hash("client_id", "broker_name"), F.lit(group_shares(pull))).alias("share")
-    asked = _with_birth(with_epoch(pull, "request_ts", starts)).select("*", share)
+    asked = _with_birth(with_epoch(pull, "request_ts", starts), sure or {}).select("*", share)
     known = apart(changes.select(*NAME, F.col("known_ts").alias("since"), "route_id", share))
     shape = nullable(StructType(asked.schema.fields + FOUND))
     look = _looker(to_arrow_schema(shape, timestamp_utc=True))
@@ -53,11 +59,14 @@ def with_epoch(frame: DataFrame, ts: str, starts: list[dt.datetime]) -> DataFram
     return frame.withColumn("epoch", F.coalesce(epoch, F.lit(min(starts)) if starts else epoch))
 
 
-def _with_birth(asked: DataFrame) -> DataFrame:
+def _with_birth(asked: DataFrame, sure: Mapping[dt.datetime, dt.datetime]) -> DataFrame:
     """Adds ``born``: the client subscribed in this epoch, and so began it with an empty table of suggestions."""
+    told_from = F.col("_epoch")
+    for start, certain in sure.items():
+        told_from = F.when(F.col("_epoch") == F.lit(start), F.lit(certain)).otherwise(told_from)
     # subVersion is the moment the client subscribed.
     first = asked.groupBy(F.col("epoch").alias("_epoch"), F.col("client_id").alias("_client")).agg(
-        (F.min("sub_version") >= F.unix_millis("_epoch")).alias("born")
+        (F.min("sub_version") >= F.unix_millis(told_from)).alias("born")
     )
     same = F.col("epoch").eqNullSafe(F.col("_epoch")) & F.col("client_id").eqNullSafe(F.col("_client"))
     return asked.join(F.broadcast(first), same, "left").drop("_epoch", "_client")

@@ -9,6 +9,7 @@ its first pull of a queue is then undetermined, never taken for the default.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -24,14 +25,21 @@ NEEDED = [
 ]
 
 
-def pull_route(pull: DataFrame, route: DataFrame, starts: list[dt.datetime], route_slack_ms: int) -> DataFrame:
+def pull_route(
+    pull: DataFrame,
+    route: DataFrame,
+    starts: list[dt.datetime],
+    route_slack_ms: int,
+    sure: Mapping[dt.datetime, dt.datetime] | None = None,
+) -> DataFrame:
     """One row a row of silver.pull.
 
-    ``starts`` are the instants from which the recording has no gap before; ``route_slack_ms`` is how long after a name
-    server's answer the client may still go by the route it had.
+    ``starts`` are the instants from which the recording has no gap before, and ``sure`` says from when on it surely
+    told of every client, where that is later (with_memory); ``route_slack_ms`` is how long after a name server's answer
+    the client may still go by the route it had.
     """
     changes = route_changes(with_epoch(route, "ts", starts))
-    known = with_memory(pull.select(*NEEDED), changes, starts)
+    known = with_memory(pull.select(*NEEDED), changes, starts, sure)
     cases = _cases(changes, pull.select("suggest_which_broker_id"))
     same = [F.col("p.route_id") == F.col("c.route_id"), F.col("p.pull_from_which_node").eqNullSafe(F.col("c.node"))]
     asked = known.alias("p").join(F.broadcast(cases).alias("c"), same, "left")
