@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
-from mqreplay.lake.session import RECORDED, bounded_batches, few_rows, fit_to, is_small
+from mqreplay.lake import session
+from mqreplay.lake.session import RECORDED, SOCKETS, SOCKETS_DIR, bounded_batches, few_rows, fit_to, is_small
 
 LIB = Path(__file__).parents[2] / "lib"
 WORK = """
@@ -143,3 +145,16 @@ def test_what_spark_submit_was_told_of_executors_java_stands(tmp_path: Path) -> 
     done = subprocess.run([*submit, *told], env=env, capture_output=True, text=True, timeout=120, check=False)
     # Spark puts options of its own before.
     assert done.stdout.rstrip().endswith(" -Dsite=one"), done.stderr[-2000:]
+
+
+def test_java_and_python_talk_by_sockets_of_this_process_where_paths_are_short(monkeypatch) -> None:
+    told = session._sockets(local=True)
+    assert told[SOCKETS] == "true"
+    assert Path(told[SOCKETS_DIR]).is_dir()
+    assert session._sockets(local=False) == {SOCKETS: "true"}
+    monkeypatch.setattr(session, "_socket_folder", lambda: SimpleNamespace(name="/tmp/" + "long" * 20))
+    assert session._sockets(local=True) == {SOCKETS: "false"}
+
+
+def test_the_session_talks_by_them(spark) -> None:
+    assert spark.sparkContext.getConf().get(SOCKETS) == "true"

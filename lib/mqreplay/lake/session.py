@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -90,6 +91,10 @@ JAVA_MIDDLE = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:MaxInlineLevel=6 -XX:InlineSmallCode=800 -XX:FreqInlineSize=160 "
     "-XX:LoopUnrollLimit=10 -XX:-PartialPeelLoop -XX:-UseLoopPredicate"
 )
+# Java and Python talk by these and not by TCP: once, after 25 GB each way, both its ends waited for the other for good.
+SOCKETS, SOCKETS_DIR = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
+SOCKET_PATH = 107  # bytes that a socket's path may have
+SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
 EXECUTORS_JAVA = "spark.executor.extraJavaOptions"
 
 
@@ -109,6 +114,7 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
     elif not _submitted():
         builder = builder.master("local[*]")
     options = TUNING | MEANING | _places(LARGE_NIGHT if recorded_bytes is None else recorded_bytes)
+    options |= _sockets(_stays_here(settings))
     options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     options["spark.driver.memory"] = settings.driver_memory
     if _submitted() and EXECUTORS_JAVA in _told_by_submit():
@@ -185,6 +191,21 @@ def _told_by_submit() -> dict[str, str]:
 
 def _stays_here(settings: SparkSettings) -> bool:
     return not _submitted() and (settings.master or "local").startswith("local")
+
+
+def _sockets(local: bool) -> dict[str, str]:
+    """Where the sockets between Java and Python lie; elsewhere, where Java there keeps what is temporary."""
+    if not local:
+        return {SOCKETS: "true"}
+    folder = _socket_folder().name
+    fits = len(os.fsencode(folder)) + SOCKET_NAME <= SOCKET_PATH
+    return {SOCKETS: "true", SOCKETS_DIR: folder} if fits else {SOCKETS: "false"}
+
+
+@cache
+def _socket_folder() -> tempfile.TemporaryDirectory[str]:
+    """Gone with the process: Spark leaves its sockets behind."""
+    return tempfile.TemporaryDirectory(prefix="mqreplay-", ignore_cleanup_errors=True)
 
 
 def _places(recorded_bytes: int) -> dict[str, str]:
