@@ -54,3 +54,16 @@ def test_a_replaced_file_brings_back_its_copies():
 def test_what_is_not_read_is_entered_all_the_same():
     made = plan([(file("logs/broker/broker.log"), OLD), (file("notes.txt"), NEW)], [])
     assert len(made.not_read) == 2
+
+
+def test_a_file_that_cannot_be_read_is_told_of_once_and_changes_nothing_that_was_read():
+    made = plan([(file("pull_log.jsonl"), ""), (file("notes.txt"), "")], [])
+    assert ([n.file.path for n in made.unreadable], [n.file.path for n in made.not_read]) == (
+        ["pull_log.jsonl"],
+        ["notes.txt"],
+    )
+    assert plan([(file("pull_log.jsonl"), "")], [known("pull_log.jsonl", "", "refused")]).nothing_new
+    for status in ("read", "duplicate", "superseded", "refused", "late"):
+        assert plan([(file("pull_log.jsonl"), "")], [known("pull_log.jsonl", OLD, status)]).nothing_new
+    [new] = plan([(file("pull_log.jsonl"), NEW)], [known("pull_log.jsonl", "", "refused")]).new
+    assert new.replaces is None

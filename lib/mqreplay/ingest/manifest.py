@@ -4,7 +4,7 @@
 - Same place, other bytes: changed; what it gave is replaced.
 - Other place, bytes of a JSONL file read before: a duplicate; it gives nothing.
 - A snapshot that came too late to be read (late.py) is tried again.
-- A file that cannot be read is told of, and tried again; what it gave before, if it did, stands.
+- A file that cannot be read is told of, and tried again; if it could be before, what was made of it stands.
 - A snapshot is told by its place (broker and time), so the same bytes at another time are a snapshot of their own; in
   the same place of another recording they are a duplicate (late.py).
 """
@@ -83,7 +83,7 @@ def plan(found: list[tuple[RecordedFile, str]], known: Iterable[KnownFile]) -> P
         if old is not None and old.sha256 == sha256 and old.status != "late":
             continue
         entry = NewFile(file, sha256, old.digest if old is not None and old.status == "read" else None)
-        if not sha256 and old is not None and old.status in ("read", "duplicate"):
+        if not sha256 and old is not None:
             continue
         if file.kind in NOT_READ:
             made.not_read.append(entry)
