@@ -45,7 +45,7 @@ from mqreplay.replay.standstills import last_copies
 from mqreplay.replay_pace import MEMBERS, QUEUES, ReplayPace
 from mqreplay.settings import Settings
 from mqreplay.standing import Standing
-from mqreplay.steps import DAY, Span, gapless_starts, kinds_of, reach_of, sure_starts
+from mqreplay.steps import DAY, Span, kinds_of, reach_of, sure_starts
 
 Progress = Callable[[str], None]
 WRITERS = 3
@@ -125,7 +125,7 @@ class Replay:
         return {
             "gold.allocation": lambda: allocation(raw["rebalance"], told.groups, told.virtual_node_cnt),
             "gold.pull_route": lambda: pull_route(
-                raw["pull"], raw["route"], gapless_starts(self.found), bounds.route_slack_ms, self._sure_starts()
+                raw["pull"], raw["route"], self._sure_starts(), bounds.route_slack_ms
             ),
             "gold.slave_suggestion": lambda: slave_suggestion(
                 raw["pull"],

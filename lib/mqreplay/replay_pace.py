@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 
 from mqreplay.lake.ticker import EVERY_S, Ticker, time_left
 
@@ -29,7 +28,7 @@ SHARES = {
 }
 
 
-class ReplayPace:
+class ReplayPace(Ticker):
     """Says it from time to time, as long as it is open; a short replay says nothing."""
 
     def __init__(
@@ -40,13 +39,12 @@ class ReplayPace:
         every_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``what`` is what goes on, ``running`` tells what runs just now; both in words. It begins now."""
-        self._what, self._running, self._clock = what, running, clock
-        self._began = clock()
+        """``what`` is what goes on, ``running`` tells what runs just now; both in words."""
+        super().__init__(say, self.line, every_s, clock)
+        self._what, self._running = what, running
         self._ahead = dict(SHARES)
         self._share, self._after = 0.0, 0.0  # so much was over after so many seconds
         self._lock = threading.Lock()  # tables are written by several threads
-        self._ticker = Ticker(say, self.line, every_s)
 
     def reached(self, what: str) -> None:
         """One of SHARES is reached; of others nothing follows."""
@@ -56,7 +54,7 @@ class ReplayPace:
             next_share = min(self._ahead.values(), default=2.0)
             share = max((share for share in SHARES.values() if share < next_share), default=0.0)
             if share > self._share:
-                self._share, self._after = share, self._clock() - self._began
+                self._share, self._after = share, self.seconds()
 
     def line(self, seconds: float) -> str:
         """What there is to say after so many seconds."""
@@ -66,12 +64,3 @@ class ReplayPace:
         if not share:
             return f"{self._what}: {self._running()}"
         return f"{self._what}: {share:.0%}, {time_left(seconds, share)}; {self._running()}"
-
-    def __enter__(self) -> ReplayPace:
-        """Begins to watch."""
-        self._ticker.__enter__()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Says no more."""
-        self._ticker.__exit__(kind, error, at)

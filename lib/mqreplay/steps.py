@@ -73,10 +73,12 @@ def _by_their_rows(
         (name, ts), of_kind = tables[kind], [file for file in files if file.kind == kind]
         known = F.col("source_digest").isin(*[file.sha256[:DIGEST_CHARS] for file in of_kind])
         rows = warehouse.read(name).where(known).groupBy("source_digest", F.to_date(ts).alias("day"))
-        days = rows.agg(F.min(ts).alias("first_ts"), F.max(ts).alias("last_ts")).collect()
+        days = defaultdict(list)
+        for day in rows.agg(F.min(ts).alias("first_ts"), F.max(ts).alias("last_ts")).collect():
+            days[day.source_digest].append((day.first_ts, day.last_ts))
         for file in of_kind:
-            of_file = sorted((d.first_ts, d.last_ts) for d in days if d.source_digest == file.sha256[:DIGEST_CHARS])
-            made += [(file.recording, kind, file.sha256, first, last) for first, last in _stretches(of_file)]
+            stretches = _stretches(days[file.sha256[:DIGEST_CHARS]])
+            made += [(file.recording, kind, file.sha256, first, last) for first, last in stretches]
     return made
 
 

@@ -37,9 +37,9 @@ def route(seconds: float, addrs: dict[int, str]) -> dict[str, object]:
 
 @pytest.fixture
 def judged(rows):
-    def judge(pulls, routes, slack_ms=1000, sure=None):
+    def judge(pulls, routes, slack_ms=1000, sure=BEGAN):
         asked, told = rows("silver.pull", PULL, pulls), rows("silver.route", ROUTE, routes)
-        frame = pull_route(asked, told, [BEGAN], slack_ms, sure)
+        frame = pull_route(asked, told, {BEGAN: sure}, slack_ms)
         return [
             (r.expected_broker_id, r.judgement, r.cause) for r in frame.orderBy("request_ts", "record_id").collect()
         ]
@@ -102,6 +102,6 @@ def test_an_answer_that_may_have_come_unseen_leaves_it_open(judged):
 def test_who_subscribed_before_the_recording_surely_told_of_all_may_remember_more(judged):
     pulls = [pull(2, 1, broker_id=1), pull(3, 2, suggest_which_broker_id=1), pull(4, 3, broker_id=1)]
     assert [j for _, j, _ in judged(pulls, [route(1, BOTH)])] == ["differ", "agree", "agree"]
-    found = judged(pulls, [route(1, BOTH)], sure={BEGAN: at(90)})
+    found = judged(pulls, [route(1, BOTH)], sure=at(90))
     assert [j for _, j, _ in found] == ["undetermined", "agree", "agree"]
-    assert judged(pulls, [route(1, BOTH)], sure={BEGAN: at(1)}) == judged(pulls, [route(1, BOTH)])
+    assert judged(pulls, [route(1, BOTH)], sure=at(1)) == judged(pulls, [route(1, BOTH)])

@@ -8,7 +8,7 @@ from pathlib import Path
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
-from mqreplay.ingest.lines import KEPT, unreadable
+from mqreplay.ingest.lines import KEPT, trouble_of, unreadable
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
 
@@ -33,7 +33,7 @@ def read_brokers(new: NewFile, cluster: str, since: dt.datetime | None, ledger: 
         data = Path(new.file.full_path).read_bytes()
         brokers = decode_brokers(data).brokers
     except (DecodeError, OSError) as failed:
-        error = unreadable(failed) if isinstance(failed, OSError) else failed
+        error = unreadable(trouble_of(failed)) if isinstance(failed, OSError) else failed
         entry.rows_in = entry.rows_quarantined = 1
         advice = "write it anew from `mqadmin getBrokerConfig`; without it no slave suggestion can be judged"
         place = (new.file.recording, new.file.path, "brokers", new.digest, 0, "")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
 from mqreplay.ingest.lines import ADVICE as OF_LINES
-from mqreplay.ingest.lines import KEPT, unreadable
+from mqreplay.ingest.lines import KEPT, trouble_of, unreadable
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
 
 CONSUMER_OFFSET = "consumer_offset"
@@ -81,7 +81,7 @@ class Source:
             try:
                 data = _read(file.full_path)
             except OSError as error:  # it was there when the run began
-                yield from _refuse(file, b"", "", unreadable(error))
+                yield from _refuse(file, b"", "", unreadable(trouble_of(error)))
                 continue
             taken = self.taken.get(file.family)
             if taken is not None and data == taken.data:

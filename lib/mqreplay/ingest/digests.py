@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from mqreplay.ingest.lines import file_sha256
+from mqreplay.ingest.lines import file_sha256, trouble_of
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.lake.small_file import write_lines
 
@@ -68,7 +68,7 @@ class KnownDigests:
         try:
             return self._digest(path), None
         except OSError as error:
-            return "", error.strerror or str(error)
+            return "", trouble_of(error)
 
     def _read(self) -> dict[str, str]:
         """Path -> stamp and digest; lines that are none of ours are passed over."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mqreplay.errors import ConservationError, InputError
-from mqreplay.ingest.lines import ADVICE
+from mqreplay.ingest.lines import ADVICE, unreadable
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import NOT_READ
 
@@ -77,14 +77,11 @@ class Ledger:
             entry = self.enter(new)
             entry.status, entry.reason = "not_read", NOT_READ[new.file.kind]
 
-    def enter_unreadable(self, unreadable: Iterable[NewFile]) -> None:
+    def enter_unreadable(self, files: Iterable[NewFile]) -> None:
         """Files whose bytes nobody has seen."""
-        for new in unreadable:
-            entry = self.enter(new)
-            reason = f"it cannot be read: {new.file.trouble}"
-            entry.status, entry.reason, entry.rows_in, entry.rows_quarantined = "refused", reason, 1, 1
-            place = new.file.recording, new.file.path, new.file.kind, new.digest, 0, ""
-            self.refused.append(QuarantineEntry(*place, "unreadable", reason, ADVICE["unreadable"], None))
+        for new in files:
+            error = unreadable(new.file.trouble)
+            self._enter_unseen(new, "refused", error.code, error.detail, ADVICE[error.code])
 
     def enter_late(self, late: Iterable[NewFile]) -> None:
         """Snapshots that cannot be read for want of others. Raises InputError if one lies in a read one's place."""
@@ -93,10 +90,14 @@ class Ledger:
         for new in late:
             if new.replaces is not None:
                 raise InputError(f"{new.file.full_path} has changed since it was read; {reason}: {advice}")
-            entry = self.enter(new)
-            entry.status, entry.reason, entry.rows_in, entry.rows_quarantined = "late", reason, 1, 1
-            place = new.file.recording, new.file.path, new.file.kind, new.digest, 0, ""
-            self.refused.append(QuarantineEntry(*place, "late", reason, advice, None))
+            self._enter_unseen(new, "late", "late", reason, advice)
+
+    def _enter_unseen(self, new: NewFile, status: str, code: str, reason: str, advice: str) -> None:
+        """A file refused whole, of whose content nothing is kept."""
+        entry = self.enter(new)
+        entry.status, entry.reason, entry.rows_in, entry.rows_quarantined = status, reason, 1, 1
+        place = new.file.recording, new.file.path, new.file.kind, new.digest, 0, ""
+        self.refused.append(QuarantineEntry(*place, code, reason, advice, None))
 
     def settle(self) -> None:
         """Checks every entry. Raises ConservationError."""

@@ -85,7 +85,7 @@ class LineReader:
             opened = open_maybe_gzip(self.path)
         except OSError as error:  # it was there when the run began
             self.lines += 1
-            self._refuse(number + 1, "unreadable", str(unreadable(error)), b"")
+            self._refuse(number + 1, "unreadable", str(unreadable(trouble_of(error))), b"")
             return
         with opened as stream:
             while True:
@@ -125,9 +125,14 @@ class LineReader:
         self.refused.append(Refused(number, code, reason, line[:KEPT]))
 
 
-def unreadable(error: OSError) -> DecodeError:
+def trouble_of(error: OSError) -> str:
+    """Why a file cannot be read, in the system's words, without its name."""
+    return error.strerror or str(error)
+
+
+def unreadable(trouble: str | None) -> DecodeError:
     """Of a file whose bytes nobody has seen."""
-    return DecodeError("unreadable", f"it cannot be read: {error.strerror or error}")
+    return DecodeError("unreadable", f"it cannot be read: {trouble}")
 
 
 def open_maybe_gzip(path: str) -> BufferedReader:

@@ -80,11 +80,9 @@ def plan(found: list[tuple[RecordedFile, str]], known: Iterable[KnownFile]) -> P
     made = Plan(seen=len(found))
     for file, sha256 in found:
         old = by_place.get((file.recording, file.path))
-        if old is not None and old.sha256 == sha256 and old.status != "late":
+        if old is not None and (not sha256 or (old.sha256 == sha256 and old.status != "late")):
             continue
         entry = NewFile(file, sha256, old.digest if old is not None and old.status == "read" else None)
-        if not sha256 and old is not None:
-            continue
         if file.kind in NOT_READ:
             made.not_read.append(entry)
         elif not sha256:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any
 
 from pyspark.accumulators import Accumulator
@@ -28,14 +27,14 @@ class Reading:
         return sum(sizes.get(key, 0) for told, sizes in list(self._watched) for key in list(told.value))
 
 
-class Pace:
+class Pace(Ticker):
     """Says so from time to time, as long as it is open; a short reading says nothing."""
 
     def __init__(self, progress: Callable[[str], None], total: int, every_s: float = EVERY_S) -> None:
         """``total`` is in bytes as they lie in the recording."""
+        super().__init__(progress, self.line, every_s)
         self._total = total
         self._readings: list[Reading] = []
-        self._ticker = Ticker(progress, self.line, every_s)
         self._said = -1
 
     def reading(self, size: int, cost: float = 1.0) -> Reading:
@@ -54,12 +53,3 @@ class Pace:
         work = sum(reading.cost * reading.size for reading in self._readings)
         share = sum(reading.cost * bytes_read for reading, bytes_read in read) / work if work else 0
         return f"read {pace(done, self._total, seconds, share)}"
-
-    def __enter__(self) -> Pace:
-        """Begins to watch."""
-        self._ticker.__enter__()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Says no more."""
-        self._ticker.__exit__(kind, error, at)

@@ -6,23 +6,32 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 EVERY_S = 15.0
 
 
 class Ticker:
-    """As long as it is open, says every so often what ``line`` gives for the seconds since it was opened."""
+    """As long as it is open, says every so often what ``line`` gives for the seconds since it was made."""
 
     def __init__(
-        self, say: Callable[[str], None], line: Callable[[float], str | None], every_s: float = EVERY_S
+        self,
+        say: Callable[[str], None],
+        line: Callable[[float], str | None],
+        every_s: float = EVERY_S,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``line`` gives None where there is nothing new to say."""
-        self._say, self._line, self._every_s = say, line, every_s
+        self._say, self._line, self._every_s, self._clock = say, line, every_s, clock
+        self._began = clock()
         self._over = threading.Event()
 
-    def __enter__(self) -> Ticker:
-        """Begins to count."""
-        self._began = time.monotonic()
+    def seconds(self) -> float:
+        """How long ago it was made."""
+        return self._clock() - self._began
+
+    def __enter__(self) -> Self:
+        """Begins to speak."""
         self._thread = threading.Thread(target=self._tell, daemon=True)
         self._thread.start()
         return self
@@ -34,7 +43,7 @@ class Ticker:
 
     def _tell(self) -> None:
         while not self._over.wait(self._every_s):
-            if (text := self._line(time.monotonic() - self._began)) is not None:
+            if (text := self._line(self.seconds())) is not None:
                 self._say(text)
 
 

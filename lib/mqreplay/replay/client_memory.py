@@ -7,7 +7,7 @@ are looked up there with numpy (nearest.py); as windows of Spark this was three 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -25,23 +25,18 @@ QUEUE = ("epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_
 FOUND = [StructField("told", LongType()), StructField("route_id", LongType()), StructField("since", TimestampType())]
 
 
-def with_memory(
-    pull: DataFrame,
-    changes: DataFrame,
-    starts: list[dt.datetime],
-    sure: Mapping[dt.datetime, dt.datetime] | None = None,
-) -> DataFrame:
+def with_memory(pull: DataFrame, changes: DataFrame, starts: Mapping[dt.datetime, dt.datetime]) -> DataFrame:
     """The pulls, and what their clients had in mind:
 
     pull_from_which_node   the suggestion then kept, 0 if none, null if not known
     route_id, since        which route of the broker name the client had (null: none was recorded), and since when
 
     ``pull`` needs QUEUE but for the epoch, its times, opaque, sub_version, suggest_which_broker_id and error.
-    ``changes`` is route_changes' frame; ``starts`` are the instants from which the recording has no gap before.
-    ``sure`` says from when on it surely told of every client, where that is later than such a start.
+    ``changes`` is route_changes' frame; ``starts`` are the instants from which the recording has no gap before, each
+    with the one from which on it surely told of every client.
     """
     share = F.pmod(F.hash("client_id", "broker_name"), F.lit(group_shares(pull))).alias("share")
-    asked = _with_birth(with_epoch(pull, "request_ts", starts), sure or {}).select("*", share)
+    asked = _with_birth(with_epoch(pull, "request_ts", starts), starts).select("*", share)
     known = apart(changes.select(*NAME, F.col("known_ts").alias("since"), "route_id", share))
     shape = nullable(StructType(asked.schema.fields + FOUND))
     look = _looker(to_arrow_schema(shape, timestamp_utc=True))
@@ -51,7 +46,7 @@ def with_memory(
     return found.withColumn("pull_from_which_node", node.cast("bigint")).drop("share", "told", "born", "epoch")
 
 
-def with_epoch(frame: DataFrame, ts: str, starts: list[dt.datetime]) -> DataFrame:
+def with_epoch(frame: DataFrame, ts: str, starts: Collection[dt.datetime]) -> DataFrame:
     """Adds ``epoch``, the last start at or before ``ts``: what a client was told in another epoch says nothing."""
     epoch = F.lit(None).cast("timestamp")
     for start in sorted(starts):
@@ -59,10 +54,10 @@ def with_epoch(frame: DataFrame, ts: str, starts: list[dt.datetime]) -> DataFram
     return frame.withColumn("epoch", F.coalesce(epoch, F.lit(min(starts)) if starts else epoch))
 
 
-def _with_birth(asked: DataFrame, sure: Mapping[dt.datetime, dt.datetime]) -> DataFrame:
+def _with_birth(asked: DataFrame, starts: Mapping[dt.datetime, dt.datetime]) -> DataFrame:
     """Adds ``born``: the client subscribed in this epoch, and so began it with an empty table of suggestions."""
     told_from = F.col("_epoch")
-    for start, certain in sure.items():
+    for start, certain in starts.items():
         told_from = F.when(F.col("_epoch") == F.lit(start), F.lit(certain)).otherwise(told_from)
     # subVersion is the moment the client subscribed.
     first = asked.groupBy(F.col("epoch").alias("_epoch"), F.col("client_id").alias("_client")).agg(

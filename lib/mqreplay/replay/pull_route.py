@@ -26,20 +26,16 @@ NEEDED = [
 
 
 def pull_route(
-    pull: DataFrame,
-    route: DataFrame,
-    starts: list[dt.datetime],
-    route_slack_ms: int,
-    sure: Mapping[dt.datetime, dt.datetime] | None = None,
+    pull: DataFrame, route: DataFrame, starts: Mapping[dt.datetime, dt.datetime], route_slack_ms: int
 ) -> DataFrame:
     """One row a row of silver.pull.
 
-    ``starts`` are the instants from which the recording has no gap before, and ``sure`` says from when on it surely
-    told of every client, where that is later (with_memory); ``route_slack_ms`` is how long after a name server's answer
+    ``starts`` are the instants from which the recording has no gap before, each with the one from which on it surely
+    told of every client (with_memory); ``route_slack_ms`` is how long after a name server's answer
     the client may still go by the route it had.
     """
     changes = route_changes(with_epoch(route, "ts", starts))
-    known = with_memory(pull.select(*NEEDED), changes, starts, sure)
+    known = with_memory(pull.select(*NEEDED), changes, starts)
     cases = _cases(changes, pull.select("suggest_which_broker_id"))
     same = [F.col("p.route_id") == F.col("c.route_id"), F.col("p.pull_from_which_node").eqNullSafe(F.col("c.node"))]
     asked = known.alias("p").join(F.broadcast(cases).alias("c"), same, "left")
