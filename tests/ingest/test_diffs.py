@@ -88,6 +88,18 @@ def test_a_key_that_names_no_group_is_told_once(tmp_path):
     assert codes == ["orphan_key"]
 
 
+def test_what_a_broker_keeps_of_broadcasting_groups_is_no_groups_offset(tmp_path):
+    def holding(first, noted):
+        return b'{"offsetTable":{"T@g@broadcast":{0:%d},"T@g":{0:%d}}}' % (noted, first)
+
+    # The third is read by the bytes that differ, and goes back: a member began anew.
+    files = [(1, JSON, holding(5, 40)), (2, JSON, holding(6, 41)), (3, JSON, holding(7, 30)), (4, JSON, holding(7, 31))]
+    moved, statuses, codes = changes(tmp_path, files)
+    assert moved == [(1, 0, None, 5), (2, 0, 5, 6), (3, 0, 6, 7)]
+    assert statuses == ["read"] * 4
+    assert codes == []
+
+
 def read_one(tmp_path, monkeypatch, files):
     """What a source tells of files (kind, name, data) a moment apart, and how often it decoded one."""
     decoded, listed = [], []

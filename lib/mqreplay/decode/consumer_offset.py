@@ -22,6 +22,8 @@ from mqreplay.decode.text import TAKE_BAK, expected, fail, refuse_trailing, skip
 
 TOPIC_GROUP_SEPARATOR: Final = "@"
 OFFSET_TABLE: Final = "offsetTable"
+# BroadcastOffsetManager#broadcastGroupId (5.x): the least offset that a broadcasting group's members have pulled at.
+_OF_BROADCASTING: Final = "@broadcast"
 
 _MORE = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
 
@@ -88,6 +90,17 @@ def split_key(key: str) -> tuple[str | None, str | None]:
     if not topic or not group or TOPIC_GROUP_SEPARATOR in group:
         return None, None
     return topic, group
+
+
+def is_of_broadcasting(key: str) -> bool:
+    """Whether a 5.x broker keeps this key for itself, of a broadcasting group: no group commits to it.
+
+    It moves back when a member starts anew; members have their own offsets. Source: BroadcastOffsetManager.
+
+    >>> is_of_broadcasting("news@boards@broadcast"), is_of_broadcasting("news@broadcast"), is_of_broadcasting("a@b@c")
+    (True, False, False)
+    """
+    return key.endswith(_OF_BROADCASTING) and split_key(key.removesuffix(_OF_BROADCASTING)) != (None, None)
 
 
 def _read_members(text: str, start: int) -> tuple[Entries | None, dict[Key, Value], int]:

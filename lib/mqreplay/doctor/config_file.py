@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.client_offsets import decode_client_offsets
-from mqreplay.decode.consumer_offset import decode_consumer_offset
+from mqreplay.decode.consumer_offset import decode_consumer_offset, is_of_broadcasting
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.text import MAX_BYTES
@@ -33,7 +33,8 @@ MEND_BROKERS = "write it anew from `mqadmin getBrokerConfig`"
 
 def _consumer_offset(data: bytes) -> tuple[str, Facts]:
     got = decode_consumer_offset(data)
-    strange = sorted({key for key, topic in zip(got.key, got.topic, strict=True) if topic is None})
+    unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}
+    strange = sorted(key for key in unnamed if not is_of_broadcasting(key))
     keys = len(set(got.key))
     facts: Facts = {"entries": len(got), "keys": keys, "strange_keys": strange, "other_tables": list(got.other_keys)}
     words = holding(len(got), keys)

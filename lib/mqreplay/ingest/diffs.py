@@ -59,7 +59,7 @@ class Source:
     keys: Keys = field(default_factory=Keys)
     taken: dict[str, Taken] = field(default_factory=dict)
     offsets: OffsetBytes = field(default_factory=OffsetBytes)
-    # The number of each row of the offset table in ``keys`` (-1: a key that names nothing).
+    # The number of each row of the offset table in ``keys`` (-1: a key that names no group).
     numbers: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     behind: bool = False  # whether ``entries`` lacks offsets that ``offsets`` has read
 
@@ -156,8 +156,7 @@ class Source:
     def _take_difference(self, file: SnapshotFile, taken: Taken, difference: Difference) -> Iterator[Row | Moves]:
         """A file that was read by the bytes that differ: the same keys as before, strange ones among them."""
         entry, previous, new = self.numbers[difference.rows], difference.previous, difference.new
-        if taken.strange:
-            named = entry >= 0
+        if not (named := entry >= 0).all():
             entry, previous, new = entry[named], previous[named], new[named]
         before = self.last_ts.get(file.family)
         self.taken[file.family], self.last_ts[file.family], self.behind = taken, file.ts_ms, True

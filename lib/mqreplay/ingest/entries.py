@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqreplay.decode.client_offsets import decode_client_offsets
-from mqreplay.decode.consumer_offset import ConsumerOffsets, decode_consumer_offset
+from mqreplay.decode.consumer_offset import ConsumerOffsets, decode_consumer_offset, is_of_broadcasting
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 
@@ -103,7 +103,10 @@ class SnapshotFile:
 
 
 class Entries(NamedTuple):
-    """``strange``: keys that name nothing; ``counter``: dataVersion's; ``whole``: all of a consumerOffset.json."""
+    """``strange``: keys that name nothing; ``counter``: dataVersion's; ``whole``: all of a consumerOffset.json.
+
+    What a broker keeps for itself of broadcasting groups is neither an entry nor strange.
+    """
 
     entries: dict[object, object]
     strange: list[str]
@@ -120,9 +123,10 @@ def _consumer_offset(data: bytes, file: SnapshotFile) -> Entries:
     got = decode_consumer_offset(data)
     keys = zip(got.topic, got.consumer_group, repeat(None), got.queue_id)
     entries: dict[object, object] = dict(zip(keys, got.offset, strict=True))
-    strange = sorted({key for key, topic in zip(got.key, got.topic, strict=True) if topic is None})
-    if strange:
+    unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}
+    if unnamed:
         entries = {key: offset for key, offset in entries.items() if key[0] is not None}  # type: ignore[index]
+    strange = sorted(key for key in unnamed if not is_of_broadcasting(key))
     return Entries(entries, strange, got.data_version_counter, got)
 
 
