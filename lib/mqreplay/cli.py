@@ -52,6 +52,10 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
     explain.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
     explain.add_argument("--json", action="store_true", help="print the story as JSON")
+    unpack = commands.add_parser("unpack", help="the records in packet captures, as JSONL files of a recording")
+    unpack.add_argument("captures", nargs="+", metavar="CAPTURE", help="a .pcap or .pcapng, gzipped or not")
+    unpack.add_argument("--out", required=True, metavar="DIR", help="folder of the recording that they go into")
+    unpack.add_argument("--json", action="store_true", help="print what came of them as JSON")
     doctor = commands.add_parser("doctor", help="what is wrong with this machine, or with files, and how to mend it")
     doctor.add_argument("files", nargs="*", metavar="FILE", help="files of a recording; none: this machine")
     doctor.add_argument("--json", action="store_true", help="print what is found as JSON")
@@ -94,6 +98,11 @@ def _say(error: Exception, status: int) -> int:
 
 def _command(args: argparse.Namespace) -> int:
     # What needs Spark is imported late, so that --help and a wrong option answer at once.
+    if args.command == "unpack":
+        from mqreplay.unpack import unpack
+
+        unpack(args.captures, args.out, sys.stdout, args.json)
+        return DONE
     from mqreplay.settings import load_settings
 
     settings = load_settings(args.conf or _demo_conf(args.command))

@@ -13,7 +13,9 @@ from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.pieces import LEAD, catch_up, joined, pieces
 
 TEXTS = st.one_of(
-    st.dictionaries(st.sampled_from(["t@g", "u@g", "u@g@broadcast", "strange", "odd"]), st.integers(0, 120), min_size=1, max_size=4).map(
+    st.dictionaries(
+        st.sampled_from(["t@g", "u@g", "u@g@broadcast", "strange", "odd"]), st.integers(0, 120), min_size=1, max_size=4
+    ).map(
         lambda d: '{\n\t"offsetTable":{\n' + ",\n".join(f'\t\t"{k}":{{0:{v}\n\t\t}}' for k, v in d.items()) + "\n\t}\n}"
     ),
     st.sampled_from(["", '{\n\t"offsetTable":{\n\t\t"t@g":{0:']),

@@ -44,7 +44,7 @@ SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups
 NOT_READ = {
     "delay_offset": "no decision rests on delay offsets",
     "log": "server and client logs are kept for the reader; no decision rests on them yet",
-    "pcap": "packet captures are kept for the reader; no decision rests on them yet",
+    "pcap": "packet captures are not read by a night; mqreplay unpack makes JSONL files of them",
     "other": "not a part of a recording that mqreplay knows",
     "no_source": "its folder names no broker (snapshots/<brokerName>-<brokerId>) and no client (client-<clientId>)",
     "bad_name": "its name is not UTF-8; rename it, and run again",

@@ -1,0 +1,222 @@
+"""The records of a call, as a recorder's JSONL files have them: fields for `mqreplay.decode.kinds` to decode.
+
+What is not on the wire is left out: an answer that the capture lacks is none, and not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from mqreplay.decode.body import body_of
+from mqreplay.decode.capture import codes
+from mqreplay.decode.capture.calls import Call
+from mqreplay.decode.capture.commands import Command
+from mqreplay.decode.capture.messages import messages_of
+from mqreplay.decode.capture.names import Names
+
+Fields = dict[str, object]
+# Fields of a pull's and a commit's header, in RocketMQ's words and ours. Numbers are written as text on the wire.
+_PULL: Final = {
+    "queueId": "queue_id",
+    "queueOffset": "queue_offset",
+    "commitOffset": "commit_offset",
+    "sysFlag": "sys_flag",
+    "maxMsgNums": "max_msg_nums",
+    "suspendTimeoutMillis": "suspend_timeout_ms",
+    "subVersion": "sub_version",
+}
+_PULLED: Final = {
+    "nextBeginOffset": "next_begin_offset",
+    "minOffset": "min_offset",
+    "maxOffset": "max_offset",
+    "suggestWhichBrokerId": "suggest_which_broker_id",
+}
+
+
+class Unnamed(Exception):
+    """Nothing in the capture says of whom the call is; the first argument says what is lacking."""
+
+
+class Cut(Exception):
+    """The capture has only a part of a body without which the record means nothing."""
+
+
+def record_of(call: Call, names: Names) -> tuple[str, Fields] | None:
+    """The stem of the JSONL file and the record's fields; None of a call that no decision rests on.
+
+    Raises:
+        Unnamed, Cut: a record there would be, were more of it known.
+        DecodeError: a body is not what its request's code says.
+    """
+    if call.request.code in codes.FROM_BROKERS:
+        return "server_requests", _server_request(call, names)
+    make = _RECORDS.get(call.request.code)
+    return None if make is None else make(call, names)
+
+
+def _ms(us: int) -> int:
+    return us // 1000
+
+
+def _times(call: Call, begin: str = "ts") -> Fields:
+    times: Fields = {begin: _ms(call.request.begin_us)}
+    if call.response is not None:
+        times["response_ts"] = _ms(call.response.end_us)
+    return times
+
+
+def _answer(call: Call) -> Fields:
+    answer = call.response
+    if answer is None:
+        return {}
+    return {"response_code": answer.code, "remark": answer.remark}
+
+
+def _named_answer(call: Call) -> Fields:
+    answer = call.response
+    return {} if answer is None else _answer(call) | {"response_name": codes.RESPONSES.get(answer.code)}
+
+
+def _client(call: Call, names: Names) -> str:
+    client_id = names.client(call.connection)
+    if client_id is None:
+        raise Unnamed("the client of its connection: no heartbeat on it")
+    return client_id
+
+
+def _broker(address: str, names: Names) -> Fields:
+    broker = names.broker(address)
+    if broker is None:
+        raise Unnamed(f"the broker at {address}: no route or registration has it")
+    return {"broker_name": broker.broker_name, "broker_addr": address, "broker_id": broker.broker_id}
+
+
+def _numbers(ext: Mapping[str, str], names: Mapping[str, str]) -> Fields:
+    # A text that is no number is given as it is: the decoder of the kind refuses it, and says so.
+    return {ours: _number(ext[theirs]) for theirs, ours in names.items() if theirs in ext}
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) <= 20 else text
+
+
+def _text(command: Command) -> str | None:
+    if not command.is_whole:
+        raise Cut
+    return command.body.decode("utf-8", "replace") if command.body else None
+
+
+def _body(call: Call) -> str | None:
+    return None if call.response is None else _text(call.response)
+
+
+def _mode(call: Call) -> str:
+    return "oneway" if call.request.is_oneway else "sync"
+
+
+def _pull(call: Call, names: Names) -> tuple[str, Fields]:
+    ext, answer = call.request.ext, call.response
+    asked = _broker(call.asked, names)
+    fields = _times(call, "request_ts") | {"client_id": _client(call, names)} | asked | {"opaque": call.request.opaque}
+    fields |= {
+        "consumer_group": ext.get("consumerGroup"),
+        "topic": ext.get("topic"),
+        # A slave's name is its master's, so that the queue's is the asked one's where the request does not tell.
+        "broker_name": ext.get("bname", asked["broker_name"]),
+        "expression": ext.get("subscription"),
+        "expression_type": ext.get("expressionType"),
+    }
+    fields |= _numbers(ext, _PULL) | _named_answer(call)
+    if answer is not None:
+        fields |= _numbers(answer.ext, _PULLED) | {"body_bytes": answer.body_bytes}
+        fields |= messages_of(answer.body, answer.is_whole)
+    return "pull_log", fields
+
+
+def _offset(call: Call, names: Names) -> tuple[str, Fields]:
+    ext, asked = call.request.ext, _broker(call.asked, names)
+    update = call.request.code == codes.UPDATE_CONSUMER_OFFSET
+    fields = _times(call) | {"kind": "UPDATE" if update else "QUERY", "mode": _mode(call)}
+    fields |= {"client_id": _client(call, names)} | asked
+    fields |= {
+        "consumer_group": ext.get("consumerGroup"),
+        "topic": ext.get("topic"),
+        "broker_name": ext.get("bname", asked["broker_name"]),
+    }
+    fields |= _numbers(ext, {"queueId": "queue_id", "commitOffset": "commit_offset"}) | _named_answer(call)
+    if call.response is not None and not update:
+        fields |= _numbers(call.response.ext, {"offset": "answer_offset"})
+    return "offset_commits", fields
+
+
+def _heartbeat(call: Call, names: Names) -> tuple[str, Fields]:
+    fields = _times(call) | {"client_id": _client(call, names), "mode": _mode(call)} | _broker(call.asked, names)
+    fields |= _answer(call)
+    if call.request.code == codes.HEART_BEAT:
+        return "heartbeats", fields | {"kind": "HEART_BEAT", "body": _text(call.request)}
+    return "heartbeats", fields | {"kind": "UNREGISTER_CLIENT", "header": dict(call.request.ext)}
+
+
+def _consumer_list(call: Call, names: Names) -> tuple[str, Fields]:
+    fields = _times(call) | {"client_id": names.client(call.connection)} | _broker(call.asked, names) | _answer(call)
+    group = {"consumer_group": call.request.ext.get("consumerGroup")}
+    return "consumer_lists", fields | group | {"body": _body(call)}
+
+
+def _route(call: Call, names: Names) -> tuple[str, Fields]:
+    client_id = names.client(call.connection) or names.client_of_host(call.asker)
+    fields = _times(call) | {"client_id": client_id, "namesrv_addr": call.asked} | _answer(call)
+    return "routes", fields | {"topic": call.request.ext.get("topic"), "body": _body(call)}
+
+
+def _lock(call: Call, names: Names) -> tuple[str, Fields]:
+    kind = "LOCK_BATCH_MQ" if call.request.code == codes.LOCK_BATCH_MQ else "UNLOCK_BATCH_MQ"
+    fields = _times(call) | {"kind": kind, "mode": _mode(call)} | _broker(call.asked, names) | _answer(call)
+    return "lock_requests", fields | {"request": _text(call.request), "response": _body(call)}
+
+
+def _server_request(call: Call, names: Names) -> Fields:
+    request = call.request
+    fields: Fields = {"ts": _ms(request.begin_us), "client_id": _client(call, names)} | _broker(call.asker, names)
+    fields |= {"request_code": request.code, "name": codes.FROM_BROKERS[request.code], "ext": dict(request.ext)}
+    return fields | {"body": _text(request)}
+
+
+def _runtime(call: Call, names: Names) -> tuple[str, Fields] | None:
+    answered = call.response
+    if answered is None or answered.code:
+        return None
+    told = body_of({"body": _text(answered)}, "body") or {}  # KVTable
+    fields = {"ts": _ms(answered.end_us)} | _broker(call.asked, names)
+    return "broker_runtime", fields | {"full": True, "table": told.get("table")}
+
+
+def _cluster_info(call: Call, _: Names) -> tuple[str, Fields] | None:
+    if call.response is None or call.response.code:
+        return None
+    return "cluster_info", {"ts": _ms(call.response.end_us), "namesrv_addr": call.asked, "body": _body(call)}
+
+
+def _topic_stats(call: Call, names: Names) -> tuple[str, Fields] | None:
+    if call.response is None or call.response.code:
+        return None
+    fields = {"ts": _ms(call.response.end_us), "topic": call.request.ext.get("topic")} | _broker(call.asked, names)
+    return "topic_stats", fields | {"body": _body(call)}
+
+
+_RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]] = {
+    codes.PULL_MESSAGE: _pull,
+    codes.LITE_PULL_MESSAGE: _pull,
+    codes.QUERY_CONSUMER_OFFSET: _offset,
+    codes.UPDATE_CONSUMER_OFFSET: _offset,
+    codes.GET_BROKER_RUNTIME_INFO: _runtime,
+    codes.HEART_BEAT: _heartbeat,
+    codes.UNREGISTER_CLIENT: _heartbeat,
+    codes.GET_CONSUMER_LIST_BY_GROUP: _consumer_list,
+    codes.LOCK_BATCH_MQ: _lock,
+    codes.UNLOCK_BATCH_MQ: _lock,
+    codes.GET_ROUTEINFO_BY_TOPIC: _route,
+    codes.GET_BROKER_CLUSTER_INFO: _cluster_info,
+    codes.GET_TOPIC_STATS_INFO: _topic_stats,
+}

@@ -1,0 +1,176 @@
+"""The packets of a capture file: classic pcap and pcapng, and what of them is TCP.
+
+Source: the file formats of tcpdump (pcap-savefile(5)) and of pcapng; RFC 791, 8200 and 9293.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import BinaryIO, Final
+
+from mqreplay.errors import DecodeError
+
+_PCAP: Final = {  # magic: (byte order, ticks a second)
+    b"\xd4\xc3\xb2\xa1": ("<", 10**6),
+    b"\xa1\xb2\xc3\xd4": (">", 10**6),
+    b"\x4d\x3c\xb2\xa1": ("<", 10**9),
+    b"\xa1\xb2\x3c\x4d": (">", 10**9),
+}
+_SECTION: Final = b"\x0a\x0d\x0d\x0a"
+_INTERFACE, _ENHANCED = 1, 6  # pcapng's blocks that matter here
+_LONGEST_BLOCK: Final = 16 * 1024 * 1024
+# Bytes before the IP packet, by link type; Ethernet's and Linux's own are looked into.
+_NULL, _ETHERNET, _COOKED, _COOKED_2 = 0, 1, 113, 276
+_RAW: Final = (12, 14, 101, 228, 229)
+_IPV4, _IPV6, _VLAN = 0x0800, 0x86DD, (0x8100, 0x88A8)
+_TCP = 6
+_EXTENSIONS: Final = (0, 43, 60)  # headers of IPv6 between its own and TCP's
+_FIN, _SYN, _RST = 1, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A TCP segment; ``ts_us`` in epoch microseconds, ``source`` and ``target`` as ``host:port``.
+
+    ``length`` is its payload in bytes as sent; of ``data`` it may be that only the first are there.
+    """
+
+    ts_us: int
+    source: str
+    target: str
+    seq: int
+    begins: bool
+    ends: bool
+    data: bytes
+    length: int
+
+
+def segments(stream: BinaryIO) -> Iterator[Segment]:
+    """The TCP segments of a capture in file order; other packets are passed over.
+
+    Raises:
+        DecodeError: not_a_capture; torn (the file ends within a packet: those before it were given).
+    """
+    for ts_us, link, packet, length in _packets(stream):
+        begin = _ip_begins(link, packet)
+        if begin is not None and (segment := _segment(ts_us, packet[begin:], length - begin)) is not None:
+            yield segment
+
+
+def _packets(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
+    """(epoch microseconds, link type, bytes, length as sent)."""
+    magic = stream.read(4)
+    if magic == _SECTION:
+        yield from _blocks(stream)
+        return
+    if magic not in _PCAP:
+        raise DecodeError("not_a_capture", f"it begins with {magic.hex() or 'nothing'}; tcpdump -w writes others")
+    order, ticks = _PCAP[magic]
+    link = struct.unpack(order + "16xI", _exactly(stream, 20))[0] & 0x0FFFFFFF
+    while head := stream.read(16):
+        seconds, part, caught, length = struct.unpack(order + "IIII", _whole(head, 16))
+        yield seconds * 10**6 + part * 10**6 // ticks, link, _exactly(stream, _sane(caught)), length
+
+
+def _blocks(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
+    order, interfaces = "<", list[tuple[int, int]]()  # of each its link type and its ticks a second
+    head: bytes = _SECTION + _exactly(stream, 4)
+    while head:
+        if head[:4] == _SECTION:
+            magic = _exactly(stream, 4)
+            order, interfaces = ("<" if magic == b"\x4d\x3c\x2b\x1a" else ">"), []
+            _exactly(stream, _sane(struct.unpack(order + "I", head[4:])[0]) - 12)
+        else:
+            kind, size = struct.unpack(order + "II", _whole(head, 8))
+            body = _exactly(stream, _sane(size) - 8)[:-4]
+            if kind == _INTERFACE:
+                interfaces.append((struct.unpack_from(order + "H", body)[0], _ticks(order, body[8:])))
+            elif kind == _ENHANCED:
+                number, high, low, caught, length = struct.unpack_from(order + "IIIII", body)
+                link, ticks = interfaces[number]
+                yield (high << 32 | low) * 10**6 // ticks, link, body[20 : 20 + caught], length
+        head = stream.read(8)
+
+
+def _ticks(order: str, options: bytes) -> int:
+    """Ticks a second, of an interface's options: if_tsresol, or microseconds."""
+    at = 0
+    while at + 4 <= len(options):
+        code, size = struct.unpack_from(order + "HH", options, at)
+        if code == 9 and size == 1:
+            power = options[at + 4]
+            return int(2 ** (power & 0x7F)) if power & 0x80 else int(10**power)
+        at += 4 + (size + 3) // 4 * 4
+    return 10**6
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    return _whole(stream.read(max(size, 0)), size)
+
+
+def _whole(read: bytes, size: int) -> bytes:
+    if len(read) != size:
+        raise DecodeError("torn", "the file ends within a packet: copy it again once its writer has closed it")
+    return read
+
+
+def _sane(size: int) -> int:
+    if size > _LONGEST_BLOCK:
+        raise DecodeError("torn", f"a packet of {size} bytes: the file is damaged")
+    return size
+
+
+def _ip_begins(link: int, packet: bytes) -> int | None:
+    if link in _RAW:
+        return 0
+    if link == _NULL:
+        return 4
+    if link == _COOKED_2:
+        return 20 if int.from_bytes(packet[:2], "big") in (_IPV4, _IPV6) else None
+    if link not in (_ETHERNET, _COOKED):
+        raise DecodeError("not_a_capture", f"link type {link} is not known; capture on an Ethernet or any interface")
+    at = 12 if link == _ETHERNET else 14
+    while (kind := int.from_bytes(packet[at : at + 2], "big")) in _VLAN:
+        at += 4
+    return at + 2 if kind in (_IPV4, _IPV6) else None
+
+
+def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
+    """``length`` is the packet's as sent: its own words of it are 0 where a network card cut it up."""
+    if len(ip) < 20:
+        return None
+    if ip[0] >> 4 == 4:
+        begin, kind, told = (ip[0] & 15) * 4, ip[9], int.from_bytes(ip[2:4], "big")
+        hosts = ip[12:16], ip[16:20]
+        if int.from_bytes(ip[6:8], "big") & 0x1FFF:  # the rest of a fragmented packet has no ports
+            return None
+    elif ip[0] >> 4 == 6 and len(ip) >= 40:
+        begin, kind, told = 40, ip[6], int.from_bytes(ip[4:6], "big")
+        told += 40 if told else 0
+        hosts = ip[8:24], ip[24:40]
+        while kind in _EXTENSIONS and len(ip) >= begin + 2:
+            kind, begin = ip[begin], begin + (ip[begin + 1] + 1) * 8
+    else:
+        return None
+    if kind != _TCP or len(ip) < begin + 20:
+        return None
+    source, target, seq, _, offset, flags = struct.unpack_from(">HHIIBB", ip, begin)
+    data_begin, end = begin + (offset >> 4) * 4, told or length
+    return Segment(
+        ts_us,
+        _endpoint(hosts[0], source),
+        _endpoint(hosts[1], target),
+        seq,
+        bool(flags & _SYN),
+        bool(flags & (_FIN | _RST)),
+        ip[data_begin:end],
+        max(end - data_begin, 0),
+    )
+
+
+def _endpoint(host: bytes, port: int) -> str:
+    # As RocketMQ's RemotingHelper writes addresses; IPv6 ones without brackets, too.
+    return f"{ip_address(host)}:{port}"

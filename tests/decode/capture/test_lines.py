@@ -1,0 +1,189 @@
+"""Records of calls: who is who, what is left out, what the wire does not tell."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+
+from decode.capture.wire import BROKER, CLIENT, MS, Talk, command, heartbeat, registration
+from mqreplay.decode.capture.calls import Calls
+from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
+from mqreplay.decode.capture.messages import messages_of
+from mqreplay.decode.capture.names import Names
+from mqreplay.decode.kinds import KINDS
+
+ID = "10.0.0.1@77"
+NAMESRV = "10.0.0.5:9876"
+
+
+def register(name="b", broker_id=0, address=BROKER):
+    return Talk("10.0.0.9:50000", NAMESRV).ask(registration(name, broker_id, address, 1))
+
+
+def records(segments):
+    """(stem, record decoded) of each call; what is raised instead."""
+    found, names = [], Names(Calls(segments))
+    for call in Calls(segments):
+        try:
+            made = record_of(call, names)
+        except (Cut, Unnamed) as error:
+            found.append((type(error).__name__, str(error)))
+            continue
+        if made is not None:
+            line = json.dumps({k: v for k, v in made[1].items() if v is not None}).encode()
+            found.append((made[0], KINDS[made[0]].decode(line)))
+    return found
+
+
+def record(segments, stem):
+    """The one record of that stem."""
+    (found,) = [made for kind, made in records(segments) if kind == stem]
+    return found
+
+
+def message(queue_offset, commit_log_offset, born, size=100):
+    head = struct.pack(">iIiiiqqiq", size, 0xDAA320A7, 0, 0, 0, queue_offset, commit_log_offset, 0, born)
+    return head + bytes(size - len(head))
+
+
+PULL = {"consumerGroup": "g", "topic": "t", "queueId": "1", "queueOffset": "7", "commitOffset": "6", "sysFlag": "3"}
+PULL |= {"maxMsgNums": "32", "suspendTimeoutMillis": "15000", "subVersion": "5", "expressionType": "TAG"}
+FOUND = {"nextBeginOffset": "9", "minOffset": "0", "maxOffset": "12", "suggestWhichBrokerId": "1"}
+
+
+def test_a_pull_and_its_answer():
+    talk = Talk()
+    asked = [talk.ask(command(11, 1, ext=PULL | {"bname": "b"}))]
+    body = message(7, 1000, MS) + message(8, 1100, MS + 5)
+    asked.append(talk.answer(command(0, 1, 1, FOUND, body, remark="FOUND")))
+    # The heartbeat that names the client comes after.
+    (_, pull), (_, beat) = records([register(), *asked, talk.ask(heartbeat(ID, 2))])
+    assert beat["client_id"] == ID
+    assert pull == dict.fromkeys(pull) | {
+        **{"request_ts": MS + 1, "response_ts": MS + 2, "client_id": ID, "consumer_group": "g", "topic": "t"},
+        **{"queue_id": 1, "broker_name": "b", "broker_addr": BROKER, "broker_id": 0, "opaque": 1, "queue_offset": 7},
+        **{"commit_offset": 6, "sys_flag": 3, "max_msg_nums": 32, "suspend_timeout_ms": 15000, "sub_version": 5},
+        **{"expression_type": "TAG", "response_code": 0, "response_name": "SUCCESS", "remark": "FOUND"},
+        **{"next_begin_offset": 9, "min_offset": 0, "max_offset": 12, "suggest_which_broker_id": 1},
+        **{"body_bytes": 200, "msg_count": 2, "first_queue_offset": 7, "last_queue_offset": 8},
+        **{"first_commitlog_offset": 1000, "last_commitlog_offset": 1100, "last_store_size": 100, "first_born_ts": MS},
+    }
+
+
+def test_an_answer_that_is_not_in_the_capture_is_no_error():
+    talk = Talk()
+    _, (_, pull) = records([register(), talk.ask(heartbeat(ID, 2)), talk.ask(command(11, 1, ext=PULL))])
+    assert (pull["response_ts"], pull["response_code"], pull["error"], pull["body_bytes"]) == (None,) * 4
+
+
+def test_a_slave_is_asked_under_its_masters_name():
+    talk = Talk(server="10.0.0.9:10921")
+    _, (_, pull) = records(
+        [
+            register(broker_id=2, address="10.0.0.9:10921"),
+            talk.ask(heartbeat(ID, 2)),
+            talk.ask(command(11, 1, ext=PULL)),
+        ]
+    )
+    assert (pull["broker_name"], pull["broker_id"]) == ("b", 2)
+
+
+def test_a_commit_by_the_fast_way():
+    talk = Talk(server="10.0.0.9:10909")
+    commit = command(15, 1, 2, {"consumerGroup": "g", "topic": "t", "queueId": "0", "commitOffset": "-1"})
+    told = record([register(), talk.ask(heartbeat(ID, 2)), talk.ask(commit)], "offset_commits")
+    assert (told["kind"], told["mode"], told["commit_offset"], told["broker_name"]) == ("UPDATE", "oneway", -1, "b")
+
+
+@pytest.mark.parametrize("beats", [(), (ID, "another")])
+def test_a_connection_of_none_or_of_two_clients_is_nobodys(beats):
+    talk = Talk()
+    said = [talk.ask(heartbeat(name, 10 + n)) for n, name in enumerate(beats)]
+    found = records([register(), *said, talk.ask(command(11, 1, ext=PULL))])
+    assert found[-1] == ("Unnamed", "the client of its connection: no heartbeat on it")
+
+
+def test_a_broker_that_nobody_names_is_no_broker():
+    talk = Talk()
+    found = records([talk.ask(heartbeat(ID, 2)), talk.ask(command(11, 1, ext=PULL))])
+    assert found[-1] == ("Unnamed", f"the broker at {BROKER}: no route or registration has it")
+
+
+ROUTE = b'{"brokerDatas":[{"brokerAddrs":{0:"10.0.0.9:10911"},"brokerName":"b","cluster":"C"}],"queueDatas":[]}'
+
+
+@pytest.mark.parametrize(("clients", "named"), [((ID,), ID), ((ID, "10.0.0.1@78"), None), ((), None)])
+def test_a_route_is_asked_by_the_one_client_of_its_host(clients, named):
+    said = [Talk(f"10.0.0.1:4100{n}").ask(heartbeat(name, 1)) for n, name in enumerate(clients)]
+    asking = Talk("10.0.0.1:40001", NAMESRV)
+    said += [asking.ask(command(105, 1, ext={"topic": "t"})), asking.answer(command(0, 1, 1, body=ROUTE))]
+    route = record(said, "routes")
+    assert (route["client_id"], route["namesrv_addr"], route["topic"]) == (named, NAMESRV, "t")
+    assert route["broker_datas"] == [("b", {0: BROKER})], "and so the broker is known"
+    assert [one[0] for one in records(said)].count("heartbeats") == len(clients)
+
+
+def test_a_route_that_is_not_there():
+    asking = Talk(CLIENT, NAMESRV)
+    said = [asking.ask(command(105, 1, ext={"topic": "t"})), asking.answer(command(17, 1, 1, remark="No topic route"))]
+    ((_, route),) = records(said)
+    assert (route["response_code"], route["remark"], route["broker_datas"]) == (17, "No topic route", None)
+
+
+def test_what_a_broker_asks_a_client():
+    talk = Talk()
+    reset = b'{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:28}}'
+    told = [
+        talk.answer(command(40, 5, 2, {"consumerGroup": "g"})),
+        talk.answer(command(220, 6, 2, {"group": "g"}, reset)),
+    ]
+    found = records([register(), *told, talk.ask(heartbeat(ID, 2))])
+    (_, changed), (stem, moved), _ = found
+    assert (changed["client_id"], changed["consumer_group"], changed["broker_name"]) == (ID, "g", "b")
+    assert (stem, moved["name"]) == ("server_requests", "RESET_CONSUMER_CLIENT_OFFSET")
+    assert moved["reset_offsets"] == [("t", "b", 0, 28)]
+
+
+def test_locks_name_their_client():
+    talk = Talk()
+    asked = b'{"clientId":"10.0.0.1@77","consumerGroup":"g","mqSet":[{"brokerName":"b","queueId":0,"topic":"t"}]}'
+    granted = b'{"lockOKMQSet":[]}'
+    said = [
+        talk.ask(command(41, 1, body=asked)),
+        talk.answer(command(0, 1, 1, body=granted)),
+        talk.ask(command(42, 2, 2, body=asked)),
+    ]
+    (_, lock), (_, unlock) = records([register(), *said])
+    assert (lock["kind"], lock["client_id"], lock["lock_ok_mq_set"]) == ("LOCK_BATCH_MQ", ID, [])
+    assert (unlock["kind"], unlock["mode"], unlock["lock_ok_mq_set"]) == ("UNLOCK_BATCH_MQ", "oneway", None)
+
+
+def test_figures_that_somebody_asked_for():
+    talk = Talk()
+    table = b'{"table":{"commitLogMaxOffset":"55","brokerVersionDesc":"V5_3_3"}}'
+    said = [talk.ask(command(28, 1)), talk.answer(command(0, 1, 1, body=table)), talk.ask(command(28, 2))]
+    said.append(talk.answer(command(1, 2, 1, remark="busy")))
+    ((stem, runtime),) = records([register(), *said])
+    assert (stem, runtime["ts"], runtime["commit_log_max_offset"]) == ("broker_runtime", MS + 2, 55)
+
+
+def test_a_body_without_which_a_record_means_nothing():
+    talk, whole = Talk(), heartbeat(ID, 2)
+    cut, pull = talk.ask(whole, kept=len(whole) - 5), talk.ask(command(11, 1, ext=PULL))
+    found = records([register(), cut, pull])
+    assert found[0] == ("Cut", "")
+    assert found[1][1]["client_id"] == ID, "its first bytes still say who it is"
+
+
+def test_messages_of_a_body():
+    body = message(7, 1000, MS) + message(9, 1200, MS)
+    first = {"first_queue_offset": 7, "first_commitlog_offset": 1000, "first_born_ts": MS}
+    last = {"msg_count": 2, "last_queue_offset": 9, "last_commitlog_offset": 1200, "last_store_size": 100}
+    assert messages_of(body, whole=True) == first | last
+    assert messages_of(body[:-1], whole=False) == first
+    assert messages_of(b"", whole=True) == {"msg_count": 0}
+    assert messages_of(b"", whole=False) == {}
+    assert messages_of(body[:40], whole=False) == {}
+    assert messages_of(bytes(200), whole=True) == {}
