@@ -112,6 +112,16 @@ def test_column_of_a_later_version_is_added(warehouse, rows) -> None:
     assert {(r.id, r.new) for r in after.read(TABLE).collect()} == {(1, None), (2, 7)}
 
 
+def test_column_that_a_later_version_does_not_require_may_be_null(warehouse, rows) -> None:
+    *before, size = warehouse.contracts[TABLE].columns[:3]
+    assert (size.name, size.nullable) == ("bytes", True)
+    others = warehouse.contracts[TABLE].columns[3:]
+    strict = later(warehouse, *before, dataclasses.replace(size, nullable=False), *others)
+    strict.replace(TABLE, rows({"id": 1, "bytes": 5}), ALL)
+    warehouse.replace(TABLE, rows({"id": 2, "bytes": None}), "id = 2")
+    assert {(row.id, row.bytes) for row in warehouse.read(TABLE).collect()} == {(1, 5), (2, None)}
+
+
 def test_table_that_does_not_fit_says_what_to_do(warehouse, rows) -> None:
     warehouse.replace(TABLE, rows({"id": 1}), ALL)
     columns = warehouse.contracts[TABLE].columns

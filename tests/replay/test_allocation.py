@@ -77,3 +77,25 @@ def test_how_wide_a_rebalance_is(rows, differs, names) -> None:
     told = [{"strategy": "AVG"} | each for each in differs]
     (found,) = widest(rows("silver.rebalance", REBALANCE, told)).collect()
     assert found.names == names
+
+
+def test_what_a_recording_lacks_is_undetermined_and_never_a_difference(judged) -> None:
+    given = {"strategy": "AVG"}
+    found = judged(
+        given | {"mq_divided": None}, {"strategy": None}, given | {"cid_all": None}, given | {"mq_all": None}
+    )
+    lists = "the recording lacks the lists that the client saw"
+    assert sorted(found, key=str) == sorted(
+        [
+            ("undetermined", "the recording lacks what the client took", None),
+            ("undetermined", "the recording lacks the client's strategy", None),
+            ("undetermined", lists, None),
+            ("undetermined", lists, None),
+        ],
+        key=str,
+    )
+
+
+def test_a_client_that_failed_where_its_strategy_does_not_differs(judged) -> None:
+    ((judgement, reason, _),) = judged({"strategy": "AVG", "mq_divided": None, "error": "no such queue"})
+    assert (judgement, reason) == ("differ", "the client failed: no such queue")

@@ -97,7 +97,10 @@ class Warehouse:
             self._made.add(name)
 
     def _mend(self, name: str) -> None:
-        has = {f.name: f.dataType for f in self.spark.read.format("delta").load(self.location(name)).schema.fields}
+        table = f"delta.`{self.location(name)}`"
+        fields = self.spark.read.format("delta").load(self.location(name)).schema.fields
+        has = {f.name: f.dataType for f in fields}
+        required = {f.name for f in fields if not f.nullable}
         for field, column in zip(self.contracts[name].struct_type().fields, self.contracts[name].columns, strict=True):
             if field.name not in has:
                 if not column.nullable:
@@ -106,13 +109,15 @@ class Warehouse:
                         "use a new --warehouse and run the recordings again"
                     )
                 added = f"`{column.name}` {column.type} COMMENT {quoted(column.description)}"
-                self.spark.sql(f"ALTER TABLE delta.`{self.location(name)}` ADD COLUMNS ({added})")
+                self.spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({added})")
             elif _shape(has[field.name]) != _shape(field.dataType):
                 raise ContractError(
                     f"table {name} in {self.root} was made by another version: {field.name} is "
                     f"{has[field.name].simpleString()}, should be {field.dataType.simpleString()}; "
                     "use a new --warehouse and run the recordings again"
                 )
+            elif column.nullable and field.name in required:
+                self.spark.sql(f"ALTER TABLE {table} ALTER COLUMN `{column.name}` DROP NOT NULL")
 
     def replace(self, name: str, rows: DataFrame, predicate: str, *, nothing_there: bool = False) -> None:
         """In one commit: the rows that match ``predicate`` go, ``rows`` come. Both must lie within the predicate.

@@ -34,7 +34,11 @@ def allocation(
     law = rocketmq.allocate_with(groups or {}, virtual_node_cnt).arrow_udf(
         "strategy", "consumer_group", "client_id", queues, "cid_all"
     )
-    seen = F.col("cid_all").isNotNull() & F.col("mq_all").isNotNull()
+    lacking = (
+        F.when(F.col("cid_all").isNull() | F.col("mq_all").isNull(), "the lists that the client saw")
+        .when(F.col("strategy").isNull(), "the client's strategy")
+        .when(F.col("mq_divided").isNull() & F.col("error").isNull(), "what the client took")
+    )
     given = F.transform(
         "law.value", lambda q: F.struct(q.broker_name.alias("broker_name"), q.queue_id.alias("queue_id"))
     )
@@ -43,13 +47,13 @@ def allocation(
     same = F.array_sort("expected") == F.array_sort("actual")
     both_failed = refused & F.col("error").isNotNull()
     judgement = (
-        F.when(~F.col("seen") | unasked, "undetermined")
+        F.when(F.col("lacking").isNotNull() | unasked, "undetermined")
         .when(both_failed | F.coalesce(same, F.lit(False)), "agree")
         .otherwise("differ")
     )
     refuses = F.concat(F.lit("the strategy refuses these lists: "), F.coalesce("law.error.detail", "law.error.code"))
     reason = (
-        F.when(~F.col("seen"), "the recording lacks the lists that the client saw")
+        F.when(F.col("lacking").isNotNull(), F.concat(F.lit("the recording lacks "), "lacking"))
         .when(unasked, F.concat(F.lit("not judged: "), "law.error.detail"))
         .when(both_failed, refuses)
         .when(F.col("judgement") == "agree", F.lit("the client took what the strategy gives"))
@@ -58,9 +62,9 @@ def allocation(
         .otherwise("the client took other queues than the strategy gives for the lists it saw")
     )
     return (
-        rebalance.withColumn("seen", seen)
-        .withColumn("law", F.when(F.col("seen"), law))
-        .withColumn("expected", F.when(F.col("seen") & ~refused, given))
+        rebalance.withColumn("lacking", lacking)
+        .withColumn("law", F.when(F.col("lacking").isNull(), law))
+        .withColumn("expected", F.when(F.col("lacking").isNull() & ~refused, given))
         .withColumnRenamed("mq_divided", "actual")
         .withColumn("judgement", judgement)
         .select(

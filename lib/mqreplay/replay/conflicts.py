@@ -16,7 +16,8 @@ def strategy_conflicts(rebalance: DataFrame, members: DataFrame, interval_s: int
 
     ``members`` is membership's frame, ``interval_s`` the rebalance interval.
     """
-    told = rebalance.select(*MEMBER, "topic", "ts", F.col("strategy").alias("side"), "record_id")
+    named = rebalance.where("strategy IS NOT NULL")
+    told = named.select(*MEMBER, "topic", "ts", F.col("strategy").alias("side"), "record_id")
     return _overlaps(told, ["topic"], members, interval_s)
 
 
