@@ -206,6 +206,7 @@ class Replay:
             self.resets,
             of_look(self.looked, "skip"),
             s["offset_commit"],
+            s["pull"],
             self.settings.replay.reset_reach_s,
         )
         copies = of_look(self.looked, "slave")

@@ -55,6 +55,7 @@ def breaks(rows, look_at):
             offset_resets(rows("silver.server_request", {}, pushed), pulled),
             of_look(looked, "skip"),
             committed,
+            pulled,
             60,
         )
         return [(r.kind, r.cause, r.redelivered_max) for r in found.orderBy("to_ts").collect()]
@@ -72,6 +73,44 @@ def test_a_rewind_by_a_client_and_one_from_outside(breaks):
         ("rewind", "client_commit", 6),
         ("rewind", "set_from_outside", 8),
     ]
+
+
+def test_a_commit_that_a_pull_carried(breaks):
+    moved, elsewhere = [change(10, 9, 3)], {"ts": at(1), "commit_offset": 9}
+    carried = {"sys_flag": 3, "commit_offset": 3}
+    for pulls, cause in (
+        ([pull(8, 20, 21, 30, **carried)], "client_commit"),
+        ([pull(8, 20, 21, 30, **carried | {"sys_flag": 2})], "set_from_outside"),
+        # Whoever went back to it afterwards, when the group had passed it.
+        ([pull(3, 20, 21, 30, **carried)], "set_from_outside"),
+    ):
+        assert breaks(moved, pulls, [elsewhere]) == [("rewind", cause, 6)], cause
+
+
+def moved(seconds, to):
+    """How a 5.x broker tells a client of a reset, which it was asked for ten seconds before."""
+    return pull(seconds - 10, 9, to, 30, response_ts=at(seconds), response_code=21, next_begin_offset=to)
+
+
+def test_a_reset_that_the_broker_sets_before_the_client_hears_of_it(breaks):
+    commits = [{"ts": at(1), "commit_offset": 9}]
+    # The pull that waited was answered just after the copy; a client with enough to do asks half a minute later.
+    for told in (moved(11, 3), moved(45, 3)):
+        assert breaks([change(10, 9, 3)], [told], commits) == [("rewind", "reset", 6)]
+    assert breaks([change(10, 9, 3)], [moved(11, 2)], commits) == [("rewind", "set_from_outside", 6)]
+    assert breaks([change(10, 9, 3)], [moved(90, 3)], commits) == [("rewind", "set_from_outside", 6)]
+
+
+def test_an_offset_that_rose_to_where_a_later_reset_leads_did_not_jump(breaks):
+    assert breaks([change(10, 5, 9)], [moved(45, 9)]) == []
+
+
+def test_a_reset_after_which_the_group_goes_on_before_the_next_copy(breaks):
+    commits = [{"ts": at(1), "commit_offset": 9}]
+    assert breaks([change(10, 9, 6)], [moved(9, 3)], commits) == [("rewind", "reset", 3)]
+    assert breaks([change(30, 9, 6)], [moved(9, 3)], commits) == [("rewind", "set_from_outside", 3)], "long after it"
+    assert breaks([change(10, 9, 6)], [], commits, resets=[(8, 3)]) == [("rewind", "reset", 3)]
+    assert breaks([change(10, 9, 6)], [], commits, resets=[(11, 3)]) == [("rewind", "set_from_outside", 3)]
 
 
 def test_without_commits_the_cause_is_unknown(breaks):

@@ -8,7 +8,7 @@ from mqreplay.replay.findings.offsets import offset_findings, reset_findings
 from mqreplay.replay.offset_resets import offset_resets
 from silver_moments import at
 
-GAP_S, RESET_GAP_S, REACH_S = 120, 30, 60
+GAP_S, RESET_GAP_S, REACH_S, HANDOVER_S = 120, 30, 60, 45
 BREAK = {"topic": "T", "broker_name": "b", "broker_id": 0, "queue_id": 0, "kind": "rewind", "cause": "client_commit"}
 
 
@@ -26,6 +26,16 @@ BREAKS = [
     # Past the end, and put back to the end by the next pull: one finding, as long as it was there.
     broke("past the end", 10, 900, kind="beyond_max", new_offset=999, queue_max_offset=99, cause="set_from_outside"),
     broke("past the end", 40, 900, cause="corrected", new_offset=99, queue_max_offset=99),
+    # A slave of 5.x copies its master's offsets once a minute, and knows the queue's end of then.
+    broke("shown late", 50, 900, kind="beyond_max", new_offset=999, queue_max_offset=99, cause="set_from_outside"),
+    broke("shown late", 70, 900, kind="beyond_max", new_offset=999, queue_max_offset=120, broker_id=1, from_ts=at(1)),
+    broke("shown late", 60, 900, cause="corrected", new_offset=99, queue_max_offset=99),
+    broke("shown late", 130, 900, cause="corrected", new_offset=130, queue_max_offset=130, broker_id=1),
+    broke("handed over", 100, 7, 7),
+    broke("handed over and back", 100, 7, 7),
+    broke("handed over and back", 100, 8, 8, queue_id=1, cause="set_from_outside"),
+    broke("handed over long before", 100, 7, 7),
+    broke("held alone", 100, 7, 7),
     broke("within the gap", 10, 7, 7),
     broke("within the gap", 135 - 5, 7, 7),
     broke("past the gap", 10, 7, 7),
@@ -37,6 +47,21 @@ BREAKS = [
     # Not told as findings of their own: an entry that is gone, an offset below the queue's beginning.
     broke("gone", 10, 0, kind="vanished", new_offset=None),
     broke("cleaned", 10, 0, kind="below_min"),
+]
+
+
+def held(group: str, client: str, since: float, until: float, **differs: object) -> dict[str, object]:
+    row = {"consumer_group": group, "client_id": client, "from_ts": at(since), "to_ts": at(until)}
+    return row | {"topic": "T", "broker_name": "b", "queue_id": 0, "source": "assignments"} | differs
+
+
+OWNERS = [
+    *[held(g, "old", 0, 96) for g in ("handed over", "handed over and back", "held alone")],
+    *[held(g, "new", 90, 500) for g in ("handed over", "handed over and back")],
+    held("held alone", "old", 96, 500),
+    held("held alone", "other", 0, 500, queue_id=1),
+    held("handed over long before", "old", 0, 49),
+    held("handed over long before", "new", 50, 500),
 ]
 
 
@@ -58,7 +83,8 @@ PUSHES = [
 def told(rows):
     breaks = rows("gold.offset_continuity", {}, BREAKS)
     resets = offset_resets(rows("silver.server_request", {}, PUSHES), rows("silver.pull", {}, []))
-    found = offset_findings(breaks, GAP_S).unionByName(reset_findings(resets, breaks, RESET_GAP_S, REACH_S))
+    moved = offset_findings(breaks, rows("gold.queue_owner", {}, OWNERS), GAP_S, HANDOVER_S)
+    found = moved.unionByName(reset_findings(resets, breaks, RESET_GAP_S, REACH_S))
     groups: dict[str, list] = {}
     for row in found.orderBy("from_ts", "kind").collect():
         groups.setdefault(row.consumer_group, []).append(row)
@@ -82,6 +108,23 @@ def test_an_offset_past_the_end_and_its_correction_are_one(told):
     assert (row.kind, row.severity) == ("offset_beyond_max", "warning")
     assert (row.from_ts, row.to_ts) == (at(5).replace(tzinfo=None), at(40).replace(tzinfo=None))
     assert "999, past the end of the queue at 99, by a change from outside" in row.summary
+
+
+def test_what_a_slave_shows_later_moves_nothing(told):
+    (row,) = told["shown late"]
+    assert (row.from_ts, row.to_ts) == (at(45).replace(tzinfo=None), at(60).replace(tzinfo=None))
+    assert "of 1 queue was set to 999, past the end of the queue at 99, by a change from outside" in row.summary
+    assert len(row.evidence) == 4
+
+
+def test_commits_of_two_clients_between_which_a_queue_goes_are_no_alarm(told):
+    (row,) = told["handed over"]
+    assert row.severity == "info"
+    assert "by commits of the clients between which queues changed hands; at most 7 messages" in row.summary
+    (row,) = told["handed over and back"]
+    assert row.severity == "warning", "somebody else set it, too"
+    assert [told[group][0].severity for group in ("held alone", "handed over long before")] == ["warning"] * 2
+    assert all("by a commit by a client;" in told[g][0].summary for g in ("held alone", "handed over long before"))
 
 
 def test_what_is_further_apart_is_told_apart(told):

@@ -17,6 +17,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
 from mqreplay.replay.as_of import AT, Ask, ask
 from mqreplay.replay.far import less
 from mqreplay.replay.queue_ends import QUEUE
@@ -31,12 +32,13 @@ def offset_continuity(
     resets: DataFrame,
     skips: DataFrame,
     commits: DataFrame,
+    pull: DataFrame,
     reset_reach_s: int,
 ) -> DataFrame:
     """One row a break, on each broker whose file shows it; brokers' files only.
 
     ``ends`` is queue_ends' frame, ``suspects`` and ``skips`` are by_queue/suspects.py's, ``resets`` offset_resets'
-    frame, ``commits`` silver.offset_commit.
+    frame, ``commits`` and ``pull`` silver.offset_commit and silver.pull.
     ``reset_reach_s`` is how long a reset takes at most to show in a snapshot (clients commit it, slaves copy it).
     """
     changes = offset_change.where(F.col("broker_id").isNotNull())
@@ -45,7 +47,7 @@ def offset_continuity(
     told = ends.withColumnRenamed("at", AT).join(F.broadcast(looked_at.select(*QUEUE).distinct()), QUEUE, "left_semi")
     known = _with_ends(changes.join(F.broadcast(looked_at), GROUP_QUEUE, "left_semi"), told)
     known = _with_reset(known, resets, skips, reset_reach_s)
-    known = _with_committer(known, commits, reset_reach_s)
+    known = _with_committer(known, commits, pull.join(F.broadcast(looked_at), GROUP_QUEUE, "left_semi"), reset_reach_s)
     # What was put back from past the end was proved to be there when it was set.
     before = Window.partitionBy("source_name", *GROUP_QUEUE).orderBy("to_ts")
     return (
@@ -93,13 +95,25 @@ def _with_ends(changes: DataFrame, told: DataFrame) -> DataFrame:
 
 
 def _with_reset(changes: DataFrame, resets: DataFrame, skips: DataFrame, reach_s: int) -> DataFrame:
-    """Adds ``reset`` (a reset to just this offset went before) and ``skipped`` (a pull began past what was given)."""
+    """Adds ``reset`` and ``skipped`` (a pull began past what was given).
+
+    A reset was to just this offset, or further back, and the group went on from there before the copy.
+    """
     reach = F.make_dt_interval(secs=F.lit(reach_s))
-    began = F.coalesce("c.from_ts", "c.to_ts") - reach
+    since = F.coalesce("c.from_ts", "c.to_ts")
+    began = since - reach
     keys = [F.col(f"c.{k}") == F.col(f"r.{k}") for k in GROUP_QUEUE]
-    near = (F.col("r.ts") >= began) & (F.col("r.ts") <= F.col("c.to_ts"))
-    told = resets.groupBy(*GROUP_QUEUE, "offset", "ts").agg(F.lit(True).alias("reset"))
-    hit = [*keys, near, F.col("r.offset") == F.col("c.new_offset")]
+    back = F.col("c.new_offset") < F.col("c.previous_offset")
+    # A 5.x broker sets the offset at once, and a client that has enough to do asks much later. An offset that rose may
+    # be just where a later reset leads.
+    latest = F.when(back & F.col("r.answered"), F.col("c.to_ts") + reach).otherwise(F.col("c.to_ts"))
+    to_this = (F.col("r.offset") == F.col("c.new_offset")) & (F.col("r.ts") >= began) & (F.col("r.since") <= latest)
+    further_back = back & (F.col("r.offset") < F.col("c.new_offset"))
+    further_back &= F.col("r.ts").between(since, F.col("c.to_ts"))
+    told = resets.groupBy(*GROUP_QUEUE, "offset", "since", "ts").agg(
+        F.lit(True).alias("reset"), F.max(F.col("table_name") == "silver.pull").alias("answered")
+    )
+    hit = [*keys, to_this | further_back]
     with_reset = changes.alias("c").join(told.alias("r"), hit, "left").select("c.*", "r.reset")
     keys = [F.col(f"c.{k}") == F.col(f"s.{k}") for k in GROUP_QUEUE]
     # The pull that skips comes when a consumer next asks: at once, or when the group is started again.
@@ -111,17 +125,23 @@ def _with_reset(changes: DataFrame, resets: DataFrame, skips: DataFrame, reach_s
     )
 
 
-def _with_committer(changes: DataFrame, commits: DataFrame, reach_s: int) -> DataFrame:
-    """Adds ``committed``: a client committed just this offset shortly before; null where no commits were recorded."""
+def _with_committer(changes: DataFrame, commits: DataFrame, pull: DataFrame, reach_s: int) -> DataFrame:
+    """Adds ``committed``: a client committed just this offset shortly before; null where no commits were recorded.
+
+    A pull may carry one, too (PullMessageProcessor). Of so many only those between the two copies tell anything: a
+    while before, each offset that the group passed was committed by one.
+    """
     reach = F.make_dt_interval(secs=F.lit(reach_s))
+    by_pull = pull.where(F.col("sys_flag").bitwiseAND(FLAG_COMMIT_OFFSET) != 0)
+    offset = F.col("commit_offset").alias("offset")
+    updates = commits.where("kind = 'UPDATE'").select(*GROUP_QUEUE, offset, "ts", F.lit(False).alias("by_pull"))
+    pulled = by_pull.select(*GROUP_QUEUE, offset, F.col("request_ts").alias("ts"), F.lit(True).alias("by_pull"))
     sent = (
-        commits.where("kind = 'UPDATE'")
-        .groupBy(*GROUP_QUEUE, F.col("commit_offset").alias("offset"), "ts")
-        .agg(F.lit(True).alias("committed"))
+        updates.unionByName(pulled).groupBy(*GROUP_QUEUE, "offset", "ts", "by_pull").agg(F.lit(True).alias("committed"))
     )
     recorded = commits.where("kind = 'UPDATE'").select("consumer_group").distinct().withColumn("recorded", F.lit(True))
     keys = [F.col(f"c.{k}") == F.col(f"u.{k}") for k in GROUP_QUEUE]
-    began = F.coalesce("c.from_ts", "c.to_ts") - reach
+    began = F.when(F.col("u.by_pull"), F.col("c.from_ts")).otherwise(F.coalesce("c.from_ts", "c.to_ts") - reach)
     near = (F.col("u.ts") >= began) & (F.col("u.ts") <= F.col("c.to_ts"))
     hit = [*keys, near, F.col("u.offset") == F.col("c.new_offset")]
     joined = changes.alias("c").join(sent.alias("u"), hit, "left")

@@ -76,7 +76,8 @@ def every_family(known: Known, limits: Any) -> list[Family]:
 def _of_offsets(known: Known, limits: Any) -> DataFrame:
     continuity, gap = known.gold["gold.offset_continuity"], limits.same_cause_gap_s
     resets = offsets.reset_findings(known.resets, continuity, RESET_GAP_S, known.reset_reach_s)
-    return offsets.offset_findings(continuity, gap).unionByName(resets)
+    moved = offsets.offset_findings(continuity, known.gold["gold.queue_owner"], gap, limits.dispute_s)
+    return moved.unionByName(resets)
 
 
 def _of_standstills(known: Known, limits: Any) -> DataFrame:

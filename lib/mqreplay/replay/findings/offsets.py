@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay.findings.shape import EVIDENCE_ROWS, counted, evidence, finding, one_or_none, text_of
 from mqreplay.replay.sessions import with_session
 
+HANDED = "handover"
 WHO = {
     "reset": "an offset reset",
+    HANDED: "commits of the clients between which queues changed hands",
     "client_commit": "a commit by a client",
     "set_from_outside": "a change from outside: no client committed it",
     "unknown": "an unknown cause: no commits or resets were recorded",
 }
+QUEUE_OF_GROUP = ("cluster", "consumer_group", "topic", "broker_name", "queue_id")
 KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", "kind", "to_ts")
 
 
-def offset_findings(continuity: DataFrame, gap_s: int) -> DataFrame:
+def offset_findings(continuity: DataFrame, owners: DataFrame, gap_s: int, handover_s: int) -> DataFrame:
     """Findings of gold.offset_continuity: one for each group, topic, kind and cause, of breaks ``gap_s`` apart or less.
 
-    A slave's file shows what its master's showed before; it is evidence, not another finding.
+    A slave's file shows what its master's showed before, and later: it is evidence, not another finding. ``owners`` is
+    gold.queue_owner: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
     """
     # An offset put back from past the end is the end of the finding that it was there.
     effect = F.when((F.col("kind") == "rewind") & (F.col("cause") == "corrected"), "beyond_max").otherwise(
@@ -28,27 +34,60 @@ def offset_findings(continuity: DataFrame, gap_s: int) -> DataFrame:
     )
     breaks = continuity.withColumn("effect", effect).where(F.col("effect").isin("rewind", "jump", "beyond_max"))
     by = ["cluster", "consumer_group", "topic", "effect"]
-    together = with_session(breaks, by, "to_ts", "to_ts", gap_s)
+    together = with_session(_with_handovers(breaks, owners, handover_s), by, "to_ts", "to_ts", gap_s)
     # A slave's copy skips what its master held in between, so only the master's row tells the cause.
     causes = [
         F.array_sort(F.collect_set(F.when((F.col("cause") != "corrected") & of, F.col("cause"))))
-        for of in (F.col("broker_id") == 0, F.lit(True))
+        for of in (_of_master(), F.lit(True))
     ]
     cause = F.array_join(F.when(F.size(causes[0]) > 0, causes[0]).otherwise(causes[1]), " and ")
     found = together.groupBy(*by, "session").agg(
-        F.min("from_ts").alias("from_ts"),
-        F.max("to_ts").alias("to_ts"),
+        _by_masters(F.min, "from_ts"),
+        _by_masters(F.max, "to_ts"),
         F.count_distinct("broker_name", "queue_id").alias("queues"),
-        F.max("size").alias("most"),
-        F.try_sum(F.when(F.col("broker_id") == 0, F.col("redelivered_max"))).alias("again"),
+        _by_masters(F.max, "size").alias("most"),
+        F.try_sum(F.when(_of_master(), F.col("redelivered_max"))).alias("again"),
         F.max("new_offset").alias("highest"),
-        F.max("queue_max_offset").alias("end"),
+        _by_masters(F.max, "queue_max_offset").alias("end"),
         cause.alias("cause"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
         evidence("gold.offset_continuity", *KEY),
     )
     return _rewinds(found).unionByName(_jumps(found)).unionByName(_beyond(found))
+
+
+def _of_master() -> Column:
+    return F.col("broker_id") == 0
+
+
+def _by_masters(over: Callable[[Column], Column], name: str) -> Column:
+    """By the masters' rows, where there are any."""
+    return F.coalesce(over(F.when(_of_master(), F.col(name))), over(F.col(name))).alias(name)
+
+
+def _with_handovers(breaks: DataFrame, owners: DataFrame, handover_s: int) -> DataFrame:
+    """The breaks, with the cause HANDED where a client committed while another had just held the queue, or still did.
+
+    Both commit what they have consumed (RebalanceImpl#updateProcessQueueTableInRebalance persists on removal), and
+    ConsumerOffsetManager takes what comes last.
+    """
+    mine = F.col("cause") == "client_commit"
+    near = F.make_dt_interval(secs=F.lit(handover_s))
+    here = breaks.where(mine & (F.col("effect") == "rewind")).select(*QUEUE_OF_GROUP, "from_ts", "to_ts").distinct()
+    met = [F.col(f"b.{name}") == F.col(f"o.{name}") for name in QUEUE_OF_GROUP]
+    met += [F.col("o.from_ts") <= F.col("b.to_ts")]
+    met += [F.coalesce("o.to_ts", "b.to_ts") >= F.col("b.from_ts") - near]
+    handed = (
+        here.alias("b")
+        .join(owners.alias("o"), met)
+        .groupBy(*[F.col(f"b.{name}") for name in (*QUEUE_OF_GROUP, "from_ts", "to_ts")])
+        .agg(F.count_distinct("o.client_id").alias("_clients"))
+        .where(F.col("_clients") > 1)
+    )
+    told = breaks.join(F.broadcast(handed), [*QUEUE_OF_GROUP, "from_ts", "to_ts"], "left")
+    by_two = mine & (F.col("effect") == "rewind") & F.col("_clients").isNotNull()
+    return told.withColumn("cause", F.when(by_two, HANDED).otherwise(F.col("cause"))).select(*breaks.columns)
 
 
 def reset_findings(resets: DataFrame, continuity: DataFrame, gap_s: int, reach_s: int) -> DataFrame:
@@ -65,7 +104,7 @@ def reset_findings(resets: DataFrame, continuity: DataFrame, gap_s: int, reach_s
         F.count_distinct("broker_name", "queue_id").alias("queues"),
         F.slice(F.array_sort(F.collect_set(row)), 1, EVIDENCE_ROWS).alias("evidence"),
     )
-    moved = continuity.where((F.col("cause") == "reset") & (F.col("broker_id") == 0)).select(
+    moved = continuity.where((F.col("cause") == "reset") & _of_master()).select(
         *by,
         F.col("to_ts").alias("_ts"),
         F.when(F.col("kind") == "rewind", -F.col("size")).otherwise(F.col("size")).alias("_by"),
@@ -120,7 +159,8 @@ def _rewinds(found: DataFrame) -> DataFrame:
         F.lit("."),
     )
     advice = "If nobody meant it, find who reset or committed it, and see that consumers bear messages delivered twice."
-    severity = F.when(F.col("again") > 0, "warning").otherwise("info")
+    meant = F.col("cause") == HANDED
+    severity = F.when((F.col("again") > 0) & ~meant, "warning").otherwise("info")
     return finding(rows, kind="offset_rewind", severity=severity, summary=summary, advice=advice, confidence=1.0)
 
 
