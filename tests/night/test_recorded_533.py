@@ -1,0 +1,78 @@
+"""Nights of another real cluster, of 5.3.3: a quiet one alarms nobody; what a broker resets by itself is told as that."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night import run
+from mqreplay.outcome import outcome_of
+from mqreplay.settings import load_settings
+
+DATA = Path(__file__).parents[1] / "data"
+CLUSTER = "plant-7"
+
+
+@pytest.fixture(scope="module")
+def night(spark, tmp_path_factory):
+    def judge(name):
+        folder = tmp_path_factory.mktemp(name)
+        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+            archive.extractall(folder / "recording", filter="data")
+        root = str(folder / "warehouse")
+        for step in ("ingest", "replay"):
+            run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
+        return Warehouse(spark, root), outcome_of(Warehouse(spark, root), CLUSTER)
+
+    return judge
+
+
+def at(clock: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(f"2026-11-23T{clock}")
+
+
+def near(told: dt.datetime | str, clock: str, within_s: float) -> bool:
+    instant = dt.datetime.fromisoformat(told) if isinstance(told, str) else told
+    return abs(instant.replace(tzinfo=None) - at(clock)) <= dt.timedelta(seconds=within_s)
+
+
+def test_a_quiet_night_alarms_nobody_and_all_of_it_is_judged(night):
+    _, outcome = night("quiet-5.3.3")
+    assert {(f["kind"], f["severity"]) for f in outcome.findings} == {("duplicate_delivery", "info")}
+    # As many as were started, stopped and started anew: what was on its way then is given to the next, too.
+    assert [
+        near(f["from_ts"], clock, 20)
+        for f, clock in zip(outcome.findings, ("01:32:35", "01:33:30", "01:34:16"), strict=True)
+    ] == [True] * 3
+    assert outcome.judgements == {
+        "gold.allocation": {"agree": 175},
+        "gold.pull_route": {"agree": 11_889},
+        "gold.slave_suggestion": {"agree": 11_716},
+    }
+    assert outcome.quarantined == 0, "a broker's own notes of a broadcasting group are no orphan keys"
+
+
+def test_resets_by_the_broker_and_an_offset_past_the_end(night):
+    warehouse, outcome = night("resets-5.3.3")
+    alarms = {f["kind"]: f for f in outcome.findings if f["severity"] != "info"}
+    assert alarms.keys() == {"offset_reset", "offset_beyond_max"}
+    reset = alarms["offset_reset"]
+    assert (reset["consumer_group"], reset["topic"]) == ("welders", "weld-jobs")
+    assert near(reset["from_ts"], "01:45:19.438", 2)
+    assert "6 queues reset, back by up to 59 messages" in reset["summary"]
+    follows = {f["kind"]: f for f in outcome.findings if f["follows_from"] == reset["finding_id"]}
+    assert follows.keys() == {"offset_rewind", "duplicate_delivery"}
+    assert "by an offset reset; at most" in follows["offset_rewind"]["summary"]
+    broken = warehouse.read("gold.offset_continuity").where("broker_id = 0 AND consumer_group = 'welders'").collect()
+    # One copy was made before the client heard of it, one after it had gone on from there.
+    assert {(r.kind, r.cause) for r in broken} == {("rewind", "reset")}
+    assert len(broken) == 6
+    beyond = alarms["offset_beyond_max"]
+    assert (beyond["consumer_group"], beyond["broker_name"], beyond["queue_id"]) == ("gaugers", "press", 0)
+    assert "set to 5263, past the end of the queue at 267, by a change from outside" in beyond["summary"]
+    assert near(beyond["from_ts"], "01:49:06.375", 5)
+    assert near(beyond["to_ts"], "01:49:24", 6)
