@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 EVERY_S = 15.0
+LEAST_SHARE = 0.01  # of less nothing follows for the rest
 
 
 class Ticker:
@@ -54,13 +55,14 @@ def pace(done: float, size: float, seconds: float, share: float | None = None) -
     '10 of 40 MB, 2.5 MB/s, about 12 s left'
     >>> pace(10e6, 40e6, 4, share=0.5)
     '10 of 40 MB, 2.5 MB/s, about 4 s left'
-    >>> pace(0, 40e6, 4)
+    >>> pace(0.1e6, 40e6, 4)
     '0 of 40 MB'
     """
     text = f"{done / 1e6:,.0f} of {size / 1e6:,.0f} MB"
-    if not done:
+    share = done / max(size, 1) if share is None else share
+    if share < LEAST_SHARE:
         return text
-    return f"{text}, {done / seconds / 1e6:,.1f} MB/s, {time_left(seconds, done / size if share is None else share)}"
+    return f"{text}, {done / seconds / 1e6:,.1f} MB/s, {time_left(seconds, share)}"
 
 
 def time_left(seconds: float, share: float) -> str:
