@@ -52,6 +52,13 @@ def test_the_last_suggestion_is_followed(judged):
     assert judged(pulls, [route(1, BOTH)]) == [(0, "agree", None), (1, "agree", "suggested"), (0, "agree", None)]
 
 
+def test_a_suggestion_of_1_leads_to_the_slave_whatever_its_id(judged):
+    pulls = [pull(2, 1, suggest_which_broker_id=1), pull(3, 2, broker_id=2, suggest_which_broker_id=1)]
+    pulls.append(pull(40, 3, broker_id=2))
+    routes = [route(1, {0: "m:1", 2: "s:1"}), route(30, {2: "s:1"})]
+    assert judged(pulls, routes) == [(0, "agree", None), (2, "agree", "suggested"), (2, "agree", "master_gone")]
+
+
 def test_a_pull_against_the_suggestion_differs(judged):
     pulls = [pull(2, 1, suggest_which_broker_id=1), pull(3, 2, broker_id=0)]
     assert judged(pulls, [route(1, BOTH)])[1] == (1, "differ", None)

@@ -134,10 +134,13 @@ def _judge(asked: DataFrame, route_slack_ms: int) -> DataFrame:
         .when(agreed_before & ~agrees, actual)
         .otherwise(F.when(straight, node).otherwise(F.col("now_id")))
     )
+    master_there = F.array_contains("route_broker_ids", F.lit(0).cast("bigint"))
     cause = (
         F.when(actual == 0, None)
         .when(node == actual, "suggested")
-        .when(~F.array_contains("route_broker_ids", F.lit(0).cast("bigint")), "master_gone")
+        # Brokers suggest 1 whatever id their slave has (whichBrokerWhenConsumeSlowly), and clients fall to the next.
+        .when((node > 0) & master_there, "suggested")
+        .when(~master_there, "master_gone")
     )
     return asked.withColumnRenamed("broker_id", "actual_broker_id").withColumns(
         {"judgement": judgement, "reason": reason, "expected_broker_id": expected, "cause": cause}
