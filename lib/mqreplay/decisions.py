@@ -32,7 +32,7 @@ from mqreplay.replay.findings.snapshots import refused_snapshots
 from mqreplay.replay.gaps import Missing, missing_kinds, undetermined
 from mqreplay.replay.group_status import group_status, last_told
 from mqreplay.replay.judgements import judgements
-from mqreplay.replay.membership import broadcasting_groups, membership, signs, subscribed_tags
+from mqreplay.replay.membership import membership, signs, subscribed_tags, unshared_groups
 from mqreplay.replay.offset_continuity import offset_continuity
 from mqreplay.replay.offset_resets import offset_resets
 from mqreplay.replay.pull_route import pull_route
@@ -118,7 +118,8 @@ class Replay:
         self.resets = offset_resets(s["server_request"], s["pull"])
         signs_of_life = signs(s["heartbeat"], s["rebalance"], s["assignment"], s["pull"], s["offset_commit"])
         with ThreadPoolExecutor(WRITERS) as pool:
-            broadcasting = pool.submit(lambda: broadcasting_groups(s["heartbeat"]).localCheckpoint())
+            shown = (s[name] for name in ("heartbeat", "rebalance", "assignment", "pull", "offset_commit"))
+            broadcasting = pool.submit(lambda: unshared_groups(*shown).localCheckpoint())
             self.members = membership(signs_of_life, limits.silent_s).localCheckpoint()
             self.broadcasting = broadcasting.result()
         self.pace.reached(MEMBERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.replay.membership import broadcasting_groups, membership, signs, subscribed_tags, subscriptions
+from mqreplay.replay.membership import membership, signs, subscribed_tags, subscriptions, unshared_groups
 from silver_moments import at
 
 SILENT_S = 90
@@ -94,4 +94,32 @@ def test_what_heartbeats_say_of_subscriptions(rows):
     assert said["c2"][0] == "T SQL92 a > 3"
     (tags,) = subscribed_tags(told).where("cluster = 'c' AND topic = 'T'").collect()
     assert (set(tags.expressions) >= {"TagA", "TagB"}, tags.has_sql92) == (True, True)
-    assert [(r.cluster, r.consumer_group) for r in broadcasting_groups(told).collect()] == [("d", "g")]
+
+
+def test_groups_that_share_no_queues_and_those_of_which_nothing_says_it(rows):
+    said = [beat("c1", 0, "CLUSTERING"), beat("c2", 0, "BROADCASTING") | {"cluster": "d"}]
+    # Of each cluster its one group: what its clients did, and no heartbeat.
+    mine = {"client_id": "c1", "consumer_group": "g"}
+    pulled = mine | {"topic": "T", "broker_name": "b", "queue_id": 0, "queue_offset": 0, "request_ts": at(1)}
+    held = [mine | {"cluster": name, "ts": at(1)} for name in ("rebalances", "holds")]
+    asked = {"client_id": "c1", "ts": at(1)}
+    found = unshared_groups(
+        rows("silver.heartbeat", BROKER, said),
+        rows("silver.rebalance", {"topic": "T"}, held[:1]),
+        rows("silver.assignment", {}, held),
+        rows(
+            "silver.pull",
+            pulled,
+            [
+                *[{"cluster": name, "sys_flag": 2} for name in ("c", "d", "pulls", "commits", "rebalances", "asks")],
+                {"cluster": "commits with a pull", "sys_flag": 3},
+                {"cluster": "does not tell", "sys_flag": None},
+            ],
+        ),
+        rows(
+            "silver.offset_commit",
+            COMMIT,
+            [{"cluster": "commits"} | asked, {"cluster": "asks", "kind": "QUERY"} | asked],
+        ),
+    )
+    assert sorted(r.cluster for r in found.collect()) == ["asks", "d", "does not tell", "holds", "pulls"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from mqreplay.replay.findings.ownership import ownership_findings
-from mqreplay.replay.membership import broadcasting_groups, membership, signs
+from mqreplay.replay.membership import membership, signs, unshared_groups
 from mqreplay.replay.ownership import disputes, due_queues, idle_members, subscribers
 from mqreplay.replay.queue_owner import owned_from, queue_owner
 from silver_moments import at
@@ -151,7 +151,7 @@ def judged(rows):
     pull = of("silver.pull", group | {"topic": "T", "broker_name": "b", "queue_offset": 0}, "pulls")
     lock = of("silver.lock", group, "locks")
     members = membership(signs(heartbeat, rebalance, assignment, pull, none), 90).localCheckpoint()
-    everyone = broadcasting_groups(heartbeat)
+    everyone = unshared_groups(heartbeat, rebalance, assignment, pull, none).localCheckpoint()
     owners = queue_owner(assignment, rebalance, lock, pull, members, everyone, PULL_GAP_S).localCheckpoint()
     subscribed = subscribers(members, heartbeat, rebalance, owners).localCheckpoint()
     due = due_queues(rebalance, pull, subscribed, everyone, REBALANCE_S)

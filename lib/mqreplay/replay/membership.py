@@ -11,6 +11,8 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
+
 BROADCASTING = "BROADCASTING"
 MEMBER = ["cluster", "consumer_group", "client_id"]
 _LATE_MS = 5_000  # an answer on its way, a last commit: no new session after UNREGISTER_CLIENT
@@ -89,14 +91,22 @@ def membership(told: DataFrame, silent_s: int) -> DataFrame:
     )
 
 
-def broadcasting_groups(heartbeat: DataFrame) -> DataFrame:
-    """cluster, consumer_group: the groups in which every client takes every queue."""
-    return (
-        subscriptions(heartbeat)
-        .where(F.col("message_model") == BROADCASTING)
-        .select("cluster", "consumer_group")
-        .distinct()
-    )
+def unshared_groups(
+    heartbeat: DataFrame, rebalance: DataFrame, assignment: DataFrame, pull: DataFrame, commits: DataFrame
+) -> DataFrame:
+    """cluster, consumer_group: the broadcasting ones, and those of which nothing says that members share queues.
+
+    A heartbeat says it. Without one: only members that share rebalance (RebalanceImpl#rebalanceByTopic) and commit to
+    brokers, by UPDATE_CONSUMER_OFFSET (RemoteBrokerOffsetStore) or with a pull (DefaultMQPushConsumerImpl#pullMessage).
+    """
+    group = ["cluster", "consumer_group"]
+    by_pull = pull.groupBy(*group).agg(F.max(F.col("sys_flag").bitwiseAND(FLAG_COMMIT_OFFSET)).alias("commits"))
+    said = subscriptions(heartbeat).groupBy(*group).agg(F.max(F.col("message_model") == BROADCASTING).alias("alone"))
+    shown = [rebalance, commits.where("kind = 'UPDATE'"), by_pull.where("commits = 1")]
+    shared = reduce(DataFrame.unionByName, [frame.select(*group) for frame in shown]).distinct()
+    seen = by_pull.select(*group).unionByName(assignment.select(*group)).distinct()
+    unsaid = seen.join(said, group, "left_anti").join(shared, group, "left_anti")
+    return said.where("alone").select(*group).unionByName(unsaid)
 
 
 def subscribed_tags(heartbeat: DataFrame) -> DataFrame:
