@@ -90,8 +90,11 @@ def _all_segments(files: Sequence[str], done: Unpacked) -> Iterator[Segment]:
 
 
 def _write(calls: Calls, names: Names, folder: Path, done: Unpacked) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    there = {classify(name)[0] for name in os.listdir(folder)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        there = {classify(name)[0] for name in os.listdir(folder)}
+    except OSError as error:
+        raise InputError(f"{folder} is no folder that can be written to: {trouble_of(error)}") from None
     written: dict[str, Path] = {}
     with ExitStack() as opened:
         opened.callback(lambda: [path.unlink(missing_ok=True) for path in written.values()])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from io import BytesIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from decode.capture.wire import Talk, ethernet, framed, pcap, pcapng, tcp
 from mqreplay.decode.capture.packets import segments
@@ -86,3 +89,13 @@ def test_what_is_no_capture():
         list(segments(BytesIO(pcap(framed(said()), link=127))))
     with pytest.raises(DecodeError, match="damaged"):
         list(segments(BytesIO(pcap([]) + struct.pack("<IIII", 1, 1, 2**31, 2**31))))
+
+
+@given(st.sampled_from([pcap, pcapng]), st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=6)), max_size=4))
+def test_a_damaged_file_gives_segments_or_says_so(make, damage):
+    data = bytearray(make(framed(said())))
+    for at, found in damage:
+        data[at : at + len(found)] = found
+    with suppress(DecodeError):
+        for one in segments(BytesIO(bytes(data))):
+            assert len(one.data) <= one.length

@@ -54,10 +54,13 @@ def segments(stream: BinaryIO) -> Iterator[Segment]:
     Raises:
         DecodeError: not_a_capture; torn (the file ends within a packet: those before it were given).
     """
-    for ts_us, link, packet, length in _packets(stream):
-        begin = _ip_begins(link, packet)
-        if begin is not None and (segment := _segment(ts_us, packet[begin:], length - begin)) is not None:
-            yield segment
+    try:
+        for ts_us, link, packet, length in _packets(stream):
+            begin = _ip_begins(link, packet)
+            if begin is not None and (segment := _segment(ts_us, packet[begin:], length - begin)) is not None:
+                yield segment
+    except (struct.error, IndexError) as error:  # a block that has less in it than its kind, or of an interface untold
+        raise DecodeError("torn", f"a block that is none: the file is damaged ({error})") from None
 
 
 def _packets(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
