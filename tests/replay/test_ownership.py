@@ -44,7 +44,19 @@ def holds(client: str, seconds: float, *queues: int, dropped: tuple[int, ...] = 
 
 def locked(client: str, seconds: float, *queues: int) -> dict:
     held = [("T", "b", q) for q in queues]
-    return {"client_id": client, "ts": at(seconds), "broker_name": "b", "kind": "LOCK_BATCH_MQ", "lock_ok_mq_set": held}
+    return {
+        "client_id": client,
+        "ts": at(seconds),
+        "broker_name": "b",
+        "kind": "LOCK_BATCH_MQ",
+        "mq_set": held,
+        "lock_ok_mq_set": held,
+    }
+
+
+def unlocked(client: str, seconds: float, *queues: int) -> dict:
+    row = {"client_id": client, "ts": at(seconds), "broker_name": "b", "kind": "UNLOCK_BATCH_MQ"}
+    return row | {"mq_set": [("T", "b", q) for q in queues]}
 
 
 @dataclass(frozen=True)
@@ -132,6 +144,22 @@ NIGHTS = {
         pulls=pulls("c1", 1, 2),
         locks=[locked("c1", s, 0, 1) for s in range(0, 200, 20)],
         owners={("c1", 0, "lock"): (0, 200), ("c1", 1, "lock"): (0, 200)},
+    ),
+    # Each queue is asked for when it is taken: that one of them is not in a request does not give it back.
+    "locks given back and taken over": Told(
+        pair(),
+        locks=[
+            *(locked("c1", 0, 0), locked("c1", 1, 1), unlocked("c1", 30, 1), locked("c2", 30.2, 1)),
+            *[locked("c1", s, 0) for s in range(20, 200, 20)],
+            *[locked("c2", s, 1) for s in range(50, 200, 20)],
+            unlocked("c1", 90, 1),  # of what is another's by then
+        ],
+        owners={("c1", 0, "lock"): (0, 200), ("c1", 1, "lock"): (1, 30), ("c2", 1, "lock"): (30.2, 200)},
+    ),
+    "a lock that is not renewed runs out": Told(
+        beats("c1", 0, 200),
+        locks=[locked("c1", 5, 0)],
+        owners={("c1", 0, "lock"): (5, 65)},
     ),
 }
 

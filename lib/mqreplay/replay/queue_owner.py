@@ -2,7 +2,7 @@
 
 assignment  what the client said it held (its process queue table), at every change and every 15 s
 rebalance   what it computed, every 20 s (RebalanceService) and when a broker notified it
-lock        what a broker locked for it (LOCK_BATCH_MQ, renewed every 20 s), for orderly listeners
+lock        what a broker locked for it (LOCK_BATCH_MQ, renewed every 20 s; UNLOCK_BATCH_MQ), for orderly listeners
 pull        what it pulled: from its first pull of the queue to its last, unless another client pulled in between
 """
 
@@ -19,6 +19,7 @@ from mqreplay.replay.membership import MEMBER
 QUEUE = ["topic", "broker_name", "queue_id"]
 SOURCES = ("assignment", "rebalance", "lock", "pull")
 HELD = [*MEMBER, *QUEUE]
+LOCKED_S = 60  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
 
 
 def queue_owner(
@@ -35,13 +36,14 @@ def queue_owner(
     ``members`` is membership's frame; a look is believed until the next, or until the client's session ends.
     ``pull_gap_s`` is how long a client may not pull a queue that another pulls meanwhile, and still hold it.
     """
-    looks = _with_end(_looks(assignment, rebalance, lock), members)
-    told = looks.select(*MEMBER, "source").distinct()
+    looks = _with_end(_looks(assignment, rebalance), members)
+    locks = _of_locks(lock, members)
+    told = looks.select(*MEMBER, "source").unionByName(locks.select(*MEMBER, "source")).distinct()
     pulls = _of_pulls(_unseen(pull, told), pull_gap_s)
     told = told.unionByName(pulls.select(*MEMBER, "source").distinct())
     rank = F.array_position(F.array(*map(F.lit, SOURCES)), F.col("source"))
     best = told.groupBy(*MEMBER).agg(F.min_by("source", rank).alias("source"))
-    held = _of_looks(looks).unionByName(pulls)
+    held = _of_looks(looks).unionByName(locks).unionByName(pulls)
     return (
         held.join(F.broadcast(best), [*MEMBER, "source"], "left_semi")
         .join(F.broadcast(broadcasting), ["cluster", "consumer_group"], "left_anti")
@@ -68,7 +70,7 @@ def owned_from(owners: DataFrame, begin: dt.datetime) -> DataFrame:
     return since.withColumn("day", F.to_date("from_ts"))
 
 
-def _looks(assignment: DataFrame, rebalance: DataFrame, lock: DataFrame) -> DataFrame:
+def _looks(assignment: DataFrame, rebalance: DataFrame) -> DataFrame:
     """MEMBER, source, scope, ts, queues (those held of the scope): each a whole view of what the client had then."""
 
     def queue(q: Column, topic: Column) -> Column:
@@ -83,13 +85,6 @@ def _looks(assignment: DataFrame, rebalance: DataFrame, lock: DataFrame) -> Data
             F.col("topic").alias("scope"),
             "ts",
             F.transform("mq_divided", lambda q: queue(q, F.col("topic"))).alias("queues"),
-        ),
-        lock.where((F.col("kind") == "LOCK_BATCH_MQ") & F.col("lock_ok_mq_set").isNotNull()).select(
-            *MEMBER,
-            _named("lock"),
-            F.col("broker_name").alias("scope"),
-            "ts",
-            _held(F.col("lock_ok_mq_set"), queue),
         ),
     ]
     return reduce(DataFrame.unionByName, views)
@@ -107,11 +102,16 @@ def _with_end(looks: DataFrame, members: DataFrame) -> DataFrame:
     """Adds ``look`` (a number) and ``until``: the next look, or the end of the session that the look falls into."""
     order = Window.partitionBy(*MEMBER, "source", "scope").orderBy("ts", F.size("queues"))
     numbered = looks.withColumn("look", F.row_number().over(order)).withColumn("next_ts", F.lead("ts").over(order))
+    return _ended(numbered, members, F.col("next_ts"))
+
+
+def _ended(frame: DataFrame, members: DataFrame, until: Column) -> DataFrame:
+    """Adds ``until``, at the latest the end of the session that ``ts`` falls into."""
     session = members.select(*MEMBER, F.col("from_ts").alias("_from"), F.col("to_ts").alias("_to"))
-    asked = numbered.join(F.broadcast(session), MEMBER, "left").where(
+    asked = frame.join(F.broadcast(session), MEMBER, "left").where(
         F.col("_from").isNull() | ((F.col("_from") <= F.col("ts") + _slack()) & (F.col("ts") <= F.col("_to")))
     )
-    return asked.withColumn("until", F.least("next_ts", F.coalesce("_to", "next_ts", "ts"))).drop("_from", "_to")
+    return asked.withColumn("until", F.least(until, F.coalesce("_to", until, "ts"))).drop("_from", "_to")
 
 
 def _slack() -> Column:
@@ -153,6 +153,35 @@ def _alike(looks: DataFrame) -> DataFrame:
         F.max("look").alias("last_look"),
         F.first("queues").alias("queues"),
     )
+
+
+def _of_locks(lock: DataFrame, members: DataFrame) -> DataFrame:
+    """Intervals of a broker's lock table: from a grant until the owner unlocks, another is granted it, or it runs out.
+
+    A client asks for one queue when it takes it, and for all that it has of a broker to renew them: no request is a
+    whole view. Source: RebalanceLockManager, RebalanceImpl#lock, #lockAll.
+    """
+
+    def told(kind: str, queues: str, granted: bool) -> DataFrame:
+        each = lock.where(F.col("kind") == kind).select(*MEMBER, "ts", F.explode(queues).alias("q"))
+        return each.select(*MEMBER, *[f"q.{name}" for name in QUEUE], "ts", F.lit(granted).alias("granted"))
+
+    events = told("LOCK_BATCH_MQ", "lock_ok_mq_set", True).unionByName(told("UNLOCK_BATCH_MQ", "mq_set", False))
+    of_queue = Window.partitionBy("cluster", "consumer_group", *QUEUE).orderBy("ts", "granted", "client_id")
+    until_now = of_queue.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    owner = F.last(F.when(F.col("granted"), F.col("client_id")), ignorenulls=True).over(until_now)
+    # Whoever lost it unlocks nothing of another's.
+    real = events.withColumn("_owner", owner).where(F.col("_owner") == F.col("client_id"))
+    ends = F.col("ts") + F.expr(f"INTERVAL {LOCKED_S} SECOND")
+    granted = real.withColumn("_next", F.lead("ts").over(of_queue)).where("granted")
+    spans = _ended(granted, members, F.least("_next", ends))
+    of_member = Window.partitionBy(*HELD).orderBy("ts")
+    goes_on = F.lag("until").over(of_member) == F.col("ts")
+    runs = spans.withColumn("_starts", F.when(goes_on, 0).otherwise(1)).withColumn(
+        "run", F.sum("_starts").over(of_member.rowsBetween(Window.unboundedPreceding, 0))
+    )
+    held = runs.groupBy(*HELD, "run").agg(F.min("ts").alias("from_ts"), F.max("until").alias("to_ts"))
+    return held.select(*HELD, _named("lock"), "from_ts", "to_ts")
 
 
 def _unseen(pull: DataFrame, told: DataFrame) -> DataFrame:
