@@ -110,6 +110,7 @@ def test_a_sample_names_rows_by_their_key_to_the_last_digit(on_pandas: list[Vali
     }
 
 
+@pytest.mark.long
 def test_spark_and_pandas_give_the_same_rows(
     warehouse: Warehouse, tmp_path: Path, on_pandas: list[ValidationRow]
 ) -> None:

@@ -32,7 +32,7 @@ def pull(seconds: float, offset: int, after: int, end: int, **differs: object) -
 
 @pytest.fixture
 def breaks(rows, look_at):
-    def find(changes, pulls=(), commits=(), resets=()):
+    def find(changes, pulls=(), commits=(), resets=(), by_queue=False):
         pulled = rows("silver.pull", PULL, list(pulls))
         ends = queue_ends(pulled, rows("silver.topic_stats", {}, []))
         pushed = [
@@ -41,9 +41,9 @@ def breaks(rows, look_at):
                 "client_id": "c1",
                 "request_code": 220,
                 "consumer_group": "g",
-                "reset_offsets": [("T", "b", 0, o)],
+                "reset_offsets": [("T", "b", queue[0] if queue else 0, o)],
             }
-            for s, o in resets
+            for s, o, *queue in resets
         ]
         changed = rows("silver.offset_change", CHANGE, list(changes))
         committed = rows("silver.offset_commit", COMMIT, list(commits))
@@ -58,7 +58,8 @@ def breaks(rows, look_at):
             pulled,
             60,
         )
-        return [(r.kind, r.cause, r.redelivered_max) for r in found.orderBy("to_ts").collect()]
+        told = [(r.queue_id, (r.kind, r.cause, r.redelivered_max)) for r in found.orderBy("to_ts").collect()]
+        return dict(told) if by_queue else [broken for _, broken in told]
 
     return find
 
@@ -75,16 +76,26 @@ def test_a_rewind_by_a_client_and_one_from_outside(breaks):
     ]
 
 
+def at_once(breaks, cases):
+    """What each case (a change, pulls, pushed resets) comes to, in a queue of its own."""
+    changes, pulls, resets, commits = [], [], [], [{"ts": at(1), "commit_offset": 9}]
+    for queue, (changed, pulled, *pushed) in enumerate(cases):
+        changes.append(changed | {"queue_id": queue})
+        pulls += [one | {"queue_id": queue} for one in pulled]
+        resets += [(*one, queue) for one in pushed]
+    found = breaks(changes, pulls, commits, resets, by_queue=True)
+    return [found.get(queue) for queue in range(len(cases))]
+
+
 def test_a_commit_that_a_pull_carried(breaks):
-    moved, elsewhere = [change(10, 9, 3)], {"ts": at(1), "commit_offset": 9}
     carried = {"sys_flag": 3, "commit_offset": 3}
-    for pulls, cause in (
-        ([pull(8, 20, 21, 30, **carried)], "client_commit"),
-        ([pull(8, 20, 21, 30, **carried | {"sys_flag": 2})], "set_from_outside"),
+    cases = [
+        (change(10, 9, 3), [pull(8, 20, 21, 30, **carried)]),
+        (change(10, 9, 3), [pull(8, 20, 21, 30, **carried | {"sys_flag": 2})]),
         # Whoever went back to it afterwards, when the group had passed it.
-        ([pull(3, 20, 21, 30, **carried)], "set_from_outside"),
-    ):
-        assert breaks(moved, pulls, [elsewhere]) == [("rewind", cause, 6)], cause
+        (change(10, 9, 3), [pull(3, 20, 21, 30, **carried)]),
+    ]
+    assert at_once(breaks, cases) == [("rewind", c, 6) for c in ("client_commit", *["set_from_outside"] * 2)]
 
 
 def moved(seconds, to):
@@ -92,25 +103,26 @@ def moved(seconds, to):
     return pull(seconds - 10, 9, to, 30, response_ts=at(seconds), response_code=21, next_begin_offset=to)
 
 
-def test_a_reset_that_the_broker_sets_before_the_client_hears_of_it(breaks):
-    commits = [{"ts": at(1), "commit_offset": 9}]
-    # The pull that waited was answered just after the copy; a client with enough to do asks half a minute later.
-    for told in (moved(11, 3), moved(45, 3)):
-        assert breaks([change(10, 9, 3)], [told], commits) == [("rewind", "reset", 6)]
-    assert breaks([change(10, 9, 3)], [moved(11, 2)], commits) == [("rewind", "set_from_outside", 6)]
-    assert breaks([change(10, 9, 3)], [moved(90, 3)], commits) == [("rewind", "set_from_outside", 6)]
-
-
-def test_an_offset_that_rose_to_where_a_later_reset_leads_did_not_jump(breaks):
-    assert breaks([change(10, 5, 9)], [moved(45, 9)]) == []
-
-
-def test_a_reset_after_which_the_group_goes_on_before_the_next_copy(breaks):
-    commits = [{"ts": at(1), "commit_offset": 9}]
-    assert breaks([change(10, 9, 6)], [moved(9, 3)], commits) == [("rewind", "reset", 3)]
-    assert breaks([change(30, 9, 6)], [moved(9, 3)], commits) == [("rewind", "set_from_outside", 3)], "long after it"
-    assert breaks([change(10, 9, 6)], [], commits, resets=[(8, 3)]) == [("rewind", "reset", 3)]
-    assert breaks([change(10, 9, 6)], [], commits, resets=[(11, 3)]) == [("rewind", "set_from_outside", 3)]
+def test_resets_that_the_broker_sets_itself(breaks):
+    cases = [
+        # The pull that waited was answered just after the copy; a client with enough to do asks half a minute later.
+        (change(10, 9, 3), [moved(11, 3)]),
+        (change(10, 9, 3), [moved(45, 3)]),
+        (change(10, 9, 3), [moved(11, 2)]),
+        (change(10, 9, 3), [moved(90, 3)]),
+        # An offset that rose to where a later reset leads did not jump.
+        (change(10, 5, 9), [moved(45, 9)]),
+        # The group goes on from there before the next copy; long after it, something else moved it.
+        (change(10, 9, 6), [moved(9, 3)]),
+        (change(30, 9, 6), [moved(9, 3)]),
+        (change(10, 9, 6), [], (8, 3)),
+        (change(10, 9, 6), [], (11, 3)),
+    ]
+    back, other = ("rewind", "reset"), ("rewind", "set_from_outside")
+    assert at_once(breaks, cases) == [
+        *[(*back, 6), (*back, 6), (*other, 6), (*other, 6), None],
+        *[(*back, 3), (*other, 3), (*back, 3), (*other, 3)],
+    ]
 
 
 def test_without_commits_the_cause_is_unknown(breaks):

@@ -25,7 +25,7 @@ BREAKS = [
     broke("nothing again", 10, 7, 0),
     # Past the end, and put back to the end by the next pull: one finding, as long as it was there.
     broke("past the end", 10, 900, kind="beyond_max", new_offset=999, queue_max_offset=99, cause="set_from_outside"),
-    broke("past the end", 40, 900, cause="corrected", new_offset=99, queue_max_offset=99),
+    broke("past the end", 40, 900, cause="corrected", new_offset=99, queue_max_offset=104),
     # A slave of 5.x copies its master's offsets once a minute, and knows the queue's end of then.
     broke("shown late", 50, 900, kind="beyond_max", new_offset=999, queue_max_offset=99, cause="set_from_outside"),
     broke("shown late", 70, 900, kind="beyond_max", new_offset=999, queue_max_offset=120, broker_id=1, from_ts=at(1)),

@@ -34,6 +34,8 @@ def offset_findings(continuity: DataFrame, owners: DataFrame, gap_s: int, handov
     )
     breaks = continuity.withColumn("effect", effect).where(F.col("effect").isin("rewind", "jump", "beyond_max"))
     by = ["cluster", "consumer_group", "topic", "effect"]
+    # By the time that it is put right the queue has grown.
+    breaks = breaks.withColumn("end_when_set", F.when(F.col("kind") == "beyond_max", F.col("queue_max_offset")))
     together = with_session(_with_handovers(breaks, owners, handover_s), by, "to_ts", "to_ts", gap_s)
     # A slave's copy skips what its master held in between, so only the master's row tells the cause.
     causes = [
@@ -48,7 +50,7 @@ def offset_findings(continuity: DataFrame, owners: DataFrame, gap_s: int, handov
         _by_masters(F.max, "size").alias("most"),
         F.try_sum(F.when(_of_master(), F.col("redelivered_max"))).alias("again"),
         F.max("new_offset").alias("highest"),
-        _by_masters(F.max, "queue_max_offset").alias("end"),
+        F.coalesce(*[_by_masters(F.max, name) for name in ("end_when_set", "queue_max_offset")]).alias("end"),
         cause.alias("cause"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
