@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
+import os
+import socket
 import struct
+import subprocess
+import sys
 from collections import defaultdict
 from io import StringIO
 
 import pytest
 
+from decode.capture.wire import BROKER, Talk, command, framed, heartbeat, pcap, registration
 from mqreplay.cli import main
 from mqreplay.decode.kinds import KINDS
-from mqreplay.unpack import unpack
+from mqreplay.errors import InputError
+from mqreplay.unpack import JOURNAL, REASONS, unpack
 from tests_shared import ROOT
 
 NIGHT = ROOT / "data/sample/orders-4.9.7"
 CAPTURE = NIGHT / "wire.pcap.gz"
+PATHS = os.environ | {"PYTHONPATH": str(ROOT / "lib")}
 # What tells a record from others of the same kind; what only one of the two knows.
 SAME = {
     "pull_log": ("client_id", "broker_addr", "opaque", "topic", "queue_id"),
@@ -153,6 +161,164 @@ def test_one_without_rocketmq_in_it_says_so(tmp_path, capsys):
     path.write_bytes(capture()[:24])
     assert main(["unpack", str(path), "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out == "no record of RocketMQ's in these captures\n"
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path, capsys):
+    os.mkfifo(tmp_path / "fifo.pcap")
+    (tmp_path / "loose.pcap").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "zero.pcap").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket.pcap"))
+        for name in ("fifo.pcap", "loose.pcap", "zero.pcap", "socket.pcap", "."):
+            assert main(["unpack", str(tmp_path / name), "--out", str(tmp_path / "out")]) == 2
+            told = capsys.readouterr().err
+            assert told.count("\n") == 1
+            assert "cannot be read" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_link_to_a_capture_is_one(small, tmp_path):
+    (tmp_path / "wire.pcap").symlink_to(small)
+    unpack([str(tmp_path / "wire.pcap")], str(tmp_path / "out"), StringIO())
+    assert (tmp_path / "out" / "pull_log.jsonl.gz").exists()
+
+
+@pytest.mark.parametrize("at", [100_000, -6])
+def test_a_damaged_gzip_stream_gives_nothing(tmp_path, capsys, at):
+    damaged, data = tmp_path / "wire.pcap.gz", bytearray(CAPTURE.read_bytes())
+    data[at] ^= 1
+    damaged.write_bytes(data)
+    assert main(["unpack", str(damaged), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "wire.pcap.gz is damaged: " in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_addresses_that_nobody_named_are_told_so_many_at_most(tmp_path):
+    sent = [Talk(server=f"10.{n >> 8}.{n & 255}.9:10911").ask(command(11, 1)) for n in range(150)]
+    (tmp_path / "wire.pcap").write_bytes(pcap(framed(sent)))
+    out = StringIO()
+    unpack([str(tmp_path / "wire.pcap")], str(tmp_path / "out"), out, as_json=True)
+    left_out = json.loads(out.getvalue())["left_out"]
+    assert len(left_out) == REASONS + 1
+    assert left_out["requests of which nothing tells other brokers"] == 50
+    assert sum(left_out.values()) == 150
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A capture with records of three kinds."""
+    talk, asking = Talk(), Talk("10.0.0.9:50000", "10.0.0.5:9876")
+    sent = [asking.ask(registration("b", 0, BROKER, 1)), talk.ask(heartbeat("c@1", 1))]
+    sent += [talk.ask(command(105, 2, ext={"topic": "t"})), talk.ask(command(11, 3, ext={"topic": "t"}))]
+    path = tmp_path / "small.pcap"
+    path.write_bytes(pcap(framed(sent)))
+    return path
+
+
+KILLED = """
+import os, sys
+from io import StringIO
+from pathlib import Path
+from mqreplay.unpack import unpack
+
+left = int(sys.argv[3])
+
+def die(event, args):
+    global left
+    if event in ("os.rename", "os.remove", "open") and ("unfinished" in str(args[0]) or "jsonl" in str(args[0])):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), 9)
+
+sys.addaudithook(die)
+unpack([sys.argv[1]], sys.argv[2], StringIO())
+"""
+
+
+def test_a_run_that_was_killed_anywhere_is_made_anew(small, tmp_path):
+    whole = tmp_path / "whole"
+    unpack([str(small)], str(whole), StringIO())
+    assert names_in(whole) == ["heartbeats.jsonl.gz", "pull_log.jsonl.gz", "routes.jsonl.gz"]
+    died = 0
+    for left in range(100):
+        folder = tmp_path / f"killed{left}"
+        status = subprocess.run(
+            [sys.executable, "-c", KILLED, small, folder, str(left)], env=PATHS, check=False
+        ).returncode
+        died += status == -9
+        unfinished = any(name.endswith(".unfinished") for name in names_in(folder))
+        if status == 0:
+            break
+        for name in names_in(folder):
+            if not name.endswith(".unfinished"):
+                assert (folder / name).read_bytes() == (whole / name).read_bytes(), "never a half file"
+        if unfinished or not names_in(folder):
+            (folder / "consume_log.jsonl.gz").write_bytes(b"somebody's")
+            unpack([str(small)], str(folder), StringIO())
+            assert (folder / "consume_log.jsonl.gz").read_bytes() == b"somebody's"
+            (folder / "consume_log.jsonl.gz").unlink()
+        assert {n: (folder / n).read_bytes() for n in names_in(folder)} == {
+            n: (whole / n).read_bytes() for n in names_in(whole)
+        }
+    assert died == left > 15
+
+
+def test_a_file_that_somebody_put_there_since_a_run_was_killed_stays(small, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "routes.jsonl.gz").write_bytes(b"a recorder's")
+    other = os.lstat(small)
+    identity = [other.st_dev, other.st_ino, other.st_size, other.st_mtime_ns]
+    (folder / JOURNAL).write_text(json.dumps({"routes.jsonl.gz": [1, 2, 3, 4], "../small.pcap": identity}))
+    with pytest.raises(InputError, match="has files of routes already"):
+        unpack([str(small)], str(folder), StringIO())
+    assert (folder / "routes.jsonl.gz").read_bytes() == b"a recorder's"
+    assert names_in(folder) == ["routes.jsonl.gz"]
+    assert small.exists()
+
+
+def test_two_runs_at_once_into_one_folder(small, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    held = os.open(folder, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(InputError, match="another unpack writes into"):
+        unpack([str(small)], str(folder), StringIO())
+    os.close(held)
+    unpack([str(small)], str(folder), StringIO())
+
+
+FULL = """
+import resource, signal, sys
+from mqreplay.cli import main
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
+sys.exit(main(["unpack", sys.argv[1], "--out", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize(("of_sample", "most"), [(False, 0), (False, 20), (True, 40_000)])
+def test_a_disk_without_room(small, tmp_path, of_sample, most):
+    # A file may have so many bytes: EFBIG where a full disk gives ENOSPC, while it is written or when it is closed.
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, CAPTURE if of_sample else small, tmp_path / "out", str(most)],
+        env=PATHS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "failed: File too large; no file was kept" in done.stderr
+    assert names_in(tmp_path / "out") == []
+    unpack([str(small)], str(tmp_path / "out"), StringIO())
 
 
 def test_a_folder_that_is_a_file(tmp_path, capsys):

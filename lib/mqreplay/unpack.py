@@ -1,31 +1,40 @@
 """Packet captures made into the JSONL files of a recording, for where no recorder ran in the clients.
 
 Without Spark and without Java. A capture is read twice: who is who may be said after what it explains.
+
+The files are written beside their final names and renamed at the end, one by one. JOURNAL names them while they are
+renamed, so that the next run removes those of a run that was killed in between.
 """
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, Any, BinaryIO, TextIO, cast
 
 from mqreplay.decode.capture.calls import Call, Calls
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
 from mqreplay.errors import DecodeError, InputError
-from mqreplay.ingest.lines import open_maybe_gzip, trouble_of
-from mqreplay.ingest.recording import classify
+from mqreplay.ingest.lines import trouble_of
+from mqreplay.ingest.opening import open_recorded
+from mqreplay.ingest.recording import RECORD_TABLES, classify
+from mqreplay.lake.local_folder import local_folder
+from mqreplay.printable import printable
 
 UNFINISHED = ".unfinished"  # behind the name of a file that is being written
+JOURNAL = f"unpack{UNFINISHED}"
+REASONS = 100  # why something was left out, told one by one; a reason may name an address
+GZIP = b"\x1f\x8b"
 
 
 @dataclass
@@ -47,13 +56,18 @@ def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = Fa
     Raises InputError where a capture is none, or ``folder`` has files of a kind that would be written: no record may
     be there twice.
     """
+    into = local_folder(folder, "--out")
     files = _in_order(captures)
     names = Names(Calls(_all_segments(files, Unpacked())))
     done = Unpacked()
     calls = Calls(_all_segments(files, done))
-    _write(calls, names, Path(folder), done)
-    if calls.cut:
-        done.left_out["commands that tcpdump cut or lost: capture with -s 0"] += calls.cut
+    _write(calls, names, into, done)
+    counts = {
+        "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.given_up,
+        "commands that were not waited for: too many had not ended at once": calls.given_up,
+        "answers that were not waited for: too many requests were open at once": calls.unanswered,
+    }
+    done.left_out += Counter({what: count for what, count in counts.items() if count})
     print(json.dumps(done.as_dict(), indent=1) if as_json else _told(done, folder), file=out)
 
 
@@ -61,72 +75,144 @@ def _in_order(captures: Sequence[str]) -> list[str]:
     """The captures by their first packet: tcpdump numbers those that it rotates, and not so that names sort."""
     firsts = []
     for path in captures:
-        with _open(path) as stream:
-            try:
+        first = None
+        try:
+            with _open(path) as stream:
                 first = next(segments(stream), None)
-            except (DecodeError, EOFError, OSError, zlib.error) as error:
-                if isinstance(error, DecodeError) and error.code != "torn":
-                    raise InputError(f"{path} is no packet capture that can be read: {error.detail}") from None
-                first = None
+        except EOFError:
+            pass
+        except DecodeError as error:
+            if error.code != "torn":
+                raise InputError(f"{path} is no packet capture that can be read: {error.detail}") from None
         firsts.append((first.ts_us if first else 0, path))
     return [path for _, path in sorted(firsts)]
 
 
-def _open(path: str) -> BufferedReader:
+@contextmanager
+def _open(path: str) -> Iterator[BinaryIO]:
+    """A capture's bytes, unzipped. Raises InputError where they cannot be read, or are not those that were written."""
     try:
-        return open_maybe_gzip(path)
+        with open_recorded(path, None) as raw:
+            gzipped = raw.peek(len(GZIP)).startswith(GZIP)
+            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if gzipped else raw
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path} is damaged: {error}; copy it again") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {trouble_of(error)}") from None
 
 
 def _all_segments(files: Sequence[str], done: Unpacked) -> Iterator[Segment]:
     for path in files:
-        with _open(path) as stream:
-            try:
+        try:
+            with _open(path) as stream:
                 yield from segments(stream)
-            except (DecodeError, EOFError, OSError, zlib.error) as error:
-                detail = error.detail if isinstance(error, DecodeError) else str(error)
-                done.torn.append(f"{path}: {detail}; the packets before were read")
+        except (DecodeError, EOFError) as error:
+            detail = error.detail if isinstance(error, DecodeError) else str(error)
+            done.torn.append(f"{path}: {detail}; the packets before were read")
 
 
 def _write(calls: Calls, names: Names, folder: Path, done: Unpacked) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        there = {classify(name)[0] for name in os.listdir(folder)}
+        with _only_run(folder):
+            _remove_unfinished(folder)
+            there = {classify(name)[0] for name in os.listdir(folder)}
+            _write_or_remove(calls, names, folder, there, done)
     except OSError as error:
         raise InputError(f"{folder} is no folder that can be written to: {trouble_of(error)}") from None
-    written: dict[str, Path] = {}
-    with ExitStack() as opened:
-        opened.callback(lambda: [path.unlink(missing_ok=True) for path in written.values()])
-        with ExitStack() as streams:
-            into: dict[str, IO[bytes]] = {}
-            for call in calls:
-                found = _record(call, names, done)
-                if found is None:
-                    continue
-                stem, fields = found
-                if stem not in into:
-                    if stem in there:
-                        raise InputError(
-                            f"{folder} has files of {stem} already: what a recorder wrote and a capture shows would be "
-                            "there twice; give another folder"
-                        )
-                    written[stem] = folder / f"{stem}.jsonl.gz{UNFINISHED}"
-                    raw = streams.enter_context(open(written[stem], "wb"))
-                    # No name and no time in it: the same captures give the same bytes.
-                    into[stem] = streams.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
-                known = {name: value for name, value in fields.items() if value is not None}
-                into[stem].write(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-                done.records[stem] += 1
-        for stem, path in written.items():
-            path.rename(folder / f"{stem}.jsonl.gz")
+
+
+def _write_or_remove(calls: Calls, names: Names, folder: Path, there: set[str], done: Unpacked) -> None:
+    try:
+        _write_all(calls, names, folder, there, done)
+    except BaseException as error:
+        with suppress(OSError):
+            _remove_unfinished(folder)
+        if isinstance(error, OSError):
+            why = trouble_of(error)
+            raise InputError(f"writing into {folder} failed: {why}; no file was kept; mend it and run again") from None
+        raise
+
+
+@contextmanager
+def _only_run(folder: Path) -> Iterator[None]:
+    """Hold the folder: two runs at once would remove each other's files."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another unpack writes into {folder}; wait for it, or give another folder") from None
+        except OSError:
+            pass  # a file system without locks, as some of a network
+        yield
+    finally:
+        os.close(held)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what a run that did not finish has written, also what it had renamed already."""
+    journal = folder / JOURNAL
+    for name, identity in _journaled(journal).items():
+        with suppress(FileNotFoundError):
+            if _identity(folder / name) == identity:
+                (folder / name).unlink()
+    for stem in RECORD_TABLES:
+        (folder / f"{stem}.jsonl.gz{UNFINISHED}").unlink(missing_ok=True)
+    journal.unlink(missing_ok=True)
+
+
+def _journaled(journal: Path) -> dict[str, list[int]]:
+    """The files of a run that was about to rename them; none if it was killed before all were written."""
+    try:
+        given = json.loads(journal.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    names = {f"{stem}.jsonl.gz" for stem in RECORD_TABLES}
+    return {name: identity for name, identity in given.items() if name in names} if isinstance(given, dict) else {}
+
+
+def _identity(path: Path) -> list[int]:
+    """What a file keeps when it is renamed, and no other file has."""
+    told = os.lstat(path)
+    return [told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns]
+
+
+def _write_all(calls: Calls, names: Names, folder: Path, there: set[str], done: Unpacked) -> None:
+    written: dict[str, Path] = {}  # by its final name
+    with ExitStack() as streams:
+        into: dict[str, IO[bytes]] = {}
+        for call in calls:
+            found = _record(call, names, done)
+            if found is None:
+                continue
+            stem, fields = found
+            if stem not in into:
+                if stem in there:
+                    raise InputError(
+                        f"{folder} has files of {stem} already: what a recorder wrote and a capture shows would be "
+                        "there twice; give another folder"
+                    )
+                path = written[f"{stem}.jsonl.gz"] = folder / f"{stem}.jsonl.gz{UNFINISHED}"
+                raw = streams.enter_context(open(path, "wb"))
+                # No name and no time in it: the same captures give the same bytes.
+                into[stem] = streams.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
+            known = {name: value for name, value in fields.items() if value is not None}
+            into[stem].write(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            done.records[stem] += 1
+    (folder / JOURNAL).write_text(json.dumps({name: _identity(path) for name, path in written.items()}))
+    for name, path in written.items():
+        path.rename(folder / name)
+    (folder / JOURNAL).unlink()
 
 
 def _record(call: Call, names: Names, done: Unpacked) -> tuple[str, dict[str, object]] | None:
     try:
         return record_of(call, names)
     except Unnamed as error:
-        done.left_out[f"requests of which nothing tells {error}"] += 1
+        what = f"requests of which nothing tells {error}"
+        known = what in done.left_out or len(done.left_out) < REASONS
+        done.left_out[what if known else "requests of which nothing tells other brokers"] += 1
     except Cut:
         done.left_out["records whose body tcpdump cut: capture with -s 0"] += 1
     except DecodeError as error:
@@ -139,4 +225,4 @@ def _told(done: Unpacked, folder: str) -> str:
     lines = [f"records in {folder}", *lines] if lines else ["no record of RocketMQ's in these captures"]
     if done.left_out:
         lines += ["left out", *(f"{count:>10,}  {what}" for what, count in sorted(done.left_out.items()))]
-    return "\n".join(lines + [f"torn: {what}" for what in done.torn])
+    return "\n".join(map(printable, lines + [f"torn: {what}" for what in done.torn]))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.consumer_offset_manager import OffsetTable, encode
+from mqreplay.core.java import to_long
 from mqreplay.decode.fastjson import decode_consumer_offset
 from mqreplay.decode.java_number import decimal_to_long, java_digits, parse_int
 from mqreplay.errors import FastjsonError, NumberFormat, RocketMQError
+from reliability.fuzz_run import Target, fuzz
 
 V4, V5 = "4.9.7", "5.3.3"
 TABLES = st.dictionaries(
@@ -105,3 +109,60 @@ def test_numbers() -> None:
     with pytest.raises(RocketMQError):
         decimal_to_long("1e200")
     assert decimal_to_long("0e200") == 0
+
+
+LONG_NUMBER = "3" * 5000  # int() takes 4,300 digits
+
+
+@pytest.mark.parametrize("version", [V4, V5])
+@pytest.mark.parametrize(
+    ("offset", "read"),
+    [
+        (LONG_NUMBER, None),
+        (f"-{LONG_NUMBER}", None),
+        (f'"{LONG_NUMBER}"', None),
+        (f"{LONG_NUMBER}.5e-5000", None),
+        (f"1.{LONG_NUMBER}", None),
+        (f"1e{'0' * 5000}5", 100_000),
+        (f"12{'0' * 5000}e-5000", 12),
+        (f"12{'0' * 5000}e-4900", None),
+        (f"12{'0' * 5000}e-5001", None),
+        (f"{2**64 + 6}{'7' * 99}.5e-99", 6),
+    ],
+)
+def test_a_number_of_thousands_of_digits(version: str, offset: str, read: int | None) -> None:
+    text = f'{{"offsetTable":{{"T":{{0:{offset}}}}}}}'
+    if read is None:
+        with pytest.raises(FastjsonError):
+            decode_consumer_offset(text, version)
+    else:
+        assert decode_consumer_offset(text, version) == ({"T": {0: read}},)
+
+
+@pytest.mark.parametrize("version", [V4, V5])
+def test_a_decimal_wraps_whatever_its_length(version: str) -> None:
+    whole = 7 * 10**4999 + 2**63 + 5
+    decoded = decode_consumer_offset(f'{{"offsetTable":{{"T":{{0:{digits_of(whole)}.9}}}}}}', version)
+    assert decoded == ({"T": {0: to_long(whole)}},)
+
+
+def digits_of(number: int) -> str:
+    """str() gives 4,300 digits at most."""
+    high, low = divmod(number, 10**4000)
+    return f"{high}{low:04000d}"
+
+
+@pytest.mark.parametrize("version", [V4, V5])
+def test_objects_as_keys_of_objects_as_keys_take_no_more_than_their_text(version: str) -> None:
+    text = '{"x":' + "{" * 60 + '"\\\\"' + ":1}" * 60 + "}"
+
+    def run(_: bytes) -> None:
+        assert decode_consumer_offset(text, version) == ({},)
+
+    assert fuzz([Target("keys", (b"",), run, ())], inputs=1, seed=0).failures == []
+
+
+def test_a_number_of_a_million_digits_takes_no_second() -> None:
+    text = f'{{"offsetTable":{{"T":{{0:{"7" * 2_000_000}.5}}}}}}'
+    run = partial(decode_consumer_offset, text)
+    assert fuzz([Target("digits", (V4.encode(),), lambda version: run(version.decode()), ())], 1, seed=0).failures == []

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.text import refuse_many
 from mqreplay.errors import DecodeError
+from reliability.fuzz_run import Target, fuzz
 
 DATA = Path(__file__).parent / "data"
 TS = 1795228808477
@@ -162,6 +164,50 @@ def test_a_pull_of_the_wrong_type_or_size_is_refused(fields: dict[str, Any], cod
 )
 def test_a_line_that_is_no_object_is_refused(line: bytes, code: str) -> None:
     assert refused("pull_log", line).code == code
+
+
+@pytest.mark.parametrize("deep", [99, 100, 500])
+def test_a_line_is_so_deep_at_most(deep: int) -> None:
+    line = changed("pull_log", x_new=0).replace(b'"x_new": 0', b'"x_new": ' + b"[" * deep + b"]" * deep)
+    if deep == 99:
+        assert KINDS["pull_log"].decode(line) == KINDS["pull_log"].decode(lines("pull_log")[0])
+    else:
+        assert refused("pull_log", line).code == "too_deep"
+
+
+MOST = 16 * 1024 * 1024  # bytes of a line
+RECORD = b'{"ts":1795228799803,"topic":"t","client_id":"c","consumer_group":"g",'
+
+
+@pytest.mark.parametrize(
+    ("stem", "begin", "unit", "end", "code"),
+    [
+        ("assignments", b'"x":[', b"{},", b"{}]}", "too_large"),
+        ("assignments", b'"x":[', b'{"a":{}},', b"{}]}", "too_large"),
+        ("assignments", b'"queues":[', b"[],", b"[]]}", "too_large"),
+        ("assignments", b'"x":{', b'"aaaaa":1,', b'"b":1}}', "too_large"),
+        ("assignments", b'"x":[', b'"ab",', b"1]}", "missing_field"),
+        ("assignments", b'"client_id":"', b"\x7f", b'"}', "duplicate_key"),
+        ("topic_stats", b'"body":"', b"[],", b'[]"}', "too_large"),
+        ("topic_stats", b'"body":"[', b"1,", b'1]"}', "too_large"),
+        ("topic_stats", b'"body":"[1', b" ", b']"}', "wrong_type"),
+    ],
+)
+def test_a_line_of_16_mib_takes_no_more_time_and_memory_than_any(
+    stem: str, begin: bytes, unit: bytes, end: bytes, code: str
+) -> None:
+    line = RECORD + begin + unit * ((MOST - 1000) // len(unit)) + end
+
+    def run(_: bytes) -> None:
+        assert refused(stem, line).code == code
+
+    assert fuzz([Target(stem, (b"",), run, ())], inputs=1, seed=0).failures == []
+
+
+def test_a_body_as_large_as_brokers_send_them_is_not_refused() -> None:
+    entry = '{{"brokerName":"broker-a","queueId":%d,"topic":"t"}:{"lastUpdateTimestamp":0,"maxOffset":9,"minOffset":2}}'
+    table = ",".join((entry % n)[1:-1] for n in range(60_000))
+    refuse_many(json.dumps({"ts": TS, "topic": "t", "body": '{"offsetTable":{' + table + "}}"}))
 
 
 QUEUE_HELD = {"topic": "t", "broker_name": "b", "queue_id": 0}

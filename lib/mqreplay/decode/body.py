@@ -7,7 +7,7 @@ from typing import Any
 
 from mqreplay.decode.fastjson_text import Key, Value, read_fastjson_text
 from mqreplay.decode.fields import bare_int, object_of, wrong_type
-from mqreplay.decode.text import TAKE_BAK
+from mqreplay.decode.text import TAKE_BAK, refuse_many
 from mqreplay.errors import DecodeError
 
 
@@ -26,6 +26,7 @@ def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
     value = record.get(name)
     if isinstance(value, str):
         try:
+            refuse_many(value)
             value = read_fastjson_text(value)
         except DecodeError as error:
             raise DecodeError(error.code, f"{name}: {error.detail.removesuffix(TAKE_BAK)}", error.offset) from None

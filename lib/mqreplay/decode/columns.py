@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import str_of, wrong_type
 from mqreplay.errors import DecodeError
 
@@ -78,6 +79,27 @@ class PlainColumns:
             if out[name] is None:
                 raise missing(name)
         return out
+
+
+def instant_field(fields: Mapping[Key, Value], name: str, default: int) -> int:
+    """The instant called ``name`` in a body: epoch ms, 0 or -1 for none; ``default`` if absent or null.
+
+    Raises:
+        DecodeError: wrong_type; bad_time, where a table's timestamp could not hold it.
+
+    >>> instant_field({"lastUpdateTimestamp": 1795228799803}, "lastUpdateTimestamp", 0)
+    1795228799803
+    >>> instant_field({"bornTime": 2**63 - 1}, "bornTime", 0)
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: bad_time: bornTime should be epoch ms of 1970 to 2100, and is 9223372036854775807
+    """
+    value = fields.get(name)
+    if value is None:
+        return default
+    low, high, code = _BOUNDS["maybe_ms"]
+    if type(value) is not int or not low <= value <= high:
+        raise _out_of_bounds(name, value, low, high, code)
+    return value
 
 
 def missing(name: str) -> DecodeError:

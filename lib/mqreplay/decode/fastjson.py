@@ -9,6 +9,8 @@ JavaBeanDeserializer, MapDeserializer.
 
 from __future__ import annotations
 
+import sys
+from array import array
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ from mqreplay.decode.fastjson_scan import EOF, EOI, ERROR, IDENT, NULL, STRING
 from mqreplay.decode.fastjson_table import TABLE, TableReader, rethrown
 from mqreplay.errors import FastjsonError, RocketMQError
 
+_ORDER = "le" if sys.byteorder == "little" else "be"
 BEAN = "org.apache.rocketmq.broker.offset.ConsumerOffsetManager"
 FIELDS_4 = (TABLE,)
 FIELDS_5 = ("dataVersion", "groupTopicMap", TABLE)
@@ -43,8 +46,8 @@ def utf16(text: str) -> str:
     """The text with each character beyond U+FFFF as its two UTF-16 units, which is how Java counts positions."""
     if text.isascii() or max(text) <= "\uffff":
         return text
-    data = text.encode("utf-16-be", "surrogatepass")
-    return "".join(chr(data[i] << 8 | data[i + 1]) for i in range(0, len(data), 2))
+    units = array("H", text.encode(f"utf-16-{_ORDER}", "surrogatepass"))
+    return array("I", units).tobytes().decode(f"utf-32-{_ORDER}", "surrogatepass")
 
 
 def characters(text: str) -> str:

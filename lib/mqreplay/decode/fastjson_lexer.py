@@ -143,15 +143,15 @@ class Lexer(Scanner):
     def scan_quoted_name(self, quote: str) -> str:
         """A name from the quote at ``ch`` (whatever stands there) to the next one."""
         self.np = self.bp
-        chars = []
+        parts = []
         while (ch := self.next()) != quote:
             if ch == EOI:
                 raise FastjsonError("unclosed.str")
-            chars.append(self._escape_in_name() if ch == "\\" else ch)
+            parts.append(self._escape_in_name() if ch == "\\" else self._plain_run(ch))
         self.token = STRING
         self.sp = 0
         self.next()
-        return "".join(chars)
+        return "".join(parts)
 
     def scan_bare_name(self) -> str | None:
         """A name of letters, digits, '_', '$' first, and anything beyond U+00FF; None for the name null."""

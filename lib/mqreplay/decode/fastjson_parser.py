@@ -25,11 +25,13 @@ from mqreplay.decode.fastjson_scan import (
     TRUE,
     UNDEFINED,
 )
-from mqreplay.decode.java_number import split_decimal
+from mqreplay.decode.java_number import read_decimal
 from mqreplay.errors import FastjsonError, NumberFormat
 
 TYPE_KEY = "@type"
 MAX_ARRAY_LEVEL = 512
+# Characters kept of a container used as a key: each of those around it doubles the backslashes in it.
+LONGEST_KEY = 200
 HASH_MAPS = ("java.util.HashMap", "java.util.LinkedHashMap")
 
 
@@ -93,7 +95,7 @@ class Parser:
             return Number(written, False)
         plain = written.rstrip("LSBFD")
         try:
-            split_decimal(plain)
+            read_decimal(plain)
         except NumberFormat as error:
             # Float and Double have a message of their own.
             of_float = f'For input string: "{plain}"' if plain else "empty String"
@@ -205,7 +207,7 @@ class Parser:
             raise FastjsonError("syntax error")
         if ch in ("{", "["):
             lexer.next_token()
-            return repr(self.parse())
+            return repr(self.parse())[:LONGEST_KEY]
         if "0" <= ch <= "9" or ch == "-":
             lexer.sp = 0
             lexer.scan_number()

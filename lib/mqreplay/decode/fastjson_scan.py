@@ -6,6 +6,8 @@ JSONScanner.
 
 from __future__ import annotations
 
+import re
+
 from mqreplay.decode.java_number import parse_int
 from mqreplay.errors import FastjsonError, StringIndexOutOfBounds
 
@@ -28,6 +30,7 @@ TOKEN_NUMBERS = {
 _WORDS = {"new": NEW, "true": TRUE, "false": FALSE, "undefined": UNDEFINED, "Set": SET, "TreeSet": TREE_SET}
 ESCAPES = dict(zip("01234567btnvfFr\"'/\\", "\0\1\2\3\4\5\6\7\b\t\n\v\f\f\r\"'/\\", strict=True))
 HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
+_PLAIN = re.compile(r"""[^"'\\\x1a]+""")
 _AFTER_WORD = WHITESPACE | set(",}]") | {EOI}
 
 
@@ -113,15 +116,24 @@ class Scanner:
     def scan_quoted(self, quote: str) -> None:
         """A string from the quote at ``ch`` to the next one; within it, an EOI is a character."""
         self.np = self.bp
-        chars = []
+        parts = []
         while (ch := self.next()) != quote:
             if ch == EOI and self.is_eof():
                 raise self._unclosed(quote, ch)
-            chars.append(self._escape_in_string(quote) if ch == "\\" else ch)
-        self.string = "".join(chars)
-        self.sp = len(chars)
+            parts.append(self._escape_in_string(quote) if ch == "\\" else self._plain_run(ch))
+        self.string = "".join(parts)
+        self.sp = len(self.string)
         self.token = STRING
         self.next()
+
+    def _plain_run(self, ch: str) -> str:
+        """``ch``, and what follows up to the next character that means something in a string."""
+        run = _PLAIN.match(self.text, self.bp)
+        if run is None:
+            return ch
+        self.bp = run.end() - 1
+        self.ch = self.text[self.bp]
+        return run[0]
 
     def _escape_in_string(self, quote: str) -> str:
         ch = self.next()

@@ -38,7 +38,8 @@ def str_of(found: object) -> str:
     >>> str_of("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
     """
-    text = repr(found)
+    # Of a text no more than is shown: a line may have 16 MiB.
+    text = repr(found[:60] if isinstance(found, str) else found)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from mqreplay.core.java import INT_MAX, LONG_MAX, LONG_MIN, to_int, to_long
 from mqreplay.errors import Arithmetic, NumberFormat
 
+_PART = 18  # digits turned at once
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]*))?")
 
 
@@ -23,10 +25,30 @@ def parse_int(s: str, radix: int = 10, most: int = INT_MAX) -> int:
     """
     digits = s[1:] if s[:1] in ("+", "-") else s
     if digits and all(c.isdecimal() or (radix == 16 and c in "abcdefABCDEF") for c in digits):
-        value = int(s, radix)
+        value = _bounded(digits, radix)
+        if s[0] == "-":
+            value = -value
         if -most - 1 <= value <= most:
             return value
     raise NumberFormat(f'For input string: "{s}"' + (f" under radix {radix}" if radix != 10 else ""))
+
+
+def _bounded(digits: str, radix: int = 10) -> int:
+    """Return the number, or at least 2**64 where it is not below: int() refuses a text of thousands of digits."""
+    value = 0
+    for at in range(0, len(digits), _PART):
+        part = digits[at : at + _PART]
+        value = min(value * radix ** len(part) + int(part, radix), 2**64)
+    return value
+
+
+def _wrapped(digits: str) -> int:
+    """Return the number modulo 2**64."""
+    value = 0
+    for at in range(0, len(digits), _PART):
+        part = digits[at : at + _PART]
+        value = (value * 10 ** len(part) + int(part)) % 2**64
+    return value
 
 
 def java_digits(written: str, least: int, most: int) -> int:
@@ -45,7 +67,7 @@ def java_digits(written: str, least: int, most: int) -> int:
         return 0
     value = ord(body[0]) - ord("0")
     if body[1:].rstrip("LSB"):
-        value = int(body.rstrip("LSB"))
+        value = _bounded(body.rstrip("LSB"))
     if negative:
         value = -value
     if not least <= value <= most:
@@ -53,11 +75,19 @@ def java_digits(written: str, least: int, most: int) -> int:
     return value
 
 
-def split_decimal(s: str) -> tuple[int, int]:
-    """(unscaled value, scale) of ``new BigDecimal(s)``; NumberFormat with its messages.
+class Decimal(NamedTuple):
+    """A BigDecimal: its sign, the digits of its unscaled value (none for 0), and its scale."""
 
-    >>> split_decimal("-1.50"), split_decimal("2e3")
-    ((-150, 2), (2, -3))
+    is_negative: bool
+    digits: str
+    scale: int
+
+
+def read_decimal(s: str) -> Decimal:
+    """``new BigDecimal(s)``; NumberFormat with its messages.
+
+    >>> read_decimal("-1.50"), read_decimal("2e3")
+    (Decimal(is_negative=True, digits='150', scale=2), Decimal(is_negative=False, digits='2', scale=-3))
     """
     match = _DECIMAL.fullmatch(s)
     if match is None:
@@ -70,12 +100,13 @@ def split_decimal(s: str) -> tuple[int, int]:
     if exponent is not None:
         if not exponent:
             raise NumberFormat("No exponent digits.")
-        if len(exponent.lstrip("0")) > 10:
+        nonzero = exponent.lstrip("0")
+        if len(nonzero) > 10:
             raise NumberFormat("Too many nonzero exponent digits.")
-        scale -= int(exponent_sign + exponent)
+        scale -= int(f"{exponent_sign}{nonzero or 0}")
         if to_int(scale) != scale:
             raise NumberFormat("Scale out of range.")
-    return int(sign + whole + fraction), scale
+    return Decimal(sign == "-", (whole + fraction).lstrip("0"), scale)
 
 
 def decimal_to_long(s: str) -> int:
@@ -84,15 +115,19 @@ def decimal_to_long(s: str) -> int:
     >>> decimal_to_long("5.7"), decimal_to_long("-0.9"), decimal_to_long("1e19")
     (5, 0, -8446744073709551616)
     """
-    unscaled, scale = split_decimal(s)
+    is_negative, digits, scale = read_decimal(s)
     if -100 <= scale <= 100:
-        whole = abs(unscaled) // 10**scale if scale > 0 else abs(unscaled) * 10**-scale
-        return to_long(-whole if unscaled < 0 else whole)
-    if unscaled == 0:
+        whole = _wrapped(digits[: max(len(digits) - scale, 0)] + "0" * -scale)
+        return to_long(-whole if is_negative else whole)
+    if not digits:
         return 0
-    if scale < 0 or unscaled % 10 ** min(scale, 400):
-        raise Arithmetic("Overflow" if scale < 0 else "Rounding necessary")
-    exact = unscaled // 10**scale if scale <= 400 else 0
+    # BigDecimal#longValueExact
+    before_point = len(digits) - scale
+    if before_point > 19:
+        raise Arithmetic("Overflow")
+    if before_point <= 0 or digits[before_point:].strip("0"):
+        raise Arithmetic("Rounding necessary")
+    exact = int(digits[:before_point]) * (-1 if is_negative else 1)
     if not LONG_MIN <= exact <= LONG_MAX:
         raise Arithmetic("Overflow")
     return exact

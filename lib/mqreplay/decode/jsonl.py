@@ -2,7 +2,7 @@
 
 Codes of the errors: ``not_utf8``, ``bom``, ``torn`` (cut short), ``bad_syntax``, ``bad_number`` (NaN,
 Infinity, more digits than any number has), ``bad_string`` (half a surrogate pair), ``duplicate_key``,
-``too_deep``, ``wrong_type`` (no object).
+``too_deep``, ``too_large``, ``wrong_type`` (no object).
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import json
 from typing import Any, NoReturn
 
 from mqreplay.decode.fields import str_of
+from mqreplay.decode.text import refuse_many
 from mqreplay.errors import DecodeError
+
+MAX_DEPTH = 100
 
 
 def read_object(line: bytes) -> dict[str, Any]:
@@ -29,6 +32,7 @@ def read_object(line: bytes) -> dict[str, Any]:
     record: dict[str, Any]
     try:
         text = line.decode("utf-8")
+        refuse_many(text, commas=False)
         record = _DECODER.decode(text)
     except UnicodeDecodeError as error:
         detail = f"byte 0x{line[error.start]:02x} is not UTF-8: the line is damaged"
@@ -36,10 +40,12 @@ def read_object(line: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise _syntax_error(error) from None
     except RecursionError:
-        raise DecodeError("too_deep", "containers in containers beyond any that RocketMQ writes") from None
+        raise _too_deep() from None
     except ValueError:
         # json gives this for an integer of more than 4,300 digits.
         raise DecodeError("bad_number", "an integer of thousands of digits") from None
+    if _is_too_deep(record, text):
+        raise _too_deep()
     if record.__class__ is not dict:
         raise DecodeError("wrong_type", f"a line should be one object, and is {str_of(record)}", 0)
     if b"\\u" in line:
@@ -58,8 +64,26 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
+def _too_deep() -> DecodeError:
+    return DecodeError("too_deep", f"more than {MAX_DEPTH} containers in each other, RocketMQ writes a handful")
+
+
 def _refuse_constant(word: str) -> NoReturn:
     raise DecodeError("bad_number", f"{word} is no number of JSON")
+
+
+def _is_too_deep(value: Any, text: str) -> bool:
+    # Most lines have few containers in all. Nothing here calls itself: the depth that Python allows depends on the
+    # caller's.
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return False
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for values in inner for one in values if isinstance(one, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_refuse_constant)

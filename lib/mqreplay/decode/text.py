@@ -15,6 +15,11 @@ MAX_BYTES = 256 * 1024 * 1024
 # How to mend a file that is not whole: the last one that was stands beside it.
 TAKE_BAK = "; take the .bak"
 
+# Of a record or a body. Of a body of 16 MiB, the longest there is, a queue's offsets take about 130 bytes.
+MOST_CONTAINERS = 250_000
+MOST_COLONS = 500_000
+MOST_COMMAS = 1_000_000
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -44,6 +49,24 @@ def text_of(data: bytes) -> str:
             raise DecodeError("torn", f"cut short inside a character{TAKE_BAK}", error.start) from None
         detail = f"byte 0x{data[error.start]:02x} is not UTF-8: the copy is damaged; take another"
         raise DecodeError("not_utf8", detail, error.start) from None
+
+
+def refuse_many(text: str, commas: bool = True) -> None:
+    """Raise ``too_large`` if JSON holds more than any record does; ``commas``: also for items of lists.
+
+    An empty object of two bytes takes sixty in memory, so that bytes alone bound little.
+
+    >>> refuse_many("{" * 250_001)
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: too_large: more than 250000 objects and lists, 500000 names or 1000000 items
+    """
+    if (
+        text.count("{") + text.count("[") > MOST_CONTAINERS
+        or text.count(":") > MOST_COLONS
+        or (commas and text.count(",") > MOST_COMMAS)
+    ):
+        detail = f"more than {MOST_CONTAINERS} objects and lists, {MOST_COLONS} names or {MOST_COMMAS} items"
+        raise DecodeError("too_large", detail)
 
 
 def fail(code: str, detail: str, text: str, at: int) -> NoReturn:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mqreplay.decode.body import body_of
-from mqreplay.decode.columns import PlainColumns, missing
+from mqreplay.decode.columns import PlainColumns, instant_field, missing
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
 from mqreplay.decode.fields import int_field, object_of
 from mqreplay.decode.jsonl import read_object
@@ -31,10 +31,10 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_topic_stats(line: bytes) -> dict[str, object]:
-    """The columns of one line of topic_stats: times in epoch ms (0: never), offsets in messages.
+    """The columns of one line of topic_stats: times in epoch ms, offsets in messages.
 
     ``offsets`` has a tuple a queue, its fields as `COLUMNS` names them, in the body's order; None where there
-    is no body. Source: TopicStatsTable, TopicOffset.
+    is no body. ``last_update_timestamp`` is 0 or -1 where there is none. Source: TopicStatsTable, TopicOffset.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.
@@ -67,5 +67,5 @@ def _row(queue: MessageQueue, offset: Mapping[Key, Value]) -> tuple[str, str, in
         *queue,
         int_field(offset, "minOffset", 0, LONG_MIN, LONG_MAX),
         int_field(offset, "maxOffset", 0, LONG_MIN, LONG_MAX),
-        int_field(offset, "lastUpdateTimestamp", 0, LONG_MIN, LONG_MAX),
+        instant_field(offset, "lastUpdateTimestamp", 0),
     )

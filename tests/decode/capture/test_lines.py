@@ -13,6 +13,7 @@ from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.messages import messages_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.kinds import KINDS
+from mqreplay.errors import DecodeError
 
 ID = "10.0.0.1@77"
 NAMESRV = "10.0.0.5:9876"
@@ -187,3 +188,28 @@ def test_messages_of_a_body():
     assert messages_of(b"", whole=False) == {}
     assert messages_of(body[:40], whole=False) == {}
     assert messages_of(bytes(200), whole=True) == {}
+
+
+def test_one_side_alone_with_a_gap():
+    talk = Talk()
+    first = talk.ask(heartbeat(ID, 1))
+    talk.ask(b"lost")
+    found = records([register(), first, talk.ask(command(11, 2, ext=PULL))])
+    named = [(stem, record["client_id"], record["broker_name"]) for stem, record in found]
+    assert named == [("heartbeats", ID, "b"), ("pull_log", ID, "b")]
+
+
+@pytest.mark.parametrize(
+    "table", [b'{"table":{{"a":1}:"5"}}', b'{"table":{0:"5"}}', b'{"table":{"a":5}}', b'{"table":[]}']
+)
+def test_figures_that_are_none(table):
+    talk = Talk()
+    with pytest.raises(DecodeError, match="wrong_type"):
+        records([register(), talk.ask(command(28, 1)), talk.answer(command(0, 1, 1, body=table))])
+
+
+def test_a_header_whose_numbers_are_no_ints_is_none():
+    talk = Talk()
+    calls = Calls([talk.ask(command(11, 2**31)), talk.ask(command(2**40, 1)), talk.ask(command(11, 2))])
+    assert [call.request.opaque for call in calls] == [2]
+    assert calls.cut == 2

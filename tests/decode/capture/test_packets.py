@@ -99,3 +99,12 @@ def test_a_damaged_file_gives_segments_or_says_so(make, damage):
     with suppress(DecodeError):
         for one in segments(BytesIO(bytes(data))):
             assert len(one.data) <= one.length
+
+
+@pytest.mark.parametrize(("lacking", "length"), [(2**32 - 200, 16 * 1024 * 1024 - 40), (-50, 0), (-5, 0)])
+def test_a_length_that_no_packet_has(lacking, length):
+    one = said()[1]
+    packet = bytearray(tcp(one))
+    packet[2:4] = b"\0\0"
+    (found,) = segments(BytesIO(pcap([(one.ts_us, ethernet(bytes(packet)), lacking)])))
+    assert (found.data, found.length) == (b"hello"[:length], length)

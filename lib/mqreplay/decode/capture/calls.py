@@ -1,13 +1,26 @@
-"""Requests with their answers, of all connections of a capture. Source: NettyRemotingAbstract (responseTable)."""
+"""Requests with their answers, of all connections of a capture. Source: NettyRemotingAbstract (responseTable).
+
+What is kept at a time is bounded, however the capture was made: connections, bytes of segments and of commands that
+have not ended, requests that have no answer yet. What is given up for that is counted.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from mqreplay.decode.capture.commands import Command, CommandReader
 from mqreplay.decode.capture.packets import Segment
 from mqreplay.decode.capture.streams import Piece, Stream
+
+MOST_CONNECTIONS: Final = 20_000  # that are open at a time; a broker has some thousands
+MOST_BYTES: Final = 64 * 1024 * 1024  # of segments that wait and of commands that have not ended
+MOST_REQUEST_BYTES: Final = 64 * 1024 * 1024  # of requests that wait for their answer
+# Memory in bytes that a request takes beside its texts and its body, and each of its fields.
+_REQUEST_BYTES, _FIELD_BYTES = 900, 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +40,46 @@ class Call:
 class Side:
     """What one end of a connection says."""
 
+    __slots__ = ("reader", "spoke", "stream")
+
     def __init__(self) -> None:
         """Nothing was said yet."""
         self.stream, self.reader, self.spoke = Stream(), CommandReader(), False
 
 
 class Connection:
-    """Two ends, and what one asked and the other has not answered."""
+    """Two ends, and what one asked and the other has not answered. ``waiting_bytes`` is the memory that this takes."""
 
-    def __init__(self, number: int) -> None:
+    __slots__ = ("_waiting", "ended", "ends", "number", "sides", "waiting_bytes")
+
+    def __init__(self, number: int, ends: tuple[str, str]) -> None:
         """``number`` tells it from others, of the same ports too."""
-        self.number = number
+        self.number, self.ends = number, ends
         self.sides: dict[str, Side] = {}
         self.ended: set[str] = set()
+        self.waiting_bytes = 0
         self._waiting: dict[tuple[str, int], tuple[str, Command]] = {}  # by asker and opaque
+
+    @property
+    def spoke(self) -> bool:
+        """Whether any end has said anything."""
+        return any(side.spoke for side in self.sides.values())
+
+    @property
+    def held(self) -> int:
+        """Bytes of segments that wait, and of commands that have not ended."""
+        return sum(side.stream.held + side.reader.held for side in self.sides.values())
+
+    @property
+    def cut(self) -> int:
+        """Commands of both ends whose header is not whole."""
+        return sum(side.reader.cut for side in self.sides.values())
 
     def take(self, segment: Segment) -> Iterator[Call]:
         """The calls that end with this segment."""
-        side = self.sides.setdefault(segment.source, Side())
+        side = self.sides.get(segment.source)
+        if side is None:
+            side = self.sides[segment.source] = Side()
         if segment.begins and not side.spoke:
             side.reader.begin()
         side.spoke = side.spoke or segment.length > 0
@@ -54,56 +89,126 @@ class Connection:
 
     def rest(self) -> Iterator[Call]:
         """Those that are not answered any more."""
-        for source, side in list(self.sides.items()):
-            target = next((other for other in self.sides if other != source), "")
+        yield from self._late()
+        yield from self.give_up_requests(len(self._waiting))
+
+    def give_up_bytes(self) -> Iterator[Call]:
+        """Wait for no segment, and for the end of no command, any longer."""
+        yield from self._late()
+        for side in self.sides.values():
+            side.reader.give_up()
+
+    def give_up_requests(self, count: int) -> Iterator[Call]:
+        """The oldest requests, as ones without an answer."""
+        for key in list(islice(self._waiting, count)):
+            asked, request = self._forget(key)
+            yield Call(self.number, key[0], asked, request, None)
+
+    @property
+    def requests(self) -> int:
+        """Requests that have no answer yet."""
+        return len(self._waiting)
+
+    def _late(self) -> Iterator[Call]:
+        for source, side in self.sides.items():
+            target = self.ends[source == self.ends[0]]
             yield from self._calls(side, side.stream.rest(), source, target)
-        for (asker, _), (asked, request) in self._waiting.items():
-            yield Call(self.number, asker, asked, request, None)
 
     def _calls(self, side: Side, pieces: Iterable[Piece], source: str, target: str) -> Iterator[Call]:
         for piece in pieces:
             for command in side.reader.take(piece):
                 if command.is_response:
-                    asked = self._waiting.pop((target, command.opaque), None)
-                    if asked is not None:  # else asked before the capture began
-                        yield Call(self.number, target, source, asked[1], command)
+                    if (target, command.opaque) in self._waiting:  # else asked before the capture began
+                        yield Call(self.number, target, source, self._forget((target, command.opaque))[1], command)
                 elif command.is_oneway:
                     yield Call(self.number, source, target, command, None)
                 else:
+                    if (source, command.opaque) in self._waiting:
+                        self._forget((source, command.opaque))
                     self._waiting[source, command.opaque] = target, command
+                    self.waiting_bytes += _size(command)
+
+    def _forget(self, key: tuple[str, int]) -> tuple[str, Command]:
+        asked, request = self._waiting.pop(key)
+        self.waiting_bytes -= _size(request)
+        return asked, request
 
 
 class Calls:
-    """Iterates over the calls of a capture, each given when its answer is there; ``cut`` is whole afterwards.
+    """Iterates over the calls of a capture, each given when its answer is there; the counts are whole afterwards.
 
-    ``cut`` counts commands that the capture lacks too much of: packets that tcpdump cut or lost.
+    ``cut`` counts commands that the capture lacks too much of: packets that tcpdump cut or lost. ``given_up`` counts
+    commands that were not waited for any longer, ``unanswered`` requests alike: too many were open at once.
     """
 
     def __init__(self, segments: Iterable[Segment]) -> None:
         """``segments`` in the order of the capture."""
         self._segments = segments
-        self.connections, self.cut = 0, 0
+        self._going: OrderedDict[tuple[str, str], Connection] = OrderedDict()  # the one that spoke last is the last
+        self._held = self._waiting = 0
+        self.connections = self.cut = self.given_up = self.unanswered = 0
 
     def __iter__(self) -> Iterator[Call]:
         """Once."""
-        going: dict[tuple[str, ...], Connection] = {}
         for segment in self._segments:
-            ends = tuple(sorted((segment.source, segment.target)))
-            connection = going.get(ends)
-            if segment.begins and connection is not None and any(s.spoke for s in connection.sides.values()):
-                yield from self._end(going.pop(ends))
+            source, target = segment.source, segment.target
+            ends = (source, target) if source <= target else (target, source)
+            connection = self._going.get(ends)
+            if segment.begins and connection is not None and connection.spoke:
+                yield from self._end(connection)
                 connection = None
             if connection is None:
                 if not (segment.length or segment.begins):
                     continue
+                if len(self._going) >= MOST_CONNECTIONS:
+                    idle = next(iter(self._going.values()))
+                    self.unanswered += idle.requests
+                    yield from self._end(idle)
                 self.connections += 1
-                connection = going[ends] = Connection(self.connections)
-            yield from connection.take(segment)
+                connection = self._going[ends] = Connection(self.connections, ends)
+            else:
+                self._going.move_to_end(ends)
+            yield from self._counted(connection, connection.take(segment))
             if len(connection.ended) == 2:
-                yield from self._end(going.pop(ends))
-        for connection in going.values():
+                yield from self._end(connection)
+            if self._held > MOST_BYTES:
+                yield from self._give_up_bytes()
+            if self._waiting > MOST_REQUEST_BYTES:
+                yield from self._give_up_requests()
+        for connection in sorted(self._going.values(), key=lambda one: one.number):
             yield from self._end(connection)
 
+    def _counted(self, connection: Connection, calls: Iterable[Call]) -> Iterator[Call]:
+        held, waiting = connection.held, connection.waiting_bytes
+        yield from calls
+        self._held += connection.held - held
+        self._waiting += connection.waiting_bytes - waiting
+
     def _end(self, connection: Connection) -> Iterator[Call]:
-        yield from connection.rest()
-        self.cut += sum(side.reader.cut for side in connection.sides.values())
+        del self._going[connection.ends]
+        yield from self._counted(connection, connection.rest())
+        self._held -= connection.held
+        self.cut += connection.cut
+
+    def _give_up_bytes(self) -> Iterator[Call]:
+        """Free half of what is held, of the connections that hold the most."""
+        for connection in sorted(self._going.values(), key=lambda one: -one.held):
+            if self._held <= MOST_BYTES // 2:
+                return
+            before = connection.cut
+            yield from self._counted(connection, connection.give_up_bytes())
+            self.given_up += connection.cut - before
+
+    def _give_up_requests(self) -> Iterator[Call]:
+        """Free half of the requests, of the connections that have the most of them, the oldest first."""
+        for connection in sorted(self._going.values(), key=lambda one: -one.waiting_bytes):
+            if self._waiting <= MOST_REQUEST_BYTES // 2:
+                return
+            count = (connection.requests + 1) // 2
+            yield from self._counted(connection, connection.give_up_requests(count))
+            self.unanswered += count
+
+
+def _size(request: Command) -> int:
+    texts = sum(len(name) + len(value) for name, value in request.ext.items())
+    return _REQUEST_BYTES + len(request.body) + len(request.ext) * _FIELD_BYTES + texts + len(request.remark or "")

@@ -1,6 +1,6 @@
 """RocketMQ's remoting commands in a stream: length, header length and serialize type, header, body.
 
-Source: RemotingCommand#decode, RocketMQSerializable, NettyDecoder (frames of at most 16 MiB).
+Source: RemotingCommand#decode, NettyDecoder (frames of at most 16 MiB).
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from mqreplay.decode.capture.headers import LEAST_HEADER, ROCKETMQ, read_header
 from mqreplay.decode.capture.streams import Piece
-from mqreplay.decode.jsonl import read_object
 from mqreplay.errors import DecodeError
 
 FRAME_MAX_LENGTH: Final = 16 * 1024 * 1024
-_JSON, _ROCKETMQ = 0, 1  # SerializeType
 _BEFORE: Final = 8  # bytes before the header: the frame's length, and the header's with its type
+_LENGTHS: Final = struct.Struct(">II")
 _RESPONSE, _ONEWAY = 1, 2  # bits of the flag
-_LEAST_HEADER: Final = {_JSON: len('{"code":0}'), _ROCKETMQ: 21}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,13 @@ class Command:
 
 
 class CommandReader:
-    """Finds the commands in one direction of a connection. ``cut`` counts those whose header is not whole."""
+    """Finds the commands in one direction of a connection. ``cut`` counts those whose header is not whole.
+
+    Of the command that has not ended the first bytes are kept, up to the first that the capture lacks. What follows
+    is only counted, so that a hole takes no memory, however long it is.
+    """
+
+    __slots__ = ("_begin_us", "_body_at", "_cut_at", "_known", "_length", "_lost", "_seen", "cut")
 
     def __init__(self) -> None:
         """Nothing is known of where a command begins until a piece looks like the beginning of one."""
@@ -63,15 +68,28 @@ class CommandReader:
         self._lost = True
         self._clear()
 
+    @property
+    def held(self) -> int:
+        """Bytes kept of the command that has not ended."""
+        return len(self._known)
+
     def begin(self) -> None:
         """The connection begins, and with it a command."""
         self._lost = False
         self._clear()
 
+    def give_up(self) -> None:
+        """Forget the command that has not ended; the next one is found as in a capture that begins in the middle."""
+        if self._known:
+            self._lose()
+
     def _clear(self) -> None:
-        self._bytes = bytearray()
-        self._holes: list[tuple[int, int]] = []
-        self._times: list[tuple[int, int]] = []  # the place of a piece's first byte, and when it came
+        """A command begins with the next byte."""
+        self._known = bytearray()
+        self._seen = 0  # bytes of the command that passed by, those that lack too
+        self._cut_at: int | None = None  # where in it the capture lacks the first byte
+        self._length = self._body_at = 0  # of the whole frame, and where its body begins; 0: not known yet
+        self._begin_us = 0
 
     def take(self, piece: Piece) -> Iterator[Command]:
         """The commands that end in this piece."""
@@ -79,53 +97,56 @@ class CommandReader:
             if not _may_begin(piece.data):
                 return
             self._lost = False
-        self._times.append((len(self._bytes), piece.ts_us))
-        self._bytes += piece.data
-        if piece.missing:
-            if piece.missing > FRAME_MAX_LENGTH:
-                self._lose()
-                return
-            self._holes.append((len(self._bytes), len(self._bytes) + piece.missing))
-            self._bytes += bytes(piece.missing)
-        yield from self._whole_ones(piece.ts_us)
+        at, data = 0, piece.data
+        while at < len(data) and not self._lost:
+            at += self._take_known(data, at, piece.ts_us)
+            if self._is_complete:
+                yield from self._end(piece.ts_us)
+        if piece.missing and not self._lost:
+            yield from self._miss(piece.missing, piece.ts_us)
 
-    def _whole_ones(self, ts_us: int) -> Iterator[Command]:
-        at = 0
-        while len(self._bytes) >= at + _BEFORE:
-            length, told = struct.unpack_from(">II", self._bytes, at)
-            header = told & 0xFFFFFF
-            if self._misses(at, at + _BEFORE) or not _is_sane(length, header, told >> 24):
-                self._lose()
-                return
-            end, body = at + 4 + length, at + _BEFORE + header
-            if len(self._bytes) < end:
-                break
-            if self._misses(at, body):
-                self.cut += 1
+    def _miss(self, missing: int, ts_us: int) -> Iterator[Command]:
+        rest = self._length - self._seen if self._length else 0
+        if self._cut_at is None:
+            self._cut_at = self._seen
+        self._seen += min(missing, rest)
+        if self._is_complete:
+            yield from self._end(ts_us)
+        if missing > rest:  # where the next command begins is not known
+            self._lose()
+
+    @property
+    def _is_complete(self) -> bool:
+        return 0 < self._length <= self._seen
+
+    def _take_known(self, data: bytes, at: int, ts_us: int) -> int:
+        """Take what of ``data`` from ``at`` on belongs to the command; gives how many bytes."""
+        if not self._seen:
+            self._begin_us = ts_us
+        most = (self._length or _BEFORE) - self._seen
+        part = min(most, len(data) - at)
+        if self._cut_at is None:
+            self._known += data[at : at + part]
+        self._seen += part
+        if not self._length and self._seen == _BEFORE:
+            length, header = _LENGTHS.unpack(self._known)
+            if _is_sane(length, header & 0xFFFFFF, header >> 24):
+                self._length, self._body_at = 4 + length, _BEFORE + (header & 0xFFFFFF)
             else:
-                begin_us = max(ts for place, ts in self._times if place <= at)
-                there = min((low for low, high in self._holes if high > body), default=end)
-                text = bytes(self._bytes[at + _BEFORE : body])
-                try:
-                    code, opaque, flag, remark, ext = _HEADERS[told >> 24](text)
-                except DecodeError:
-                    self.cut += 1
-                else:
-                    known = bytes(self._bytes[body : min(there, end)])
-                    yield Command(begin_us, ts_us, code, opaque, flag, remark, ext, known, end - body)
-            at = end
-        self._forget(at)
+                self._lose()
+        return part
 
-    def _forget(self, at: int) -> None:
-        if not at:
+    def _end(self, ts_us: int) -> Iterator[Command]:
+        known, body_at, begin_us, length = self._known, self._body_at, self._begin_us, self._length
+        self._clear()
+        try:
+            if len(known) < body_at:
+                raise DecodeError("torn", "the header is not whole")
+            header = read_header(known[4], bytes(known[_BEFORE:body_at]))
+        except DecodeError:
+            self.cut += 1
             return
-        del self._bytes[:at]
-        self._holes = [(max(begin - at, 0), end - at) for begin, end in self._holes if end > at]
-        before = [time for time in self._times if time[0] <= at]
-        self._times = [(0, before[-1][1])] + [(place - at, ts) for place, ts in self._times if place > at]
-
-    def _misses(self, begin: int, end: int) -> bool:
-        return any(low < end and begin < high for low, high in self._holes)
+        yield Command(begin_us, ts_us, *header, bytes(known[body_at:]), length - body_at)
 
     def _lose(self) -> None:
         self.cut += 1
@@ -137,55 +158,11 @@ def _may_begin(data: bytes) -> bool:
     """A command is sent at once: its first bytes are the first of a segment."""
     if len(data) < _BEFORE:
         return False
-    length, told = struct.unpack_from(">II", data)
-    if not _is_sane(length, told & 0xFFFFFF, told >> 24):
+    length, header = _LENGTHS.unpack_from(data)
+    if not _is_sane(length, header & 0xFFFFFF, header >> 24):
         return False
-    return told >> 24 == _ROCKETMQ or data[_BEFORE : _BEFORE + 1] == b"{"
+    return header >> 24 == ROCKETMQ or data[_BEFORE : _BEFORE + 1] == b"{"
 
 
 def _is_sane(length: int, header: int, kind: int) -> bool:
-    return (
-        length <= FRAME_MAX_LENGTH and kind in _LEAST_HEADER and header >= _LEAST_HEADER[kind] and header + 4 <= length
-    )
-
-
-_Header = tuple[int, int, int, str | None, Mapping[str, str]]
-
-
-def _of_json(header: bytes) -> _Header:
-    told = read_object(header)
-    code, opaque, flag = (told.get(name, 0) for name in ("code", "opaque", "flag"))
-    ext, remark = told.get("extFields") or {}, told.get("remark")
-    numbers = all(type(n) is int for n in (code, opaque, flag))
-    texts = isinstance(ext, dict) and all(isinstance(value, str) for value in ext.values())
-    if not (numbers and texts and (remark is None or isinstance(remark, str))):
-        raise DecodeError("wrong_type", "not a header of a remoting command")
-    return code, opaque, flag, remark, ext
-
-
-def _of_rocketmq(header: bytes) -> _Header:
-    """RocketMQSerializable#rocketMQProtocolDecode: code, language, version, opaque, flag, remark, fields."""
-    try:
-        code, _, _, opaque, flag = struct.unpack_from(">hbhii", header)
-        remark, at = _text(header, 13, ">i")
-        (size,) = struct.unpack_from(">i", header, at)
-        at, end, ext = at + 4, at + 4 + size, dict[str, str]()
-        while at < end:
-            name, at = _text(header, at, ">h")
-            value, at = _text(header, at, ">i")
-            ext[name] = value
-    except (struct.error, UnicodeDecodeError) as error:
-        raise DecodeError("wrong_type", f"not a header of a remoting command: {error}") from None
-    return code, opaque, flag, remark or None, ext
-
-
-def _text(data: bytes, at: int, size: str) -> tuple[str, int]:
-    (length,) = struct.unpack_from(size, data, at)
-    begin = at + struct.calcsize(size)
-    end = begin + max(length, 0)
-    if end > len(data):
-        raise struct.error("a text goes beyond the header")
-    return data[begin:end].decode("utf-8"), end
-
-
-_HEADERS: Final = {_JSON: _of_json, _ROCKETMQ: _of_rocketmq}
+    return length <= FRAME_MAX_LENGTH and kind in LEAST_HEADER and header >= LEAST_HEADER[kind] and header + 4 <= length

@@ -14,6 +14,7 @@ from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.capture.commands import Command
 from mqreplay.decode.capture.messages import messages_of
 from mqreplay.decode.capture.names import Names
+from mqreplay.decode.fields import object_of, wrong_type
 
 Fields = dict[str, object]
 # Fields of a pull's and a commit's header, in RocketMQ's words and ours. Numbers are written as text on the wire.
@@ -187,9 +188,13 @@ def _runtime(call: Call, names: Names) -> tuple[str, Fields] | None:
     answered = call.response
     if answered is None or answered.code:
         return None
-    told = body_of({"body": _text(answered)}, "body") or {}  # KVTable
+    answer = body_of({"body": _text(answered)}, "body") or {}  # KVTable
+    table = answer.get("table")
+    figures = {} if table is None else object_of(table, "table")
+    if not all(isinstance(text, str) for figure in figures.items() for text in figure):
+        raise wrong_type("table", "an object of strings", table)
     fields = {"ts": _ms(answered.end_us)} | _broker(call.asked, names)
-    return "broker_runtime", fields | {"full": True, "table": told.get("table")}
+    return "broker_runtime", fields | {"full": True, "table": table}
 
 
 def _cluster_info(call: Call, _: Names) -> tuple[str, Fields] | None:

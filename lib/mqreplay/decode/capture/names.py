@@ -8,9 +8,8 @@ TopicRouteData, ClusterInfo.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from mqreplay.decode.body import body_of, broker_addrs_of, items_of
 from mqreplay.decode.capture import codes
@@ -19,8 +18,15 @@ from mqreplay.decode.fields import object_of, text_field
 from mqreplay.errors import DecodeError
 
 # fastjson sorts the fields of an object: the id comes first, also of a body that tcpdump cut.
-_CLIENT_ID: Final = re.compile(rb'"client(?:ID|Id)":"((?:[^"\\]|\\["\\/])*)"')
+_CLIENT_ID: Final = re.compile(rb'"client(?:ID|Id)":"((?:[^"\\]|\\["\\/]){0,1024}+)"')
+_BROKER_ID: Final = re.compile(r"[0-9]{1,19}")
 _VIP_BEHIND: Final = 2  # NettyServerConfig's port of the fast way (VIP channel) is the listening one less two
+# A capture of a large estate has some thousands of each; what comes beyond is not named.
+MOST_NAMED: Final = 100_000
+LONGEST_NAME: Final = 1024
+_SEVERAL: Final = ""
+Key = TypeVar("Key")
+Named = TypeVar("Named")
 
 
 class Broker(NamedTuple):
@@ -36,18 +42,18 @@ class Names:
     def __init__(self, calls: Iterable[Call]) -> None:
         """Reads the calls once."""
         self._brokers: dict[str, Broker] = {}
-        self._of_connection: defaultdict[int, set[str]] = defaultdict(set)
-        self._of_host: defaultdict[str, set[str]] = defaultdict(set)
+        self._of_connection: dict[int, str] = {}
+        self._of_host: dict[str, str] = {}
         for call in calls:
             self._take(call)
 
     def client(self, connection: int) -> str | None:
         """The client of a connection with a broker; None if nothing on it named one, or more than one."""
-        return _only(self._of_connection.get(connection))
+        return self._of_connection.get(connection) or None
 
     def client_of_host(self, address: str) -> str | None:
         """The client at ``host:port`` of a connection that names none, where its host has one client."""
-        return _only(self._of_host.get(_host(address)))
+        return self._of_host.get(_host(address)) or None
 
     def broker(self, address: str) -> Broker | None:
         """The broker that listens at ``host:port``."""
@@ -64,20 +70,29 @@ class Names:
                 self._is(call, found[1].decode("utf-8", "replace"))
         elif code == codes.UNREGISTER_CLIENT and "clientID" in ext:
             self._is(call, ext["clientID"])
-        elif code == codes.REGISTER_BROKER and ext.get("brokerId", "").isdecimal():
-            self._brokers[ext.get("brokerAddr", "")] = Broker(ext.get("brokerName", ""), int(ext["brokerId"]))
+        elif code == codes.REGISTER_BROKER and _BROKER_ID.fullmatch(ext.get("brokerId", "")):
+            self._listens(ext.get("brokerAddr", ""), Broker(ext.get("brokerName", ""), int(ext["brokerId"])))
         elif code in (codes.GET_ROUTEINFO_BY_TOPIC, codes.GET_BROKER_CLUSTER_INFO):
             for address, broker in _told(call):
                 # What brokers say of themselves is newer.
-                self._brokers.setdefault(address, broker)
+                self._listens(address, self._brokers.get(address, broker))
+
+    def _listens(self, address: str, broker: Broker) -> None:
+        _enter(self._brokers, address, broker, max(len(address), len(broker.broker_name)))
 
     def _is(self, call: Call, client_id: str) -> None:
-        self._of_connection[call.connection].add(client_id)
-        self._of_host[_host(call.asker)].add(client_id)
+        _enter_only(self._of_connection, call.connection, client_id)
+        _enter_only(self._of_host, _host(call.asker), client_id)
 
 
-def _only(names: set[str] | None) -> str | None:
-    return next(iter(names)) if names and len(names) == 1 else None
+def _enter_only(table: dict[Key, str], key: Key, name: str) -> None:
+    _enter(table, key, name if table.get(key, name) == name else _SEVERAL, len(name))
+
+
+def _enter(table: dict[Key, Named], key: Key, named: Named, length: int) -> None:
+    """Put a name into a table that has room for it, or has one already."""
+    if length <= LONGEST_NAME and (key in table or len(table) < MOST_NAMED):
+        table[key] = named
 
 
 def _host(address: str) -> str:

@@ -22,6 +22,8 @@ _PCAP: Final = {  # magic: (byte order, ticks a second)
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _ENHANCED = 1, 6  # pcapng's blocks that matter here
 _LONGEST_BLOCK: Final = 16 * 1024 * 1024
+_MOST_INTERFACES: Final = 65_536
+_MOST_HEADERS: Final = 16  # VLAN tags of a frame, headers of an IPv6 packet before TCP's
 # Bytes before the IP packet, by link type; Ethernet's and Linux's own are looked into.
 _NULL, _ETHERNET, _COOKED, _COOKED_2 = 0, 1, 113, 276
 _RAW: Final = (12, 14, 101, 228, 229)
@@ -90,6 +92,8 @@ def _blocks(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
             kind, size = struct.unpack(order + "II", _whole(head, 8))
             body = _exactly(stream, _sane(size) - 8)[:-4]
             if kind == _INTERFACE:
+                if len(interfaces) == _MOST_INTERFACES:
+                    raise DecodeError("torn", f"more than {_MOST_INTERFACES} interfaces: the file is damaged")
                 interfaces.append((struct.unpack_from(order + "H", body)[0], _ticks(order, body[8:])))
             elif kind == _ENHANCED:
                 number, high, low, caught, length = struct.unpack_from(order + "IIIII", body)
@@ -136,7 +140,8 @@ def _ip_begins(link: int, packet: bytes) -> int | None:
     if link not in (_ETHERNET, _COOKED):
         raise DecodeError("not_a_capture", f"link type {link} is not known; capture on an Ethernet or any interface")
     at = 12 if link == _ETHERNET else 14
-    while (kind := int.from_bytes(packet[at : at + 2], "big")) in _VLAN:
+    last = at + 4 * _MOST_HEADERS
+    while (kind := int.from_bytes(packet[at : at + 2], "big")) in _VLAN and at < last:
         at += 4
     return at + 2 if kind in (_IPV4, _IPV6) else None
 
@@ -154,14 +159,16 @@ def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
         begin, kind, told = 40, ip[6], int.from_bytes(ip[4:6], "big")
         told += 40 if told else 0
         hosts = ip[8:24], ip[24:40]
-        while kind in _EXTENSIONS and len(ip) >= begin + 2:
+        for _ in range(_MOST_HEADERS):
+            if kind not in _EXTENSIONS or len(ip) < begin + 2:
+                break
             kind, begin = ip[begin], begin + (ip[begin + 1] + 1) * 8
     else:
         return None
     if kind != _TCP or len(ip) < begin + 20:
         return None
     source, target, seq, _, offset, flags = struct.unpack_from(">HHIIBB", ip, begin)
-    data_begin, end = begin + (offset >> 4) * 4, told or length
+    data_begin, end = begin + (offset >> 4) * 4, max(told or min(length, _LONGEST_BLOCK), 0)
     return Segment(
         ts_us,
         _endpoint(hosts[0], source),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from mqreplay.decode.capture.packets import Segment
 
 # One that is missed is waited for until so much of what follows is there: by then tcpdump has lost it.
 WAITED_SEGMENTS = 256
+SEGMENT_BYTES = 700  # of memory that a waiting segment takes beside its data
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,46 +26,62 @@ class Piece:
 
 
 class Stream:
-    """One direction of a connection."""
+    """One direction of a connection. ``held`` is the memory in bytes of the segments that wait for an earlier one."""
+
+    __slots__ = ("_ahead", "_next", "_order", "held")
 
     def __init__(self) -> None:
         """Of a connection that goes on when the capture begins, the first segment seen is the first."""
-        self._next: int | None = None
-        self._ahead: dict[int, Segment] = {}
+        self.held = 0
+        self._next: int | None = None  # the place of the next byte: sequence numbers, but they go on past 2**32
+        self._ahead: dict[int, Segment] = {}  # by the place of its first byte
+        self._order: list[int] = []  # the same places, as a heap
 
     def take(self, segment: Segment) -> Iterator[Piece]:
         """What can be said now that this one is there."""
         if segment.begins:
-            self._next, self._ahead = (segment.seq + 1) % 2**32, {}
+            self._next, self._ahead, self._order, self.held = segment.seq + 1, {}, [], 0
         if not segment.length:
             return
         if self._next is None:
             self._next = segment.seq
-        # Of two that begin alike the longer says more.
-        known = self._ahead.get(segment.seq)
-        if known is None or len(segment.data) > len(known.data):
-            self._ahead[segment.seq] = segment
+        place = self._next + (segment.seq - self._next + 2**31) % 2**32 - 2**31
+        if place == self._next and place not in self._ahead:  # as nearly all are
+            yield from self._say(segment, 0)
+        else:
+            self._wait(place, segment)
         yield from self._in_order(patience=WAITED_SEGMENTS)
 
     def rest(self) -> Iterator[Piece]:
         """What was waited for will not come."""
         yield from self._in_order(patience=0)
 
-    def _in_order(self, patience: int) -> Iterator[Piece]:
-        while self._ahead and self._next is not None:
-            seq = self._next if self._next in self._ahead else min(self._ahead, key=self._distance)
-            distance = self._distance(seq)
-            if distance > 0:
-                if len(self._ahead) <= patience:
-                    return
-                yield Piece(self._ahead[seq].ts_us, b"", distance)
-                distance = 0
-            segment = self._ahead.pop(seq)
-            if segment.length + distance > 0:  # else all of it was said before
-                data = segment.data[-distance:]
-                yield Piece(segment.ts_us, data, segment.length + distance - len(data))
-                self._next = (seq + segment.length) % 2**32
+    def _wait(self, place: int, segment: Segment) -> None:
+        known = self._ahead.get(place)
+        if known is None:
+            heappush(self._order, place)
+            self.held += SEGMENT_BYTES
+        elif len(segment.data) <= len(known.data):  # of two that begin alike the longer says more
+            return
+        self._ahead[place] = segment
+        self.held += len(segment.data) - (0 if known is None else len(known.data))
 
-    def _distance(self, seq: int) -> int:
-        """How many bytes ``seq`` lies ahead of the next one; behind it below 0."""
-        return (seq - (self._next or 0) + 2**31) % 2**32 - 2**31
+    def _in_order(self, patience: int) -> Iterator[Piece]:
+        while self._order and self._next is not None:
+            distance = self._order[0] - self._next
+            if distance > 0:
+                if len(self._order) <= patience:
+                    return
+                self._next += distance
+                yield Piece(self._ahead[self._order[0]].ts_us, b"", distance)
+                continue
+            segment = self._ahead.pop(heappop(self._order))
+            self.held -= SEGMENT_BYTES + len(segment.data)
+            yield from self._say(segment, -distance)
+
+    def _say(self, segment: Segment, known: int) -> Iterator[Piece]:
+        """The segment without its first bytes, which were said before."""
+        if segment.length > known and self._next is not None:
+            data = segment.data[known:]
+            self._next += segment.length - known
+            yield Piece(segment.ts_us, data, segment.length - known - len(data))
