@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ def start(archive: Path, loaded: Path) -> str:
 
 def test_java_starts_from_the_archive_of_setup(tmp_path: Path) -> None:
     archive = class_archive.archive_path()
-    assert archive.exists(), "`make setup` makes it"
+    assert archive is not None, "`make setup` makes it"
     assert start(archive, tmp_path / "loaded") == "3\n"
     lines = (tmp_path / "loaded").read_text().splitlines()
     shared = [line for line in lines if line.endswith("shared objects file (top)")]
@@ -54,10 +55,44 @@ def test_what_java_cannot_take_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_without_an_archive_nothing_is_asked_of_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / 'with "blanks"'
+    folder.mkdir()
+    monkeypatch.setattr(class_archive, "jars_folder", lambda: folder)
+    assert class_archive.archive_options() == ""
+    (folder / "mqreplay-classes-3.jsa").write_bytes(b"abc")
+    assert class_archive.archive_options().startswith(
+        f'"-XX:SharedArchiveFile={tmp_path}/with \\"blanks\\"/mqreplay-classes-3.jsa" -XX:+VerifySharedSpaces '
+    )
+
+
+def ask_java(archive: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = ["java", f"-XX:SharedArchiveFile={archive}", *options, "-Xlog:cds", "-version"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=archive.parent)
+
+
+def test_archive_that_is_cut_short_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = class_archive.archive_path()
+    assert whole is not None
+    torn = tmp_path / whole.name
+    shutil.copyfile(whole, torn)
+    os.truncate(torn, whole.stat().st_size // 2)
+    assert ask_java(torn, "-XX:-CreateCoredumpOnCrash").returncode  # Java would crash
     monkeypatch.setattr(class_archive, "jars_folder", lambda: tmp_path)
     assert class_archive.archive_options() == ""
-    class_archive.archive_path().touch()
-    assert f'"-XX:SharedArchiveFile={class_archive.archive_path()}"' in class_archive.archive_options()
+
+
+def test_archive_with_changed_bytes_is_not_used(tmp_path: Path) -> None:
+    whole = class_archive.archive_path()
+    assert whole is not None
+    changed = tmp_path / whole.name
+    shutil.copyfile(whole, changed)
+    with changed.open("r+b") as file:
+        file.seek(whole.stat().st_size // 2)
+        file.write(b"other bytes")
+    checked = class_archive.CHECKED.split()[0]
+    assert "Checksum verification failed" not in ask_java(changed).stdout  # Java would not notice
+    assert "Checksum verification failed" in ask_java(changed, checked).stdout
+    assert "Checksum verification failed" not in ask_java(whole, checked).stdout
 
 
 def test_one_that_cannot_be_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from mqreplay.errors import MqreplayError
 from mqreplay.lake import jars
+from mqreplay.lake.session import build_session
+from mqreplay.settings import SparkSettings
 
 SAID = """
 :: loading settings ::
@@ -86,6 +88,14 @@ def test_jar_of_other_bytes_is_refused_and_nothing_put_in(registry, tmp_path: Pa
     with pytest.raises(MqreplayError, match=r"thing_2\.13-4\.2\.jar has SHA-256 .* nothing was installed"):
         jars.install_jars(tmp_path)
     assert names(tmp_path) == []
+
+
+def test_session_without_them_fetches_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(jars, "jars_folder", lambda: tmp_path)
+    with pytest.raises(MqreplayError, match=r"missing from .*delta-spark.*`python -m mqreplay.lake.jars` fetches and"):
+        build_session("none", SparkSettings(extra={"spark.jars": "/x/other.jar"}))
+    jars.require_jars({"spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0"})
+    jars.require_jars({"spark.jars": "/x/delta-spark_4.1_2.13-4.4.0.jar,/x/delta-storage-4.4.0.jar"})
 
 
 def test_module_says_nothing_when_all_is_there(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from mqreplay.errors import ContractError
 from mqreplay.lake import landing as module
 from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.journal import Journal
 from mqreplay.lake.landing import LANDED, Landing, land, repeating
 from mqreplay.lake.warehouse import Warehouse
 
@@ -112,26 +113,25 @@ def parquet(warehouse) -> list[Path]:
 
 
 def test_what_lands_is_appended_and_replaced_as_rows_are(warehouse, landed, same_rows):
-    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
-        warehouse.take(TABLE, landed(place, [{"id": 1}], [{"id": 2}]), ALL, nothing_there=True)
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+    warehouse.take(TABLE, landed(place, [{"id": 1}], [{"id": 2}]), ALL, nothing_there=True)
     same_rows({"id": 1}, {"id": 2})
-    with warehouse.landing(TABLE, {"cluster": "d"}, "at") as place:
-        warehouse.take(TABLE, landed(place, [{"id": 7}]), "cluster = 'd'", nothing_there=True)
-    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
-        warehouse.take(TABLE, landed(place, [{"id": 3, "ratio": None}], []), ALL, nothing_there=False)
+    place = warehouse.landing(TABLE, {"cluster": "d"}, "at")
+    warehouse.take(TABLE, landed(place, [{"id": 7}]), "cluster = 'd'", nothing_there=True)
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+    warehouse.take(TABLE, landed(place, [{"id": 3, "ratio": None}], []), ALL, nothing_there=False)
     same_rows({"id": 3, "ratio": None}, {"id": 7, "cluster": "d"})
     history = warehouse.spark.sql(f"DESCRIBE HISTORY delta.`{warehouse.location(TABLE)}`").collect()
     assert [(h.operation, h.isBlindAppend) for h in history][:3] == [("WRITE", False), ("WRITE", True), ("WRITE", True)]
 
 
-def test_what_is_not_taken_is_gone(warehouse, landed):
-    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
+def test_what_is_not_taken_is_gone_when_the_transaction_ends(warehouse, landed):
+    with Journal(warehouse).transaction("test"):
+        place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
         first = landed(place, [{"id": 1}], [{"id": 2}])
         warehouse.take(TABLE, first[:1], ALL, nothing_there=True)
-    assert [path.name for path in parquet(warehouse)] == [first[0].name]
-    failed = pytest.raises(PySparkException, match="this task failed")
-    with failed, warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
-        landed(place, [{"id": 3}, {"id": 4}, {"id": 5}])
+        with pytest.raises(PySparkException, match="this task failed"):
+            landed(place, [{"id": 3}, {"id": 4}, {"id": 5}])
     assert [path.name for path in parquet(warehouse)] == [first[0].name]
 
 
@@ -148,8 +148,8 @@ def said(warehouse) -> dict[str, object]:
 
 @pytest.mark.parametrize("task", [[], [{"id": 1}]], ids=["no rows", "rows"])
 def test_a_table_made_by_its_first_rows_is_what_its_ddl_makes(warehouse, contracts, landed, same_rows, task):
-    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
-        warehouse.take(TABLE, landed(place, task), ALL, nothing_there=False)
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+    warehouse.take(TABLE, landed(place, task), ALL, nothing_there=False)
     same_rows(*task)
     assert not warehouse.ensure(TABLE)
     by_ddl = Warehouse(warehouse.spark, f"{warehouse.root}-by-ddl", contracts)
@@ -169,24 +169,25 @@ def test_files_of_a_run_that_died_before_the_first_commit_are_in_nobodys_way(war
 
 def test_nothing_landed_is_no_commit(warehouse, landed):
     warehouse.ensure(TABLE)
-    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
-        warehouse.take(TABLE, landed(place, []), ALL, nothing_there=True)
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+    warehouse.take(TABLE, landed(place, []), ALL, nothing_there=True)
     assert len(list(Path(warehouse.location(TABLE), "_delta_log").glob("*.json"))) == 1
 
 
 def test_a_broken_check_is_refused_as_by_deltas_own_writer(warehouse, landed, same_rows):
     refused = pytest.raises(ContractError, match=r"CHECK \(id > 0\)")
-    with refused, warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+    with refused:
         warehouse.take(TABLE, landed(place, [{"id": 1}], [{"id": 0}]), ALL, nothing_there=True)
     same_rows()
-    assert parquet(warehouse) == []
+    assert not warehouse.exists(TABLE)
 
 
 def test_files_are_skipped_by_what_was_told_of_them(warehouse, landed):
     days = [dt.datetime(2026, 1, day, 12, tzinfo=dt.UTC) for day in (1, 2, 3)]
-    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
-        made = landed(place, *[[{"id": i + 1, "at": at}] for i, at in enumerate(days)])
-        warehouse.take(TABLE, made, ALL, nothing_there=True)
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+    made = landed(place, *[[{"id": i + 1, "at": at}] for i, at in enumerate(days)])
+    warehouse.take(TABLE, made, ALL, nothing_there=True)
     table = warehouse.spark.read.format("delta").load(warehouse.location(TABLE))
     one = table.where("day = DATE'2026-01-02'")
     assert (len(made), len(one.inputFiles())) == (3, 1)
@@ -194,8 +195,8 @@ def test_files_are_skipped_by_what_was_told_of_them(warehouse, landed):
 
 
 def test_others_read_it_and_it_can_be_compacted(warehouse, landed, same_rows):
-    with warehouse.landing(TABLE, {"cluster": "c"}, "at") as place:
-        warehouse.take(TABLE, landed(place, [{"id": 1}], [{"id": 2}]), ALL, nothing_there=True)
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+    warehouse.take(TABLE, landed(place, [{"id": 1}], [{"id": 2}]), ALL, nothing_there=True)
     read = pl.read_delta(warehouse.location(TABLE)).sort("id")
     assert read["id"].to_list() == [1, 2]
     assert read["day"].to_list() == [dt.date(2026, 1, 2)] * 2

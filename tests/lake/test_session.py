@@ -39,6 +39,7 @@ spark.stop()
     [
         ("spark.sql.session.timeZone", "UTC"),
         ("spark.sql.ansi.enabled", "true"),
+        ("spark.sql.variable.substitute", "false"),
         ("spark.ui.enabled", "false"),
         ("spark.databricks.delta.snapshotPartitions", "1"),
         ("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false"),
@@ -152,7 +153,7 @@ def test_java_and_python_talk_by_sockets_of_this_process_where_paths_are_short(m
     assert told[SOCKETS] == "true"
     assert Path(told[SOCKETS_DIR]).is_dir()
     assert session._sockets(local=False) == {SOCKETS: "true"}
-    monkeypatch.setattr(session, "_socket_folder", lambda: SimpleNamespace(name="/tmp/" + "long" * 20))
+    monkeypatch.setattr(session, "scratch", lambda: SimpleNamespace(part=lambda name: Path("/tmp/" + "long" * 20)))
     assert session._sockets(local=True) == {SOCKETS: "false"}
 
 

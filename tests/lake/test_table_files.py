@@ -67,7 +67,7 @@ def test_rows_marked_as_gone_are_deltas_to_read(warehouse, rows) -> None:
     assert [row.id for row in warehouse.read(TABLE).collect()] == [2]
 
 
-@pytest.mark.parametrize("name", ["a b", "100%25", "night[1]", "{a,b}", "päckchen"])
+@pytest.mark.parametrize("name", ["a b", "100%25", "night[1]", "{a,b}", "päckchen", "a:b", "${env:HOME}[1]"])
 def test_folders_of_any_name(spark, contracts, rows, tmp_path: Path, name: str) -> None:
     warehouse = Warehouse(spark, str(tmp_path / name), contracts)
     warehouse.put(TABLE, [tuple(row) for row in rows({"id": 1}).collect()], "TRUE", nothing_there=True)

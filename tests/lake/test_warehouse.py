@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Column
+from mqreplay.lake.journal import Journal
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
@@ -70,12 +71,14 @@ def test_nothing_over_nothing_changes_no_file(warehouse, rows, files, nothing_th
     before = files()
     # Through a filter and two partitions: no plan can tell beforehand that it is empty.
     none = rows({"id": 1}, {"id": 2}).repartition(2).where("ratio > 1")
-    warehouse.replace(TABLE, none, ALL, nothing_there=nothing_there)
+    with Journal(warehouse).transaction("test"):
+        warehouse.replace(TABLE, none, ALL, nothing_there=nothing_there)
     assert files() == before
 
 
 def test_nothing_into_a_new_table_leaves_only_its_log(warehouse, rows, files) -> None:
-    warehouse.replace(TABLE, rows(), ALL)
+    with Journal(warehouse).transaction("test"):
+        warehouse.replace(TABLE, rows(), ALL)
     assert [name for name in files() if name.endswith(".parquet")] == []
     same_rows(warehouse, rows())
 

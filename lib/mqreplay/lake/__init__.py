@@ -3,6 +3,8 @@
 session.py     the one builder of sessions          jars.py        the JARs Delta needs
 contract.py    contracts -> columns, DDL            table_docs.py  contracts -> docs/tables.md
 warehouse.py   reads and replaces rows of tables    sql.py         values quoted into SQL
-lock.py        one run at a time                    unfinished.py  what a run that died had begun
-leftovers.py   files that no version knows         remembered.py  what the next run asks first
+lock.py        one run at a time                    journal.py     rolls back an interrupted run
+scratch.py     the process's temporary files        java_process.py  how Java is started
+local_folder.py  folders that a user names
+orphans.py     files that no version names          remembered.py  what the next run asks first
 """

@@ -1,6 +1,7 @@
 """Spark's classes as an archive that Java maps into memory: a session starts in half the time.
 
-Java takes it only where the same Java made it of the same JARs, and otherwise does without.
+Java takes it only where the same Java made it of the same JARs, and otherwise does without. Java crashes on an archive
+that is cut short: the file's name holds its size. Java does not check the bytes by itself: it is asked to.
 `python -m mqreplay.lake.class_archive` makes it, beside the JARs.
 """
 
@@ -14,10 +15,11 @@ from pathlib import Path
 from mqreplay.errors import MqreplayError
 from mqreplay.lake.apart import run_apart
 from mqreplay.lake.jars import jars_folder
+from mqreplay.lake.java_process import java_option
 
-NAME = "mqreplay-classes.jsa"
-# Java says on stdout what it does not like of an archive; that is for results.
-SILENT = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+STEM = "mqreplay-classes"
+# Its checksums; 0.1 s. Java says on stdout what it does not like of an archive; that is for results.
+CHECKED = "-XX:+VerifySharedSpaces -Xlog:cds=off -Xlog:cds+dynamic=off"
 # Most classes are those of any session. Java writes the archive as it ends, which is waited for.
 TRAIN = """
 import sys
@@ -37,31 +39,39 @@ sys.exit(gateway.proc.wait())
 PATIENCE_S = 300
 
 
-def archive_path() -> Path:
-    """Where it lies, if it was made."""
-    return jars_folder() / NAME
+def archive_path() -> Path | None:
+    """Return the archive, if it was made and is not cut short."""
+    return next((path for path in jars_folder().glob(f"{STEM}-*.jsa") if path == _named(path, path)), None)
 
 
 def archive_options() -> str:
     """Java's options for it. None where there is none: Java would then go without its own archive, too."""
     path = archive_path()
-    return f'"-XX:SharedArchiveFile={path}" {SILENT}' if path.exists() else ""
+    return f"{java_option(f'-XX:SharedArchiveFile={path}')} {CHECKED}" if path is not None else ""
 
 
 def make_archive() -> Path:
     """Makes it anew. Raises MqreplayError."""
-    target = archive_path()
+    folder = jars_folder()
     try:
-        # In one step, so that no half archive is ever seen: Java believes what it maps.
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".classes-") as beside:
-            made = Path(beside, NAME)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".classes-") as beside:
+            made = Path(beside, STEM)
             said = _train(made)
             if not made.exists():
                 raise MqreplayError(f"no archive of Java's classes was made: {said}")
-            made.replace(target)
+            # In one step, so that no half archive is ever seen.
+            target = made.replace(_named(made, folder / STEM))
+        for other in folder.glob(f"{STEM}*.jsa"):
+            if other != target:
+                other.unlink(missing_ok=True)
     except OSError as error:
-        raise MqreplayError(f"{target} cannot be written: {error.strerror or error}") from None
+        raise MqreplayError(f"{folder / STEM} cannot be written: {error.strerror or error}") from None
     return target
+
+
+def _named(archive: Path, beside: Path) -> Path:
+    """The path in the folder of ``beside`` that an archive of this size has."""
+    return beside.with_name(f"{STEM}-{archive.stat().st_size}.jsa")
 
 
 def _train(made: Path) -> str:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pyspark.sql.types import StructType
 
 from mqreplay.errors import ContractError
-from mqreplay.lake.sql import quoted
+from mqreplay.lake.sql import delta_table, quoted
 from mqreplay.places import schemas_dir
 
 
@@ -101,7 +101,7 @@ class Contract:
         clustering = f"\nCLUSTER BY ({', '.join(self.clustered_by)})" if self.clustered_by else ""
         given = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in self.properties.items())
         return (
-            f"CREATE TABLE IF NOT EXISTS delta.`{location}` (\n  {columns}\n) USING delta{clustering}"
+            f"CREATE TABLE IF NOT EXISTS {delta_table(location)} (\n  {columns}\n) USING delta{clustering}"
             f"\nCOMMENT {quoted(self.description)}{f'{chr(10)}TBLPROPERTIES ({given})' if given else ''}"
         )
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
@@ -20,7 +21,9 @@ import pyspark
 from mqreplay.errors import MqreplayError
 from mqreplay.lake.apart import run_apart
 
-DELTA_PACKAGE = "io.delta:delta-spark_4.1_2.13:4.4.0"
+ARTIFACT = "delta-spark_4.1_2.13"
+DELTA_PACKAGE = f"io.delta:{ARTIFACT}:4.4.0"
+BROUGHT_BY = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")  # whoever gives them chose them
 # Of the 33 that Ivy resolves, those that Spark does not bring along itself. SHA-256 of each.
 JARS = {
     "delta-kernel-api-4.4.0.jar": "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
@@ -51,6 +54,19 @@ def missing_jars(folder: Path | None = None) -> list[str]:
     """Names of the JARs that are not there."""
     where = folder if folder is not None else jars_folder()
     return [name for name in JARS if not (where / name).exists()]
+
+
+def require_jars(options: Mapping[str, str]) -> None:
+    """Raise MqreplayError where JARs are missing that Spark's ``options`` do not bring along.
+
+    Spark would fetch them itself, but nothing would check what it got.
+    """
+    missing = missing_jars()
+    if missing and not any(ARTIFACT in options.get(name, "") for name in BROUGHT_BY):
+        raise MqreplayError(
+            f"Delta's JARs are missing from {jars_folder()} ({', '.join(missing)}); "
+            "`python -m mqreplay.lake.jars` fetches and checks them"
+        )
 
 
 def install_jars(folder: Path | None = None) -> list[str]:

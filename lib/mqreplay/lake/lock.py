@@ -1,47 +1,149 @@
 """One lock for a warehouse: Delta's local log store is safe within one JVM only, so two runs must not write at once.
 
-The lock is the operating system's (flock), so it ends with the process that holds it, however that ends. What the file
-says is for people.
+The locks are the operating system's, so that they end with the process that holds them, however it ends. There are
+three: of the folder, which nobody can remove without the tables; of a file, for file systems that lock no folders; and
+one that Java holds, for after a kill of the driver Java may still commit for a moment.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
 
 from mqreplay.errors import InputError, WarehouseLocked
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 LOCK_FILE = ".mqreplay.lock"
+JAVA_LOCK_FILE = ".mqreplay.java.lock"
+JAVA_ENDS_S = 60  # Java ends within seconds of its driver; what it stored temporarily is removed first
+BUSY = (errno.EACCES, errno.EAGAIN)
+NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)  # as NFS answers
+
+
+class WarehouseLock:
+    """The locks of one warehouse, held."""
+
+    def __init__(self, root: str) -> None:
+        """``root`` is the warehouse's folder."""
+        self._root = root
+        self._java: Any = None
+
+    def share_with_java(self, spark: SparkSession) -> None:
+        """Have the session's Java hold the warehouse, too, until ``release_java`` or its own end."""
+        path = str(Path(self._root, JAVA_LOCK_FILE).resolve())
+        jvm: Any = spark.sparkContext._jvm
+        self._java = jvm.java.io.RandomAccessFile(path, "rw")
+        if self._java.getChannel().tryLock() is None:
+            raise WarehouseLocked(f"warehouse {self._root} is in use by another run's Java; wait for it, or stop it")
+
+    def release_java(self) -> None:
+        """Have Java give it back. A Java that is gone has done so."""
+        if self._java is not None:
+            with suppress(Py4JError, OSError):
+                self._java.close()
 
 
 @contextmanager
-def warehouse_lock(root: str) -> Iterator[None]:
-    """Holds the warehouse for the length of the block. Raises WarehouseLocked at once if another run has it."""
-    folder = Path(root)
+def warehouse_lock(root: str) -> Iterator[WarehouseLock]:
+    """Hold the warehouse for the length of the block. Raises WarehouseLocked at once if another run has it."""
+    handles: list[int] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        folder, file = _open(root)
+        handles += [folder, file]
+        _lock(folder, file, root, optional=NO_FOLDER_LOCKS)
+        _lock(file, file, root)
+        _wait_for_java(root)
+        os.ftruncate(file, 0)
+        since = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        os.pwrite(file, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode(), 0)
+        held = WarehouseLock(root)
+        try:
+            yield held
+        finally:
+            held.release_java()
+        os.ftruncate(file, 0)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def is_locked(root: str) -> bool:
+    """Whether a run holds the warehouse."""
+    try:
+        handle = os.open(Path(root, LOCK_FILE), os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in BUSY
+    finally:
+        os.close(handle)
+    return False
+
+
+def _open(root: str) -> tuple[int, int]:
+    """Handles of the folder, made where it is not there, and of the lock file."""
+    try:
+        Path(root).mkdir(parents=True, exist_ok=True)
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            return folder, os.open(Path(root, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except BaseException:
+            os.close(folder)
+            raise
     except OSError as error:
         raise InputError(
             f"warehouse {root} cannot be written: {error.strerror}; choose another with --warehouse"
         ) from None
+
+
+def _lock(handle: int, said: int, root: str, optional: tuple[int, ...] = ()) -> None:
+    """Take one lock; ``said`` is the handle of the file that names the holder."""
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise WarehouseLocked(f"warehouse {root} is in use by {_holder(handle)}; wait for it, or stop it") from None
-        os.ftruncate(handle, 0)
-        since = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
-        os.pwrite(handle, json.dumps(holder).encode(), 0)
-        yield
-        os.ftruncate(handle, 0)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in BUSY:
+            raise WarehouseLocked(f"warehouse {root} is in use by {_holder(said)}; wait for it, or stop it") from None
+        if error.errno not in optional:
+            raise InputError(
+                f"warehouse {root} cannot be locked: {error.strerror}; choose a folder on a file system with locks"
+            ) from None
+
+
+def _wait_for_java(root: str) -> None:
+    """Wait until no Java of a run whose driver is gone holds the warehouse."""
+    try:
+        handle = os.open(Path(root, JAVA_LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+    except OSError as error:
+        raise InputError(f"warehouse {root} cannot be written: {error.strerror}") from None
+    try:
+        deadline = time.monotonic() + JAVA_ENDS_S
+        while True:
+            try:
+                fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError as error:
+                if error.errno not in BUSY:
+                    raise InputError(f"warehouse {root} cannot be locked: {error.strerror}") from None
+                if time.monotonic() > deadline:
+                    raise WarehouseLocked(
+                        f"warehouse {root} is in use by the Java process of a run that was killed; stop that process"
+                    ) from None
+                time.sleep(0.2)
     finally:
         os.close(handle)
 

@@ -1,36 +1,50 @@
-"""The JVM's own remarks at its start kept from the terminal; whatever else it says on stderr is passed on."""
+"""What Java and its Python workers write on stdout and stderr, kept for a log: results and progress stay alone."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MOST_LINES, LONGEST_LINE = 2_000, 4_000
 NOISE = (
     b"WARNING: Using incubator modules",  # Spark asks the JVM for one; nothing a user could mend
     b"Using Spark's default log4j profile",
     b"Setting default log level",
     b"To adjust logging level use",
 )
+_said: deque[str] = deque(maxlen=MOST_LINES)
+
+
+def said_by_java() -> list[str]:
+    """Return the last lines, the oldest first."""
+    return list(_said)
 
 
 @contextmanager
 def jvm_start() -> Iterator[None]:
-    """Within the block a child process gets a stderr that leaves NOISE out; ours is as it was afterwards."""
-    ours = os.dup(2)
+    """Within the block a child process gets a stdout and stderr whose lines are kept; ours are as before afterwards."""
+    sys.stdout.flush()
+    ours = [os.dup(1), os.dup(2)]
     reader, writer = os.pipe()
-    os.dup2(writer, 2)
+    for number in (1, 2):
+        os.dup2(writer, number)
     os.close(writer)
-    threading.Thread(target=_pass_on, args=(reader, ours), daemon=True).start()
+    threading.Thread(target=_keep, args=(reader,), daemon=True).start()
     try:
         yield
     finally:
-        os.dup2(ours, 2)
+        for number, before in enumerate(ours, 1):
+            os.dup2(before, number)
+            os.close(before)
 
 
-def _pass_on(reader: int, ours: int) -> None:
+def _keep(reader: int) -> None:
     with os.fdopen(reader, "rb") as lines:
-        for line in lines:
+        # Without a line feed for long, it is cut: what Java says must not fill the memory.
+        while line := lines.readline(LONGEST_LINE):
             if not line.startswith(NOISE):
-                os.write(ours, line)
+                _said.append(line.decode("utf-8", "replace").rstrip("\r\n"))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
+import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from mqreplay.lake.class_archive import archive_options
-from mqreplay.lake.jars import DELTA_PACKAGE, missing_jars
+from mqreplay.lake.jars import require_jars
 from mqreplay.lake.java_names import remember_names
-from mqreplay.lake.quiet import jvm_start
+from mqreplay.lake.java_process import java_option, keep_accumulators_quiet, start_java
+from mqreplay.lake.scratch import scratch
 from mqreplay.places import conf_dir
 from mqreplay.settings import SparkSettings
 
@@ -59,6 +60,8 @@ MEANING = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
+    # Spark would replace ${env:NAME} in a query, and in a name that a predicate quotes.
+    "spark.sql.variable.substitute": "false",
     # Features that delta-rs, polars or DuckDB cannot read stay off.
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
@@ -95,7 +98,11 @@ JAVA_MIDDLE = (
 SOCKETS, SOCKETS_DIR = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 SOCKET_PATH = 107  # bytes that a socket's path may have
 SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
-EXECUTORS_JAVA = "spark.executor.extraJavaOptions"
+EXECUTORS_JAVA, LOCAL_DIR = "spark.executor.extraJavaOptions", "spark.local.dir"
+# Spark in one process opens ports on the loopback device all the same. It makes a secret of its own for each session.
+AUTHENTICATE = "spark.authenticate"
+SUBMITTED = (EXECUTORS_JAVA, LOCAL_DIR, AUTHENTICATE)  # what spark-submit's own options and files decide
+ONE_PROCESS = re.compile(r"local(\[.*\])?")
 
 
 def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | None = None) -> SparkSession:
@@ -108,26 +115,20 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
-    builder = SparkSession.builder.appName(app_name)
-    if settings.master:
-        builder = builder.master(settings.master)
-    elif not _submitted():
-        builder = builder.master("local[*]")
+    master = settings.master or ("" if _submitted() else "local[*]")
     options = TUNING | MEANING | _places(LARGE_NIGHT if recorded_bytes is None else recorded_bytes)
-    options |= _sockets(_stays_here(settings))
+    options |= _one_process(master) | _sockets(_stays_here(settings))
     options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     options["spark.driver.memory"] = settings.driver_memory
-    if _submitted() and EXECUTORS_JAVA in _told_by_submit():
-        del options[EXECUTORS_JAVA]  # who submits it knows the cluster
-    if missing_jars():
-        options["spark.jars.packages"] = DELTA_PACKAGE
-    for name, value in (options | settings.extra).items():
-        builder = builder.config(name, value)
-    if _submitted() or SparkSession.getActiveSession() is not None:
-        session = builder.getOrCreate()
-    else:
-        with jvm_start():
-            session = builder.getOrCreate()
+    given = settings.extra | (_told_by_submit() if _submitted() else {})
+    require_jars(given)
+    if _submitted():  # who submits it knows the cluster
+        options = {name: value for name, value in options.items() if name not in SUBMITTED or name not in given}
+    options |= settings.extra | {"spark.app.name": app_name} | ({"spark.master": master} if master else {})
+    if not _submitted():
+        start_java(options)
+    session = SparkSession.builder.config(map=options).getOrCreate()
+    keep_accumulators_quiet()
     remember_names(session)
     session.sparkContext.setLogLevel("ERROR")
     # PySpark would log a query's error with all of Java's stack, beside raising it.
@@ -193,30 +194,42 @@ def _stays_here(settings: SparkSettings) -> bool:
     return not _submitted() and (settings.master or "local").startswith("local")
 
 
+def _one_process(master: str) -> dict[str, str]:
+    """What holds where driver and executor are one process, of ours."""
+    if ONE_PROCESS.fullmatch(master) is None:
+        return {}
+    options = {AUTHENTICATE: "true"}
+    return options if _user_sets(LOCAL_DIR) else options | {LOCAL_DIR: str(scratch().part("spark"))}
+
+
+def _user_sets(name: str) -> bool:
+    """Whether the user's own files or options of Spark set it; what mqreplay sets would override it."""
+    home = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
+    file = Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-defaults.conf")
+    told = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    lines = [line.strip() for line in told.splitlines()]
+    return any(line.startswith(name) for line in lines) or name in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+
+
 def _sockets(local: bool) -> dict[str, str]:
     """Where the sockets between Java and Python lie; elsewhere, where Java there keeps what is temporary."""
     if not local:
         return {SOCKETS: "true"}
-    folder = _socket_folder().name
+    folder = str(scratch().part("sockets"))
     fits = len(os.fsencode(folder)) + SOCKET_NAME <= SOCKET_PATH
     return {SOCKETS: "true", SOCKETS_DIR: folder} if fits else {SOCKETS: "false"}
 
 
-@cache
-def _socket_folder() -> tempfile.TemporaryDirectory[str]:
-    """Gone with the process: Spark leaves its sockets behind."""
-    return tempfile.TemporaryDirectory(prefix="mqreplay-", ignore_cleanup_errors=True)
-
-
 def _places(recorded_bytes: int) -> dict[str, str]:
     """Nothing is left in the folder a user happens to stand in, and log4j keeps to itself."""
-    scratch = Path(tempfile.gettempdir()) / f"mqreplay-{os.getuid()}"
     log4j = (conf_dir() / "log4j2.properties").as_uri()
     compiler = JAVA_SMALL if recorded_bytes < SMALL_NIGHT else JAVA_MIDDLE if recorded_bytes < LARGE_NIGHT else ""
     java = f"{JAVA} {compiler}".strip()
-    own = f"-Dlog4j2.configurationFile={log4j} -Dderby.system.home={scratch} {archive_options()}"
+    temporary = scratch().part("java")
+    named = {"log4j2.configurationFile": log4j, "derby.system.home": temporary, "java.io.tmpdir": temporary}
+    own = [java_option(f"-D{name}={value}") for name, value in named.items()]
     return {
-        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        "spark.driver.extraJavaOptions": f"{own} {java}",
+        "spark.sql.warehouse.dir": str(scratch().part("tables")),
+        "spark.driver.extraJavaOptions": " ".join([*own, archive_options(), java]),
         EXECUTORS_JAVA: java,
     }

@@ -16,7 +16,7 @@ def write_json(path: Path, value: Any) -> None:
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """The same, of lines that are made as they are written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".new")
+    beside = path.with_name(f"{path.name}.new")
     with beside.open("w", encoding="utf-8") as stream:
         stream.writelines(f"{line}\n" for line in lines)
     beside.replace(path)

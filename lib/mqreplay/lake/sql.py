@@ -3,19 +3,50 @@ rows of several days as one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from mqreplay.errors import InputError
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def check_text(*values: str | None) -> None:
+    """Raise InputError for a value that is no Unicode text: as Python has arguments that are not UTF-8."""
+    for value in values:
+        try:
+            (value or "").encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{value!r} is not Unicode text (UTF-8), and no table can hold it") from None
+
 
 def quoted(value: str) -> str:
-    """A string literal of Spark SQL.
+    """Return ``value`` as a string literal of Spark SQL. Raises InputError for what no string of Spark can hold.
+
+    It is for text that takes no Column and no bound argument: Delta's replaceWhere, DDL. The session must not replace
+    ${...} (session.MEANING).
 
     >>> quoted("it's")
     "'it\\\\'s'"
+    >>> print(quoted("a\\nb"))
+    'a\\u000Ab'
     """
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    check_text(value)
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    # A control character would reach Delta's history, and everyone who prints a query.
+    return "'" + CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", escaped) + "'"
+
+
+def delta_table(path: str) -> str:
+    """Return the name by which SQL reaches the Delta table in the folder ``path``.
+
+    >>> delta_table("/w/silver/a`b")
+    'delta.`/w/silver/a``b`'
+    """
+    return "delta.`" + path.replace("`", "``") + "`"
 
 
 def among(column: str, values: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -17,12 +18,18 @@ from pyspark.sql.types import StructType
 
 FEW = 32  # from one more on, Spark has a job of its own look at them
 PLAIN = 1  # the protocol's reader version without deletion vectors or renamed columns: rows are what the files hold
+SPECIAL = re.compile(r"([{}\[\]*?\\])")  # in patterns of paths
 
 
 def read_files(spark: SparkSession, paths: Sequence[str], schema: StructType) -> DataFrame:
     """The rows of Parquet files, at least one."""
+    reader = spark.read.schema(schema)
+    if any(SPECIAL.search(path) and ":" in path.removeprefix("file:") for path in paths):
+        # Hadoop knows no pattern with a colon. Told to take no patterns, Spark reads each of several paths several times.
+        literal = reader.option("__globPaths__", "false")
+        return reduce(DataFrame.unionAll, [literal.parquet(path) for path in paths])
     # Spark takes paths for patterns.
-    return spark.read.schema(schema).parquet(*[re.sub(r"([{}\[\]*?\\])", r"\\\1", path) for path in paths])
+    return reader.parquet(*[SPECIAL.sub(r"\\\1", path) for path in paths])
 
 
 def few_files(spark: SparkSession, location: str) -> list[str] | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -20,9 +21,10 @@ from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.lake.java_process import check_java_names
 from mqreplay.lake.landing import Landing, land, repeating
-from mqreplay.lake.leftovers import left_over, none_left
-from mqreplay.lake.sql import holds, quoted
+from mqreplay.lake.orphans import last_version, remove_unborn
+from mqreplay.lake.sql import delta_table, holds, quoted
 from mqreplay.lake.table_files import few_files, read_files
 
 LAYERS = ("bronze", "silver", "gold")
@@ -35,6 +37,7 @@ class Warehouse:
         """``root`` need not exist; a table is made when it is first written."""
         self.spark = spark
         self.root = str(Path(root).resolve())
+        check_java_names(self.root)
         self.contracts = contracts if contracts is not None else load_contracts()
         self._made: set[str] = set()
         self._lock = threading.Lock()
@@ -43,9 +46,13 @@ class Warehouse:
         """Where the table lies."""
         return f"{self.root}/{name.replace('.', '/')}"
 
+    def version(self, name: str) -> int | None:
+        """Return the last version of the table; None where there is no table. No table is read."""
+        return last_version(self.location(name))
+
     def exists(self, name: str) -> bool:
-        """Whether the table was ever made."""
-        return Path(self.location(name), "_delta_log").is_dir()
+        """Whether the table has a version. A folder whose maker died before version 0 is no table."""
+        return self.version(name) is not None
 
     def file_bytes(self, name: str) -> int:
         """How much its Parquet files take, those of versions before among them. No table is read."""
@@ -53,10 +60,7 @@ class Warehouse:
 
     def state(self) -> str:
         """A digest of mqreplay's version and of what all tables are: each commit changes it. No table is read."""
-        logs = {name: Path(self.location(name), "_delta_log") for name in sorted(self.contracts)}
-        last = {
-            name: max((f.name for f in log.glob("*.json")), default="") for name, log in logs.items() if log.is_dir()
-        }
+        last = {name: version for name in sorted(self.contracts) if (version := self.version(name)) is not None}
         return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
 
     def frame(self, name: str, rows: Iterable[Any]) -> DataFrame:
@@ -85,7 +89,7 @@ class Warehouse:
             return False
         fresh = not self.exists(name)
         if fresh:
-            left_over(self.location(name))
+            remove_unborn(self.location(name))
             self.spark.sql(self.contracts[name].ddl(self.location(name)))
         else:
             self._mend(name)
@@ -97,7 +101,7 @@ class Warehouse:
             self._made.add(name)
 
     def _mend(self, name: str) -> None:
-        table = f"delta.`{self.location(name)}`"
+        table = delta_table(self.location(name))
         fields = self.spark.read.format("delta").load(self.location(name)).schema.fields
         has = {f.name: f.dataType for f in fields}
         required = {f.name for f in fields if not f.nullable}
@@ -137,57 +141,55 @@ class Warehouse:
             if fresh or nothing_there
             else writer.mode("overwrite").option("replaceWhere", predicate)
         )
-        with none_left(self.location(name)):
-            writer.save(self.location(name))
+        writer.save(self.location(name))
 
-    @contextmanager
-    def landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Iterator[Landing]:
-        """Where tasks may write rows of the table as Parquet files; those that no ``take`` commits are gone afterwards.
+    def landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Landing:
+        """Where tasks may write rows of the table as Parquet files. No reader sees one before ``take`` commits it.
 
+        The journal removes those that no ``take`` commits: only then has every thread ended that might.
         ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day. Rows bring the rest.
         """
         place = self.location(name)
         if self.exists(name):
             self.ensure(name)
         else:
-            left_over(place)
+            remove_unborn(place)
             Path(place).mkdir(parents=True, exist_ok=True)  # the commit of the rows makes the table
         contract = self.contracts[name]
         schema = to_arrow_schema(contract.struct_type(), timestamp_utc=True)
         required = tuple(c.name for c in contract.columns if not c.nullable)
         nullable = pa.schema([f.with_nullable(True) for f in schema])  # as Spark writes them
-        with none_left(place):
-            yield Landing(
-                place,
-                nullable,
-                tuple((same or {}).items()),
-                day_of,
-                required,
-                contract.looked_for,
-                repeating(nullable, contract.alone),
-            )
+        return Landing(
+            place,
+            nullable,
+            tuple((same or {}).items()),
+            day_of,
+            required,
+            contract.looked_for,
+            repeating(nullable, contract.alone),
+        )
 
     def put(self, name: str, rows: Sequence[Sequence[Any]], predicate: str, *, nothing_there: bool) -> None:
         """As ``replace``, of few rows that the driver has, in the contract's column order."""
         if not nothing_there:
             self.replace(name, self.frame(name, rows), predicate)
             return
-        with self.landing(name) as place:
-            columns = zip(*rows, strict=True) if rows else ([] for _ in place.schema)
-            arrays = [_array(column, f.type) for column, f in zip(columns, place.schema, strict=True)]
-            told = land(iter([pa.RecordBatch.from_arrays(arrays, schema=place.schema)]), place)
-            landed = [Row(**file) for batch in told for file in batch.to_pylist()]
-            self.take(name, landed, predicate, nothing_there=True)
+        place = self.landing(name)
+        columns = zip(*rows, strict=True) if rows else ([] for _ in place.schema)
+        arrays = [_array(column, f.type) for column, f in zip(columns, place.schema, strict=True)]
+        told = land(iter([pa.RecordBatch.from_arrays(arrays, schema=place.schema)]), place)
+        landed = [Row(**file) for batch in told for file in batch.to_pylist()]
+        self.take(name, landed, predicate, nothing_there=True)
 
     def take(self, name: str, landed: Sequence[Row], predicate: str, *, nothing_there: bool) -> None:
         """As ``replace``, of rows that lie in files of a landing (rows of shape LANDED)."""
         new = None if self.exists(name) else self.contracts[name]
         if new is None and not nothing_there:
-            self.replace(name, self._landed(name, landed), predicate)
+            self.replace(name, self.landed_rows(name, landed), predicate)
             return
         # As Delta's own writer asks of each row, and takes null for broken; landings have asked for nulls in columns.
         checks = list(self.contracts[name].checks.values()) if landed else []
-        rows = self._landed(name, landed) if checks else None
+        rows = self.landed_rows(name, landed) if checks else None
         if rows is not None and not rows.where(~reduce(Column.__and__, map(holds, checks))).isEmpty():
             broken = next(check for check in checks if not rows.where(~holds(check)).isEmpty())
             raise ContractError(f"rows for {name} break CHECK ({broken}); a bug in mqreplay")
@@ -195,7 +197,32 @@ class Warehouse:
         if new is not None:
             self._now_made(name)
 
-    def _landed(self, name: str, landed: Sequence[Row]) -> DataFrame:
+    def live_files(self, name: str) -> list[str]:
+        """Return the names of the files of the table's last version."""
+        paths = self.spark.read.format("delta").load(self.location(name)).inputFiles()
+        return [unquote(urlsplit(path).path).rsplit("/", 1)[-1] for path in paths]
+
+    def restore(self, name: str, version: int) -> None:
+        """Make the rows and columns of an earlier version the table's newest."""
+        self.spark.sql(f"RESTORE TABLE {delta_table(self.location(name))} TO VERSION AS OF {version}")
+        with self._lock:
+            self._made.discard(name)
+
+    def drop(self, name: str) -> None:
+        """Remove the table and its folder, for readers at once."""
+        location = Path(self.location(name))
+        removed = location.with_name(f".{location.name}.removed")
+        shutil.rmtree(removed, ignore_errors=True)  # of a process that died in it
+        if not location.exists():
+            return
+        location.rename(removed)
+        shutil.rmtree(removed)
+        self.spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+        with self._lock:
+            self._made.discard(name)
+
+    def landed_rows(self, name: str, landed: Sequence[Row]) -> DataFrame:
+        """Return the rows that lie in files of a landing (rows of shape LANDED), before they are committed."""
         return self._of_files(name, [f"{self.location(name)}/{file.name}" for file in landed])
 
     def register(self, names: Iterable[str]) -> None:
@@ -215,8 +242,9 @@ class Warehouse:
         """Compacts and clusters every table, and removes files that no version of the last ``keep_hours`` needs."""
         for name in self.contracts:
             if self.exists(name):
-                self.spark.sql(f"OPTIMIZE delta.`{self.location(name)}`")
-                self.spark.sql(f"VACUUM delta.`{self.location(name)}` RETAIN {keep_hours} HOURS")
+                table = delta_table(self.location(name))
+                self.spark.sql(f"OPTIMIZE {table}")
+                self.spark.sql(f"VACUUM {table} RETAIN {keep_hours} HOURS")
 
 
 def _array(column: Iterable[Any], kind: pa.DataType) -> pa.Array:

@@ -1,0 +1,95 @@
+"""Java started for a session: in the process's folder for temporary files, and with the character set of Python."""
+
+from __future__ import annotations
+
+import atexit
+import locale
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+
+from mqreplay.errors import InputError
+from mqreplay.lake.local_folder import UTF8_LOCALE, is_utf8
+from mqreplay.lake.quiet import jvm_start
+from mqreplay.lake.scratch import scratch, temporary_files_here
+
+END_S = 10  # Java stops its jobs and removes its files
+
+
+def start_java(options: Mapping[str, str]) -> None:
+    """Start Java with Spark's options, unless it runs."""
+    if SparkContext._gateway is not None:
+        return
+    lock = scratch().lock
+    conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
+    with jvm_start(), temporary_files_here(), _environment(_child_environment()):
+        # Java holds the lock of the temporary files as long as it lives, if it outlives Python.
+        gateway = launch_gateway(conf, {} if lock is None else {"pass_fds": (lock,)})
+    SparkContext._ensure_initialized(gateway=gateway)
+    atexit.register(_end, gateway.proc)
+
+
+def java_option(text: str) -> str:
+    """Return an option of Java's as one word of Spark's extraJavaOptions, which are split at blanks.
+
+    >>> print(java_option('-Da=/tmp/with "blanks"'))
+    "-Da=/tmp/with \\"blanks\\""
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def check_java_names(path: str) -> None:
+    """Raise InputError where Java, as started here, would write to another path than Python."""
+    if path.isascii() or SparkContext._jvm is None:
+        return
+    encoding = SparkContext._jvm.java.lang.System.getProperty("sun.jnu.encoding")
+    if not is_utf8(encoding):
+        raise InputError(
+            f"Java uses the character set {encoding} and cannot name {path!r}; set LC_ALL to a locale of UTF-8 "
+            "(`locale -a` lists them)"
+        )
+
+
+def keep_accumulators_quiet() -> None:
+    """Have PySpark print no traceback when Java is gone: whoever waits for Java gets an error of its own."""
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda request, address: None
+
+
+def _child_environment() -> dict[str, str]:
+    changed = {"TMPDIR": str(scratch().part("java"))}
+    # LC_ALL=C: Python names files in UTF-8 nevertheless, and Java in ASCII, with a ? for each other letter.
+    if is_utf8(sys.getfilesystemencoding()) and not is_utf8(locale.getencoding()):
+        changed["LC_ALL"] = UTF8_LOCALE
+    return changed
+
+
+@contextmanager
+def _environment(changed: Mapping[str, str]) -> Iterator[None]:
+    """Within the block, child processes get these variables."""
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _end(java: subprocess.Popen[bytes]) -> None:
+    """Wait for Java's end: it removes its own files, and then there is nothing left that could write."""
+    keep_accumulators_quiet()
+    with suppress(OSError):
+        if java.stdin is not None:
+            java.stdin.close()  # Java ends when Python's end of it is closed
+    with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+        java.wait(END_S)

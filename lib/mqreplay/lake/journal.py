@@ -1,0 +1,119 @@
+"""The journal of a run: the version of each table before the run wrote. The next run rolls back an interrupted one.
+
+A run commits to many tables, one after the other. Each commit is atomic, their sum is not: a run that ends between two
+commits leaves rows that no ledger lists. So a run notes all versions before its first write, and removes the note after
+its last. Whoever finds a note restores every table to the version in it, and the warehouse is as it was before the run.
+Removing the note is the commit of the run. Use it under the warehouse's lock.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mqreplay.errors import InputError
+from mqreplay.lake.lock import is_locked
+from mqreplay.lake.orphans import data_files, remove_all_orphans, remove_orphans, remove_torn_log_files
+from mqreplay.lake.small_file import write_json
+from mqreplay.lake.warehouse import Warehouse
+
+JOURNAL = ".mqreplay.journal"
+OLD_MARK = ".mqreplay.unfinished"  # what 0.1.0 kept: names of steps, without the versions that a rollback needs
+
+Versions = dict[str, int | None]  # None: the table did not exist
+
+
+def interrupted_run(root: str) -> str | None:
+    """Return what the run did that was interrupted on this warehouse; None where none was, or where one is at work."""
+    path = Path(root, JOURNAL)
+    if not path.exists() or is_locked(root):
+        return None
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "its journal is damaged"
+
+
+class Journal:
+    """The journal of one warehouse."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        """Reads nothing."""
+        self._warehouse = warehouse
+        self._path = Path(warehouse.root, JOURNAL)
+        self._versions: Versions = {}
+        self._name = ""
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[None]:
+        """Run the block so that all of its commits count, or none: after an error the next run rolls them back.
+
+        ``name`` says what the run does. All threads that write must have ended when the block ends.
+        """
+        before = {table: data_files(self._warehouse.location(table)) for table in self._warehouse.contracts}
+        began = self._now(self._warehouse.contracts)
+        self._name, self._versions = name, began
+        self._write()
+        try:
+            yield
+        except BaseException:
+            self._warehouse.spark.sparkContext.cancelAllJobs()
+            raise
+        for table, files in before.items():
+            version = began[table]  # not that of a savepoint: what was committed before it has files, too
+            remove_orphans(self._warehouse.location(table), files, since=-1 if version is None else version)
+        self._path.unlink(missing_ok=True)
+
+    def savepoint(self, tables: Iterable[str]) -> None:
+        """Keep what these tables hold now, whatever becomes of the rest of the transaction."""
+        with self._lock:
+            self._versions = self._versions | self._now(tables)
+            self._write()
+
+    def recover(self, say: Callable[[str], None]) -> None:
+        """Roll back the run that was interrupted, if one was. Raises InputError for a note that cannot be read."""
+        if Path(self._warehouse.root, OLD_MARK).exists():
+            raise InputError(
+                f"warehouse {self._warehouse.root} was left unfinished by mqreplay 0.1.0; finish the run with that "
+                "version, or give a new --warehouse and run the recordings again"
+            )
+        if not self._path.exists():
+            return
+        noted = self._read()
+        say(f"the last run was interrupted ({noted['name']}); rolling it back")
+        for table, version in noted["versions"].items():
+            if table in self._warehouse.contracts:
+                self._roll_back(table, version)
+        self._path.unlink(missing_ok=True)
+
+    def _roll_back(self, table: str, version: int | None) -> None:
+        warehouse, location = self._warehouse, self._warehouse.location(table)
+        if version is None:
+            warehouse.drop(table)
+            return
+        remove_torn_log_files(location)
+        if warehouse.version(table) != version:
+            warehouse.restore(table, version)
+        remove_all_orphans(location, lambda: warehouse.live_files(table))
+
+    def _now(self, tables: Iterable[str]) -> Versions:
+        return {table: self._warehouse.version(table) for table in tables}
+
+    def _write(self) -> None:
+        write_json(self._path, {"name": self._name, "versions": self._versions})
+
+    def _read(self) -> dict[str, dict[str, int | None]]:
+        try:
+            noted = json.loads(self._path.read_text(encoding="utf-8"))
+            if isinstance(noted["versions"], dict):
+                return noted  # type: ignore[no-any-return]
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        raise InputError(
+            f"{self._path} is damaged, and with it what an interrupted run had done; "
+            "give a new --warehouse and run the recordings again"
+        )

@@ -1,0 +1,150 @@
+"""One folder for everything temporary of this process: Spark's shuffles, Java's temporary files, the sockets.
+
+A process that is killed leaves its folder behind. The next process removes it, if it can prove two things: the folder
+is ours (owner, mode, name, marker file), and no process uses it (the lock on the marker is free). Java holds the same
+lock, because it may outlive Python for a moment. On a file system without locks, folders are left.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mqreplay.errors import InputError
+
+MARKER = ".mqreplay-scratch"
+PARTS = ("spark", "java", "sockets", "tables")
+# Spark splits a list of folders at commas and replaces ${...} in settings; Java's launcher is a shell script.
+UNUSABLE = re.compile(r"[,\x00-\x1f\x7f]|\$\{")
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """The folder of this process. ``lock`` is the descriptor that holds the lock; None where there are no locks."""
+
+    folder: Path
+    lock: int | None
+
+    def part(self, name: str) -> Path:
+        """Return one of PARTS."""
+        return self.folder / name
+
+
+@cache
+def scratch() -> Scratch:
+    """Return the folder of this process, made at the first call and removed at the end. Raises InputError."""
+    parent = _parent()
+    remove_dead(parent)
+    try:
+        # A new name of mode 0700: whatever another user put there is neither followed nor used.
+        folder = Path(tempfile.mkdtemp(prefix=_prefix(), dir=parent))
+        for name in PARTS:
+            (folder / name).mkdir(mode=0o700)
+        lock = _lock(folder)
+    except OSError as error:
+        raise InputError(f"{parent} takes no temporary files: {error.strerror}; set TMPDIR to another folder") from None
+    atexit.register(_remove_own, folder, os.getpid())
+    return Scratch(folder, lock)
+
+
+@contextmanager
+def temporary_files_here() -> Iterator[None]:
+    """Within the block, Python makes its own temporary files in the process's folder, too."""
+    before, tempfile.tempdir = tempfile.tempdir, str(scratch().part("java"))
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
+def remove_dead(parent: Path) -> list[Path]:
+    """Remove the folders of our processes that are gone; return them. What is not provably ours stays."""
+    removed = []
+    for folder in sorted(parent.glob(f"{_prefix()}*")):
+        with suppress(OSError):
+            if _is_ours(folder.lstat()) and _remove_if_dead(folder):
+                removed.append(folder)
+    return removed
+
+
+def _parent() -> Path:
+    try:
+        parent = Path(tempfile.gettempdir()).resolve()
+    except FileNotFoundError:
+        raise InputError("no folder for temporary files can be written; set TMPDIR to one") from None
+    try:
+        str(parent).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"TMPDIR {str(parent)!r} is not UTF-8, and Java cannot name it; choose another") from None
+    if UNUSABLE.search(str(parent)):
+        raise InputError(
+            f"TMPDIR {str(parent)!r} has a comma, a control character or ${{ in its name, which Spark cannot use; "
+            "choose another"
+        )
+    return parent
+
+
+def _prefix() -> str:
+    return f"mqreplay-{os.getuid()}-"
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    """Whether it is a folder, not a link, of this user, that no one else may enter."""
+    return found.st_uid == os.getuid() and found.st_mode == stat.S_IFDIR | 0o700
+
+
+def _lock(folder: Path) -> int | None:
+    """Make the marker, locked before it has its name: a marker that is not locked is a dead process's."""
+    unnamed = folder / f"{MARKER}.new"
+    handle = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    unnamed.rename(folder / MARKER)
+    return handle
+
+
+def _remove_if_dead(folder: Path) -> bool:
+    handle = os.open(folder / MARKER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        marker = os.fstat(handle)
+        if not stat.S_ISREG(marker.st_mode) or marker.st_uid != os.getuid():
+            return False
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(folder)
+    finally:
+        os.close(handle)
+    return not folder.exists()
+
+
+def _remove(folder: Path) -> None:
+    """The marker goes last, so that the next process can finish what this one does not."""
+    for path in [path for path in folder.iterdir() if path.name != MARKER]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    (folder / MARKER).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:  # as in a process that may write nowhere else
+        (folder / MARKER).touch(mode=0o600)
+        raise
+
+
+def _remove_own(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # not in a fork
+        with suppress(OSError):
+            _remove(folder)

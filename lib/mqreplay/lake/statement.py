@@ -1,0 +1,238 @@
+"""What a statement would do, by Spark's own parser: the tables that it reads, or why it is refused.
+
+The parsed plan is walked whole: subqueries, common table expressions, and whatever else a node holds. Only nodes that
+are known to read are accepted, so what a later Spark adds is refused until it is listed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.java_gateway import JavaObject
+from pyspark.sql import DataFrame, SparkSession
+
+from mqreplay.errors import InputError
+
+QUERY = frozenset(
+    [
+        "Aggregate",
+        "CTERelationDef",
+        "CTERelationRef",
+        "Distinct",
+        "Except",
+        "Filter",
+        "Generate",
+        "GlobalLimit",
+        "Intersect",
+        "Join",
+        "LateralJoin",
+        "LocalLimit",
+        "LocalRelation",
+        "Offset",
+        "OneRowRelation",
+        "PipeOperator",
+        "Pivot",
+        "Project",
+        "RelationTimeTravel",
+        "RepartitionByExpression",
+        "ResolvedInlineTable",
+        "Sample",
+        "Sort",
+        "SubqueryAlias",
+        "Tail",
+        "Union",
+        "UnresolvedHaving",
+        "UnresolvedHint",
+        "UnresolvedInlineTable",
+        "UnresolvedRelation",
+        "UnresolvedSubqueryColumnAliases",
+        "UnresolvedTVFAliases",
+        "UnresolvedTableValuedFunction",
+        "UnresolvedWith",
+        "Unpivot",
+        "WithWindowDefinition",
+    ]
+)
+ABOUT_TABLES = frozenset(
+    [
+        "DescribeColumn",
+        "DescribeDeltaDetailCommand",
+        "DescribeDeltaHistory",
+        "DescribeFunction",
+        "DescribeNamespace",
+        "DescribeQueryCommand",
+        "DescribeRelation",
+        "DescribeRelationJsonCommand",
+        "ExplainCommand",
+        "ShowColumns",
+        "ShowCreateTable",
+        "ShowFunctions",
+        "ShowNamespaces",
+        "ShowNamespacesCommand",
+        "ShowPartitions",
+        "ShowTableProperties",
+        "ShowTables",
+        "ShowTablesExtended",
+        "ShowViews",
+        "CurrentNamespace",
+        "UnresolvedFunctionName",
+        "UnresolvedNamespace",
+        "UnresolvedTable",
+        "UnresolvedTableOrView",
+    ]
+)
+NAMES_TABLE = ("UnresolvedRelation", "UnresolvedTable", "UnresolvedTableOrView")
+# A function whose name is known only when the query runs.
+COMPUTED = ("ExpressionWithUnresolvedIdentifier", "PlanWithUnresolvedIdentifier")
+# Functions that call any method of Java, or read files that are no table.
+FORBIDDEN = frozenset(
+    ["reflect", "java_method", "try_reflect", "from_protobuf", "to_protobuf", "from_avro", "to_avro", "schema_of_avro"]
+)
+TABLE_FUNCTIONS = frozenset(
+    [
+        "collations",
+        "explode",
+        "explode_outer",
+        "inline",
+        "inline_outer",
+        "json_tuple",
+        "posexplode",
+        "posexplode_outer",
+        "range",
+        "sql_keywords",
+        "stack",
+        "variant_explode",
+        "variant_explode_outer",
+    ]
+)
+READS = "mqreplay sql runs SELECT, VALUES, SHOW, DESCRIBE and EXPLAIN, and changes nothing"
+# Plans that do something, and expressions that call Java, once names are resolved.
+DOES = (
+    "org.apache.spark.sql.catalyst.plans.logical.Command",
+    "org.apache.spark.sql.catalyst.plans.logical.ParsedStatement",
+    "org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement",
+    "org.apache.spark.sql.catalyst.plans.logical.InsertIntoDir",
+    "org.apache.spark.sql.catalyst.plans.logical.ScriptTransformation",
+    "org.apache.spark.sql.catalyst.expressions.CallMethodViaReflection",
+)
+PLAN = "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan"
+# Packages whose objects are walked; others, such as files and types, hold no plan.
+MADE_OF_PARTS = (
+    "scala.",
+    "org.apache.spark.sql.catalyst.",
+    "org.apache.spark.sql.execution.command.",
+    "org.apache.spark.sql.delta.",
+)
+
+
+@dataclass
+class Statement:
+    """What a statement names: tables as layer.table; whether it asks which tables there are; whether it has rows."""
+
+    tables: set[str] = field(default_factory=set)
+    asks_for_tables: bool = False
+    is_query: bool = True
+
+
+def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Statement:
+    """Return what the statement reads. Raises InputError where it may do anything but read these ``tables``.
+
+    Spark's errors about its syntax are passed on.
+    """
+    known = {name.lower(): name for name in tables}
+    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
+    statement = Statement(is_query=_kind(plan) in QUERY)
+    is_plan = _kinds(spark, [PLAN])
+    for node in _nodes(spark, plan):
+        kind = _kind(node)
+        if kind not in QUERY | ABOUT_TABLES and is_plan(node):
+            raise InputError(f"query refused: {kind} is not a query; {READS}")
+        if kind in COMPUTED:
+            raise InputError("query refused: IDENTIFIER(...) hides a name; write the name itself")
+        if kind in NAMES_TABLE:
+            statement.tables |= _table(node, known)
+        elif kind == "UnresolvedTableValuedFunction":
+            _check_function(_texts(node.name()), known_only=TABLE_FUNCTIONS)
+        elif kind == "UnresolvedFunction":
+            _check_function(_texts(node.nameParts()))
+        elif kind == "UnresolvedGenerator":
+            _check_function([node.name().funcName()])
+        statement.asks_for_tables |= kind.startswith("Show")
+    return statement
+
+
+def check_analyzed(rows: DataFrame) -> None:
+    """Raise InputError where a query, with all its names resolved, does anything but read."""
+    spark = rows.sparkSession
+    does_more = _kinds(spark, DOES)
+    for node in _nodes(spark, rows._jdf.queryExecution().analyzed()):
+        if does_more(node):
+            raise InputError(f"query refused: {_kind(node)} does more than read; {READS}")
+
+
+def _table(node: Any, known: dict[str, str]) -> set[str]:
+    """Return the table that a relation names. A name of one part is a common table expression, or unknown to Spark."""
+    parts = [part.lower() for part in _texts(node.multipartIdentifier())]
+    if _kind(node) == "UnresolvedRelation" and (node.isStreaming() or not node.options().isEmpty()):
+        raise InputError("query refused: a table of mqreplay takes no options and is no stream")
+    if len(parts) == 1:
+        return set()
+    name = ".".join(parts[1:] if parts[0] == "spark_catalog" else parts)
+    if name not in known:
+        shown = ".".join(parts)
+        raise InputError(f"query refused: there is no table {shown}; `SHOW TABLES IN gold` lists those of one layer")
+    return {known[name]}
+
+
+def _check_function(name: list[str], known_only: frozenset[str] | None = None) -> None:
+    last = name[-1].lower()
+    if last in FORBIDDEN or (known_only is not None and last not in known_only):
+        raise InputError(f"query refused: the function {last} reaches outside the tables")
+
+
+def _nodes(spark: SparkSession, plan: Any) -> Iterator[Any]:
+    """Yield every part of a plan but texts and numbers: plans, expressions, and what else they are made of."""
+    is_product, is_sequence = _kinds(spark, ["scala.Product"]), _kinds(spark, ["scala.collection.IterableOnce"])
+    todo = [plan]
+    while todo:
+        each = todo.pop()
+        if not isinstance(each, JavaObject):
+            continue
+        name = each.getClass().getName()
+        if name.startswith("scala.") and is_sequence(each):
+            parts = each.iterator()
+            while parts.hasNext():
+                todo.append(parts.next())
+            continue
+        yield each
+        if name.startswith(MADE_OF_PARTS) and not name.endswith(".AttributeReference") and is_product(each):
+            todo += [each.productElement(index) for index in range(each.productArity())]
+
+
+def _kinds(spark: SparkSession, names: Sequence[str]) -> Callable[[Any], bool]:
+    """Return whether an object of Java is of one of these classes. Each class of Java is asked about once."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    classes = [jvm.org.apache.spark.util.Utils.classForName(name, True, False) for name in names]
+    found: dict[str, bool] = {}
+
+    def is_one(each: Any) -> bool:
+        of = each.getClass()
+        name = of.getName()
+        if name not in found:
+            found[name] = any(known.isAssignableFrom(of) for known in classes)
+        return found[name]
+
+    return is_one
+
+
+def _kind(node: Any) -> str:
+    """Return the name of the class, without its package."""
+    return str(node.getClass().getName()).rpartition(".")[2].rstrip("$")
+
+
+def _texts(names: Any) -> list[str]:
+    """Return the texts of a Scala sequence."""
+    return [str(names.apply(index)) for index in range(names.size())]

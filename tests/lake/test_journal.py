@@ -1,0 +1,207 @@
+"""A run's commits count together: after an interruption the next run finds the tables as they were before it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from chispa import assert_df_equality
+
+from mqreplay.errors import InputError
+from mqreplay.lake.journal import JOURNAL, OLD_MARK, Journal, interrupted_run
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.warehouse import Warehouse
+
+TABLE = "silver.everything"
+ALL = "cluster = 'c'"
+
+
+class Interrupted(BaseException):
+    """As KeyboardInterrupt, which is no Exception either."""
+
+
+@pytest.fixture
+def interrupt(warehouse):
+    """interrupt(block): runs block(journal) in a transaction that then ends as by Ctrl-C."""
+
+    def transaction(block) -> None:
+        journal = Journal(warehouse)
+        with journal.transaction("test"):
+            block(journal)
+            raise Interrupted
+
+    def run(block) -> None:
+        with pytest.raises(Interrupted):
+            transaction(block)
+
+    return run
+
+
+@pytest.fixture
+def recovered(warehouse, contracts):
+    """recovered(): what the next run says, which is another process and so knows nothing of this one's tables."""
+
+    def run() -> list[str]:
+        said: list[str] = []
+        Journal(Warehouse(warehouse.spark, warehouse.root, contracts)).recover(said.append)
+        return said
+
+    return run
+
+
+def check(warehouse, wanted) -> None:
+    got = warehouse.read(TABLE)
+    assert_df_equality(got.orderBy("cluster", "id"), wanted.orderBy("cluster", "id"), ignore_metadata=True)
+
+
+def parquet(warehouse) -> set[str]:
+    return {path.name for path in Path(warehouse.location(TABLE)).glob("*.parquet")}
+
+
+def named(warehouse) -> set[str]:
+    """The data files that any version of the table names."""
+    history = warehouse.spark.read.text(f"{warehouse.location(TABLE)}/_delta_log/*.json")
+    return {name for name in parquet(warehouse) if not history.where(history.value.contains(name)).isEmpty()}
+
+
+def test_a_table_that_the_interrupted_run_made_is_gone(warehouse, rows, interrupt, recovered):
+    interrupt(lambda journal: warehouse.replace(TABLE, rows({"id": 1}), ALL))
+    assert "interrupted (test)" in recovered()[0]
+    assert not Path(warehouse.location(TABLE)).exists()
+    assert recovered() == []
+    warehouse.drop(TABLE)
+    warehouse.replace(TABLE, rows({"id": 2}), ALL)
+    check(warehouse, rows({"id": 2}))
+
+
+def test_a_table_that_was_there_is_as_it_was(warehouse, rows, interrupt, recovered):
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+
+    def write(journal) -> None:
+        warehouse.replace(TABLE, rows({"id": 2}), ALL)
+        warehouse.replace(TABLE, rows({"id": 3, "cluster": "d"}), "cluster = 'd'", nothing_there=True)
+
+    interrupt(write)
+    recovered()
+    check(warehouse, rows({"id": 1}))
+    assert parquet(warehouse) == named(warehouse)
+    assert not Path(warehouse.root, JOURNAL).exists()
+
+
+def test_an_interruption_is_known_until_the_next_run(warehouse, rows, interrupt, recovered):
+    assert interrupted_run(warehouse.root) is None
+    interrupt(lambda journal: warehouse.replace(TABLE, rows({"id": 1}), ALL))
+    assert interrupted_run(warehouse.root) == "test"
+    with warehouse_lock(warehouse.root):
+        assert interrupted_run(warehouse.root) is None, "a run is at work"
+    recovered()
+    assert interrupted_run(warehouse.root) is None
+
+
+def test_what_was_saved_on_the_way_stays(warehouse, rows, interrupt, recovered):
+    def write(journal) -> None:
+        warehouse.replace(TABLE, rows({"id": 1}), ALL)
+        journal.savepoint([TABLE])
+        warehouse.replace(TABLE, rows({"id": 2}), ALL)
+
+    interrupt(write)
+    recovered()
+    check(warehouse, rows({"id": 1}))
+
+
+def test_files_that_were_committed_before_a_savepoint_stay(warehouse, rows):
+    journal = Journal(warehouse)
+    with journal.transaction("test"):
+        warehouse.replace(TABLE, rows({"id": 1}), ALL)
+        journal.savepoint([TABLE])
+        warehouse.replace(TABLE, rows({"id": 2, "cluster": "d"}), "cluster = 'd'")
+    check(warehouse, rows({"id": 1}, {"id": 2, "cluster": "d"}))
+
+
+def test_a_folder_without_a_version_is_no_table(warehouse, rows, recovered):
+    log = Path(warehouse.location(TABLE), "_delta_log")
+    log.mkdir(parents=True)
+    (log.parent / "part-0.parquet").write_bytes(b"PAR1")
+    (log / f".{0:020d}.json.1.tmp").write_text("{}")
+    assert not warehouse.exists(TABLE)
+    check(warehouse, rows())
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    check(warehouse, rows({"id": 1}))
+
+
+def test_files_of_failed_tasks_and_torn_commits_are_removed(warehouse, rows, interrupt, recovered):
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    place = Path(warehouse.location(TABLE))
+
+    def leave(journal) -> None:
+        (place / "part-dead.parquet").write_bytes(b"PAR1")
+        (place / "_delta_log" / f".{1:020d}.json.1.tmp").write_text("{}")
+
+    interrupt(leave)
+    assert "part-dead.parquet" in parquet(warehouse), "another thread may still commit it"
+    recovered()
+    assert parquet(warehouse) == named(warehouse) != set()
+    assert list((place / "_delta_log").glob(".*.tmp")) == []
+    check(warehouse, rows({"id": 1}))
+
+
+def test_what_a_run_wrote_and_did_not_commit_is_removed_at_its_end(warehouse, rows):
+    with Journal(warehouse).transaction("test"):
+        warehouse.replace(TABLE, rows({"id": 1}), ALL)
+        (Path(warehouse.location(TABLE)) / "part-lost.parquet").write_bytes(b"PAR1")
+        # Spark writes a file for no rows, too.
+        warehouse.replace(TABLE, rows({"id": 1}).repartition(2).where("ratio > 1"), "cluster = 'd'")
+    assert parquet(warehouse) == named(warehouse) != set()
+    check(warehouse, rows({"id": 1}))
+
+
+def test_a_rollback_that_is_interrupted_is_done_again(warehouse, rows, interrupt, recovered, monkeypatch):
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    interrupt(lambda journal: warehouse.replace(TABLE, rows({"id": 2}), ALL))
+    with monkeypatch.context() as dying:
+        dying.setattr("mqreplay.lake.journal.remove_all_orphans", lambda *args: (_ for _ in ()).throw(Interrupted))
+        with pytest.raises(Interrupted):
+            recovered()
+    recovered()
+    check(warehouse, rows({"id": 1}))
+
+
+def test_a_thread_that_still_commits_has_its_files(warehouse, rows, interrupt):
+    """An error ends the run while another thread commits: the version it makes must not name removed files."""
+    written, go_on = threading.Event(), threading.Event()
+    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+
+    def commit() -> None:
+        warehouse.ensure(TABLE)
+        written.set()
+        go_on.wait(60)
+        warehouse.replace(TABLE, rows({"id": 1}), ALL)
+
+    thread = threading.Thread(target=commit)
+
+    def land(journal) -> None:
+        thread.start()
+        written.wait(60)
+        Path(place.folder, "part-other.parquet").write_bytes(b"PAR1")
+
+    interrupt(land)
+    assert Path(place.folder, "part-other.parquet").exists()
+    go_on.set()
+    thread.join()
+    check(warehouse, rows({"id": 1}))
+
+
+def test_a_mark_of_the_version_before_is_refused_in_words(warehouse, recovered):
+    Path(warehouse.root).mkdir(parents=True)
+    Path(warehouse.root, OLD_MARK).write_text('["ingest c /recording"]')
+    with pytest.raises(InputError, match=r"left unfinished by mqreplay 0\.1\.0"):
+        recovered()
+
+
+def test_a_damaged_journal_is_refused_in_words(warehouse, recovered):
+    Path(warehouse.root).mkdir(parents=True)
+    for text in ("", "{}", "[]", '{"versions": 1}', "\x00"):
+        Path(warehouse.root, JOURNAL).write_text(text)
+        with pytest.raises(InputError, match="is damaged"):
+            recovered()

@@ -1,0 +1,127 @@
+"""Folders that a user names: what is no folder of this machine is refused in one line, before anything is made."""
+
+from __future__ import annotations
+
+import locale
+import os
+from pathlib import Path
+
+import pytest
+
+from mqreplay import cli
+from mqreplay.errors import InputError
+from mqreplay.lake.local_folder import check_folders, local_folder
+
+URIS = [
+    "s3a://bucket/night",
+    "hdfs://namenode:8020/x",
+    "file:///x",
+    "file:/x",
+    "abfss://c@a.example/x",
+    "gs://b/x",
+    "dbfs:/x",
+    "S3://b",
+    "viewfs:/x",
+]
+
+
+@pytest.mark.parametrize("uri", URIS)
+def test_uri_is_no_folder(uri: str) -> None:
+    with pytest.raises(InputError, match=r"warehouse '.*' is a URI: only folders of this machine") as error:
+        local_folder(uri, "warehouse")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a:b",
+        "./a:b",
+        "./s3a://b",
+        "C:/x",
+        "a%20b",
+        "a b",
+        "-x",
+        "#a?b*[c]{d}\\e",
+        "`${env:HOME}'\"",
+        "é東京",
+        "x" * 255,
+    ],
+)
+def test_other_names_are_folders(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert local_folder(name, "warehouse") == tmp_path / name
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "is empty"),
+        ("a\nb", "control character"),
+        ("a\x1b]0;x\x07", "control character"),
+        ("a\x9bb", "control character"),
+        ("a\x00b", "is not a folder's name"),
+        ("\udce9", "not UTF-8; rename it"),
+        ("x" * 256, "too long"),
+        ("é" * 128, "too long"),
+        ("x/" * 2000, "too long"),
+    ],
+)
+def test_names_that_some_program_cannot_use_are_refused_in_one_line(name: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as error:
+        local_folder(name, "warehouse")
+    assert str(error.value).isprintable()
+
+
+def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(InputError, match="is not a folder's name"):
+        local_folder(str(tmp_path / "a" / "w"), "warehouse")
+
+
+def test_warehouse_and_recording_do_not_overlap(tmp_path: Path) -> None:
+    recording = tmp_path / "night"
+    recording.mkdir()
+    (tmp_path / "link").symlink_to(recording)
+    for warehouse in (recording, recording / "w", tmp_path / "link" / "w", recording / "a" / ".." / "w"):
+        with pytest.raises(InputError, match=r"warehouse .* lies in the recording .*/night"):
+            check_folders(str(warehouse), [str(tmp_path), str(recording)][1:])
+    with pytest.raises(InputError, match=r"recording .*/night lies in the warehouse"):
+        check_folders(str(tmp_path), [str(recording)])
+    check_folders(str(tmp_path / "night-tables"), [str(recording)])
+
+
+@pytest.mark.parametrize("path", ["/w/é", "/w/??", "/w/\ufffd"])
+def test_spark_submit_with_another_character_set_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locale, "getencoding", lambda: "ANSI_X3.4-1968")
+    local_folder(path, "warehouse")
+    monkeypatch.setitem(os.environ, "PYSPARK_GATEWAY_PORT", "1")
+    local_folder("/w/plain", "warehouse")
+    with pytest.raises(InputError, match=r"set LC_ALL=C.UTF-8 for spark-submit"):
+        local_folder(path, "warehouse")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ingest", "night", "--warehouse", "s3a://b/w"],
+        ["ingest", "s3a://b/night", "--warehouse", "w"],
+        ["validate", "--warehouse", "file:///w"],
+        ["sql", "SELECT 1", "--warehouse", "hdfs://w"],
+        ["explain", "f", "--warehouse", "dbfs:/w"],
+        ["unpack", "x.pcap", "--out", "gs://b/night"],
+        ["ingest", "night", "--warehouse", "night/w"],
+    ],
+    ids=lambda arguments: " ".join(arguments),
+)
+def test_commands_refuse_before_they_make_anything(arguments, tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "night").mkdir()
+    (tmp_path / "night" / "pull_log.jsonl").write_bytes(b"{}\n")
+    assert cli.main(arguments) == 2
+    out, err = capfd.readouterr()
+    *progress, said = err.splitlines()
+    assert (out, [line for line in progress if "starting Spark" not in line]) == ("", [])
+    assert "is a URI: only folders of this machine" in said or "lies in the recording" in said
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["night", "night/pull_log.jsonl"]
