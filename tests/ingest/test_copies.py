@@ -44,11 +44,11 @@ def test_many_stretches_become_one():
     assert shared_stretches(files) == [(at(0), files[-1].last_ts)]
 
 
-def test_the_file_read_before_keeps_its_record_then_the_first(spark):
-    rows = [("r1", "old"), ("r1", "b"), ("r2", "b"), ("r2", "a"), ("r3", "a")]
+def test_the_file_with_the_smallest_digest_keeps_the_record(spark):
+    rows = [("r1", "c"), ("r1", "b"), ("r2", "b"), ("r2", "a"), ("r3", "a")]
     frame = spark.createDataFrame(rows, "record_id STRING, source_digest STRING")
-    found = copies(frame, {"a": 0, "b": 1}).collect()
-    assert sorted(map(tuple, found)) == [("r1", "b"), ("r2", "b")]
+    found = copies(frame).collect()
+    assert sorted(map(tuple, found)) == [("r1", "c"), ("r2", "b")]
 
 
 def test_an_instant_lies_within(spark):

@@ -12,6 +12,7 @@ from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.settings import IngestSettings
 
 BEGAN = 1795132800000
 TABLES = ("silver.offset_change", "silver.snapshot", "silver.topic_config", "bronze.source_file", "bronze.quarantine")
@@ -45,7 +46,7 @@ def whole(recording, spark, tmp_path_factory):
 def read(spark, recording, root):
     warehouse = Warehouse(spark, str(root))
     recordings = KnownDigests(warehouse.root).of_recordings(find_recordings([recording]))
-    ingest(warehouse, recordings, "c", lambda _: None)
+    ingest(warehouse, recordings, "c", IngestSettings(), lambda _: None)
     return warehouse
 
 

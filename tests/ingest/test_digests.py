@@ -28,7 +28,7 @@ def asked(recording, tmp_path):
     def ask():
         read = []
         files = [file for found in find_recordings([str(recording)]).values() for file in found]
-        known = KnownDigests(str(tmp_path / "w"), lambda path: read.append(path) or file_sha256(path))
+        known = KnownDigests(str(tmp_path / "w"), lambda path, root: read.append(path) or file_sha256(path, root))
         found = {file.path: sha256 for file, sha256 in known.of(files)}
         assert found == {file.path: file_sha256(file.full_path) for file in files}
         return sorted(path.rsplit("/", 1)[-1] for path in read)
@@ -89,9 +89,18 @@ def test_one_folder_named_in_two_ways_is_one(recording, tmp_path, monkeypatch):
     assert list(find_recordings(["recording", "./recording", str(recording)])) == ["recording"]
 
 
-def test_links_to_files_count_and_links_to_nothing_or_to_folders_do_not(recording):
+def test_links_to_files_count_and_links_to_nothing_are_not_opened(recording):
     (recording / "offset_commits.jsonl").symlink_to(recording / "routes.jsonl")
     (recording / "heartbeats.jsonl").symlink_to(recording / "nothing")
     (recording / "more").symlink_to(recording)
     (found,) = find_recordings([str(recording)]).values()
-    assert [file.path for file in found] == ["offset_commits.jsonl", "pull_log.jsonl", "routes.jsonl"]
+    assert [(file.path, file.kind) for file in found] == [
+        ("heartbeats.jsonl", "broken_link"),
+        ("offset_commits.jsonl", "offset_commits"),
+        ("pull_log.jsonl", "pull_log"),
+        ("routes.jsonl", "routes"),
+    ]
+    opened = []
+    known = KnownDigests(str(recording.parent / "w"), lambda path, root: opened.append(path) or file_sha256(path, root))
+    assert [(file.trouble, bool(sha256)) for file, sha256 in known.of(found)] == [(None, n > 0) for n in range(4)]
+    assert sorted(opened) == [file.full_path for file in found[1:]]

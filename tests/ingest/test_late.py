@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,10 @@ def snapshot(folder: Path, at: int, source: str = SOURCES[0]) -> Path:
     return folder / "snapshots" / source / str(MOMENTS[at]) / "consumerOffset.json"
 
 
-def ingest(folder: Path, warehouse: Path) -> dict[str, list[str]]:
-    run("ingest", str(warehouse), load_settings(), lambda what: None, recordings=[str(folder)], cluster="c")
+def ingest(folder: Path, warehouse: Path, *, forget: bool = True) -> dict[str, list[str]]:
+    settings = load_settings()
+    settings = replace(settings, ingest=replace(settings.ingest, forget_missing_files=forget))
+    run("ingest", str(warehouse), settings, lambda what: None, recordings=[str(folder)], cluster="c")
     return {name: table_rows(str(warehouse), name, "c") for name in TABLES}
 
 
@@ -77,7 +80,7 @@ def test_it_is_as_if_it_had_come_in_time(recording, tmp_path, late, needed):
     for at in range(needed + 1, len(MOMENTS)):
         shutil.rmtree(snapshot(recording, at).parent)
     shutil.rmtree(recording / "snapshots" / SOURCES[1])
-    assert ingest(recording, tmp_path / "late") == whole
+    assert ingest(recording, tmp_path / "late", forget=False) == whole
 
 
 def test_without_what_is_needed_again_it_is_refused_until_that_is_back(recording, tmp_path):
@@ -88,24 +91,38 @@ def test_without_what_is_needed_again_it_is_refused_until_that_is_back(recording
     before = ingest(recording, tmp_path / "late")
     late.write_text(text[0])
     needed.unlink()
-    found = ingest(recording, tmp_path / "late")
+    found = ingest(recording, tmp_path / "late", forget=False)
     assert found["silver.offset_change"] == before["silver.offset_change"]
     (refused,) = set(found["bronze.quarantine"]) - set(before["bronze.quarantine"])
     assert "'code': 'late'" in refused
     assert "put back" in refused
-    assert ingest(recording, tmp_path / "late") == found, "told once"
+    assert ingest(recording, tmp_path / "late", forget=False) == found, "told once"
     needed.write_text(text[1])
-    assert ingest(recording, tmp_path / "late") == whole
+    assert ingest(recording, tmp_path / "late", forget=False) == whole
+
+
+def test_a_removed_snapshot_leaves_the_tables_of_those_that_are_left(recording, tmp_path):
+    ingest(recording, tmp_path / "warehouse")
+    for at in (2, 5, 8):
+        snapshot(recording, at).unlink()
+    shutil.rmtree(recording / "snapshots" / SOURCES[1])
+    assert ingest(recording, tmp_path / "warehouse") == ingest(recording, tmp_path / "clean")
 
 
 def test_a_recording_that_was_moved_or_copied_tells_nothing_new(recording, tmp_path):
     before = ingest(recording, tmp_path / "warehouse")
     recording.rename(tmp_path / "moved")
     after = ingest(tmp_path / "moved", tmp_path / "warehouse")
-    added = set(after["bronze.source_file"]) - set(before["bronze.source_file"])
+    renamed = {
+        name: sorted(row.replace(str(recording), str(tmp_path / "moved")) for row in rows)
+        for name, rows in before.items()
+    }
+    assert after == renamed
+    shutil.copytree(tmp_path / "moved", tmp_path / "the-copy")
+    copied = ingest(tmp_path / "the-copy", tmp_path / "warehouse")
+    assert all(copied[name] == after[name] for name in TABLES if not name.startswith("bronze"))
+    added = set(copied["bronze.source_file"]) - set(after["bronze.source_file"])
     assert len(added) == len(before["bronze.source_file"])
-    assert all("'status': 'duplicate'" in row for row in added)
-    assert all(after[name] == before[name] for name in TABLES if name != "bronze.source_file")
 
 
 def test_a_source_may_be_called_anything():

@@ -53,12 +53,17 @@ def test_a_torn_gzip_gives_what_lies_before_the_tear(tmp_path, kept):
     assert {code for _, code in refused} <= {"torn_gzip", "torn"}
     assert refused[-1][1] == "torn_gzip"
     assert reader.lines == len(good) + len(refused)
+    assert reader.reason is not None
+    assert reader.reason.startswith("truncated")
 
 
-def test_what_the_file_is_counts_not_its_name(tmp_path):
-    path = tmp_path / "rebalance_log.jsonl.gz"
-    path.write_bytes(GOOD + b"\n")
+def test_a_name_may_not_say_gzip_but_may_leave_it_out(tmp_path):
+    path = tmp_path / "rebalance_log.jsonl"
+    path.write_bytes(gzip.compress(GOOD + b"\n"))
     assert read(path)[1] == [1]
+    path.write_bytes(GOOD + b"\n")
+    reader, good, refused = read(path.rename(f"{path}.gz"))
+    assert (good, refused, reader.lines) == ([], [(0, "damaged_gzip")], 1)
 
 
 def test_a_line_without_end_does_not_fill_the_memory(tmp_path):
@@ -77,7 +82,12 @@ def test_lines_are_the_same_however_they_are_cut(pieces, chunk, zipped):
     data = b"".join(pieces)
     lines = enumerate(io.BytesIO(data), 1)
     want = [(number, line.rstrip(b"\r\n"), line.endswith(b"\n")) for number, line in lines if line.strip()]
-    with tempfile.NamedTemporaryFile() as file, mock.patch("mqreplay.ingest.lines.CHUNK", chunk):
+    with (
+        tempfile.NamedTemporaryFile() as file,
+        mock.patch("mqreplay.ingest.lines.CHUNK", chunk),
+        mock.patch("mqreplay.ingest.gzip_stream.CHUNK", chunk),
+        mock.patch("mqreplay.ingest.gzip_stream.READ", chunk),
+    ):
         file.write(gzip.compress(data) if zipped else data)
         file.flush()
         assert list(LineReader(file.name, KINDS["rebalance_log"].decode).numbered()) == want

@@ -1,69 +1,137 @@
-"""What of a recording is new, by digest and place."""
+"""What a run has to do, so that the tables hold what the recordings hold now."""
 
 from __future__ import annotations
 
-from mqreplay.ingest.manifest import KnownFile, plan
+from mqreplay.ingest.manifest import KnownFile, moved_recordings, plan
 from mqreplay.ingest.recording import RecordedFile, classify
 
-OLD, NEW = "a" * 64, "b" * 64
+A, B, C = "a" * 64, "b" * 64, "c" * 64
+SNAPSHOT = "snapshots/b-0/1795228794427/consumerOffset.json"
 
 
 def file(path: str, recording: str = "/night") -> RecordedFile:
     kind, source, ts = classify(path)
-    return RecordedFile(recording, path, kind, 10, source, ts)
+    return RecordedFile(recording, path, kind, 10, source, ts, inode=1)
 
 
 def known(path: str, sha256: str, status: str = "read", duplicates: int = 0, recording: str = "/night") -> KnownFile:
-    return KnownFile(recording, path, classify(path)[0], sha256, status, duplicates)
+    kind = classify(path)[0]
+    return KnownFile(recording, path, kind, sha256, 10, status, rows_in=9, rows_duplicate=duplicates)
 
 
-def test_what_was_read_is_not_read_again():
-    assert plan([(file("pull_log.jsonl"), OLD)], [known("pull_log.jsonl", OLD)]).nothing_new
+def made(found, before=(), given=("/night",), **settings):
+    return plan(found, before, given, **settings)
 
 
-def test_other_bytes_in_its_place_replace_what_it_gave():
-    [new] = plan([(file("pull_log.jsonl"), NEW)], [known("pull_log.jsonl", OLD)]).new
-    assert new.replaces == OLD[:32]
+def paths(files):
+    return [n.file.path for n in files]
 
 
-def test_a_copy_elsewhere_gives_nothing():
-    made = plan([(file("pull_log.jsonl", "/copy"), OLD)], [known("pull_log.jsonl", OLD)])
-    assert not made.new
-    assert len(made.duplicates) == 1
+def test_what_is_in_the_tables_is_not_read_again():
+    assert made([(file("pull_log.jsonl"), A)], [known("pull_log.jsonl", A)]).nothing_new
 
 
-def test_two_copies_in_one_recording_are_one():
-    made = plan([(file("pull_log.1.jsonl"), OLD), (file("pull_log.2.jsonl"), OLD)], [])
-    assert (len(made.new), len(made.duplicates)) == (1, 1)
+def test_other_bytes_in_its_place_replace_its_rows():
+    work = made([(file("pull_log.jsonl"), B)], [known("pull_log.jsonl", A)])
+    assert (paths(work.new), work.gone) == (["pull_log.jsonl"], {"pull_log": {A[:32]}})
+    work = made([(file(SNAPSHOT), B)], [known(SNAPSHOT, A)])
+    assert (paths(work.new), [k.sha256 for k in work.gone_snapshots]) == ([SNAPSHOT], [A])
+
+
+def test_a_changed_file_whose_new_content_is_known_loses_its_old_rows():
+    before = [known("pull_log.1.jsonl", A), known("pull_log.2.jsonl", B)]
+    work = made([(file("pull_log.1.jsonl"), B), (file("pull_log.2.jsonl"), B)], before)
+    assert (work.new, work.gone) == ([], {"pull_log": {A[:32]}})
+    assert paths(work.duplicates) == ["pull_log.2.jsonl"]
+    assert [(new.file.path, old.path) for new, old in work.renamed] == [("pull_log.1.jsonl", "pull_log.2.jsonl")]
+
+
+def test_a_removed_file_loses_its_rows_unless_settings_keep_them():
+    before = [known("pull_log.1.jsonl", A), known("pull_log.2.jsonl", B), known(SNAPSHOT, C)]
+    work = made([(file("pull_log.1.jsonl"), A)], before)
+    assert (work.gone, [k.path for k in work.gone_snapshots]) == ({"pull_log": {B[:32]}}, [SNAPSHOT])
+    assert {k.path for k in work.gone_places} == {"pull_log.2.jsonl", SNAPSHOT}
+    assert made([(file("pull_log.1.jsonl"), A)], before, forget=False).nothing_new
+
+
+def test_a_renamed_file_is_not_read_again():
+    work = made([(file("pull_log.2.jsonl"), A)], [known("pull_log.1.jsonl", A)])
+    assert (work.new, dict(work.gone), paths(new for new, _ in work.renamed)) == ([], {}, ["pull_log.2.jsonl"])
+    assert [k.path for k in work.gone_places] == ["pull_log.1.jsonl"]
+
+
+def test_files_under_a_folder_that_cannot_be_listed_keep_their_rows():
+    closed = RecordedFile("/night", "snapshots", "folder", 0)
+    work = made([(closed, ""), (file("pull_log.jsonl"), A)], [known(SNAPSHOT, C), known("pull_log.jsonl", A)])
+    assert (work.gone_places, work.gone_snapshots) == ([], [])
+
+
+def test_recordings_that_are_not_given_stay():
+    assert made([(file("pull_log.jsonl"), A)], [known("pull_log.jsonl", A), known("x.jsonl", B, recording="/old")])
+    before = [known("pull_log.jsonl", A, recording="/other")]
+    work = made([(file("pull_log.jsonl"), A)], before)
+    assert (work.new, [(n.file.recording, n.file.path) for n in work.duplicates]) == (
+        [],
+        [("/other", "pull_log.jsonl")],
+    )
+
+
+def test_the_first_place_stands_for_a_content_whichever_came_first():
+    work = made([(file("pull_log.1.jsonl"), A), (file("pull_log.2.jsonl"), A)])
+    assert (paths(work.new), paths(work.duplicates)) == (["pull_log.1.jsonl"], ["pull_log.2.jsonl"])
+    late = made([(file("pull_log.1.jsonl"), A), (file("pull_log.2.jsonl"), A)], [known("pull_log.2.jsonl", A)])
+    assert (paths(new for new, _ in late.renamed), paths(late.duplicates)) == (
+        ["pull_log.1.jsonl"],
+        ["pull_log.2.jsonl"],
+    )
+
+
+def test_a_copy_of_a_snapshot_in_another_recording_is_a_duplicate():
+    work = made([(file(SNAPSHOT), A), (file(SNAPSHOT, "/copy"), A)], given=("/copy", "/night"))
+    assert [n.file.recording for n in (*work.new, *work.duplicates)] == ["/copy", "/night"]
 
 
 def test_the_same_bytes_at_another_time_are_another_snapshot():
-    paths = [f"snapshots/b-0/{ts}/consumerOffset.json" for ts in (1795228794427, 1795228799427)]
-    assert len(plan([(file(path), OLD) for path in paths], []).new) == 2
+    moments = [f"snapshots/b-0/{ts}/consumerOffset.json" for ts in (1795228794427, 1795228799427)]
+    assert len(made([(file(path), A) for path in moments]).new) == 2
 
 
-def test_a_replaced_file_brings_back_its_copies():
-    before = [known("pull_log.1.jsonl", OLD), known("pull_log.2.jsonl", OLD, "duplicate")]
-    made = plan([(file("pull_log.1.jsonl"), NEW), (file("pull_log.2.jsonl"), OLD)], before)
-    assert {n.file.path for n in made.new} == {"pull_log.1.jsonl", "pull_log.2.jsonl"}
-    partly = [known("pull_log.1.jsonl", OLD), known("pull_log.2.jsonl", NEW[::-1] + "", "read", duplicates=3)]
-    made = plan([(file("pull_log.1.jsonl"), "c" * 64), (file("pull_log.2.jsonl"), NEW[::-1])], partly)
-    assert {n.file.path for n in made.new} == {"pull_log.1.jsonl", "pull_log.2.jsonl"}
+def test_lines_that_were_copies_of_what_goes_come_back():
+    before = [known("pull_log.1.jsonl", A), known("pull_log.2.jsonl", B, duplicates=3)]
+    work = made([(file("pull_log.1.jsonl"), C), (file("pull_log.2.jsonl"), B)], before)
+    assert paths(work.new) == ["pull_log.1.jsonl", "pull_log.2.jsonl"]
+    assert work.gone == {"pull_log": {A[:32], B[:32]}}
 
 
-def test_what_is_not_read_is_entered_all_the_same():
-    made = plan([(file("logs/broker/broker.log"), OLD), (file("notes.txt"), NEW)], [])
-    assert len(made.not_read) == 2
+def test_what_is_not_read_is_entered_once():
+    found = [(file("logs/broker/broker.log"), A), (file("notes.txt"), B)]
+    assert len(made(found).not_read) == 2
+    before = [known("logs/broker/broker.log", A, "not_read"), known("notes.txt", B, "not_read")]
+    assert made(found, before).nothing_new
 
 
-def test_a_file_that_cannot_be_read_is_told_of_once_and_changes_nothing_that_was_read():
-    made = plan([(file("pull_log.jsonl"), ""), (file("notes.txt"), "")], [])
-    assert ([n.file.path for n in made.unreadable], [n.file.path for n in made.not_read]) == (
-        ["pull_log.jsonl"],
-        ["notes.txt"],
-    )
-    assert plan([(file("pull_log.jsonl"), "")], [known("pull_log.jsonl", "", "refused")]).nothing_new
+def test_a_file_that_cannot_be_read_is_entered_once_and_changes_nothing_that_was_read():
+    work = made([(file("pull_log.jsonl"), ""), (file("notes.txt"), "")])
+    assert (paths(work.unreadable), paths(work.not_read)) == (["pull_log.jsonl"], ["notes.txt"])
     for status in ("read", "duplicate", "superseded", "refused", "late"):
-        assert plan([(file("pull_log.jsonl"), "")], [known("pull_log.jsonl", OLD, status)]).nothing_new
-    [new] = plan([(file("pull_log.jsonl"), NEW)], [known("pull_log.jsonl", "", "refused")]).new
-    assert new.replaces is None
+        assert made([(file("pull_log.jsonl"), "")], [known("pull_log.jsonl", A, status)]).nothing_new
+    work = made([(file("pull_log.jsonl"), B)], [known("pull_log.jsonl", "", "refused")])
+    assert (paths(work.new), dict(work.gone)) == (["pull_log.jsonl"], {})
+
+
+def test_a_late_snapshot_is_tried_again():
+    assert paths(made([(file(SNAPSHOT), A)], [known(SNAPSHOT, A, "late")]).new) == [SNAPSHOT]
+
+
+def test_a_recording_is_moved_if_half_of_its_files_lie_unchanged_in_another_folder():
+    before = [known("pull_log.jsonl", A, recording="/old"), known(SNAPSHOT, B, recording="/old")]
+    found = [(file("pull_log.jsonl", "/new"), A), (file(SNAPSHOT, "/new"), C)]
+    assert moved_recordings(found, before, ["/new"], ["/old"]) == {"/old": "/new"}
+    assert moved_recordings(found, before, ["/new"], []) == {}, "the old folder is still there: the new one is a copy"
+    assert moved_recordings(found[1:], before, ["/new"], ["/old"]) == {}
+
+
+def test_nights_that_share_their_brokers_json_alone_are_two():
+    before = [known("brokers.json", A, recording="/old"), known("pull_log.jsonl", B, recording="/old")]
+    found = [(file("brokers.json", "/new"), A), (file("pull_log.jsonl", "/new"), C)]
+    assert moved_recordings(found, before, ["/new"], ["/old"]) == {}

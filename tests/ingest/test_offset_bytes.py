@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.errors import DecodeError
-from mqreplay.ingest import diffs, offset_bytes
+from mqreplay.ingest import offset_bytes
 from mqreplay.ingest.diffs import Row, Source
 from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.offset_bytes import OffsetBytes, numbers
@@ -61,7 +61,7 @@ def read(files: list[tuple[str, bytes]], whole: bool) -> tuple[list[object], obj
     listed = [SnapshotFile(str(i), f"snapshots/b-0/{i}/{n}", "consumer_offset", n, i) for i, (n, _) in enumerate(files)]
     given = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diffs, "_read", lambda path: files[int(path)][1])
+        patch.setattr(Source, "read", lambda self, file: files[int(file.full_path)][1])
         for item in source.read_all(listed):
             given.append(told(item, source))
             if whole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import Counter
 from pathlib import Path
 
@@ -28,8 +29,8 @@ def recording(tmp_path):
     return tmp_path / "recording"
 
 
-def kinds(recording: Path) -> dict[str, str]:
-    return {file.path: file.kind for file in find_files(str(recording))}
+def kinds(recording: Path, follow_links: bool = False) -> dict[str, str]:
+    return {file.path: file.kind for file in find_files(str(recording), follow_links)}
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,11 @@ def kinds(recording: Path) -> dict[str, str]:
         ("snapshots/broker-a-0/١٧٩٥٢٢٨٧٩٤٤٢٧/consumerOffset.json", "other"),
         ("pull_log.٢.jsonl", "other"),
         ("pull_log.jsonl\n", "other"),
+        ("snapshots/broker-a-0/000000000000/consumerOffset.json", "consumer_offset"),
+        (f"snapshots/broker-a-0/0{MOMENT}/consumerOffset.json", "bad_time"),
+        ("snapshots/broker-a-0/20261121073000/consumerOffset.json", "bad_time"),
+        ("SHA256SUMS", "checksums"),
+        ("logs/SHA256SUMS", "log"),
     ],
 )
 def test_a_name_is_what_it_says_to_the_letter(path: str, kind: str) -> None:
@@ -69,10 +75,18 @@ def test_a_recording_whose_own_name_is_not_utf8_is_refused_in_words(tmp_path):
         find_files(folder)
 
 
-def test_a_linked_folder_is_looked_into(recording, tmp_path):
+def test_a_linked_folder_is_looked_into_if_links_may_lead_out(recording, tmp_path):
     put(tmp_path / "elsewhere" / "broker-a-0" / MOMENT / "consumerOffset.json")
     (recording / "snapshots").symlink_to(tmp_path / "elsewhere")
-    assert kinds(recording)[f"snapshots/broker-a-0/{MOMENT}/consumerOffset.json"] == "consumer_offset"
+    inside = f"snapshots/broker-a-0/{MOMENT}/consumerOffset.json"
+    assert kinds(recording, follow_links=True) == {"pull_log.jsonl": "pull_log", inside: "consumer_offset"}
+    assert kinds(recording) == {"pull_log.jsonl": "pull_log", "snapshots": "link_outside"}
+
+
+def test_the_recording_itself_may_be_a_link(recording, tmp_path):
+    (tmp_path / "link").symlink_to(recording)
+    assert kinds(tmp_path / "link") == {"pull_log.jsonl": "pull_log"}
+    assert file_sha256(f"{tmp_path}/link/pull_log.jsonl", f"{tmp_path}/link")
 
 
 def test_a_link_leads_nowhere_twice(recording, tmp_path):
@@ -87,14 +101,38 @@ def test_a_link_leads_nowhere_twice(recording, tmp_path):
     (outside / "a").symlink_to(outside / "b")
     (outside / "back").symlink_to(recording)
     (outside / "round").symlink_to(outside)
-    names = Counter(path.rsplit("/", 1)[-1] for path in kinds(recording))
+    names = Counter(path.rsplit("/", 1)[-1] for path in kinds(recording, follow_links=True))
     assert names == {"pull_log.jsonl": 1, "consumerOffset.json": 1, "notes.txt": 1}
+    left = {path for path, kind in kinds(recording).items() if kind == "link_outside"}
+    assert left == {"above", "first", "second"}
 
 
-def test_what_is_no_file_is_passed_over(recording):
+def test_what_is_no_file_has_a_kind_that_says_so(recording, tmp_path):
+    put(tmp_path / "secret")
     os.mkfifo(recording / "routes.jsonl")
     (recording / "heartbeats.jsonl").symlink_to(recording / "gone")
-    assert kinds(recording) == {"pull_log.jsonl": "pull_log"}
+    (recording / "round.jsonl").symlink_to(recording / "round.jsonl")
+    (recording / "assignments.jsonl").symlink_to("/dev/zero")
+    (recording / "lock_requests.jsonl").symlink_to(tmp_path / "secret")
+    (recording / "consume_log.jsonl").symlink_to(recording / "pull_log.jsonl")
+    (recording / "rebalance_log.jsonl.gz" / "deeper").mkdir(parents=True)
+    (recording / "snapshots" / "broker-a-0" / MOMENT / "topics.json").mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        # Its address has hardly room for a path.
+        listening.bind(os.path.relpath(recording / "produce_log.jsonl"))
+        assert kinds(recording) == {
+            "pull_log.jsonl": "pull_log",
+            "consume_log.jsonl": "consume_log",
+            "routes.jsonl": "special",
+            "produce_log.jsonl": "special",
+            "heartbeats.jsonl": "broken_link",
+            "round.jsonl": "broken_link",
+            "assignments.jsonl": "link_outside",
+            "lock_requests.jsonl": "link_outside",
+            "rebalance_log.jsonl.gz": "misnamed_folder",
+            f"snapshots/broker-a-0/{MOMENT}/topics.json": "misnamed_folder",
+        }
+        assert kinds(recording, follow_links=True)["assignments.jsonl"] == "special"
 
 
 def test_a_folder_that_cannot_be_looked_into_is_told_of(recording, monkeypatch):
@@ -114,10 +152,10 @@ def test_a_file_that_cannot_be_read_has_its_trouble_and_is_asked_again(recording
     put(recording / "routes.jsonl")
     troubled = True
 
-    def digest(path: str) -> str:
+    def digest(path: str, root: str | None) -> str:
         if troubled and path.endswith("routes.jsonl"):
             raise PermissionError(13, "Permission denied", path)
-        return file_sha256(path)
+        return file_sha256(path, root)
 
     def asked():
         found = KnownDigests(str(tmp_path / "w"), digest).of_recordings(find_recordings([str(recording)]))

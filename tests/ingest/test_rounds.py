@@ -31,7 +31,8 @@ def at_once(spark, tmp_path_factory):
 
 def test_rounds_give_the_tables_of_one(at_once, tmp_path, monkeypatch):
     written = []
-    monkeypatch.setattr(Ledgers, "write", lambda self, ledger, write=Ledgers.write: written.append(write(self, ledger)))
+    write = Ledgers.write
+    monkeypatch.setattr(Ledgers, "write", lambda self, *given: written.append(write(self, *given)))
     monkeypatch.setattr(snapshot_rounds, "ROUND_FILES", 1)
     assert ingest(tmp_path)[0] == at_once
     assert len(written) > 3
@@ -41,10 +42,12 @@ def test_a_run_that_dies_between_rounds_is_taken_up(at_once, tmp_path, monkeypat
     monkeypatch.setattr(snapshot_rounds, "ROUND_FILES", 1)
     written = []
 
-    def die(self, ledger, write=Ledgers.write):
+    write = Ledgers.write
+
+    def die(self, ledger, *more):
         if len(written) == 2:
             raise KeyError("died")
-        write(self, ledger)
+        write(self, ledger, *more)
         written.append(len(ledger.files))
 
     with monkeypatch.context() as dying:

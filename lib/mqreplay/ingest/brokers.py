@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
-from mqreplay.ingest.lines import KEPT, trouble_of, unreadable
+from mqreplay.ingest.lines import KEPT, read_whole, trouble_of, unreadable
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MOST_BYTES = 16 * 1024 * 1024  # of a brokers.json: a thousand brokers with all their properties take 10 MB
 
 
 def cluster_of(files: list[RecordedFile]) -> str | None:
     """The cluster that the recording's brokers.json names, if it is there and whole."""
     for file in files:
-        if file.kind == "brokers":
+        if file.kind == "brokers" and file.trouble is None:
             try:
-                return decode_brokers(Path(file.full_path).read_bytes()).cluster
+                return decode_brokers(read_whole(file.full_path, file.root, MOST_BYTES)).cluster
             except (DecodeError, OSError):
                 return None  # the ledger tells of it when the file is read in its turn
     return None
 
 
-def read_brokers(new: NewFile, cluster: str, since: dt.datetime | None, ledger: Ledger) -> list[tuple[object, ...]]:
+def read_brokers(
+    new: NewFile, cluster: str, since: dt.datetime | None, ledger: Ledger, *, most_bytes: int = MOST_BYTES
+) -> list[tuple[object, ...]]:
     """Rows of silver.broker in the contract's column order, holding from ``since``, the recording's first instant."""
     entry, data = ledger.enter(new), b""
     try:
-        data = Path(new.file.full_path).read_bytes()
+        data = read_whole(new.file.full_path, new.file.root, most_bytes)
         brokers = decode_brokers(data).brokers
     except (DecodeError, OSError) as failed:
         error = unreadable(trouble_of(failed)) if isinstance(failed, OSError) else failed

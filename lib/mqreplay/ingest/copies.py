@@ -1,7 +1,7 @@
 """Lines that stand in two files: a recorder that copies a log again, or two files that meet at the hour.
 
-One record stays: that of the file read before, or the first in path order. Files are read on their own, so copies are
-looked for afterwards, and only in the stretches of time that two files share.
+One record stays: that of the file with the smallest digest, so that it does not matter which was read first. Files are
+read on their own, so copies are looked for afterwards, and only in the stretches of time that two files share.
 """
 
 from __future__ import annotations
@@ -68,15 +68,10 @@ def within(stretches: Iterable[Stretch], when: Column) -> Column:
     return reduce(lambda a, b: a | b, [when.between(F.lit(first), F.lit(last)) for first, last in stretches])
 
 
-def copies(rows: DataFrame, order: dict[str, int]) -> DataFrame:
-    """record_id, source_digest of rows that are copies of another file's. ``order``: new files by digest, 0 the first.
-
-    Rows of files that it does not name were there before, and stay.
-    """
-    spark = rows.sparkSession
-    numbers = F.broadcast(spark.createDataFrame(list(order.items()), "source_digest STRING, _file INT"))
+def copies(rows: DataFrame) -> DataFrame:
+    """Return record_id, source_digest of the rows that also stand in a file with a smaller digest."""
     twice = F.broadcast(rows.groupBy("record_id").count().where("count > 1").select("record_id"))
     few = rows.select("record_id", "source_digest").join(twice, "record_id", "left_semi")
-    first = Window.partitionBy("record_id").orderBy(F.coalesce("_file", F.lit(-1)), "source_digest")
-    placed = few.join(numbers, "source_digest", "left").withColumn("_place", F.row_number().over(first))
-    return placed.where("_place > 1 AND _file IS NOT NULL").select("record_id", "source_digest")
+    first = Window.partitionBy("record_id").orderBy("source_digest")
+    placed = few.withColumn("_place", F.row_number().over(first))
+    return placed.where("_place > 1").select("record_id", "source_digest")

@@ -18,16 +18,19 @@ from numpy.typing import NDArray
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
 from mqreplay.ingest.lines import ADVICE as OF_LINES
-from mqreplay.ingest.lines import KEPT, trouble_of, unreadable
+from mqreplay.ingest.lines import KEPT, LONGEST_REASON, and_more, read_whole, trouble_of, unreadable
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
+from mqreplay.settings import IngestSettings
 
 CONSUMER_OFFSET = "consumer_offset"
 OFFSETS = (CONSUMER_OFFSET, "client_offsets")  # the kinds whose entries are offsets
+LONGEST_KEY = 255  # characters of a key that names nothing: RocketMQ's names have 255 at most
 NOTHING_NEWER = "it holds nothing newer than the snapshot before"
 ADVICE = {
     "empty": "copy it again, or the .bak beside it; brokers rewrite the file in place",
     "torn": "copy it again, or the .bak beside it; brokers rewrite the file in place",
     "unreadable": OF_LINES["unreadable"],
+    "too_large": "[ingest] snapshot_mb sets how large it may be, 256 MB at most; see what the recorder copied",
     "foreign": "this is not the file its name says; see what the recorder copied",
 }
 USUAL_ADVICE = "copy it again from the broker; the other snapshots were read"
@@ -62,6 +65,12 @@ class Source:
     # The number of each row of the offset table in ``keys`` (-1: a key that names no group).
     numbers: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     behind: bool = False  # whether ``entries`` lacks offsets that ``offsets`` has read
+    limits: IngestSettings = field(default_factory=IngestSettings)
+
+    def read(self, file: SnapshotFile) -> bytes:
+        """Return a file's bytes. Raises OSError, and DecodeError (too_large)."""
+        root = None if self.limits.follow_links else file.recording
+        return read_whole(file.full_path, root, self.limits.snapshot_bytes)
 
     def read_all(self, files: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
         """Moves of offsets, and rows with ``out``: config, snapshot, file or quarantine."""
@@ -79,9 +88,10 @@ class Source:
                 yield _file_row(file, "superseded", "the file it is the copy of lies whole beside it")
                 continue
             try:
-                data = _read(file.full_path)
-            except OSError as error:  # it was there when the run began
-                yield from _refuse(file, b"", "", unreadable(trouble_of(error)))
+                data = self.read(file)
+            except (DecodeError, OSError) as error:  # it was there when the run began
+                known = error if isinstance(error, DecodeError) else unreadable(trouble_of(error))
+                yield from _refuse(file, b"", "", known)
                 continue
             taken = self.taken.get(file.family)
             if taken is not None and data == taken.data:
@@ -127,8 +137,10 @@ class Source:
         before = self.last_ts.get(file.family)
         moved = [(key, old, new) for key, new in entries.items() if (old := known.get(key)) != new]
         gone = [(key, old, None) for key, old in known.items() if key not in entries]
-        new_strange = [key for key in strange if key not in self.strange_keys]
-        self.strange_keys.update(new_strange)
+        new_strange = [key for key in map(_short, strange) if key not in self.strange_keys]
+        # Beyond so many keys of a source all that are not known are counted in each file, and not remembered.
+        room = max(0, self.limits.quarantine_rows - len(self.strange_keys))
+        self.strange_keys.update(new_strange[:room])
         self.entries[file.family], self.last_ts[file.family] = entries, file.ts_ms
         taken = Taken(data, digest, len(entries), len(strange), found.counter)
         self.taken[file.family] = taken
@@ -142,8 +154,10 @@ class Source:
         else:
             for key, old, new in (*moved, *gone):
                 yield {**_config(file, key, old, new), "from_ts": before, "ts": file.ts_ms, "digest": digest}
-        for key in new_strange:
+        for key in new_strange[:room]:
             yield _strange(file, digest, key)
+        if len(new_strange) > room:
+            yield _more_strange(file, digest, len(new_strange) - room)
         yield from _read_rows(file, taken, len(moved) + len(gone), len(gone), len(new_strange))
 
     def _take_same(self, file: SnapshotFile, taken: Taken) -> Iterator[Row | Moves]:
@@ -192,11 +206,11 @@ def _refuse(file: SnapshotFile, data: bytes, digest: str, error: DecodeError) ->
         "digest": digest,
         "detail_key": "",
         "code": error.code,
-        "reason": str(error),
+        "reason": str(error)[:LONGEST_REASON],
         "advice": ADVICE.get(error.code, USUAL_ADVICE),
         "content": data[:KEPT],
     }
-    yield _file_row(file, "refused", str(error), digest, 1, 0, 1)
+    yield _file_row(file, "refused", str(error)[:LONGEST_REASON], digest, 1, 0, 1)
 
 
 def _read_rows(file: SnapshotFile, taken: Taken, changed: int, gone: int = 0, new_strange: int = 0) -> Iterator[Row]:
@@ -234,6 +248,24 @@ def _strange(file: SnapshotFile, digest: str, key: str) -> Row:
     }
 
 
+def _more_strange(file: SnapshotFile, digest: str, count: int) -> Row:
+    """One row for the keys that are not listed. Its detail_key keeps it apart from a file refused whole."""
+    return _strange(file, digest, "") | {
+        "detail_key": "more",
+        "code": "more",
+        "reason": and_more(count, "key"),
+        "advice": OF_LINES["more"],
+        "content": None,
+    }
+
+
+def _short(key: str) -> str:
+    """A key as it is, or a long one by its beginning and digest."""
+    if len(key) <= LONGEST_KEY:
+        return key
+    return f"{key[:LONGEST_KEY]}… {hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
 def _file_row(
     file: SnapshotFile,
     status: str,
@@ -255,8 +287,3 @@ def _file_row(
         "rows_out": rows_out,
         "rows_quarantined": quarantined,
     }
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as stream:
-        return stream.read()

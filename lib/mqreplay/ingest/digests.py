@@ -14,8 +14,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from mqreplay.ingest.checksums import Digested, compared
 from mqreplay.ingest.lines import file_sha256, trouble_of
-from mqreplay.ingest.recording import RecordedFile
+from mqreplay.ingest.recording import NO_FILE, RecordedFile
 from mqreplay.lake.small_file import write_lines
 
 FILE = ".mqreplay.digests"
@@ -26,33 +27,30 @@ THREADS = 4  # reading and hashing release the interpreter
 SETTLED_NS = 2_000_000_000
 
 
-Digested = tuple[RecordedFile, str]  # a file and its SHA-256, which is empty where it cannot be read
-
-
 class KnownDigests:
     """The digests that the last run took, kept in a file of the warehouse. Torn or missing, it is no loss."""
 
-    def __init__(self, root: str, digest: Callable[[str], str] = file_sha256) -> None:
-        """``root`` is the warehouse's folder; ``digest`` reads a file."""
+    def __init__(self, root: str, digest: Callable[[str, str | None], str] = file_sha256) -> None:
+        """``root`` is the warehouse's folder; ``digest`` reads a file, inside a folder or anywhere."""
         self._path, self._digest = Path(root, FILE), digest
 
     def of_recordings(self, recordings: Mapping[str, list[RecordedFile]]) -> dict[str, list[Digested]]:
-        """The same recordings, as ``of`` gives files."""
+        """The same recordings, as ``of`` gives files, compared with their SHA256SUMS (checksums.py)."""
         digested = iter(self.of(file for files in recordings.values() for file in files))
-        return {folder: [next(digested) for _ in files] for folder, files in recordings.items()}
+        return {folder: compared([next(digested) for _ in files]) for folder, files in recordings.items()}
 
     def of(self, files: Iterable[RecordedFile]) -> list[Digested]:
         """Each file with its SHA-256, in order; what is not known is read, and all are kept for the next run.
 
-        One that cannot be read has its trouble instead, and no SHA-256.
+        One that cannot be read has its trouble instead, and no SHA-256. What is no file is not opened.
         """
         known, now, found, read = self._read(), time.time_ns(), [], 0
         with ThreadPoolExecutor(THREADS) as pool:
             # By batches: a million waiting reads would take a gigabyte.
             for batch in _batches(files, BATCH):
                 kept = [_digest(file, known.get(file.full_path, "")) for file in batch]
-                unknown = [file.full_path for file, digest in zip(batch, kept, strict=True) if not digest]
-                made, read = pool.map(self._read_anew, unknown), read + len(unknown)
+                unknown = [file for file, digest in zip(batch, kept, strict=True) if not digest]
+                made, read = pool.map(self._read_anew, unknown), read + sum(f.kind not in NO_FILE for f in unknown)
                 for file, digest in zip(batch, kept, strict=True):
                     sha256, trouble = (digest, None) if digest else next(made)
                     found.append((replace(file, trouble=trouble) if trouble else file, sha256))
@@ -63,10 +61,12 @@ class KnownDigests:
             )
         return found
 
-    def _read_anew(self, path: str) -> tuple[str, str | None]:
+    def _read_anew(self, file: RecordedFile) -> tuple[str, str | None]:
         """A file's SHA-256, or nothing and why not."""
+        if file.kind in NO_FILE:
+            return "", None
         try:
-            return self._digest(path), None
+            return self._digest(file.full_path, file.root), None
         except OSError as error:
             return "", trouble_of(error)
 

@@ -92,6 +92,11 @@ class SnapshotFile:
     ts_ms: int
 
     @property
+    def recording(self) -> str:
+        """The folder of its recording: it lies there in snapshots/<source>/<epoch_ms>/."""
+        return self.full_path.rsplit("/", 4)[0] or "/"
+
+    @property
     def family(self) -> str:
         """What its entries are compared within: a client keeps one file for each group."""
         return self.file_name.removesuffix(".bak") if self.kind == "client_offsets" else self.kind

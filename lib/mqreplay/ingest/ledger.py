@@ -6,9 +6,10 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mqreplay.errors import ConservationError, InputError
+from mqreplay.errors import ConservationError
+from mqreplay.ingest.checksums import read_checksums
 from mqreplay.ingest.lines import ADVICE, unreadable
-from mqreplay.ingest.manifest import NewFile
+from mqreplay.ingest.manifest import KnownFile, NewFile
 from mqreplay.ingest.recording import NOT_READ
 
 
@@ -38,7 +39,7 @@ class FileEntry:
                 f"{self.rows_quarantined} quarantined; please report this as a bug"
             )
         if self.status == "read" and self.rows_in and self.rows_quarantined == self.rows_in:
-            self.status, self.reason = "refused", "every line was refused; see bronze.quarantine"
+            self.status, self.reason = "refused", self.reason or "every line was refused; see bronze.quarantine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,14 @@ class Ledger:
         """The entry of a file, made at first sight."""
         return self.files.setdefault((new.file.recording, new.file.path), FileEntry(new))
 
+    def enter_known(self, new: NewFile, known: KnownFile) -> FileEntry:
+        """The entry of a file whose content is in the tables: what was counted of it under its former name."""
+        entry = self.enter(new)
+        entry.status, entry.reason = known.status, known.reason
+        entry.rows_in, entry.rows_out, entry.rows_quarantined = known.rows_in, known.rows_out, known.rows_quarantined
+        entry.first_ts, entry.last_ts = known.first_ts, known.last_ts
+        return entry
+
     def enter_unread(self, duplicates: Iterable[NewFile], not_read: Iterable[NewFile]) -> None:
         """Files that give nothing, and why."""
         for new in duplicates:
@@ -75,21 +84,32 @@ class Ledger:
             entry.status, entry.reason = "duplicate", "the same bytes were read from another file"
         for new in not_read:
             entry = self.enter(new)
-            entry.status, entry.reason = "not_read", NOT_READ[new.file.kind]
+            missing = new.file.trouble if new.file.distrusted else None
+            entry.status, entry.reason = "not_read", missing or NOT_READ[new.file.kind]
 
     def enter_unreadable(self, files: Iterable[NewFile]) -> None:
-        """Files whose bytes nobody has seen."""
+        """Files whose bytes cannot be read, or must not be believed."""
         for new in files:
-            error = unreadable(new.file.trouble)
-            self._enter_unseen(new, "refused", error.code, error.detail, ADVICE[error.code])
+            code, trouble = new.file.trouble_code, new.file.trouble or ""
+            reason = unreadable(trouble).detail if code == "unreadable" else trouble
+            self._enter_unseen(new, "refused", code, reason, ADVICE[code])
+
+    def enter_checksums(self, files: Iterable[NewFile], quarantine_rows: int) -> None:
+        """Lists of checksums, which were compared with the other files: their lines, and those that were refused."""
+        for new in files:
+            found, entry = read_checksums(new.file, quarantine_rows), self.enter(new)
+            entry.rows_in, entry.rows_quarantined, entry.reason = found.lines, found.refused.total, found.reason
+            place = new.file.recording, new.file.path, new.file.kind, new.digest
+            self.refused += [
+                QuarantineEntry(*place, line.line_number, "", line.code, line.reason, line.advice, line.content)
+                for line in found.refused.listed()
+            ]
 
     def enter_late(self, late: Iterable[NewFile]) -> None:
-        """Snapshots that cannot be read for want of others. Raises InputError if one lies in a read one's place."""
+        """Snapshots that cannot be read for want of others."""
         reason = "snapshots after it were read before, are needed again, and are not there any more"
         advice = "put back the snapshots that lay after it, and run again"
         for new in late:
-            if new.replaces is not None:
-                raise InputError(f"{new.file.full_path} has changed since it was read; {reason}: {advice}")
             self._enter_unseen(new, "late", "late", reason, advice)
 
     def _enter_unseen(self, new: NewFile, status: str, code: str, reason: str, advice: str) -> None:

@@ -1,28 +1,44 @@
 """A JSONL file, line by line: what decodes, what is refused and why, and the counts. Runs on the workers.
 
-A torn gzip stream gives the lines before the tear; the tear itself is one refused line. A line is refused whole.
+A line is refused whole. A gzip stream is checked before the first line is given: a damaged one gives no line, a
+truncated one its lines up to the last complete one (gzip_stream.py).
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from io import BufferedReader
 
 from mqreplay.errors import DecodeError
+from mqreplay.ingest.gzip_stream import MAGIC, check, inflate, not_gzip
+from mqreplay.ingest.opening import open_recorded
 
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a line past this is no record, and must not fill the memory
+MOST_CONTAINERS = 500_000  # objects and lists of a line; each takes some 200 bytes once it is decoded
 CHUNK = 1024 * 1024  # bytes read at once
 KEPT = 4096  # bytes of a refused line that go to quarantine
+LONGEST_REASON = 1_000  # characters; some name a field, which may be as long as its line
+KEPT_OF_FILE = 1024 * 1024  # bytes of all refused lines of a file that go to quarantine
+ALIKE = 1_000  # refused lines of a file that are remembered: a file of millions of bad lines repeats itself
+ALIKE_BYTES = 1_000  # of a line that is remembered
 ADVICE = {
     "torn_gzip": "copy the file again once its writer has closed it; the lines before the tear were read",
+    "damaged_gzip": "copy the file again from where it was recorded; no line of it was read",
+    "changed": "run again once its writer has closed it; the file is then read anew",
     "torn": "copy the file again once its writer has closed it",
     "unreadable": "let the user that runs mqreplay read it, or copy it again, and run again; the other files were read",
     "not_utf8": "recorders write UTF-8; see what wrote this line",
-    "too_long": "a record is at most 16 MiB; see what wrote this line",
+    "too_long": "a record is at most 16 MiB of at most 500,000 objects and lists; see what wrote this line",
+    "too_large": "see what wrote this file; RocketMQ writes none of this size",
+    "checksum": "copy the file again from where it was recorded, and run again; no row of it was read",
+    "missing": "copy the file, too, and run again; or remove its line from SHA256SUMS",
+    "more": "see what wrote the file; [ingest] quarantine_rows sets how many are kept",
 }
 USUAL_ADVICE = "compare it with a whole line of the same file; the other lines were read"
 
@@ -33,7 +49,7 @@ Numbered = tuple[int, bytes, bool]
 
 @dataclass(frozen=True)
 class Refused:
-    """A line refused: its number from 1, a stable code, the reason in words, and how it begins."""
+    """A line refused: its number from 1 (0: the file as a whole), a stable code, the reason, and how it begins."""
 
     line_number: int
     code: str
@@ -46,17 +62,54 @@ class Refused:
         return ADVICE.get(self.code, USUAL_ADVICE)
 
 
+class Refusals(list[Refused]):
+    """The first ``most`` refused lines of a file; all of them are counted in ``total``."""
+
+    def __init__(self, most: int) -> None:
+        """Keep at most so many lines, and KEPT_OF_FILE bytes of their contents."""
+        super().__init__()
+        self.most, self.total, self._room = most, 0, KEPT_OF_FILE
+
+    def append(self, refused: Refused) -> None:
+        """Count it, and keep it if it is among the first."""
+        self.total += 1
+        if len(self) < self.most:
+            content = refused.content[: self._room]
+            self._room -= len(content)
+            super().append(replace(refused, content=content))
+
+    def listed(self) -> list[Refused]:
+        """Return the lines kept, and one row about the others if there are any."""
+        more = self.total - len(self)
+        return [*self, Refused(0, "more", and_more(more, "line"), b"")] if more else list(self)
+
+
+def and_more(count: int, what: str) -> str:
+    """Return the reason of a quarantine row that stands for many.
+
+    >>> and_more(1, "line"), and_more(1_499_000, "key")
+    ('and 1 more line was refused', 'and 1,499,000 more keys were refused')
+    """
+    return f"and {count:,} more {what}{' was' if count == 1 else 's were'} refused"
+
+
 @dataclass
 class LineReader:
-    """Iterates over (line number, record id, decoded) of one file; afterwards ``refused`` and ``lines`` are whole.
+    """Iterate over (line number, record id, decoded) of one file; afterwards ``refused`` and ``lines`` are whole.
 
-    ``decode`` is given the line without its line break and raises DecodeError to refuse it.
+    ``decode`` is given the line without its line break and raises DecodeError to refuse it. ``root`` is the folder that
+    the file must lie in when it is opened, links resolved. ``reason`` says why the file was not read, or not to its
+    end. A file refused whole counts as one line.
     """
 
     path: str
     decode: Decoder
     lines: int = 0
     refused: list[Refused] = field(default_factory=list)
+    root: str | None = None
+    reason: str | None = None
+    _number: int = 0
+    _alike: dict[bytes, tuple[str, str]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[int, str, Record]]:
         """Decoded lines, in file order. Blank lines are passed over, and are not counted."""
@@ -66,63 +119,110 @@ class LineReader:
         """The same, of lines that `numbered` gave."""
         for number, line, whole in numbered:
             self.lines += 1
-            if len(line) > LONGEST_LINE:
-                self._refuse(number, "too_long", f"line of more than {LONGEST_LINE} bytes", line)
+            if len(line) > MOST_CONTAINERS and (excess := _excess(line)) is not None:
+                self.refuse(number, "too_long", excess, line)
+                continue
+            if self._alike and whole and line in self._alike:
+                self.refuse(number, *self._alike[line], line)
                 continue
             try:
                 decoded = self.decode(line)
             except DecodeError as error:
+                if whole and len(line) <= ALIKE_BYTES and len(self._alike) < ALIKE:
+                    self._alike[line] = error.code, str(error)
                 code = error.code if whole else "torn"
                 reason = str(error) if whole else f"the file ends within this line: {error}"
-                self._refuse(number, code, reason, line)
+                self.refuse(number, code, reason, line)
                 continue
             yield number, record_id(line), decoded
 
     def numbered(self) -> Iterator[Numbered]:
         """(number, line without its line break, whether it had one) of every line that is not blank."""
-        number, rest, too_long = 0, b"", False
+        self._number = 0
         try:
-            opened = open_maybe_gzip(self.path)
+            with open_recorded(self.path, self.root) as stream:
+                yield from self._lines_of(stream)
+        except DecodeError as error:
+            self._end(error.code, error.detail, whole=True)
         except OSError as error:  # it was there when the run began
-            self.lines += 1
-            self._refuse(number + 1, "unreadable", str(unreadable(trouble_of(error))), b"")
-            return
-        with opened as stream:
-            while True:
-                try:
-                    # At most one read below: what lies before a tear is then given before the tear is met.
-                    chunk = stream.read1(CHUNK)
-                except (EOFError, OSError, zlib.error) as error:
-                    self.lines += 1
-                    self._refuse(
-                        number + 1,
-                        "torn_gzip",
-                        f"the compressed stream is torn after line {number}: {error}",
-                        b"",
-                    )
-                    return
-                if not chunk:
-                    break
-                lines = (rest + chunk).split(b"\n")
-                rest = lines.pop()
-                if too_long and lines:
-                    del lines[0]
-                    too_long = False
-                for line in lines:
-                    number += 1
-                    if line and not line.isspace():
-                        yield number, line.rstrip(b"\r"), True
-                if too_long:
-                    rest = b""
-                elif len(rest) > LONGEST_LINE:
-                    number += 1
-                    yield number, rest[: LONGEST_LINE + 1], False
-                    rest, too_long = b"", True
-            if rest and not rest.isspace():
-                yield number + 1, rest.rstrip(b"\r"), False
+            self._end("unreadable", unreadable(trouble_of(error)).detail, whole=self._number == 0)
 
-    def _refuse(self, number: int, code: str, reason: str, line: bytes) -> None:
-        self.refused.append(Refused(number, code, reason, line[:KEPT]))
+    def refuse(self, number: int, code: str, reason: str, line: bytes) -> None:
+        """Refuse a line."""
+        self.refused.append(Refused(number, code, reason[:LONGEST_REASON], line[:KEPT]))
+
+    def _lines_of(self, stream: BufferedReader) -> Iterator[Numbered]:
+        if not is_gzip(self.path, stream.peek(len(MAGIC))[: len(MAGIC)]):
+            yield from self._split(iter(partial(stream.read, CHUNK), b""))
+            return
+        checked = check(stream)
+        try:
+            yield from self._split(inflate(stream, checked))
+        except EOFError:
+            if checked.truncated:
+                self._end("torn_gzip", f"truncated: the compressed stream ends within line {self._number + 1}")
+            else:
+                self._end("changed", f"it changed while line {self._number + 1} was read")
+        except zlib.error:
+            self._end("changed", f"it changed while line {self._number + 1} was read")
+
+    def _split(self, pieces: Iterable[bytes]) -> Iterator[Numbered]:
+        rest, too_long = b"", False
+        for piece in pieces:
+            lines = piece.split(b"\n")
+            lines[0] = rest + lines[0]
+            rest = lines.pop()
+            if too_long and lines:
+                del lines[0]
+                too_long = False
+            for line in lines:
+                self._number += 1
+                if line and not line.isspace():
+                    yield self._number, line.rstrip(b"\r"), True
+            if too_long:
+                rest = b""
+            elif len(rest) > LONGEST_LINE:
+                self._number += 1
+                yield self._number, rest[: LONGEST_LINE + 1], False
+                rest, too_long = b"", True
+        if rest and not rest.isspace():
+            yield self._number + 1, rest.rstrip(b"\r"), False
+
+    def _end(self, code: str, reason: str, *, whole: bool = False) -> None:
+        """Refuse the rest of the file, or the whole."""
+        self.lines += 1
+        self.refuse(0 if whole else self._number + 1, code, reason, b"")
+        self.reason = reason
+
+
+def read_whole(path: str, root: str | None, most_bytes: int) -> bytes:
+    """Return the bytes of a file of at most ``most_bytes``. Raises OSError, and DecodeError (too_large)."""
+    with open_recorded(path, root) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        data = stream.read(most_bytes + 1) if size <= most_bytes else b""
+    if max(size, len(data)) > most_bytes:  # it may have grown
+        raise DecodeError("too_large", f"{max(size, len(data)):,} bytes, and at most {most_bytes:,} are read")
+    return data
+
+
+def is_gzip(path: str, magic: bytes) -> bool:
+    """Return whether a file that begins with these two bytes is gzipped. Raises DecodeError: its name says so alone."""
+    if magic == MAGIC:
+        return True
+    if not path.endswith(".gz"):
+        return False
+    if MAGIC.startswith(magic):
+        return True  # truncated before its second byte
+    raise not_gzip()
+
+
+def _excess(line: bytes) -> str | None:
+    """What a line has too much of; None: nothing."""
+    if len(line) > LONGEST_LINE:
+        return f"line of more than {LONGEST_LINE} bytes"
+    if line.count(b"{") + line.count(b"[") > MOST_CONTAINERS:
+        return f"line of more than {MOST_CONTAINERS} objects and lists"
+    return None
 
 
 def trouble_of(error: OSError) -> str:
@@ -139,7 +239,7 @@ def open_maybe_gzip(path: str) -> BufferedReader:
     """Opens a file for reading; what it begins with, not its name, says whether it is gzipped."""
     with open(path, "rb") as stream:
         magic = stream.read(2)
-    return gzip.open(path, "rb") if magic == b"\x1f\x8b" else open(path, "rb")  # type: ignore[return-value]
+    return gzip.open(path, "rb") if magic == MAGIC else open(path, "rb")  # type: ignore[return-value]
 
 
 def record_id(line: bytes) -> str:
@@ -151,7 +251,7 @@ def record_id(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()[:32]
 
 
-def file_sha256(path: str) -> str:
-    """SHA-256 of a file's bytes, in hex."""
-    with open(path, "rb") as stream:
+def file_sha256(path: str, root: str | None = None) -> str:
+    """SHA-256 of a file's bytes, in hex. ``root`` is the folder that it must lie in. Raises OSError."""
+    with open_recorded(path, root) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

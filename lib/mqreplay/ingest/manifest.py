@@ -1,35 +1,51 @@
-"""What of a recording is new: its files against bronze.source_file, by digest. Nothing is read twice, or lost.
+"""Plan an ingest: the files that the given recordings hold now against bronze.source_file. Pure, nothing is read.
 
-- Same place, same bytes: read before; nothing to do.
-- Same place, other bytes: changed; what it gave is replaced.
-- Other place, bytes of a JSONL file read before: a duplicate; it gives nothing.
+The tables are to depend on the files that lie there now, and on nothing else. So a plan compares contents:
+
+- The content of a JSONL file is its bytes, in whichever file. The content of a snapshot is its bytes in its place
+  (broker and time), in whichever recording. A brokers.json is its recording's own.
+- Content that is in the tables is not read again. Of several files with it, the first by recording and path stands for
+  it in the ledger; the others are duplicates.
+- Content that no file has any more leaves the tables: its file was changed or removed. Lines that were dropped as
+  copies of its lines come back from the files that still hold them.
+- A file that cannot be read now keeps what was made of it. So does a recording that this run is not given. A file that
+  its checksum contradicts keeps nothing.
 - A snapshot that came too late to be read (late.py) is tried again.
-- A file that cannot be read is told of, and tried again; if it could be before, what was made of it stands.
-- A snapshot is told by its place (broker and time), so the same bytes at another time are a snapshot of their own; in
-  the same place of another recording they are a duplicate (late.py).
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, RecordedFile
+from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, SNAPSHOTS, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
+IN_TABLES = ("read", "refused", "superseded")  # the statuses of a file that stands for its content
+MOVED_SHARE = 0.5  # of a recording's files that lie unchanged in another folder: then it is that recording, moved
+
+Place = tuple[str, str]  # recording, path
+Content = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A row of bronze.source_file, as far as planning needs it."""
+    """A row of bronze.source_file; its fields are the columns. Instants are UTC."""
 
     recording: str
     path: str
     kind: str
     sha256: str
+    bytes: int
     status: str
-    rows_duplicate: int
+    reason: str | None = None
+    rows_in: int = 0
+    rows_out: int = 0
+    rows_quarantined: int = 0
+    rows_duplicate: int = 0
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
 
@@ -38,75 +54,193 @@ class KnownFile:
         """What its silver rows carry."""
         return self.sha256[:DIGEST_CHARS]
 
+    @property
+    def place(self) -> Place:
+        """Where it lies."""
+        return self.recording, self.path
+
+    @property
+    def file(self) -> RecordedFile:
+        """The file, as a listing would give it."""
+        parts = self.path.split("/")
+        source, ts = (parts[1], int(parts[2])) if self.kind in SNAPSHOTS else (None, None)
+        return RecordedFile(self.recording, self.path, self.kind, self.bytes, source, ts)
+
+
+LEDGER_COLUMNS = tuple(f.name for f in fields(KnownFile))
+
+
+def known_file(row: Sequence[Any]) -> KnownFile:
+    """Return a row of the ledger. PySpark gives instants in UTC, without their zone."""
+    return KnownFile(*(v.replace(tzinfo=dt.UTC) if isinstance(v, dt.datetime) else v for v in row))
+
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file to read: what it is, its SHA-256, and the bytes that lay in its place before, if any were read."""
+    """A file of this run: what it is, and its SHA-256."""
 
     file: RecordedFile
     sha256: str
-    replaces: str | None = None
 
     @property
     def digest(self) -> str:
         """What its silver rows will carry."""
         return self.sha256[:DIGEST_CHARS]
 
+    @property
+    def place(self) -> Place:
+        """Where it lies."""
+        return self.file.recording, self.file.path
+
 
 @dataclass
 class Plan:
-    """What a run has to do. ``seen`` counts every file that lies there."""
+    """What a run has to do. ``seen`` counts every file that lies there.
+
+    ``renamed``: files that stand for a content from now on, and those that did. ``gone_places`` leave the ledger.
+    ``gone``: by kind of JSONL the digests whose rows leave their table; ``gone_snapshots`` leave theirs.
+    """
 
     seen: int = 0
     new: list[NewFile] = field(default_factory=list)
     duplicates: list[NewFile] = field(default_factory=list)
     not_read: list[NewFile] = field(default_factory=list)
     unreadable: list[NewFile] = field(default_factory=list)
+    renamed: list[tuple[NewFile, KnownFile]] = field(default_factory=list)
+    gone_places: list[KnownFile] = field(default_factory=list)
+    gone: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    gone_snapshots: list[KnownFile] = field(default_factory=list)
 
     @property
     def nothing_new(self) -> bool:
-        """Whether this recording was read whole before."""
-        return not (self.new or self.duplicates or self.not_read or self.unreadable)
+        """Whether the tables are what these files make them already."""
+        listed = (self.new, self.duplicates, self.not_read, self.unreadable, self.renamed, self.gone_places)
+        return not (any(listed) or self.gone or self.gone_snapshots)
 
     def of(self, *kinds: str) -> list[NewFile]:
         """New files of these kinds, in path order."""
         return [n for n in self.new if n.file.kind in kinds]
 
 
-def plan(found: list[tuple[RecordedFile, str]], known: Iterable[KnownFile]) -> Plan:
-    """What is new of ``found`` against ``known``; a replaced file brings back those that were its copies."""
-    by_place = {(k.recording, k.path): k for k in known}
-    read_before = {(k.kind, k.sha256) for k in by_place.values() if k.status in ("read", "refused")}
+Found = tuple[RecordedFile, str]  # its SHA-256 is empty where it cannot be read
+
+
+def plan(
+    found: list[Found],
+    known: Iterable[KnownFile],
+    given: Iterable[str],
+    *,
+    forget: bool = True,
+    is_there: Callable[[KnownFile], bool] = lambda known: True,
+) -> Plan:
+    """Return what is to be done so that the tables hold what ``found`` holds.
+
+    ``known`` are rows of the ledger: all of the ``given`` recordings, and of others those that may hold the same.
+    ``forget`` false keeps what was made of files that are gone. ``is_there`` says whether a known file can be read.
+    """
     made = Plan(seen=len(found))
+    by_place = {k.place: k for k in known}
+    holders = _standing(found, by_place, set(given), forget, made)
     for file, sha256 in found:
-        old = by_place.get((file.recording, file.path))
-        if old is not None and (not sha256 or (old.sha256 == sha256 and old.status != "late")):
-            continue
-        entry = NewFile(file, sha256, old.digest if old is not None and old.status == "read" else None)
+        old, entry = by_place.get((file.recording, file.path)), NewFile(file, sha256)
         if file.kind in NOT_READ:
-            made.not_read.append(entry)
-        elif not sha256:
+            if old is None or (old.status, old.kind, old.sha256) != ("not_read", file.kind, sha256):
+                made.not_read.append(entry)
+        elif sha256:
+            holders[_content(file, sha256)][entry.place] = entry
+        elif old is None or (file.distrusted and (old.status, old.sha256) != ("refused", "")):
             made.unreadable.append(entry)
-        elif file.kind in RECORD_TABLES and (file.kind, sha256) in read_before:
-            made.duplicates.append(entry)
-        else:
-            made.new.append(entry)
-            read_before.add((file.kind, sha256))
-    _bring_back(made, found, by_place)
+    in_tables = {_content(k.file, k.sha256): k for k in by_place.values() if k.status in IN_TABLES and k.sha256}
+    readable = {(file.recording, file.path) for file, sha256 in found if sha256}
+    for content, files in holders.items():
+        _plan_content(made, files, in_tables.get(content), by_place, readable)
+    for content in in_tables.keys() - holders.keys():
+        lost = in_tables[content]
+        if lost.kind in RECORD_TABLES:
+            made.gone[lost.kind].add(lost.digest)
+        elif lost.kind in SNAPSHOTS:
+            made.gone_snapshots.append(lost)
+    _bring_back(made, holders, in_tables, lambda k: k.place in readable or is_there(k))
+    made.new.sort(key=lambda n: n.place)
+    made.gone_snapshots.sort(key=lambda k: k.place)
     return made
 
 
-def _bring_back(made: Plan, found: list[tuple[RecordedFile, str]], by_place: dict[tuple[str, str], KnownFile]) -> None:
-    """Plans the files whose lines, or whole selves, were dropped as copies of what is now replaced."""
-    gone = {n.replaces for n in made.new if n.replaces is not None}
-    kinds = {n.file.kind for n in made.new if n.replaces is not None and n.file.kind in RECORD_TABLES}
-    planned = {(n.file.recording, n.file.path) for n in made.new}
+def moved_recordings(
+    found: Iterable[Found], known: Iterable[KnownFile], given: Iterable[str], vanished: Iterable[str]
+) -> dict[str, str]:
+    """Return old folder -> new folder of recordings that were moved: ``vanished`` ones whose files lie in a new one."""
+    where: dict[tuple[str, str], set[str]] = defaultdict(set)
+    mine, gone = set(given), set(vanished)
+    listed = [k for k in known if k.recording in gone and k.kind in (*RECORD_TABLES, *SNAPSHOTS)]
     for file, sha256 in found:
-        old = by_place.get((file.recording, file.path))
-        if not sha256 or old is None or file.kind not in kinds or (file.recording, file.path) in planned:
+        if sha256:
+            where[file.path, sha256].add(file.recording)
+    count = Counter(k.recording for k in listed)
+    same = Counter((k.recording, new) for k in listed for new in where[k.path, k.sha256] & mine)
+    made: dict[str, str] = {}
+    for (old, new), files in same.most_common():
+        if files >= MOVED_SHARE * count[old] and old not in made and new not in made.values():
+            made[old] = new
+    return made
+
+
+def _standing(
+    found: list[Found], by_place: Mapping[Place, KnownFile], given: set[str], forget: bool, made: Plan
+) -> dict[Content, dict[Place, NewFile]]:
+    """Return the known files that count though nothing was read of them now, by content; enter those that are gone."""
+    seen = {(f.recording, f.path): f.kind in NOT_READ or bool(sha256) or f.distrusted for f, sha256 in found}
+    closed = tuple(f"{file.recording}/{file.path}/" for file, _ in found if file.kind == "folder")
+    holders: dict[Content, dict[Place, NewFile]] = defaultdict(dict)
+    for place, known in by_place.items():
+        if seen.get(place):
             continue
-        if old.rows_duplicate:
-            made.new.append(NewFile(file, sha256, old.digest))
-        elif old.status == "duplicate" and old.digest in gone:
-            gone.discard(old.digest)
-            made.new.append(NewFile(file, sha256))
+        mine = known.recording in given and place not in seen
+        if mine and forget and not f"{known.recording}/{known.path}".startswith(closed):
+            made.gone_places.append(known)
+        elif known.sha256 and known.status in (*IN_TABLES, "duplicate"):
+            holders[_content(known.file, known.sha256)][place] = NewFile(known.file, known.sha256)
+    return holders
+
+
+def _content(file: RecordedFile, sha256: str) -> Content:
+    if file.kind in RECORD_TABLES:
+        return file.kind, sha256
+    if file.kind in SNAPSHOTS:
+        return file.kind, file.path, sha256
+    return file.kind, file.recording, file.path, sha256
+
+
+def _plan_content(
+    made: Plan,
+    files: dict[Place, NewFile],
+    in_tables: KnownFile | None,
+    by_place: Mapping[Place, KnownFile],
+    readable: set[Place],
+) -> None:
+    first, *others = (files[place] for place in sorted(files))
+    if in_tables is None:
+        made.new += [first] if first.place in readable else []
+    elif in_tables.place != first.place:
+        made.renamed.append((first, in_tables))
+    for other in others:
+        old = by_place.get(other.place)
+        if old is None or (old.status, old.sha256) != ("duplicate", other.sha256):
+            made.duplicates.append(other)
+
+
+def _bring_back(
+    made: Plan,
+    holders: Mapping[Content, dict[Place, NewFile]],
+    in_tables: Mapping[Content, KnownFile],
+    is_there: Callable[[KnownFile], bool],
+) -> None:
+    """Plan to read again the files of which lines were dropped as copies of what leaves the tables now."""
+    for content, known in in_tables.items():
+        if known.kind not in made.gone or not known.rows_duplicate or content not in holders:
+            continue
+        first = holders[content][min(holders[content])]
+        if is_there(known):
+            made.new.append(first)
+            made.gone[known.kind].add(known.digest)
+            made.renamed = [(new, old) for new, old in made.renamed if new.place != first.place]

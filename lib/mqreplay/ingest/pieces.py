@@ -2,7 +2,8 @@
 
 What is known when a piece begins is what the last whole file of each family says, whatever came before it. So a piece
 is given the files just before it, too: it goes back to the last of each family that decodes, reads on from there
-without a word, and is then where a reading of all would be. Only keys that name nothing are told once a piece.
+without a word, and is then where a reading of all would be. Only keys that name nothing are told once a piece. Of a
+source with more of them than [ingest] quarantine_rows, which of them are listed depends on the pieces.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def catch_up(source: Source, piece: Piece) -> bool:
         by_family[file.family].append(file)
     known: list[SnapshotFile] = []
     for family, files in by_family.items():
-        anchor = _anchor(files)
+        anchor = _anchor(source, files)
         if anchor is None and family not in piece.first:
             return False
         known += files if anchor is None else [f for f in files if f.ts_ms >= anchor]
@@ -81,14 +82,13 @@ def catch_up(source: Source, piece: Piece) -> bool:
     return True
 
 
-def _anchor(files: Sequence[SnapshotFile]) -> int | None:
+def _anchor(source: Source, files: Sequence[SnapshotFile]) -> int | None:
     """When the last file was copied that decodes, and is no .bak: it is believed whatever was known."""
     for file in reversed(files):
         if file.is_bak:
             continue
         try:
-            with open(file.full_path, "rb") as stream:
-                decode(stream.read(), file)
+            decode(source.read(file), file)
         except (DecodeError, OSError):
             continue
         return file.ts_ms

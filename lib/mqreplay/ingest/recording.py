@@ -1,4 +1,8 @@
-"""What lies in a recording's folder, and what each file is taken for. Reads names, never contents."""
+"""List the files of a recording's folder, each with its kind. Reads names, never contents.
+
+Whatever is no readable file has a kind of NOT_READ, which says why. Links that lead out of the folder are not followed
+unless the caller asks for it. A file SHA256SUMS protects the files that it lists (checksums.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mqreplay.decode.columns import TIME_MAX
 from mqreplay.errors import InputError
+from mqreplay.ingest.opening import is_within
 
 # Kinds of JSONL, by file stem, and the silver table each one fills.
 RECORD_TABLES = {
@@ -49,7 +55,16 @@ NOT_READ = {
     "no_source": "its folder names no broker (snapshots/<brokerName>-<brokerId>) and no client (client-<clientId>)",
     "bad_name": "its name is not UTF-8; rename it, and run again",
     "folder": "this folder cannot be looked into; let the user that runs mqreplay read it, and run again",
+    "bad_time": "its folder is not named by a time from 1970 to 2100 (epoch milliseconds); rename it, and run again",
+    "special": "it is a pipe, socket or device, not a file; put a copy of the file there, and run again",
+    "broken_link": "it is a link that leads to no file; put the file there, and run again",
+    "link_outside": "it is a link out of the recording; put a copy there, or set [ingest] follow_links = true",
+    "misnamed_folder": "it is a folder with the name of a file; rename or remove it, and run again",
 }
+# The kinds that are not opened: no files, or none that the path of the ledger names.
+NO_FILE = frozenset({"bad_name", "folder", "special", "broken_link", "link_outside", "misnamed_folder"})
+CHECKSUMS = "checksums"
+CHECKSUMS_FILE = "SHA256SUMS"
 _JSONL = re.compile(r"(?P<stem>[a-z_]+?)(\.[0-9]+)?\.jsonl(\.gz)?")
 _EPOCH_MS = re.compile(r"[0-9]{12,14}")
 _BROKER_ID = re.compile(r"[0-9]+")
@@ -61,7 +76,8 @@ class RecordedFile:
     """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds).
 
     The next three are the file system's words as it was found: when its bytes changed, when anything of it changed
-    (epoch nanoseconds), and which file it is. ``trouble`` is why its bytes cannot be read, if they cannot.
+    (epoch nanoseconds), and which file it is. ``trouble`` is why its bytes cannot be read or must not be, if so, and
+    ``trouble_code`` a stable word for that. ``follow_links``: links may lead out of the recording.
     """
 
     recording: str
@@ -74,6 +90,18 @@ class RecordedFile:
     changed_ns: int = 0
     inode: int = 0
     trouble: str | None = None
+    trouble_code: str = "unreadable"
+    follow_links: bool = False
+
+    @property
+    def distrusted(self) -> bool:
+        """Whether its checksum says that it is not, or not any more, what was recorded: nothing of it may be kept."""
+        return self.trouble is not None and self.trouble_code in ("checksum", "missing")
+
+    @property
+    def root(self) -> str | None:
+        """The folder that it must lie in when it is opened; None: anywhere."""
+        return None if self.follow_links else self.recording
 
     @property
     def full_path(self) -> str:
@@ -86,15 +114,15 @@ class RecordedFile:
         return self.path.rsplit("/", 1)[-1]
 
 
-def find_recordings(folders: Iterable[str]) -> dict[str, list[RecordedFile]]:
+def find_recordings(folders: Iterable[str], follow_links: bool = False) -> dict[str, list[RecordedFile]]:
     """The files of each folder, as find_files has them; the same folder given twice is one, however it is written."""
     apart: dict[Path, str] = {}
     for folder in folders:
         apart.setdefault(Path(folder).resolve(), folder)
-    return {folder: find_files(folder) for folder in apart.values()}
+    return {folder: find_files(folder, follow_links) for folder in apart.values()}
 
 
-def find_files(folder: str) -> list[RecordedFile]:
+def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
     """Every file of the recording in ``folder``, sorted by path, each with its kind.
 
     Raises InputError where there is no folder, or nothing in it that belongs to a recording.
@@ -103,10 +131,10 @@ def find_files(folder: str) -> list[RecordedFile]:
     if not root.is_dir():
         what = "is a file, not a folder" if root.exists() else "does not exist"
         raise InputError(f"recording {folder} {what}; give the folder that holds snapshots/ and *.jsonl")
-    if _escaped(str(root)) != str(root):
-        raise InputError(f"recording {_escaped(str(root))}: the name of its folder is not UTF-8; rename it")
-    files = sorted(_walk(root), key=lambda f: f.path)
-    if all(f.kind in NOT_READ for f in files):
+    if escaped(os.fsencode(root)) != str(root):
+        raise InputError(f"recording {escaped(os.fsencode(root))}: the name of its folder is not UTF-8; rename it")
+    files = sorted(_Walk(str(root), follow_links).files(), key=lambda f: f.path)
+    if all(f.kind in NOT_READ or f.kind == CHECKSUMS for f in files):
         raise InputError(
             f"recording {folder} holds nothing to replay ({len(files)} files seen); "
             "expected snapshots/<broker>/<epoch_ms>/consumerOffset.json or files such as pull_log.jsonl.gz"
@@ -114,45 +142,83 @@ def find_files(folder: str) -> list[RecordedFile]:
     return files
 
 
-def _walk(root: Path) -> Iterator[RecordedFile]:
-    recording, within = str(root), len(str(root / "x")) - 1
-    closed: list[str] = []
-    entered = [recording]
-    for folder, inner, names in os.walk(recording, onerror=lambda e: closed.append(str(e.filename)), followlinks=True):
-        inner[:] = [name for name in inner if _is_entered(os.path.join(folder, name), entered)]
-        for name in names:
-            path = os.path.join(folder, name)
-            try:
-                told = os.stat(path)
-            except OSError:  # a link to nothing, or gone since
-                continue
-            if stat.S_ISREG(told.st_mode):
-                relative = _escaped(path[within:])
-                kind, source, ts = classify(relative) if relative == path[within:] else ("bad_name", None, None)
-                when = told.st_mtime_ns, told.st_ctime_ns, told.st_ino
-                yield RecordedFile(recording, relative, kind, told.st_size, source, ts, *when)
-    for folder in closed:
-        yield RecordedFile(recording, _escaped(folder[within:]) or ".", "folder", 0)
+class _Walk:
+    """Goes through a recording's folder, given by its resolved path."""
 
+    def __init__(self, recording: str, follow_links: bool) -> None:
+        self._recording, self._follow = recording, follow_links
+        self._within = len(os.path.join(recording, "x")) - 1
+        self._entered = [recording]
 
-def _is_entered(folder: str, entered: list[str]) -> bool:
-    """Whether to look into a folder. A link is followed, but not to where the walk is, was, or comes by itself."""
-    if not os.path.islink(folder):
+    def files(self) -> Iterator[RecordedFile]:
+        """Every file, and whatever else lies where one may be looked for."""
+        closed: list[str] = []
+        walk = os.walk(self._recording, onerror=lambda e: closed.append(str(e.filename)), followlinks=True)
+        for folder, inner, names in walk:
+            for name in list(inner):
+                path = os.path.join(folder, name)
+                if os.path.islink(path) and not self._is_entered(path):
+                    inner.remove(name)
+                    if self._leaves(path):
+                        yield self._no_file(path, "link_outside")
+                        continue
+                if _names_a_file(path[self._within :]):
+                    yield self._no_file(path, "misnamed_folder")
+            for name in names:
+                yield self._file(os.path.join(folder, name))
+        for folder in closed:
+            yield self._no_file(folder, "folder")
+
+    def _file(self, path: str) -> RecordedFile:
+        try:
+            found = os.lstat(path)
+            if stat.S_ISLNK(found.st_mode):
+                if self._leaves(path):
+                    return self._no_file(path, "link_outside")
+                found = os.stat(path)
+        except OSError:  # gone since, or a link to nothing or to itself
+            return self._no_file(path, "broken_link")
+        if not stat.S_ISREG(found.st_mode):
+            return self._no_file(path, "special")
+        relative = self._relative(path)
+        kind, source, ts = classify(relative) if relative == path[self._within :] else ("bad_name", None, None)
+        when = found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+        of_file = self._recording, relative, kind, found.st_size, source, ts, *when
+        return RecordedFile(*of_file, follow_links=self._follow)
+
+    def _no_file(self, path: str, kind: str) -> RecordedFile:
+        return RecordedFile(self._recording, self._relative(path) or ".", kind, 0)
+
+    def _relative(self, path: str) -> str:
+        return escaped(os.fsencode(path[self._within :]))
+
+    def _leaves(self, link: str) -> bool:
+        """Whether a link leads out of the recording, and must not. One that leads to nothing leads nowhere."""
+        target = os.path.realpath(link)
+        return not self._follow and not is_within(target, self._recording) and os.path.exists(target)
+
+    def _is_entered(self, link: str) -> bool:
+        """Whether to look into a linked folder: not where the walk is, was, or comes by itself, nor outside."""
+        target = os.path.realpath(link)
+        if self._leaves(link) or any(is_within(target, known) or is_within(known, target) for known in self._entered):
+            return False
+        self._entered.append(target)
         return True
-    target = os.path.realpath(folder)
-    if any(os.path.commonpath([target, other]) in (target, other) for other in entered):
-        return False
-    entered.append(target)
-    return True
 
 
-def _escaped(name: str) -> str:
-    r"""The name as UTF-8 can write it.
+def _names_a_file(path: str) -> bool:
+    """Whether a path inside a recording is that of a file that is read."""
+    kind = classify(escaped(os.fsencode(path)))[0]
+    return kind not in NOT_READ
 
-    >>> print(_escaped(os.fsdecode(b"caf\xe9")))
+
+def escaped(name: bytes) -> str:
+    r"""A file's name as UTF-8 can write it.
+
+    >>> print(escaped(b"caf\xe9"))
     caf\xe9
     """
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return name.decode("utf-8", "backslashreplace")
 
 
 def classify(path: str) -> tuple[str, str | None, int | None]:
@@ -172,8 +238,10 @@ def classify(path: str) -> tuple[str, str | None, int | None]:
         return "log", None, None
     if _PCAP.search(parts[-1]):
         return "pcap", None, None
-    if len(parts) == 1 and parts[0] == "brokers.json":
+    if path == "brokers.json":
         return "brokers", None, None
+    if path == CHECKSUMS_FILE:
+        return CHECKSUMS, None, None
     match = _JSONL.fullmatch(parts[0]) if len(parts) == 1 else None
     if match and match["stem"] in RECORD_TABLES:
         return match["stem"], None, None
@@ -184,6 +252,8 @@ def _classify_snapshot(parts: list[str]) -> tuple[str, str | None, int | None]:
     if len(parts) != 4 or not _EPOCH_MS.fullmatch(parts[2]):
         return "other", None, None
     source, ts, name = sys.intern(parts[1]), int(parts[2]), parts[3]  # one text for a source's million files
+    if not _is_time(parts[2]):
+        return "bad_time", None, None
     of_broker = split_source(source) is not None
     if name in SNAPSHOT_KINDS:
         return (SNAPSHOT_KINDS[name], source, ts) if of_broker else ("no_source", None, None)
@@ -191,6 +261,15 @@ def _classify_snapshot(parts: list[str]) -> tuple[str, str | None, int | None]:
         of_client = of_broker or source.startswith("client-")
         return ("client_offsets", source, ts) if of_client else ("no_source", None, None)
     return "other", None, None
+
+
+def _is_time(name: str) -> bool:
+    """Whether digits are a time that every table can hold, written in one way only.
+
+    >>> _is_time("1795228794427"), _is_time("01795228794427"), _is_time("99999999999999")
+    (True, False, False)
+    """
+    return (len(name) == 12 or name[0] != "0") and int(name) <= TIME_MAX
 
 
 def split_source(source_name: str) -> tuple[str, int] | None:

@@ -13,17 +13,19 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
-from mqreplay.ingest.lines import LineReader, Numbered
+from mqreplay.ingest.lines import LineReader, Numbered, Refusals
 from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
 from mqreplay.ingest.told import FileTold, Told
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.landing import LANDED, Landing, land
+from mqreplay.settings import IngestSettings
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
-FILES = "kind STRING, files ARRAY<STRUCT<full_path: STRING, digest: STRING>>"
+FILES = "kind STRING, files ARRAY<STRUCT<full_path: STRING, digest: STRING, root: STRING>>"
 LANDED_OF_KIND = StructType([StructField("kind", StringType()), *LANDED.fields])
+DEFAULT_LIMITS = IngestSettings()
 BLOCK_LINES = 20_000  # lines read at once: about 16 MB of pulls
 BLOCK_BYTES = 32_000_000  # of lines read at once: a line may have 16 MiB, and so thousands of them in a small gzip file
 TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
@@ -48,14 +50,17 @@ def decode_files(
     files: Mapping[str, list[tuple[RecordedFile, str]]],
     landings: Mapping[str, Landing],
     told: Accumulator[Told],
+    *,
+    limits: IngestSettings = DEFAULT_LIMITS,
 ) -> DataFrame:
     """The rows of files, given by kind and with their digests, go to their kind's landing; gives LANDED_OF_KIND.
 
-    A line that stands twice in a file is two records. ``told`` is given a FileTold by each file's kind and digest.
+    A line that stands twice in a file is two records. ``told`` is given a FileTold by each file's kind and digest, with
+    so many refused lines as ``limits`` says.
     """
-    work = partial(_land_tasks, landings=dict(landings), told=told)
+    work = partial(_land_tasks, landings=dict(landings), told=told, limits=limits)
     tasks = [
-        (kind, [(f.full_path, digest) for f, digest in some])
+        (kind, [(f.full_path, digest, f.root) for f, digest in some])
         for kind, listed in files.items()
         for some in _tasks(listed)
     ]
@@ -76,29 +81,35 @@ def _tasks(files: list[tuple[RecordedFile, str]]) -> list[list[tuple[RecordedFil
 
 
 def _land_tasks(
-    given: Iterator[pa.RecordBatch], *, landings: Mapping[str, Landing], told: Accumulator[Told]
+    given: Iterator[pa.RecordBatch], *, landings: Mapping[str, Landing], told: Accumulator[Told], limits: IngestSettings
 ) -> Iterator[pa.RecordBatch]:
     for batch in given:
         for task in batch.to_pylist():
             kind = task["kind"]
-            for landed in land(_decode_task(task["files"], kind, landings[kind], told), landings[kind]):
+            for landed in land(_decode_task(task["files"], kind, landings[kind], told, limits), landings[kind]):
                 yield landed.add_column(0, "kind", pa.array([kind] * landed.num_rows))
 
 
 def _decode_task(
-    files: list[dict[str, str]], kind: str, landing: Landing, told: Accumulator[Told]
+    files: list[dict[str, str]], kind: str, landing: Landing, told: Accumulator[Told], limits: IngestSettings
 ) -> Iterator[pa.RecordBatch]:
     for file in files:
         found = FileTold()
-        for rows in _decode_file(file["full_path"], file["digest"], kind, landing.asked, found):
+        reader = LineReader(
+            file["full_path"], KINDS[kind].decode, refused=Refusals(limits.quarantine_rows), root=file["root"]
+        )
+        for rows in decode_lines(reader, file["digest"], kind, landing.asked, found):
             ends = pc.min_max(rows.column(landing.day_of).cast(pa.int64()))
             found.saw(rows.num_rows, ends["min"].as_py(), ends["max"].as_py())
             yield rows
         told.add({(kind, file["digest"]): found})
 
 
-def _decode_file(path: str, digest: str, kind: str, schema: pa.Schema, found: FileTold) -> Iterator[pa.RecordBatch]:
-    reader, repeats = LineReader(path, KINDS[kind].decode), Repeats()
+def decode_lines(
+    reader: LineReader, digest: str, kind: str, schema: pa.Schema, found: FileTold
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one file in the shape of ``schema``; afterwards ``found`` has the counts, and what was refused."""
+    repeats = Repeats()
     plain = KINDS[kind].plain
     fast = None if plain is None else PlainLines(plain)
     for chunk in _blocks(reader.numbered()):
@@ -109,7 +120,8 @@ def _decode_file(path: str, digest: str, kind: str, schema: pa.Schema, found: Fi
         else:
             reader.lines += len(lines)
             yield as_batch(columns, lines, digest, repeats, schema)
-    found.lines, found.refused = reader.lines, reader.refused
+    found.lines, found.reason = reader.lines, reader.reason
+    found.refused, found.quarantined = reader.refused.listed(), reader.refused.total
 
 
 def _blocks(numbered: Iterable[Numbered]) -> Iterator[list[Numbered]]:

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from mqreplay.errors import InputError
 from mqreplay.ingest.brokers import cluster_of, read_brokers
 from mqreplay.ingest.digests import Digested
+from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.ledgers import Ledgers
-from mqreplay.ingest.manifest import KnownFile, Plan, plan
+from mqreplay.ingest.ledgers import FILES, QUARANTINE, Ledgers
+from mqreplay.ingest.manifest import LEDGER_COLUMNS, KnownFile, NewFile, Place, Plan, known_file, moved_recordings, plan
 from mqreplay.ingest.pace import Pace
-from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES, SNAPSHOTS
 from mqreplay.ingest.snapshot_rounds import ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
+from mqreplay.lake.journal import Journal
 from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.sql import among, quoted
-from mqreplay.lake.unfinished import Unfinished
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]
 DEFAULT_CLUSTER = "DefaultCluster"  # RocketMQ's own default for brokerClusterName
 WRITERS = 3  # tables written at once: planning and committing one leave the cores free for another
+BROKERS = "silver.broker"
+OF_RECORDING = (FILES, QUARANTINE, BROKERS)  # the tables that name the recording of a row
 
 
 @dataclass(frozen=True)
@@ -42,11 +50,15 @@ class Ingested:
 
 
 def ingest(
-    warehouse: Warehouse, recordings: Mapping[str, list[Digested]], cluster: str | None, progress: Progress
+    warehouse: Warehouse,
+    recordings: Mapping[str, list[Digested]],
+    cluster: str | None,
+    settings: IngestSettings,
+    progress: Progress,
 ) -> list[Ingested]:
-    """Reads recordings into silver; what was read before is not read again. Recordings of one cluster go together.
+    """Make silver what the recordings hold now; what is in it is not read again. Recordings of one cluster go together.
 
-    Raises ConservationError if rows got lost.
+    Raises ConservationError if rows got lost, and InputError if too many were refused: all others are in the tables.
     """
     by_cluster: dict[str, list[Digested]] = {}
     for folder, files in recordings.items():
@@ -55,34 +67,144 @@ def ingest(
             name = DEFAULT_CLUSTER
             progress(f"{folder} does not name its cluster; taking {name} (--cluster sets another)")
         by_cluster.setdefault(name, []).extend(files)
-    return [_ingest_cluster(warehouse, name, files, progress) for name, files in sorted(by_cluster.items())]
+    listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
+    given = {name: sorted({file.recording for file, _ in files}) for name, files in by_cluster.items()}
+    left = _left_clusters(listed, given) if settings.forget_missing_files else {}
+    folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
+    done = [
+        _Ingest(warehouse, name, some, by_cluster.get(name, []), listed, settings, progress).run()
+        for name, some in folders.items()
+    ]
+    for name in sorted(by_cluster):
+        _check_refused(warehouse, name, given[name], settings.refused_share)
+    return done
 
 
-def _ingest_cluster(warehouse: Warehouse, cluster: str, files: list[Digested], progress: Progress) -> Ingested:
-    recordings = sorted({file.recording for file, _ in files})
-    known = [KnownFile(*row) for row in Remembered(warehouse).rows(known_files(cluster, recordings))]
-    work = plan(files, known)
-    if work.nothing_new:
-        progress(f"{cluster}: {work.seen} files, all read before")
-        return Ingested(cluster, recordings, work.seen, 0, 0, 0)
-    progress(f"{cluster}: {work.seen} files, {len(work.new)} to read")
-    ledger = Ledger()
-    ledger.enter_unread(work.duplicates, work.not_read)
-    ledger.enter_unreadable(work.unreadable)
-    scopes = [f"ingest {cluster} {recording}" for recording in recordings]
-    unfinished = Unfinished(warehouse.root)
-    afresh = not unfinished.begin(scopes)
-    pace = Pace(lambda text: progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))
-    ledgers = Ledgers(warehouse, cluster, known, set(recordings) - {k.recording for k in known} if afresh else set())
-    run = Run(warehouse, cluster, known, ledger, ledgers, pace, afresh)
-    with ThreadPoolExecutor(WRITERS) as pool, pace:
-        snapshots = pool.submit(ingest_snapshots, run, work)
-        ingest_records(run, work, pool)
-        snapshots.result()
-    _write_brokers(run, work)
-    ledgers.write(ledger)
-    unfinished.end(scopes)
-    return Ingested(cluster, recordings, work.seen, len(work.new), ledgers.rows_out, ledgers.refused)
+def _left_clusters(listed: Iterable[tuple[str, str]], given: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return cluster -> given recordings that were of this cluster until now, and are of another one."""
+    now = {recording: name for name, recordings in given.items() for recording in recordings}
+    left: dict[str, list[str]] = defaultdict(list)
+    for name, recording in listed:
+        if now.get(recording, name) != name:
+            left[name].append(recording)
+    return left
+
+
+class _Ingest:
+    """One run for one cluster: ``folders`` are the given recordings, ``listed`` the ledger's (cluster, recording)."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        cluster: str,
+        folders: list[str],
+        files: list[Digested],
+        listed: list[tuple[str, str]],
+        settings: IngestSettings,
+        progress: Progress,
+    ) -> None:
+        self.warehouse, self.cluster, self.folders, self.files = warehouse, cluster, folders, files
+        self.settings, self.progress = settings, progress
+        others = {recording for name, recording in listed if name == cluster} - set(folders)
+        self.others = sorted(others)
+        known = {recording for name, recording in listed if name == cluster}
+        is_new = any(folder not in known for folder in folders)
+        self.vanished = sorted(folder for folder in others if not os.path.isdir(folder)) if is_new else []
+
+    def run(self) -> Ingested:
+        """Plan, and do what is planned in one transaction."""
+        known = self._known()
+        moved = moved_recordings(self.files, known, self.folders, self.vanished)
+        known = [_at(k, moved) for k in known]
+        known += self._copies(known)
+        work = plan(
+            self.files,
+            known,
+            self.folders,
+            forget=self.settings.forget_missing_files,
+            is_there=lambda k: os.path.isfile(k.file.full_path),
+        )
+        if self.settings.follow_links:
+            work.new = [replace(n, file=replace(n.file, follow_links=True)) for n in work.new]
+        if work.nothing_new and not moved:
+            self.progress(f"{self.cluster}: {work.seen} files, all read before")
+            return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
+        self.progress(f"{self.cluster}: {_said(work, moved)}")
+        journal = Journal(self.warehouse)
+        with journal.transaction(f"ingest of {self.cluster}"):
+            return self._do(journal, known, moved, work)
+
+    def _known(self) -> list[KnownFile]:
+        asked = known_files(self.cluster, [*self.folders, *self.vanished])
+        return [known_file(row) for row in Remembered(self.warehouse).rows(asked)]
+
+    def _copies(self, known: list[KnownFile]) -> list[KnownFile]:
+        """Snapshots of other recordings that are the same as ones that came or went here."""
+        others = [folder for folder in self.others if folder not in self.vanished]
+        if not others:
+            return []
+        now = {(f.path, sha256) for f, sha256 in self.files if f.kind in SNAPSHOTS and sha256}
+        before = {(k.path, k.sha256) for k in known if k.kind in SNAPSHOTS and k.recording in self.folders}
+        found = copies_elsewhere(self.warehouse, self.cluster, others, now ^ before) if now ^ before else []
+        return found
+
+    def _do(self, journal: Journal, known: list[KnownFile], moved: Mapping[str, str], work: Plan) -> Ingested:
+        warehouse, cluster = self.warehouse, self.cluster
+        if moved:
+            _rename_recordings(warehouse, cluster, moved)
+        ledger = Ledger()
+        ledger.enter_unread(work.duplicates, work.not_read)
+        ledger.enter_unreadable(work.unreadable)
+        ledger.enter_checksums(work.of(CHECKSUMS), self.settings.quarantine_rows)
+        ledgers = Ledgers(warehouse, cluster, set(self.folders) - {k.recording for k in known})
+        pace = Pace(lambda text: self.progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))
+        run = Run(warehouse, journal, cluster, self.settings, known, ledger, ledgers, pace)
+        with ThreadPoolExecutor(WRITERS) as pool, pace:
+            snapshots = pool.submit(ingest_snapshots, run, work)
+            ingest_records(run, work, pool)
+            snapshots.result()
+        for new, old in work.renamed:
+            if new.place not in ledger.files:
+                ledger.enter_known(new, old)
+        gone = {k.place for k in work.gone_places}
+        _write_brokers(run, self.files, gone)
+        carried = {old.place: new.place for new, old in work.renamed if new.place not in run.read_again}
+        ledgers.write(ledger, gone, carried)
+        return Ingested(cluster, self.folders, work.seen, len(work.new), ledgers.rows_out, ledgers.refused)
+
+
+def _said(work: Plan, moved: Mapping[str, str]) -> str:
+    parts = [f"{work.seen} files", f"{len(work.new)} to read"]
+    if work.gone_places:
+        parts.append(f"{len(work.gone_places)} removed or renamed since")
+    parts += [f"recording moved from {old}" for old in sorted(moved)]
+    return ", ".join(parts)
+
+
+def _at(known: KnownFile, moved: Mapping[str, str]) -> KnownFile:
+    return replace(known, recording=moved[known.recording]) if known.recording in moved else known
+
+
+def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, str]) -> None:
+    """Give the rows of recordings that were moved the new folder's name."""
+    where = f"cluster = {quoted(cluster)} AND {among('recording', sorted({*moved, *moved.values()}))}"
+    names = F.create_map(*[F.lit(name) for pair in moved.items() for name in pair])
+    for table in OF_RECORDING:
+        if warehouse.exists(table):
+            rows = warehouse.read(table).where(where)
+            now = F.coalesce(names[F.col("recording")], F.col("recording"))
+            warehouse.replace(table, rows.withColumn("recording", now), where)
+
+
+def known_recordings() -> Question:
+    """The (cluster, recording) of bronze.source_file."""
+
+    def read(warehouse: Warehouse) -> list[Row]:
+        if not warehouse.exists(FILES):
+            return []
+        return warehouse.read(FILES).select("cluster", "recording").distinct().collect()
+
+    return Question("recordings", read)
 
 
 def known_files(cluster: str, recordings: Iterable[str]) -> Question:
@@ -90,23 +212,47 @@ def known_files(cluster: str, recordings: Iterable[str]) -> Question:
     mine = sorted(recordings)
 
     def read(warehouse: Warehouse) -> list[Row]:
-        if not warehouse.exists("bronze.source_file"):
+        if not warehouse.exists(FILES):
             return []
-        files = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
+        files = warehouse.read(FILES).where(F.col("cluster") == cluster)
         told = files.where(F.col("recording").isin(mine) | F.col("kind").isin(*RECORD_TABLES))
-        return told.select(*[f.name for f in fields(KnownFile)]).collect()
+        return told.select(*LEDGER_COLUMNS).collect()
 
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 
 
-def _write_brokers(run: Run, work: Plan) -> None:
-    new = work.of("brokers")
-    if not new:
-        return
+def _write_brokers(run: Run, files: Sequence[Digested], gone: set[Place]) -> None:
+    """silver.broker of each recording whose brokers.json changed, went, or whose first instant is another now."""
+    of_brokers = {k.recording: k for k in run.known if k.kind == "brokers"}
     rows: list[tuple[object, ...]] = []
-    for file in new:
-        since = run.ledgers.began(file.file.recording, run.ledger)
-        rows += read_brokers(file, run.cluster, since, run.ledger)
-    # Nights may share one description: each keeps its own row of it.
-    where = f"cluster = {quoted(run.cluster)} AND {among('recording', [n.file.recording for n in new])}"
-    run.warehouse.put("silver.broker", rows, where, nothing_there=run.afresh and not any(n.replaces for n in new))
+    written: set[str] = {k.recording for k in of_brokers.values() if k.place in gone}
+    left = [k for k in run.known if k.place not in gone]
+    for file, sha256 in files:
+        if file.kind != "brokers" or not sha256:
+            continue
+        old = of_brokers.get(file.recording)
+        since = run.ledgers.began(file.recording, left, run.ledger)
+        if old is not None and old.sha256 == sha256 and since == _began(run.known, file.recording):
+            continue
+        # Nights may share one description: each keeps its own row of it.
+        rows += read_brokers(NewFile(file, sha256), run.cluster, since, run.ledger)
+        written.add(file.recording)
+    if written:
+        where = f"cluster = {quoted(run.cluster)} AND {among('recording', sorted(written))}"
+        run.warehouse.put(BROKERS, rows, where, nothing_there=not written & of_brokers.keys())
+
+
+def _began(known: Iterable[KnownFile], recording: str) -> dt.datetime | None:
+    return min((k.first_ts for k in known if k.recording == recording and k.first_ts is not None), default=None)
+
+
+def _check_refused(warehouse: Warehouse, cluster: str, recordings: list[str], most: float) -> None:
+    """Raises InputError if more than the share ``most`` of what the recordings hold was refused."""
+    asked = Remembered(warehouse).rows(known_files(cluster, recordings))
+    files = [k for k in map(known_file, asked) if k.recording in recordings]
+    rows, refused = sum(k.rows_in for k in files), sum(k.rows_quarantined for k in files)
+    if refused > most * rows:
+        raise InputError(
+            f"{refused:,} of {rows:,} rows of cluster {cluster} were refused, more than the share {most} "
+            "(ingest.refused_share); the others are in the tables, and bronze.quarantine says why"
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -10,12 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from mqreplay.ingest.late import Stretch, read_again, read_elsewhere, replaced, stretches, too_late
+from mqreplay.errors import InputError
+from mqreplay.ingest.late import Stretch, orphan_keys, read_again, replaced, stretches, too_late
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
-from mqreplay.ingest.manifest import NewFile, Plan
+from mqreplay.ingest.ledgers import FILES, QUARANTINE
+from mqreplay.ingest.manifest import NewFile, Place, Plan
 from mqreplay.ingest.pace import Reading
 from mqreplay.ingest.pieces import Piece, joined
-from mqreplay.ingest.recording import SNAPSHOTS
+from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import beside_rows, instant
 from mqreplay.ingest.snapshots import (
     GROUP,
@@ -26,46 +29,91 @@ from mqreplay.ingest.snapshots import (
     last_offsets,
     piece_bytes,
     read_snapshots,
+    reported_keys,
     uncut,
 )
 from mqreplay.ingest.to_silver import Run
 from mqreplay.ingest.told import told_by
 from mqreplay.lake.landing import Landing
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.standing import TABLE as STANDING
 from mqreplay.standing import Standing
 
 Row = dict[str, Any]
 COST = 1 / 14  # of a byte's reading, where one of gzipped lines costs 1: 7.8 and 110 ms a MB (docs/performance.md)
+CHANGES = "silver.offset_change"
+TABLES = (CHANGES, "silver.snapshot", "silver.topic_config", "silver.subscription_group")
 ROUND_FILES = 50_000  # snapshots, before what was told of them is written: some 150 MB of the driver's memory
 
 
 def ingest_snapshots(run: Run, work: Plan) -> None:
-    """All new snapshots. Behind a late one, its source is read again until that changes nothing any more.
+    """All new snapshots. Behind one that is late, changed or gone, its source is read again until that has no effect.
 
-    In rounds of so many files, each source in one: what is told of a file lies in the driver's memory.
+    In rounds of so many files, each source in one: what is told of a file lies in the driver's memory. A round that is
+    written stays, whatever becomes of the run.
     """
-    new = work.of(*SNAPSHOTS)
-    if not new:
+    new, gone = work.of(*SNAPSHOTS), [k.file for k in work.gone_snapshots]
+    changed = [*(n.file for n in new), *gone]
+    if not changed:
         return
-    found = stretches(run.warehouse, run.cluster, new)
-    again = read_again(run.warehouse, run.cluster, found, new)
-    copies = set(read_elsewhere(new, again))
-    late = set(too_late(new, again)) if not copies else set()
-    if unread := copies | late:
-        run.ledger.enter_unread(copies, [])
-        run.ledger.enter_late(late)
-        return ingest_snapshots(run, replace(work, new=[n for n in work.new if n not in unread]))
+    found = stretches(run.warehouse, run.cluster, changed)
+    again = _under_new_names(read_again(run.warehouse, run.cluster, found, _places(changed)), work)
+    if late := too_late(changed, again):
+        _leave_out(run, work, late)
+        return ingest_snapshots(run, work)
+    run.read_again.update(n.place for n in again)
     reading = run.pace.reading(sum(n.file.bytes for n in new), COST)
-    none = run.afresh and not again and not any(n.replaces for n in new)
     state = _state(run.warehouse, run.cluster, found)
-    *rounds, last = _rounds([*new, *again])
-    if rounds and state is not None:
+    none = not again and not gone
+    rounds = _rounds([*new, *again])
+    without_files = found.keys() - {str(n.file.source_name) for n in (*new, *again)}
+    if without_files:
+        _clear(run, {source: found[source] for source in without_files})
+    if len(rounds) > 1 and state is not None:
         state = state.localCheckpoint()
-    for some in rounds:
-        ledger = Ledger()
+    for number, some in enumerate(rounds, 1):
+        is_last = number == len(rounds)
+        ledger = run.ledger if is_last else Ledger()
         _read_round(run, _Round(some, found, state, none), ledger, reading)
-        run.ledgers.write(ledger)
-    _read_round(run, _Round(last, found, state, none), run.ledger, reading)
+        if not is_last:
+            run.ledgers.write(ledger)
+            run.journal.savepoint([*TABLES, STANDING, FILES, QUARANTINE])
+
+
+def _places(files: Sequence[RecordedFile]) -> set[Place]:
+    return {(file.recording, file.path) for file in files}
+
+
+def _under_new_names(again: list[NewFile], work: Plan) -> list[NewFile]:
+    """The files, those that were renamed where they lie now."""
+    names = {old.place: new for new, old in work.renamed}
+    return [names.get(n.place, n) for n in again]
+
+
+def _leave_out(run: Run, work: Plan, late: set[Place]) -> None:
+    """Leave out of the plan what cannot be read, or unmade, for want of files after it that are gone.
+
+    Raises InputError where a file was changed: what is in the tables of it can neither stay nor go.
+    """
+    for known in work.gone_snapshots:
+        if known.place in late and any(n.place == known.place for n in work.new):
+            raise InputError(
+                f"{known.recording}/{known.path} has changed since it was read, and snapshots after it, which are "
+                "needed again, are gone; put them back, and run again"
+            )
+    run.ledger.enter_late([n for n in work.new if n.place in late])
+    work.new = [n for n in work.new if n.place not in late]
+    kept = {k.place for k in work.gone_snapshots if k.place in late}
+    work.gone_snapshots = [k for k in work.gone_snapshots if k.place not in kept]
+    work.gone_places = [k for k in work.gone_places if k.place not in kept]
+
+
+def _clear(run: Run, found: dict[str, Stretch]) -> None:
+    """Remove the rows of stretches of which no file is left."""
+    for name in TABLES:
+        if run.warehouse.exists(name):
+            where = replaced(run.cluster, found, "to_ts" if name == CHANGES else "ts")
+            run.warehouse.replace(name, run.warehouse.frame(name, []), where)
 
 
 @dataclass(frozen=True)
@@ -108,16 +156,16 @@ def _read_round(run: Run, one: _Round, ledger: Ledger, reading: Reading) -> None
 
 def _write_changes(run: Run, one: _Round, reading: Reading) -> list[list[list[Row]]]:
     """silver.offset_change; gives what each source's pieces told beside, in their order."""
-    name, files = "silver.offset_change", [n.file for n in one.files]
+    name, files = CHANGES, [n.file for n in one.files]
     # Not by the cores that there are: those of a cluster come one by one as it starts.
     cuts = cut(files, piece_bytes(files, int(run.warehouse.spark.conf.get("spark.sql.shuffle.partitions") or 1)))
-    with run.warehouse.landing(name, {"cluster": run.cluster}, "to_ts") as landing:
-        said, landed = _read_pieces(run, reading, cuts, one.state, landing)
-        if lost := {source for (source, _), rows in said.items() if rows is None}:
-            # A piece found no whole file just before it: its source is read in one, and what was read is passed over.
-            said, landed = _read_pieces(run, reading, uncut(cuts, lost), one.state, landing)
-        where = one.predicate(run.cluster, "to_ts")
-        run.warehouse.take(name, landed, where, nothing_there=one.nothing_there)
+    landing = run.warehouse.landing(name, {"cluster": run.cluster}, "to_ts")
+    said, landed = _read_pieces(run, reading, cuts, one.state, landing)
+    if lost := {source for (source, _), rows in said.items() if rows is None}:
+        # A piece found no whole file just before it: its source is read in one, and what was read is passed over.
+        said, landed = _read_pieces(run, reading, uncut(cuts, lost), one.state, landing)
+    where = one.predicate(run.cluster, "to_ts")
+    run.warehouse.take(name, landed, where, nothing_there=one.nothing_there)
     return [[said[key] for key in sorted(keys)] for _, keys in groupby(sorted(said), key=lambda key: key[0])]
 
 
@@ -127,7 +175,7 @@ def _read_pieces(
     """What the pieces told beside, by their keys, and the files that they wrote."""
     said = told_by(run.warehouse.spark)
     reading.watch(said, {key: piece.bytes for key, piece in cuts.items()})
-    landed = read_snapshots(run.warehouse.spark, cuts, state, landing, said).collect()
+    landed = read_snapshots(run.warehouse.spark, cuts, state, landing, said, run.settings).collect()
     told = said.value
     said.value = dict.fromkeys(told)  # PySpark keeps accumulators for good, and these hold rows of every file
     return told, landed
@@ -171,8 +219,10 @@ def _state(warehouse: Warehouse, cluster: str, found: dict[str, Stretch]) -> Dat
     def known(name: str) -> DataFrame:
         return before(warehouse.read(name).where(F.col("cluster") == cluster), "ts")
 
+    keys = orphan_keys(warehouse, cluster).join(starts, "source_name").where("ts_ms < since_ms").drop("since_ms")
     return (
         last_offsets(before(standing.from_day(first), "to_ts"), known("silver.snapshot"))
         .unionByName(last_configs(known("silver.topic_config"), "topics", "topic", TOPIC))
         .unionByName(last_configs(known("silver.subscription_group"), "subscription_groups", "consumer_group", GROUP))
+        .unionByName(reported_keys(keys))
     )

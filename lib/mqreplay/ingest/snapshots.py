@@ -19,6 +19,7 @@ from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.recording import RecordedFile, split_source
 from mqreplay.ingest.told import Told
 from mqreplay.lake.landing import LANDED, Landing, land
+from mqreplay.settings import IngestSettings
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.
 _FILE = "STRUCT<full_path: STRING, path: STRING, kind: STRING, file_name: STRING, ts_ms: BIGINT>"
@@ -29,6 +30,7 @@ STATE = (
     "offset BIGINT, payload STRING, ts_ms BIGINT"
 )
 PieceKey = tuple[str, int]
+ORPHAN_KEYS = "orphan_keys"  # in the place of a family: the topic is a key that names nothing, and was reported
 TOPIC = (
     "read_queue_nums INT, write_queue_nums INT, perm INT, topic_sys_flag INT, `order` BOOLEAN, topic_filter_type STRING"
 )
@@ -73,6 +75,7 @@ def read_snapshots(
     state: DataFrame | None,
     landing: Landing,
     told: Accumulator[Told],
+    limits: IngestSettings,
 ) -> DataFrame:
     """The offsets that moved go to the landing, and what is told of its files is given (shape LANDED).
 
@@ -93,7 +96,7 @@ def read_snapshots(
             state.join(keys, "source_name").select("source_name", "piece", known), allowMissingColumns=True
         )
     grouped = given.repartition(len(cuts), "source_name", "piece").groupBy("source_name", "piece")
-    return grouped.applyInArrow(_reader(landing, told), LANDED)
+    return grouped.applyInArrow(_reader(landing, told, limits), LANDED)
 
 
 def _as_row(file: SnapshotFile) -> tuple[object, ...]:
@@ -101,7 +104,7 @@ def _as_row(file: SnapshotFile) -> tuple[object, ...]:
 
 
 def _reader(
-    landing: Landing, told: Accumulator[Told]
+    landing: Landing, told: Accumulator[Told], limits: IngestSettings
 ) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def read(key: tuple[pa.Scalar, ...], given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name, number = (part.as_py() for part in key)
@@ -111,7 +114,7 @@ def _reader(
         own, lead = ([SnapshotFile(**file) for file in asked[part]] for part in ("own", "lead"))
         broker = split_source(name)
         client = None if broker else name.removeprefix("client-")
-        source = Source(name, *(broker or (None, None)), client)
+        source = Source(name, *(broker or (None, None)), client, limits=limits)
         _restore(source, known)
         if not catch_up(source, Piece(own, lead, frozenset(asked["first"]))):
             told.add({(name, number): None})
@@ -133,6 +136,9 @@ def _reader(
 def _restore(source: Source, state: list[dict[str, Any]]) -> None:
     for row in state:
         family = row["family"]
+        if family == ORPHAN_KEYS:
+            source.strange_keys.add(row["topic"])
+            continue
         entries = source.entries.setdefault(family, {})
         source.last_ts[family] = max(source.last_ts.get(family, 0), row["ts_ms"])
         if row["payload"] is not None:
@@ -166,6 +172,19 @@ def last_offsets(changes: DataFrame, snapshots: DataFrame) -> DataFrame:
         )
     )
     return standing.unionByName(_last_times(snapshots))
+
+
+def reported_keys(keys: DataFrame) -> DataFrame:
+    """Shape STATE: the keys (source_name, topic, ts_ms) that were reported as naming nothing."""
+    nothing = {"consumer_group": "string", "broker_name": "string", "queue_id": "int", "offset": "bigint"}
+    return keys.select(
+        "source_name",
+        F.lit(ORPHAN_KEYS).alias("family"),
+        "topic",
+        *[F.lit(None).cast(t).alias(n) for n, t in nothing.items()],
+        F.lit(None).cast("string").alias("payload"),
+        "ts_ms",
+    )
 
 
 def _last_times(snapshots: DataFrame) -> DataFrame:

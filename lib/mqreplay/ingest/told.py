@@ -33,13 +33,19 @@ def told_by(spark: SparkSession) -> Accumulator[Told]:
 
 @dataclass
 class FileTold:
-    """Of one file of lines: how many lines and rows, the first and last instant (epoch microseconds), what it lacks."""
+    """Of one file of lines: how many lines and rows, the first and last instant (epoch microseconds), what it lacks.
+
+    ``refused`` holds the first refused lines and, if there are more, a row about them; ``quarantined`` counts them all.
+    ``reason`` says why the file was not read, or not to its end.
+    """
 
     lines: int = 0
     rows: int = 0
     first_us: int | None = None
     last_us: int | None = None
     refused: list[Refused] = field(default_factory=list)
+    quarantined: int = 0
+    reason: str | None = None
 
     def saw(self, rows: int, first_us: int | None, last_us: int | None) -> None:
         """More rows, between two instants."""

@@ -1,0 +1,55 @@
+"""Open a file of a recording: regular files only, and none outside the recording.
+
+What the folder listing found may have been replaced since, so both are checked of the file that is open.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from functools import lru_cache
+from io import BufferedReader
+
+NOT_REGULAR = "it is a pipe, socket, device or folder, not a file"
+OUTSIDE = "a link leads out of the recording"
+# A pipe without a writer must not block, and a terminal must not become the one of this process.
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def open_recorded(path: str, root: str | None) -> BufferedReader:
+    """Open a regular file inside the folder ``root``, links resolved; None: anywhere. Raises OSError."""
+    # Devices are not even opened: for some of them that is a command.
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, NOT_REGULAR)
+    descriptor = os.open(path, _FLAGS)
+    try:
+        opened = os.fstat(descriptor)
+        if not stat.S_ISREG(opened.st_mode):
+            raise OSError(errno.EINVAL, NOT_REGULAR)
+        if root is not None and not _is_inside(path, root, opened):
+            raise OSError(errno.EPERM, OUTSIDE)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def is_within(resolved: str, root: str) -> bool:
+    """Return whether a resolved path lies in the folder ``root``, which is resolved too.
+
+    >>> is_within("/a/b", "/a"), is_within("/ab", "/a"), is_within("/a", "/a"), is_within("/b", "/")
+    (True, False, True, True)
+    """
+    return resolved == root or resolved.startswith(root.rstrip("/") + "/")
+
+
+def _is_inside(path: str, root: str, opened: os.stat_result) -> bool:
+    """Whether the open file is the one that ``path`` names without a link, inside ``root``."""
+    resolved = os.path.realpath(path)
+    return is_within(resolved, _resolved(root)) and os.path.samestat(os.lstat(resolved), opened)
+
+
+@lru_cache(maxsize=64)
+def _resolved(folder: str) -> str:
+    return os.path.realpath(folder)

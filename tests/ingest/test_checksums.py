@@ -1,0 +1,136 @@
+"""SHA256SUMS of a recording: what it lists is read only as it was written."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+
+import pytest
+
+from mqreplay.ingest.checksums import read_checksums
+from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.ledger import Ledger
+from mqreplay.ingest.manifest import NewFile
+from mqreplay.ingest.recording import RecordedFile, find_recordings
+
+MOMENT = "snapshots/b-0/1795228794427/consumerOffset.json"
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture
+def recording(tmp_path):
+    folder = tmp_path / "recording"
+    (folder / MOMENT).parent.mkdir(parents=True)
+    (folder / MOMENT).write_text("{}")
+    (folder / "pull_log.jsonl").write_text("{}\n")
+    (folder / "routes.jsonl").write_text("[]\n")
+    return folder
+
+
+@pytest.fixture
+def read(recording, tmp_path):
+    """Reads the recording's digests: path -> SHA-256, or the code and the reason of what is not believed."""
+
+    def ask():
+        (found,) = KnownDigests(str(tmp_path / "w")).of_recordings(find_recordings([str(recording)])).values()
+        assert [file.path for file, _ in found] == sorted(file.path for file, _ in found)
+        return {file.path: digest or (file.trouble_code, file.trouble) for file, digest in found}
+
+    return ask
+
+
+def lines_of(recording) -> tuple[Ledger, list[tuple[int, str]]]:
+    """What the ledger says of the list, and the lines refused."""
+    ledger = Ledger()
+    file = RecordedFile(str(recording), "SHA256SUMS", "checksums", 0)
+    ledger.enter_checksums([NewFile(file, "d" * 64)], 1000)
+    ledger.settle()
+    (entry,) = ledger.files.values()
+    assert entry.rows_in == entry.rows_quarantined + entry.rows_duplicate
+    assert all(row.advice and row.path == "SHA256SUMS" for row in ledger.refused)
+    return entry, [(row.line_number, row.code) for row in ledger.refused]
+
+
+def test_what_sha256sum_writes_is_understood(recording, read):
+    (recording / "odd\\name\n.txt").write_text("odd")
+    command = (
+        "find . -type f ! -name SHA256SUMS -exec sha256sum {} + >SHA256SUMS; sha256sum -b routes.jsonl >>SHA256SUMS"
+    )
+    subprocess.run(["sh", "-c", command], cwd=recording, check=True)
+    found = read()
+    assert found[MOMENT] == sha256("{}")
+    assert found["pull_log.jsonl"] == sha256("{}\n")
+    assert found["odd\\name\n.txt"] == sha256("odd")
+    entry, refused = lines_of(recording)
+    assert (entry.status, entry.rows_in, refused) == ("read", 5, [])
+    for path in (MOMENT, "pull_log.jsonl", "routes.jsonl", "odd\\name\n.txt"):
+        before = (recording / path).read_text()
+        (recording / path).write_text(before + " ")
+        assert read()[path][0] == "checksum"
+        (recording / path).write_text(before)
+    assert read() == found
+
+
+def test_a_file_that_differs_is_refused_and_read_once_it_is_mended(recording, read):
+    (recording / "SHA256SUMS").write_text(f"{sha256('{}')}  pull_log.jsonl\n")
+    code, reason = read()["pull_log.jsonl"]
+    assert code == "checksum"
+    assert reason == f"its SHA-256 is {sha256('{}' + chr(10))}, and SHA256SUMS says {sha256('{}')}"
+    assert read()["routes.jsonl"] == sha256("[]\n")
+    (recording / "pull_log.jsonl").write_text("{}")
+    assert read()["pull_log.jsonl"] == sha256("{}")
+
+
+def test_a_list_that_contradicts_itself_refuses_the_file(recording, read):
+    good, other = sha256("{}\n"), sha256("")
+    (recording / "SHA256SUMS").write_text(f"{good}  pull_log.jsonl\n{good}  pull_log.jsonl\n")
+    assert read()["pull_log.jsonl"] == good
+    (recording / "SHA256SUMS").write_text(f"{good}  pull_log.jsonl\n{other}  pull_log.jsonl\n")
+    assert read()["pull_log.jsonl"][0] == "checksum"
+
+
+def test_a_file_that_is_listed_and_missing_is_told_of(recording, read):
+    (recording / "SHA256SUMS").write_text(f"{sha256('')}  heartbeats.jsonl.gz\n{sha256('')}  broker.log\n")
+    found = read()
+    assert found["heartbeats.jsonl.gz"] == ("missing", "SHA256SUMS lists it, and it is not there")
+    assert found["broker.log"][0] == "missing"
+    (recording / "heartbeats.jsonl.gz").write_bytes(b"")
+    assert read()["heartbeats.jsonl.gz"] == sha256("")
+
+
+def test_lines_that_cannot_be_read_are_refused_and_the_others_count(recording, read):
+    bad = ["nonsense", f"{sha256('')} one-blank", "", f"{'g' * 64}  no-hex", f"{sha256('')}  /etc/passwd"]
+    bad += [f"{sha256('')}  ../elsewhere", f"{sha256('')}  a/../../b", f"{sha256('')}  "]
+    text = "\n".join([*bad, f"{sha256('')}  ./pull_log.jsonl\r", f"{sha256('')}  routes.jsonl"])
+    (recording / "SHA256SUMS").write_text(text)
+    found = read()
+    assert found["pull_log.jsonl"][0] == "checksum"
+    assert found["routes.jsonl"] == sha256("[]\n")  # the last line has no end: its path may be longer
+    assert "/etc/passwd" not in found
+    entry, refused = lines_of(recording)
+    assert refused == [
+        (1, "bad_syntax"),
+        (2, "bad_syntax"),
+        (4, "bad_syntax"),
+        (5, "outside"),
+        (6, "outside"),
+        (7, "outside"),
+        (8, "bad_syntax"),
+        (10, "torn"),
+    ]
+    assert (entry.status, entry.rows_in, entry.rows_quarantined) == ("read", 9, 8)
+
+
+def test_a_list_that_names_itself_is_no_contradiction(recording, read):
+    (recording / "SHA256SUMS").write_text(f"{sha256('')}  SHA256SUMS\n")
+    assert len(read()["SHA256SUMS"]) == 64
+
+
+def test_what_is_no_list_at_all_is_refused(recording):
+    (recording / "SHA256SUMS").write_bytes(b"\x1f\x8bno gzip at all")
+    entry, refused = lines_of(recording)
+    assert (entry.status, refused) == ("refused", [(0, "damaged_gzip")])
+    assert read_checksums(RecordedFile(str(recording), "SHA256SUMS", "checksums", 0)).checksums == {}
