@@ -51,6 +51,10 @@ def test_own_keys_lie_over_the_shipped(tmp_path: Path) -> None:
     assert settings.source[-1] == path
 
 
+def test_a_share_may_be_a_whole_number(tmp_path: Path) -> None:
+    assert load_settings(written(tmp_path, "[ingest]\nrefused_share = 1\n")).ingest.refused_share == 1
+
+
 def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
     shipped = load_settings().digest()
     assert load_settings(written(tmp_path, '[spark]\ndriver_memory = "9g"\n')).digest() == shipped
@@ -67,6 +71,9 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
         ("[replay]\nroute_slack_ms = true\n", "route_slack_ms must be int"),
         ("[replay]\nroute_slack_ms = -1\n", "must not be negative"),
         ("[spark]\ndriver_memory = 3\n", "driver_memory must be str"),
+        ("[ingest]\nrefused_share = 1.5\n", "refused_share must be 0 to 1"),
+        ("[ingest]\nrefused_share = true\n", "refused_share must be float"),
+        ("[ingest]\nfollow_links = 1\n", "follow_links must be bool"),
         ("replay = 3\n", "is no section"),
         ('[strategies.groups."g"]\nqueue = 1\n', "did you mean queues?"),
         ('[strategies.groups."g"]\nqueues = ["T/b/0"]\n', "queues must be a table"),

@@ -1,21 +1,42 @@
 """The command line. Results go to stdout, progress to stderr.
 
 Exit status: 0 done; 1 done, and an expectation failed, a finding reaches --fail-on, or a file that doctor examined is
-broken; 2 bad usage, settings or input; 3 the warehouse is locked by another run.
+broken; 2 bad usage, settings or input; 3 the warehouse is locked by another run; 4 the run failed; 130 and 143 stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import logging
+import os
+import select
+import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from mqreplay import __version__
-from mqreplay.errors import MqreplayError, WarehouseLocked
+from mqreplay.crash import crash_line
+from mqreplay.errors import InputErrors, MqreplayError, WarehouseLocked
+from mqreplay.printable import json_text, printable
+from mqreplay.stop_signals import handle_stops, leave_at_once, stopped_by
 
-DONE, FAILED, BAD_INPUT, LOCKED = 0, 1, 2, 3
-INTERRUPTED = 130  # as shells have it: 128 and SIGINT
+DONE, FAILED, BAD_INPUT, LOCKED, CRASHED = 0, 1, 2, 3, 4
+EXIT_STATUS = """\
+exit status:
+  0    done
+  1    done, and an expectation failed, a finding reaches --fail-on, or a file that doctor examined is broken
+  2    bad usage, settings or input
+  3    the warehouse is locked by another run
+  4    the run failed (full disk, Java ended, a defect in mqreplay): nothing is lost, run it again;
+       the line names the log file
+  130  stopped by Ctrl-C; 143 by SIGTERM: the next run continues
+"""
+FORMATS = (
+    "how rows are printed (%(default)s). Control and invisible characters are shown as escapes such as \\x1b; in csv, "
+    "text that a spreadsheet would run as a formula (it begins with = + - or @) gets an apostrophe before it; "
+    "json gives every value exactly"
+)
 STEPS = {
     "nightly": "all of a night: ingest, replay, validate, report",
     "ingest": "recordings into the silver tables; what was read before is not read again",
@@ -26,10 +47,22 @@ STEPS = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line each, whatever was given."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the error, and exit."""
+        self.print_usage(sys.stderr)
+        self.exit(BAD_INPUT, f"{self.prog}: error: {printable(message)}\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    top = argparse.ArgumentParser(
-        prog="mqreplay", description="Replays what an Apache RocketMQ cluster decided, from what it left behind."
+    top = Parser(
+        prog="mqreplay",
+        description="Replays what an Apache RocketMQ cluster decided, from what it left behind.",
+        epilog=EXIT_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"mqreplay {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -44,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     sql = commands.add_parser("sql", help="a query over the tables; RocketMQ's decisions are functions in it")
     sql.add_argument("query", metavar="SELECT", help="the query")
     sql.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
-    sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are printed")
+    sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help=FORMATS)
     sql.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
     explain = commands.add_parser("explain", help="a finding's story: the rule, the evidence in time order, its cause")
     explain.add_argument("finding", metavar="FINDING", help="its finding_id, or enough of its beginning")
@@ -75,24 +108,84 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; gives its exit status."""
-    args = parser().parse_args(argv)
+def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) -> int:
+    """Runs one command; gives its exit status.
+
+    ``own_process``: the process, its signals and its right to write are ours alone; by default, if ``argv`` is None.
+    """
+    own = argv is None if own_process is None else own_process
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if own:
+        handle_stops()
+        logging.getLogger().addHandler(logging.NullHandler())  # py4j would print a traceback, beside raising it
+    args = argparse.Namespace()
     try:
-        return _command(args)
-    except WarehouseLocked as error:
-        return _say(error, LOCKED)
-    except MqreplayError as error:
-        return _say(error, BAD_INPUT)
-    except KeyboardInterrupt:
-        return _say(InterruptedError("interrupted; the next run takes up what this one left"), INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone; Python would complain of it at exit
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")  # no name is beyond the terminal's character set
+        parser().parse_args(arguments, args)
+        args.own_process = own
+        status = _command(args)
+        sys.stdout.flush()
+        return status
+    except (Exception, KeyboardInterrupt) as error:
+        return _ended_by(error, arguments, getattr(args, "warehouse", None))
+    finally:
+        if own:
+            leave_at_once()
+
+
+def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None) -> int:
+    """Say in one line why the run ended early; give the exit status."""
+    stop = stopped_by() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
+    if stop is not None:  # whatever failed since then failed because of it
+        word = "terminated" if stop == signal.SIGTERM else "interrupted"
+        return _say([f"{word}; the next run continues where this one ended"], 128 + stop)
+    if isinstance(error, MqreplayError):
+        status = LOCKED if isinstance(error, WarehouseLocked) else BAD_INPUT
+        return _say(error.messages if isinstance(error, InputErrors) else [str(error)], status)
+    if isinstance(error, BrokenPipeError) and _reader_is_gone():
+        _discard_output()
         return DONE
+    if isinstance(error, OSError) and not _writes_output():
+        _discard_output()
+    return _say([crash_line(error, arguments, warehouse)], CRASHED)
 
 
-def _say(error: Exception, status: int) -> int:
-    print(f"mqreplay: {error}", file=sys.stderr)
+def _reader_is_gone() -> bool:
+    """Whether nobody reads stdout any more: other pipes, such as the one to Java, break for other reasons."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (OSError, ValueError):
+        return False
+
+
+def _writes_output() -> bool:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _discard_output() -> None:
+    """What is left in the buffer goes nowhere: at exit Python would try again, and complain."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        return
+
+
+def _say(messages: Sequence[str], status: int) -> int:
+    for begin, message in zip(["mqreplay: ", *[" " * 10] * len(messages)], messages, strict=False):
+        try:
+            print(f"{begin}{printable(message)}", file=sys.stderr, flush=True)
+        except OSError:
+            break  # nobody reads it
     return status
 
 
@@ -109,8 +202,11 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "doctor":
         return _doctor(args, settings)
     if args.command == "sql":
+        from mqreplay.query import keep_from_writing
         from mqreplay.terminal import print_query
 
+        if args.own_process:
+            keep_from_writing(settings)
         print_query(args.warehouse, args.query, settings, args.format)
         return DONE
     if args.command == "explain":
@@ -141,14 +237,17 @@ def run_step(args: argparse.Namespace, settings: object) -> int:
     """Runs a step, or all; prints the outcome."""
     from mqreplay.night import run
     from mqreplay.places import sample_dir
+    from mqreplay.query import require_warehouse
     from mqreplay.terminal import Progress, print_outcome
 
+    if args.command in ("replay", "validate", "report", "maintain"):
+        require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
     recordings = [str(sample_dir() / "orders-4.9.7")] if args.command == "demo" else getattr(args, "recordings", [])
     with Progress(sys.stderr) as progress:
         outcomes = run(step, args.warehouse, settings, progress, recordings=recordings, cluster=args.cluster)
     if args.json:
-        print(json.dumps({"clusters": [o.as_dict() for o in outcomes]}, ensure_ascii=False, indent=1))
+        print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
     else:
         print_outcome(outcomes, step, args.warehouse)
     failed = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")

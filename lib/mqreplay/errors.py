@@ -39,6 +39,14 @@ class InputError(MqreplayError):
     """The recording, the settings or the command line are not usable (exit status 2)."""
 
 
+class InputErrors(InputError):
+    """Several inputs that are not usable (exit status 2). ``messages`` are one line each."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = messages
+
+
 class SettingsError(InputError):
     """A settings file or option is wrong (exit status 2)."""
 

@@ -16,7 +16,7 @@ def main(step: str, argv: list[str] | None = None) -> int:
     parser.add_argument("--recording", action="append", default=[])
     given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     sys.stderr = _own_stderr()
-    return command_line([step, *given.recording, *rest])
+    return command_line([step, *given.recording, *rest], own_process=True)
 
 
 def _own_stderr() -> TextIO:

@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from mqreplay.bind.register import register
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
+from mqreplay.file_name import file_name
 from mqreplay.ingest.digests import Digested, KnownDigests
 from mqreplay.ingest.recording import RECORD_TABLES, find_recordings
 from mqreplay.ingest.records import time_column
-from mqreplay.ingest.run import Ingested, ingest, known_files
+from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
+from mqreplay.lake.journal import Journal
+from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.session import build_session, fit_to
-from mqreplay.lake.unfinished import Unfinished
+from mqreplay.lake.sql import among, check_text, quoted
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night_size import recorded_bytes
 from mqreplay.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
 from mqreplay.standing import Standing
-from mqreplay.steps import Span, Steps, digests, spans, steps
-from mqreplay.story import Story, tell
+from mqreplay.steps import Span, Steps, digests, empty_clusters, spans, steps
+from mqreplay.stop_signals import handle_stops_again
 from mqreplay.validation import Validation
 
 Progress = Callable[[str], None]
 STEPS = ("ingest", "replay", "validate", "report")
-# Bytes recorded for each that silver takes: 5.9 of 3.1 GB, 6.0 of 310 MB; of 6 MB 1.6, which is small anyway.
-SILVER_KEEPS = 6
-READS = ("select", "with", "from", "values", "show", "describe", "desc", "explain")
 
 
 class Night:
@@ -46,11 +44,12 @@ class Night:
     def __init__(self, spark: SparkSession, root: str, settings: Settings, progress: Progress) -> None:
         """``root`` is the warehouse's folder; ``progress`` is told what goes on."""
         self.warehouse = Warehouse(spark, root)
+        self.journal = Journal(self.warehouse)
         self.settings, self.progress = settings, progress
 
     def ingest(self, recordings: Mapping[str, list[Digested]], cluster: str | None) -> list[Ingested]:
         """Recordings into silver."""
-        return ingest(self.warehouse, recordings, cluster, self.progress)
+        return ingest(self.warehouse, recordings, cluster, self.settings.ingest, self.progress)
 
     def clusters(self, cluster: str | None) -> list[str]:
         """The one asked for, or all that the warehouse holds. Raises InputError where there is none."""
@@ -69,24 +68,50 @@ class Night:
         by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
         wanted = {str(day): digest for day, digest in by_day.items()}
         noted = Steps(self.warehouse, cluster)
+        gone = noted.not_among("replay", wanted)
+        if gone:
+            self.progress(f"{cluster}: forgetting {', '.join(gone)}: no file is of these days any more")
+            with self.journal.transaction(f"removal of days of {cluster}"):
+                self._remove(cluster, f"({among('day', gone)})")
+                noted.forget(gone)
         todo = noted.todo("replay", wanted)
         if not todo:
             self.progress(f"{cluster}: every day replayed before")
-            return False
-        unfinished, standing = Unfinished(self.warehouse.root), Standing(self.warehouse, cluster)
+            return bool(gone)
         for day in todo:
             # Each by itself: what is told of a day must not hang on which others are replayed with it.
             self.progress(f"{cluster}: replaying {day}")
-            scope = f"replay {cluster} {day}"
-            afresh = not unfinished.begin([scope]) and not noted.any_done("replay", [day])
-            date = dt.date.fromisoformat(day)
-            stood = standing if date > min(by_day) else None
-            if stood is not None:
-                stood.keep(date)
-            Replay(self.warehouse, cluster, date, found, self.settings, stood, afresh=afresh).run(self.progress)
-            noted.done("replay", {day: wanted[day]})
-            unfinished.end([scope])
+            with self.journal.transaction(f"replay of {cluster}, {day}"):
+                self._replay_day(
+                    cluster, day, found, is_first=day == min(wanted), afresh=not noted.any_done("replay", [day])
+                )
+                noted.done("replay", {day: wanted[day]})
         return True
+
+    def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
+        date, standing = dt.date.fromisoformat(day), None
+        if not is_first:
+            standing = Standing(self.warehouse, cluster)
+            standing.keep(date)
+        Replay(self.warehouse, cluster, date, found, self.settings, standing, afresh=afresh).run(self.progress)
+
+    def _remove(self, cluster: str, condition: str) -> None:
+        """Remove the cluster's rows of gold tables that have days and for which the condition holds."""
+        for name, contract in self.warehouse.contracts.items():
+            dated = any(column.name == "day" for column in contract.columns)
+            if dated and name.startswith("gold.") and self.warehouse.exists(name):
+                nothing = self.warehouse.frame(name, [])
+                self.warehouse.replace(name, nothing, f"cluster = {quoted(cluster)} AND {condition}")
+
+    def forget_empty_clusters(self) -> None:
+        """Remove what was made of clusters of which no recording is left."""
+        for (cluster,) in Remembered(self.warehouse).rows(empty_clusters()):
+            self.progress(f"{cluster}: no recording is left of this cluster; removing what was made of it")
+            with self.journal.transaction(f"removal of {cluster}"):
+                self._remove(cluster, "true")
+                Steps(self.warehouse, cluster).forget()
+            for page in Path(self.warehouse.root, "report").glob(f"{file_name(cluster)}.*"):
+                page.unlink()
 
     def validate(self, cluster: str) -> bool:
         """Expectations on the days that changed, into gold.validation_result and Data Docs. True if they were run."""
@@ -97,15 +122,16 @@ class Night:
         if not todo:
             self.progress(f"{cluster}: every expectation run before")
             return False
-        docs = str(Path(self.warehouse.root, "data_docs", _file_name(cluster)))
-        rows = judging.run(todo, docs, self.progress)
-        noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
+        docs = str(Path(self.warehouse.root, "data_docs", file_name(cluster)))
+        with self.journal.transaction(f"validation of {cluster}"):
+            rows = judging.run(todo, docs, self.progress)
+            noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
         self.progress(f"{cluster}: {rows} expectations run")
         return True
 
     def report(self, cluster: str) -> Outcome:
         """Gold into one HTML page, and into what the terminal shows; as it was where no table changed since."""
-        page = Path(self.warehouse.root, "report", f"{_file_name(cluster)}.html")
+        page = Path(self.warehouse.root, "report", f"{file_name(cluster)}.html")
         kept = page.with_suffix(".json")
         state = self.warehouse.state()
         if page.exists() and (known := kept_outcome(kept, state)) is not None:
@@ -126,7 +152,7 @@ class Night:
             (known_files(done.cluster, done.recordings), self._asked(done.cluster), steps(done.cluster))
             for done in ingested
         ]
-        Remembered(self.warehouse).keep(chain.from_iterable(asked))
+        Remembered(self.warehouse).keep([known_recordings(), empty_clusters(), *chain.from_iterable(asked)])
 
     def _spans(self, cluster: str) -> list[Span]:
         return [Span(*row) for row in Remembered(self.warehouse).rows(self._asked(cluster))]
@@ -151,8 +177,10 @@ def run(
     Gives an outcome for each cluster it was about. Raises InputError, WarehouseLocked and the other MqreplayErrors.
     """
     # What cannot be read is told before there is a warehouse.
-    found = find_recordings(recordings or [])
-    with warehouse_lock(root):
+    check_text(cluster)
+    check_folders(root, recordings or [])
+    found = find_recordings(recordings or [], settings.ingest.follow_links)
+    with warehouse_lock(root) as lock:
         size = sum(file.bytes for files in found.values() for file in files) if found else recorded_bytes(root)
         # Files are read for their digests while Java starts, which leaves a core and the disk free.
         beside = ThreadPoolExecutor(1)
@@ -160,14 +188,19 @@ def run(
         beside.shutdown(wait=False)
         # What an ingest decodes, it decodes in Python: Java has little to do, however large the night.
         spark = build_session(f"mqreplay {step}", settings.spark, 0 if step == "ingest" else size)
+        handle_stops_again()
+        lock.share_with_java(spark)
         fit_to(spark, size, settings.spark.shuffle_partitions)
         progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
         night = Night(spark, root, settings, progress)
+        night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             ingested = night.ingest(digested.result(), cluster)
-            clusters = [done.cluster for done in ingested]
+            clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
+        if step in ("nightly", "ingest", "replay"):
+            night.forget_empty_clusters()
         for name in clusters:
             for one in STEPS[1:] if step == "nightly" else [step]:
                 if one in ("replay", "validate"):
@@ -175,56 +208,8 @@ def run(
         if step == "maintain":
             night.warehouse.maintain()
         if step == "nightly":
-            night.remember(ingested)
+            night.remember([done for done in ingested if done.files])
         return [
             night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
             for name in clusters
         ]
-
-
-def explain(root: str, finding_id: str, cluster: str | None, settings: Settings) -> Story:
-    """The story of a finding: its rule, its evidence in time order, its cause and what follows from it."""
-    if not Path(root).is_dir():
-        raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
-    return tell(Warehouse(_reader("mqreplay explain", root, settings), root), finding_id, cluster)
-
-
-def query(root: str, text: str, settings: Settings) -> DataFrame:
-    """The rows of a SELECT over the warehouse's tables, with RocketMQ's decisions as functions."""
-    if not Path(root).is_dir():
-        raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
-    first = re.match(r"[\s(]*(\w+)", text)
-    if first is None or first[1].lower() not in READS:
-        raise InputError(f"a query begins with one of {', '.join(READS)}: the tables are not for changing by hand")
-    spark = _reader("mqreplay sql", root, settings)
-    register(spark)
-    try:
-        Warehouse(spark, root).register_for(text)
-        return spark.sql(text)
-    except PySparkException as error:
-        raise InputError(f"query: {str(error).splitlines()[0]}") from None
-
-
-def _reader(name: str, root: str, settings: Settings) -> SparkSession:
-    """A session for one look at a warehouse: of a small one, starting and planning is all that takes time."""
-    size = recorded_bytes(root)
-    spark = build_session(name, settings.spark, size)
-    fit_to(spark, size, settings.spark.shuffle_partitions)
-    return spark
-
-
-def recorded_bytes(root: str) -> int:
-    """About how many bytes were recorded of what a warehouse holds, by its silver tables. No table is read."""
-    return SILVER_KEEPS * sum(map(_size, Path(root, "silver").rglob("*.parquet")))
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:  # a night that goes on beside may replace it
-        return 0
-
-
-def _file_name(cluster: str) -> str:
-    """A cluster's name as a file name: what could lead elsewhere is written as its code."""
-    return "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):02x}" for c in cluster).lstrip(".") or "cluster"

@@ -31,6 +31,22 @@ class SparkSettings:
 
 
 @dataclass(frozen=True)
+class IngestSettings:
+    """How much of a recording is taken on trust, and how much of what is refused is kept."""
+
+    quarantine_rows: int = 1000
+    refused_share: float = 0.5
+    follow_links: bool = False
+    snapshot_mb: int = 256
+    forget_missing_files: bool = True
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """Bytes of the largest snapshot file that is read."""
+        return self.snapshot_mb * 1024 * 1024
+
+
+@dataclass(frozen=True)
 class ReplaySettings:
     """Bounds of what counts as evidence. Milliseconds, seconds and minutes as the names say."""
 
@@ -96,6 +112,7 @@ class Settings:
     """All of them; ``source`` names the files they came from."""
 
     spark: SparkSettings = field(default_factory=SparkSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
     quality: QualitySettings = field(default_factory=QualitySettings)
@@ -142,10 +159,13 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
         if key not in types:
             raise SettingsError(f"{path}: [{name}] has no key {key}{_near(key, list(types))}")
         expected = dict if str(types[key]).startswith("dict") else types[key]
-        if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+        taken = (int, float) if expected is float else expected
+        if not isinstance(value, taken) or (isinstance(value, bool) and expected is not bool):
             raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {value!r}")
         if isinstance(value, int) and not isinstance(value, bool) and value < 0:
             raise SettingsError(f"{path}: [{name}] {key} must not be negative, is {value}")
+        if key.endswith("_share") and not 0 <= value <= 1:
+            raise SettingsError(f"{path}: [{name}] {key} must be 0 to 1, is {value}")
     if name == "strategies":
         _check_groups(keys.get("groups", {}), path)
     return kind(**keys)

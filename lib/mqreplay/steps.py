@@ -17,6 +17,7 @@ from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
+TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)
 # Kinds whose instants are the recorder's, not those of a client.
 BY_RECORDER = ("consumer_offset", "topics", "subscription_groups", "broker_runtime", "topic_stats", "cluster_info")
@@ -154,6 +155,17 @@ class Steps:
         """The scopes whose digest is not the one that the step was last done on."""
         return sorted(scope for scope, digest in wanted.items() if self._done.get((step, scope)) != digest)
 
+    def not_among(self, step: str, scopes: Iterable[str]) -> list[str]:
+        """The scopes that the step was done on, and that are none of these."""
+        return sorted({scope for done, scope in self._done if done == step} - set(scopes))
+
+    def forget(self, scopes: Iterable[str] | None = None) -> None:
+        """Remove the notes on these scopes, of every step; on all, if none are given."""
+        wanted = {scope for _, scope in self._done} if scopes is None else set(scopes)
+        where = f"cluster = {quoted(self.cluster)} AND {among('scope', sorted(wanted))}"
+        self.warehouse.replace(TABLE, self.warehouse.frame(TABLE, []), where)
+        self._done = {key: digest for key, digest in self._done.items() if key[1] not in wanted}
+
     def any_done(self, step: str, scopes: Iterable[str]) -> bool:
         """Whether the step was ever done on one of these scopes."""
         return any((step, scope) in self._done for scope in scopes)
@@ -163,7 +175,7 @@ class Steps:
         rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
         where = f"cluster = {quoted(self.cluster)} AND step = {quoted(step)} AND {among('scope', sorted(wanted))}"
         none = not self.any_done(step, wanted)
-        self.warehouse.put("bronze.step", rows, where, nothing_there=none)
+        self.warehouse.put(TABLE, rows, where, nothing_there=none)
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
 
 
@@ -171,12 +183,24 @@ def steps(cluster: str) -> Question:
     """Step, scope and inputs_digest of the cluster's rows of bronze.step."""
 
     def read(warehouse: Warehouse) -> list[Row]:
-        if not warehouse.exists("bronze.step"):
+        if not warehouse.exists(TABLE):
             return []
-        noted = warehouse.read("bronze.step").where(F.col("cluster") == cluster)
+        noted = warehouse.read(TABLE).where(F.col("cluster") == cluster)
         return noted.select("step", "scope", "inputs_digest").collect()
 
     return Question(f"steps of {cluster}", read)
+
+
+def empty_clusters() -> Question:
+    """The clusters that steps were done on and that no file is of any more."""
+
+    def read(warehouse: Warehouse) -> list[Row]:
+        if not warehouse.exists(TABLE):
+            return []
+        noted, files = warehouse.read(TABLE), warehouse.read("bronze.source_file")
+        return noted.select("cluster").distinct().join(files, "cluster", "left_anti").collect()
+
+    return Question("clusters without files", read)
 
 
 def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:

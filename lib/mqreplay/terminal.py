@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import csv
-import json
+import os
+import shlex
 import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import TextIO
 
 from pyspark.errors import PySparkException
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.errors import InputError
-from mqreplay.night import query
+from mqreplay.crash import is_of_machine
+from mqreplay.lake.journal import interrupted_run
 from mqreplay.outcome import Outcome
+from mqreplay.printable import csv_text, json_text, printable
+from mqreplay.query import query, query_error
 from mqreplay.settings import Settings
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -30,7 +33,7 @@ class Progress:
     """Says on stderr what goes on; on a terminal, a line that also counts the seconds."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=stream, highlight=False)
+        self._console = Console(file=_own_descriptor(stream), highlight=False, soft_wrap=True)
         self._status = self._console.status("starting Spark") if stream.isatty() else None
         self._began = time.monotonic()
         self._lock = threading.Lock()
@@ -48,34 +51,46 @@ class Progress:
 
     def __call__(self, what: str) -> None:
         """Tells one thing."""
-        seconds = time.monotonic() - self._began
-        with self._lock:
-            self._console.print(f"[dim]{seconds:6.1f} s[/dim]  {escape(what)}", soft_wrap=True)
+        seconds, text = time.monotonic() - self._began, printable(what)
+        # A run goes on though nobody reads what it says.
+        with self._lock, suppress(BrokenPipeError):
+            self._console.print(Text.assemble((f"{seconds:6.1f} s", "dim"), f"  {text}"))
             if self._status is not None:
-                self._status.update(escape(what))
+                self._status.update(Text(text))
+
+
+def _own_descriptor(stream: TextIO) -> TextIO:
+    """The same terminal by a descriptor of its own: while Java starts, it has that of stderr (lake/quiet.py)."""
+    try:
+        return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+    except (OSError, ValueError):  # no file: a test's
+        return stream
 
 
 def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
     """Findings, what was judged, what failed, and where the report lies."""
     console = Console(highlight=False)
+    where = printable(shlex.quote(warehouse))
     for outcome in outcomes:
-        console.print(f"\n[bold]{escape(outcome.cluster)}[/bold]  {_files(outcome)}")
+        head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome))
+        console.print(head, soft_wrap=True)  # rich would begin a line with any word of a long name
         if step != "ingest":
             _print_findings(console, outcome)
             _print_judged(console, outcome)
             _print_expectations(console, outcome)
         if outcome.report:
-            console.print(f"Report: {outcome.report}", soft_wrap=True)
-    console.print(f'Ask:    mqreplay sql "SELECT * FROM gold.finding" --warehouse {warehouse}', soft_wrap=True)
+            console.print(Text(f"Report: {printable(outcome.report)}"), soft_wrap=True)
+    console.print(Text(f'Ask:    mqreplay sql "SELECT * FROM gold.finding" --warehouse {where}'), soft_wrap=True)
     told = next((str(f["finding_id"])[:8] for o in outcomes for f in o.findings), None)
     if told and step != "ingest":
-        console.print(f"Why:    mqreplay explain {told} --warehouse {warehouse}", soft_wrap=True)
+        console.print(Text(f"Why:    mqreplay explain {printable(told)} --warehouse {where}"), soft_wrap=True)
 
 
-def _files(outcome: Outcome) -> str:
-    read = outcome.files.get("read", 0)
-    quarantined = f", [yellow]{outcome.quarantined} rows in quarantine[/yellow]" if outcome.quarantined else ""
-    return f"{sum(outcome.files.values())} files seen, {read} read{quarantined}"
+def _files(outcome: Outcome) -> Text:
+    seen = f"{sum(outcome.files.values())} files seen, {outcome.files.get('read', 0)} read"
+    if not outcome.quarantined:
+        return Text(seen)
+    return Text.assemble(f"{seen}, ", (f"{outcome.quarantined} rows in quarantine", "yellow"))
 
 
 def _print_findings(console: Console, outcome: Outcome) -> None:
@@ -88,11 +103,11 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
     for finding in causes[:SHOWN]:
         severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
         when = f"{_time(finding['from_ts'], date=True)} to {_time(finding['to_ts'])} UTC"
-        head = (f"{severity:9}", COLOURS[severity]), (f"{finding['kind']:22}", "bold"), (when, "dim")
-        console.print(Text.assemble(*head, (f"  {finding_id[:8]}", "dim")))
+        head = (f"{severity:9}", COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold"), (when, "dim")
+        console.print(Text.assemble(*head, (f"  {printable(finding_id[:8])}", "dim")))
         follow = effects[finding_id]
         more = f" {follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
-        console.print(Padding(Text.assemble(str(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
+        console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
     if len(causes) > SHOWN:
         console.print(f"... and {len(causes) - SHOWN} more in gold.finding")
 
@@ -110,7 +125,7 @@ def _print_judged(console: Console, outcome: Outcome) -> None:
     for name, counts in sorted(outcome.judgements.items()):
         differ = counts.get("differ", 0)
         table.add_row(
-            name,
+            Text(printable(name)),
             f"{counts.get('agree', 0):,}",
             Text(f"{differ:,}", "bold red" if differ else ""),
             f"{counts.get('undetermined', 0):,}",
@@ -123,30 +138,46 @@ def _print_expectations(console: Console, outcome: Outcome) -> None:
     failed = len(outcome.failed_expectations)
     if outcome.expectations:
         text = f"Expectations: {outcome.expectations - failed} of {outcome.expectations} hold"
-        console.print(text if not failed else f"[bold red]{text}[/bold red]")
+        console.print(Text(text, "bold red" if failed else ""))
     for row in outcome.failed_expectations[:SHOWN]:
         where = f"{row['table_name']}, {row['day']}" if row["day"] else row["table_name"]
         broken, seen = row["unexpected_count"], row["unexpected_sample"]
         # One about a table as a whole is broken by no row: what was seen of the table tells why.
         why = f"{broken} rows break it" if broken is not None else seen or "not told why"
-        console.print(Text(f"  {where}: {row['expectation']} {row['arguments']}: {why}", "red"), soft_wrap=True)
+        text = printable(f"{where}: {row['expectation']} {row['arguments']}: {why}")
+        console.print(Text(f"  {text}", "red"), soft_wrap=True)
+
+
+def note_interruption(warehouse: str) -> None:
+    """Say on stderr if the last run on the warehouse was interrupted: what is read may then be a part of it."""
+    doing = interrupted_run(warehouse)
+    if doing is not None:
+        text = f"note: the last run was interrupted ({doing}); until the next run, some tables may hold a part of it"
+        print(printable(text), file=sys.stderr)
 
 
 def print_query(warehouse: str, text: str, settings: Settings, form: str) -> None:
     """The rows of a query on stdout, as a table, CSV or one JSON object a line."""
+    note_interruption(warehouse)
     rows = query(warehouse, text, settings)
-    names = rows.columns
     try:
         found = [row.asDict(recursive=True) for row in rows.collect()]
     except PySparkException as error:
-        raise InputError(f"query: {str(error).splitlines()[0]}") from None
+        if is_of_machine(error):
+            raise
+        raise query_error(error) from None
+    print_rows(rows.columns, found, form)
+
+
+def print_rows(names: list[str], found: list[dict[str, object]], form: str) -> None:
+    """Rows as a table, CSV or one JSON object a line; nothing in them reaches the terminal but as text."""
     if form == "json":
         for row in found:
-            print(json.dumps(row, ensure_ascii=False, default=_text))
+            print(json_text(row, default=_text))
     elif form == "csv":
         writer = csv.writer(sys.stdout)
-        writer.writerow(names)
-        writer.writerows([_cell(row[n]) for n in names] for row in found)
+        writer.writerow(map(csv_text, names))
+        writer.writerows([_csv_cell(row[n]) for n in names] for row in found)
     else:
         _print_table(names, found)
 
@@ -154,20 +185,25 @@ def print_query(warehouse: str, text: str, settings: Settings, form: str) -> Non
 def _print_table(names: list[str], found: list[dict[str, object]]) -> None:
     table = Table(pad_edge=False)
     for name in names:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(printable(name)), overflow="fold")
     for row in found:
-        table.add_row(*[Text(_cell(row[n])) for n in names])
+        table.add_row(*[Text(printable(_cell(row[n]))) for n in names])
     # Piped somewhere there is no terminal to fit into: wide rows stay on their lines.
     width = None if sys.stdout.isatty() else 10_000
     Console(width=width, highlight=False).print(table if names else "")
 
 
+def _csv_cell(value: object) -> str:
+    """A number or an instant stays as it is, though it begin with a minus."""
+    text = _cell(value)
+    is_text = isinstance(value, (str, bytes, bytearray, list, dict))
+    return csv_text(text) if is_text else printable(text)
+
+
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return (
-        json.dumps(value, ensure_ascii=False, default=_text) if isinstance(value, (list, dict)) else str(_text(value))
-    )
+    return json_text(value, default=_text) if isinstance(value, (list, dict)) else str(_text(value))
 
 
 def _text(value: object) -> object:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
-from mqreplay.night import explain
+from mqreplay.printable import json_text, printable
+from mqreplay.query import explain
 from mqreplay.settings import Settings
 from mqreplay.story import Story, shown
-from mqreplay.terminal import COLOURS
+from mqreplay.terminal import COLOURS, note_interruption
 
 
 def print_story(warehouse: str, finding_id: str, cluster: str | None, settings: Settings, *, as_json: bool) -> None:
     """Tells it on stdout."""
+    note_interruption(warehouse)
     story = explain(warehouse, finding_id, cluster, settings)
     if as_json:
-        print(json.dumps(dataclasses.asdict(story), ensure_ascii=False, indent=1, default=_plain))
+        print(json_text(dataclasses.asdict(story), indent=1, default=_plain))
     else:
         _print(story)
 
@@ -41,29 +43,32 @@ def _print(story: Story) -> None:
     if story.decisions:
         console.print(Text("Decisions, as core takes them", "bold"))
         for text in story.decisions:
-            console.print(Padding(Text(text), (0, 0, 0, 2)))
+            console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
     if story.steps:
         console.print(Text(f"Evidence, {len(story.steps)} rows in time order", "bold"))
     for step in story.steps:
         when = step["ts"].strftime("%H:%M:%S.%f")[:-3] if step["ts"] else "            "
-        line = Text.assemble((when, "dim"), "  ", (f"{step['table_name']:24}", "cyan"), shown(step["row"]))
+        table, row = printable(step["table_name"]), printable(shown(step["row"]))
+        line = Text.assemble((when, "dim"), "  ", (f"{table:24}", "cyan"), row)
         console.print(Padding(line, (0, 0, 0, 2)))
     if story.effects:
         console.print(Text("What follows from it", "bold"))
     for effect in story.effects:
         console.print(Padding(_head(effect), (0, 0, 0, 2)))
-        console.print(Padding(Text(str(effect["summary"])), (0, 0, 0, 11)))
+        console.print(Padding(Text(printable(effect["summary"])), (0, 0, 0, 11)))
 
 
 def _head(finding: dict[str, object]) -> Text:
-    severity = str(finding["severity"])
+    severity, kind = str(finding["severity"]), printable(finding["kind"])
     when = f"{str(finding['from_ts'])[:19]} to {str(finding['to_ts'])[11:19]} UTC"
-    ident = str(finding["finding_id"])[:8]
-    return Text.assemble(
-        (f"{severity:9}", COLOURS[severity]), (f"{finding['kind']:22}", "bold"), (f"{when}  {ident}", "dim")
-    )
+    ident = printable(str(finding["finding_id"])[:8])
+    return Text.assemble((f"{severity:9}", COLOURS[severity]), (f"{kind:22}", "bold"), (f"{when}  {ident}", "dim"))
 
 
 def _say(console: Console, label: str, text: object) -> None:
     if text:
-        console.print(Text.assemble((f"{label:6}", "bold"), str(text)))
+        # In a column of its own: no line of the text begins where a label does.
+        grid = Table.grid()
+        grid.add_column(width=6)
+        grid.add_row(Text(label, "bold"), Text(printable(text)))
+        console.print(grid)

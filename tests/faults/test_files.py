@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -46,7 +47,9 @@ def hostile(spark, tmp_path_factory):
 def ingested(hostile, spark):
     """Of files not read as usual status and reason, what is in quarantine, how many pulls, whose snapshots."""
     recording, root = hostile
-    run("ingest", root, load_settings(), lambda what: None, recordings=[str(recording)])
+    settings = load_settings()
+    settings = replace(settings, ingest=replace(settings.ingest, follow_links=True))
+    run("ingest", root, settings, lambda what: None, recordings=[str(recording)])
 
     def rows(name):
         return spark.read.format("delta").load(f"{root}/{name}").collect()

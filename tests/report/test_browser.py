@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from pathlib import Path
-from typing import Any
-
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from browser_page import Page, chromium
 from mqreplay.report.build import build_report
 from report_data import HOSTILE, data, finding, offset_break
 
-FLAGS = """--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run
-    --disable-background-networking --disable-component-update --disable-sync""".split()  # noqa: SIM905
 SIZES = [(1280, 900), (400, 800)]
-
-
-class Page:
-    """A report opened from a file, as an operator would."""
-
-    def __init__(self, browser: webdriver.Chrome, html: str, path: Path, size: tuple[int, int]) -> None:
-        path.write_text(html, encoding="utf-8")
-        self.browser = browser
-        screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-        browser.get_log("browser"), browser.get_log("performance")
-        browser.get(path.as_uri())
-
-    def all(self, css: str) -> list[Any]:
-        return self.browser.find_elements(By.CSS_SELECTOR, css)
-
-    def asks(self, script: str) -> Any:
-        return self.browser.execute_script(f"return {script}")
-
-    def fetched(self) -> list[str]:
-        """What the browser asked for since the page was opened."""
-        events = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
-        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        return [url for url in asked if not url.startswith("data:")]
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    assert chromium, "install chromium and chromium-driver (make test does)"
-    assert driver, "install chromium and chromium-driver (make test does)"
-    options = Options()
-    options.binary_location = chromium
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    started = webdriver.Chrome(options=options, service=Service(driver))
-    yield started
-    started.quit()
+    yield from chromium(tmp_path_factory.mktemp("chromium"))
 
 
 @pytest.fixture(params=SIZES, ids=str)

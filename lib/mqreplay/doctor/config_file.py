@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sized
 from pathlib import Path
 
@@ -86,7 +87,9 @@ def examine_config_file(path: str, verdict: Verdict) -> None:
 
 def _read(path: str) -> bytes:
     with open(path, "rb") as stream:
-        return stream.read(MAX_BYTES + 1)  # the reader refuses what is longer
+        size = os.fstat(stream.fileno()).st_size
+        # Memory for all that is asked for is taken before anything is read. The reader refuses what is longer.
+        return stream.read(min(size, MAX_BYTES) + 1)
 
 
 def _read_strictly(data: bytes, verdict: Verdict) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
@@ -13,7 +12,8 @@ from mqreplay.doctor.line_file import examine_line_file
 from mqreplay.doctor.on_load import BAK
 from mqreplay.doctor.place import spelled
 from mqreplay.doctor.verdict import Verdict, counted
-from mqreplay.errors import InputError
+from mqreplay.errors import InputError, InputErrors
+from mqreplay.printable import json_text
 
 SHOWN = 5  # of what cannot be examined
 
@@ -30,13 +30,13 @@ def examine_files(paths: Sequence[str], out: TextIO, as_json: bool = False) -> b
         except InputError as error:
             unusable.append(str(error))
     if as_json:
-        print(json.dumps({"files": [each.as_dict() for each in verdicts]}, indent=1), file=out)
+        print(json_text({"files": [each.as_dict() for each in verdicts]}, indent=1), file=out)
     else:
         for verdict in verdicts:
             print(verdict.as_text(), file=out)
     if unusable:
         more = [f"… and {counted(len(unusable) - SHOWN, 'file')} more"] if len(unusable) > SHOWN else []
-        raise InputError("\n          ".join(unusable[:SHOWN] + more))  # under each other, behind "mqreplay: "
+        raise InputErrors(unusable[:SHOWN] + more)
     return all(verdict.whole for verdict in verdicts)
 
 

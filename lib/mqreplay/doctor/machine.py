@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -14,6 +13,7 @@ from typing import TextIO
 
 from mqreplay.lake.class_archive import archive_path
 from mqreplay.lake.jars import missing_jars
+from mqreplay.printable import json_text, printable
 from mqreplay.settings import Settings
 
 Check = tuple[bool, str, str]
@@ -27,10 +27,10 @@ def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> b
     checks.append((True, "settings", ", ".join(settings.source)))
     if as_json:
         given = [{"what": what, "ok": good, "said": said} for good, what, said in checks]
-        print(json.dumps({"checks": given}, indent=1), file=out)
+        print(json_text({"checks": given}, indent=1), file=out)
         return all(good for good, _, _ in checks)
     for good, what, said in checks:
-        print(f"{'ok   ' if good else 'WRONG'} {what:9} {said}", file=out)
+        print(f"{'ok   ' if good else 'WRONG'} {what:9} {printable(said)}", file=out)
     return all(good for good, _, _ in checks)
 
 
@@ -66,7 +66,7 @@ def _jars() -> Check:
 
 def _classes() -> Check:
     path = archive_path()
-    if path.exists():
+    if path is not None:
         return True, "classes", f"{path.stat().st_size / 1024**2:.0f} MiB that Java starts from"
     # Nothing is wrong without it.
     lacking = "no archive; `python -m mqreplay.lake.class_archive` makes one, for Spark to start in half the time"

@@ -81,9 +81,11 @@ def _shown(found: ExpectationValidationResult) -> ExpectationValidationResult:
 
 
 def _site(docs_dir: str) -> dict[str, Any]:
+    # Great Expectations replaces $NAME and ${NAME} by variables of the environment.
+    folder = docs_dir.replace("$", r"\$")
     return {
         "class_name": "SiteBuilder",
         "show_how_to_buttons": False,
-        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": docs_dir},
+        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": folder},
         "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
     }

@@ -1,0 +1,246 @@
+"""A run that ends by an error nobody expected: one line for the terminal, and a log file with the rest.
+
+Standard library only, and loaded before the run: a full disk or too many open files must not keep it from speaking.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import platform
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mqreplay import __version__
+from mqreplay.lake.quiet import said_by_java
+from mqreplay.log_folder import log_folders
+from mqreplay.printable import printable
+
+LONGEST = 200  # characters of an error's own text that the terminal shows
+DEEPEST = 30  # causes of causes
+SECRET = re.compile(
+    r"(?i)((?:password|passwd|secret|token|credential|access[._-]?key)[\w.\-]*[\"']?\s*[=:]\s*)[^\s,;\"']+"
+)
+IN_URL = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
+
+
+class Failure(NamedTuple):
+    """What happened and what to do about it, for errors whose text has ``words``."""
+
+    words: str
+    happened: str
+    do: str
+
+
+MACHINE = (
+    Failure(
+        r"No space left on device|Disk quota exceeded",
+        "the disk is full",
+        "free space in {places} and run it again",
+    ),
+    Failure(
+        r"Too many open files",
+        "too many files are open",
+        "raise the limit with `ulimit -n 65536` and run it again",
+    ),
+    Failure(
+        r"Read-only file system",
+        "the file system cannot be written",
+        "make {places} writable and run it again",
+    ),
+    Failure(
+        r"Input/output error",
+        "the disk reports an error",
+        "look for its cause with `dmesg`, and run it again",
+    ),
+    Failure(
+        r"unable to create (new )?native thread|can't start new thread",
+        "no more threads can be started",
+        "raise the limit with `ulimit -u` and run it again",
+    ),
+    Failure(
+        r"OutOfMemoryError|Java heap space|GC overhead limit|Cannot allocate memory|MemoryError|"
+        r"insufficient memory for the Java Runtime",
+        "memory is short",
+        "set driver_memory under [spark] in a file for --conf to what the machine has, and run it again",
+    ),
+    Failure(
+        r"Python worker exited unexpectedly|Python worker failed to connect back",
+        "a Python worker was killed",
+        "see whether memory was short (`dmesg` names a process that was killed), and run it again",
+    ),
+)
+NO_JAVA = Failure(
+    r"JAVA_GATEWAY_EXITED|Java gateway process exited",
+    "Java did not start",
+    "run `mqreplay doctor`, which checks Java, and run it again",
+)
+JAVA_DIED = Failure(
+    r"Py4JNetworkError|Answer from Java side is empty|An error occurred while trying to connect to the Java server|"
+    r"Error while (sending|receiving)|ConnectionRefusedError|ConnectionResetError|BrokenPipeError",
+    "Java ended",
+    "see whether memory was short (`dmesg` names a process that was killed), and run it again",
+)
+
+
+def crash_line(error: BaseException, arguments: Sequence[str], warehouse: str | None) -> str:
+    """Return the line for the terminal, after the rest was written to a log file."""
+    failure, cause = failure_of(error)
+    places = " and ".join([*([warehouse] if warehouse else []), tempfile.gettempdir()])
+    if failure is None:
+        happened, do = (
+            "an error that mqreplay did not expect",
+            "run it again; if it fails again, report it with the log",
+        )
+    else:
+        happened, do = failure.happened, failure.do.format(places=places)
+    with suppress(Exception):
+        log = write_log(error, arguments, warehouse)
+        where = f"log: {log}" if log is not None else "no log could be written"
+        return f"{happened} ({cause}); nothing stored before is lost; {do}; {where}"
+    return f"{happened} ({cause}); nothing stored before is lost; {do}; no log could be written"
+
+
+def failure_of(error: BaseException) -> tuple[Failure | None, str]:
+    """Return what the error is known as, None for one that is not known, and its cause in a few words.
+
+    >>> failure, cause = failure_of(OSError(28, "No space left on device", "/w"))
+    >>> failure.happened, cause
+    ('the disk is full', "OSError: [Errno 28] No space left on device: '/w'")
+    >>> failure_of(KeyError("kind"))
+    (None, "KeyError: 'kind'")
+    """
+    causes = list(_causes(error))
+    for failure in (*MACHINE, NO_JAVA):
+        for cause in causes:
+            if re.search(failure.words, cause):
+                return failure, _short(
+                    _line_with(failure.words, cause) if failure is not NO_JAVA else _first_of_java(cause)
+                )
+    if any(re.search(JAVA_DIED.words, cause) for cause in causes):
+        java = "\n".join(said_by_java())
+        why = next((failure for failure in MACHINE if re.search(failure.words, java)), None)
+        return (JAVA_DIED, _short(causes[0])) if why is None else (why, _short(_line_with(why.words, java)))
+    return None, _short(causes[-1])
+
+
+def is_of_machine(error: BaseException) -> bool:
+    """Whether the machine failed, and not what was asked of it."""
+    return failure_of(error)[0] is not None
+
+
+def _causes(error: BaseException) -> Iterator[str]:
+    """Yield the error in words, then what caused it, in Python and in Java, down to the innermost cause."""
+    seen: set[int] = set()
+    now: BaseException | None = error
+    while now is not None and id(now) not in seen and len(seen) < DEEPEST:
+        seen.add(id(now))
+        yield f"{type(now).__name__}: {_text_of(now)}"
+        yield from _java_causes(now)
+        now = now.__cause__ or (None if now.__suppress_context__ else now.__context__)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # an error of Java's asks Java for its text
+        return "no text, Java is gone"
+
+
+def _java_causes(error: BaseException) -> list[str]:
+    found: list[str] = []
+    with suppress(Exception):
+        cause = _java_exception(error)
+        while cause is not None and len(found) < DEEPEST:
+            found.append(str(cause.toString()))
+            cause = cause.getCause()
+    return found
+
+
+def _java_exception(error: BaseException) -> Any:
+    return getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+
+
+def _line_with(words: str, text: str) -> str:
+    return next((line for line in text.splitlines() if re.search(words, line)), text)
+
+
+def _first_of_java(otherwise: str) -> str:
+    lines = [line for line in said_by_java() if line.strip()]
+    return lines[0] if lines else otherwise
+
+
+def _short(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "no text")
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def write_log(error: BaseException, arguments: Sequence[str], warehouse: str | None) -> Path | None:
+    """Write all that is known of the error; return the file, None where no folder takes it."""
+    now = dt.datetime.now(dt.UTC)
+    text = "\n".join(_log_lines(error, arguments, now)) + "\n"
+    for folder in log_folders(warehouse):
+        path = folder / f"mqreplay-{now:%Y%m%dT%H%M%SZ}-{os.getpid()}.log"
+        try:
+            folder.mkdir(exist_ok=True)
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            continue
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            return path
+        except OSError:  # the disk is full: half a log would mislead
+            path.unlink(missing_ok=True)
+    return None
+
+
+def _log_lines(error: BaseException, arguments: Sequence[str], now: dt.datetime) -> Iterator[str]:
+    yield f"time: {now:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"mqreplay: {__version__}"
+    yield f"python: {platform.python_version()} on {platform.platform()}"
+    for package in ("pyspark", "delta-spark", "great-expectations", "pyarrow"):
+        with suppress(metadata.PackageNotFoundError):
+            yield f"{package}: {metadata.version(package)}"
+    yield f"command: {' '.join(map(_without_secrets, map(printable, arguments)))}"
+    yield "error:"
+    yield from _indented(traceback.format_exception(error))
+    java = _java_stack(error)
+    if java:
+        yield "error in Java:"
+        yield from _indented([java])
+    yield "last lines from Java and its Python workers:"
+    yield from _indented(said_by_java())
+
+
+def _java_stack(error: BaseException) -> str:
+    pyspark = sys.modules.get("pyspark")
+    with suppress(Exception):
+        cause = _java_exception(error)
+        if pyspark is not None and cause is not None:
+            return str(pyspark.SparkContext._jvm.org.apache.spark.util.Utils.exceptionString(cause))
+    return ""
+
+
+def _indented(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of texts, indented: a name with a line feed in it cannot pass for a line of ours."""
+    for text in texts:
+        for line in text.split("\n"):
+            if line.strip():
+                yield f"  {_without_secrets(printable(line.expandtabs(4)))}"
+
+
+def _without_secrets(text: str) -> str:
+    """Return the text without passwords, keys and tokens.
+
+    >>> _without_secrets("fs.s3a.secret.key=abc https://me:pw@host/x")
+    'fs.s3a.secret.key=*** https://me:***@host/x'
+    """
+    return IN_URL.sub(r"\1***@", SECRET.sub(r"\1***", text))

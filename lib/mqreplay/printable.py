@@ -1,0 +1,68 @@
+"""Names from a recording made safe to print: in a terminal, in a log, in JSON and in CSV.
+
+Names of topics, groups, clients and files come from anywhere. Printed as they are, they can move the cursor, write to
+the clipboard, reorder a line or begin a new one that looks like ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# A spreadsheet runs a cell that begins with one of these; the last four are their full-width forms.
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+
+def printable(text: object) -> str:
+    r"""Return ``text`` with each character that cannot be seen as a visible escape, as Python writes it.
+
+    Those are control characters (C0, DEL, C1), line and paragraph separators, everything that changes the direction of
+    text or has no width, spaces other than the plain one, lone surrogates, and characters without a meaning.
+    A backslash stays as it is: the result is for reading, not for parsing.
+
+    >>> print(printable("a\x1b[31m\n"), printable("pay\u202egro"), printable("\U000e0041"), printable("日本 é"))
+    a\x1b[31m\n pay\u202egro \U000e0041 日本 é
+    """
+    plain = str(text)
+    return plain if plain.isprintable() else "".join(c if c.isprintable() else escape_of(c) for c in plain)
+
+
+def escape_of(character: str) -> str:
+    r"""Return the escape of one character.
+
+    >>> print(*map(escape_of, "\x07\n\x9b\u2028"))
+    \x07 \n \x9b \u2028
+    """
+    code = ord(character)
+    return SHORT.get(character) or (
+        f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    )
+
+
+def json_text(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
+    r"""Return JSON whose text a terminal can show: what ``printable`` escapes is escaped, as JSON writes it.
+
+    Any parser gives the value back exactly. Other characters stay readable.
+
+    >>> print(json_text({"a": "\x1b\x9b\u202eé\n"}))
+    {"a": "\u001b\u009b\u202eé\n"}
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
+    if text.isprintable():
+        return text
+    # Within a string JSON has no line feed, so each one is a line break of the indented form.
+    return "".join(
+        c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] if c != "\x7f" else "\\u007f" for c in text
+    )
+
+
+def csv_text(text: str) -> str:
+    r"""Return the text of a CSV cell: printable, and a leading apostrophe where a spreadsheet would see a formula.
+
+    >>> print(csv_text("=1+1"), csv_text("-5"), csv_text("a=b"), csv_text("\t=1"))
+    '=1+1 '-5 a=b \t=1
+    """
+    shown = printable(text)
+    return f"'{shown}" if shown.startswith(FORMULA) else shown

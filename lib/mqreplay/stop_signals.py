@@ -1,0 +1,65 @@
+"""Ctrl-C and SIGTERM: the run ends in order at the first, and at once at the second, with one line and no traceback.
+
+PySpark's own handler of Ctrl-C asks Java to cancel the jobs, in the thread that waits for an answer of Java's. That
+fails, with the interrupt lost and a traceback printed. Here another thread asks.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from types import FrameType
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+_received: list[int] = []
+_handled: list[signal.Signals] = []
+
+
+def handle_stops() -> None:
+    """Make the signals raise KeyboardInterrupt. Call it in the main thread of a process of our own."""
+    # A shell lets Ctrl-C pass by what it runs in the background; that stays so.
+    _handled[:] = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    handle_stops_again()
+
+
+def handle_stops_again() -> None:
+    """Take Ctrl-C back from PySpark, which takes it with each new session, if ``handle_stops`` was called before."""
+    if threading.current_thread() is threading.main_thread():
+        for number in _handled:
+            signal.signal(number, _interrupt)
+
+
+def leave_at_once() -> None:
+    """From now on the signals end the process without anything more: it is ending already."""
+    for number in _handled:
+        signal.signal(number, _leave)
+
+
+def stopped_by() -> int | None:
+    """Return the signal that came first; None if none came."""
+    return _received[0] if _received else None
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
+    if len(_received) > 1:
+        os.write(2, b"mqreplay: stopped at once; the next run continues where this one ended\n")
+        os._exit(128 + number)
+    threading.Thread(target=_cancel_jobs, daemon=True).start()
+    raise KeyboardInterrupt
+
+
+def _cancel_jobs() -> None:
+    """Threads that wait for a job of Spark's are waited for, so these jobs must end."""
+    pyspark = sys.modules.get("pyspark")
+    context = None if pyspark is None else pyspark.SparkContext._active_spark_context
+    if context is not None:
+        with suppress(Exception):  # Java may be gone
+            context.cancelAllJobs()
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(128 + number)

@@ -1,0 +1,17 @@
+"""The examples in the modules that make text safe to print."""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+
+import pytest
+
+from mqreplay import crash, file_name, printable
+
+
+@pytest.mark.parametrize("module", [crash, file_name, printable], ids=lambda module: module.__name__)
+def test_examples(module: ModuleType) -> None:
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert not result.failed
