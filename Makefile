@@ -28,8 +28,10 @@ LACKS_PYTHON = $(if $(shell $(or $(PYTHON),false) -c '$(USABLE)' >/dev/null 2>&1
 LACKS_JAVA = $(if $(shell test 0$(JAVA) -ge 17 && echo yes),,$(NO_JAVA))
 LACKS = $(LACKS_PYTHON)$(if $(LACKS_PYTHON),$(if $(LACKS_JAVA),; and it needs ))$(LACKS_JAVA)
 HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver))
+NO_COMPILER = the tests of interrupted runs need a C compiler: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)
+HAS_COMPILER = $(shell command -v cc)
 
-.PHONY: help machine setup setup-dev browser-install browser demo lint test test-fast test-long bench mutate lock docs clean
+.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long bench mutate audit lock docs clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
@@ -65,6 +67,14 @@ browser-install:
 browser: browser-install
 	$(if $(HAS_BROWSER),,$(error $(NO_BROWSER)))
 
+compiler-install:
+	@$(if $(HAS_COMPILER),,as=; test "$$(id -u)" = 0 || as="sudo -n"; \
+	  { $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc libc6-dev; } \
+	  >/dev/null 2>&1 || true)
+
+compiler: compiler-install
+	$(if $(HAS_COMPILER),,$(error $(NO_COMPILER)))
+
 demo: machine setup ## The nightly run on the sample: findings, and a report to open
 	@$(BIN)/mqreplay demo
 
@@ -74,13 +84,13 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: machine setup-dev browser lint ## All tests that CI runs
+test: machine setup-dev browser compiler lint ## All tests that CI runs
 	@$(BIN)/python -m pytest -m "not long"
 
 test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)
 
-test-long: machine setup-dev browser ## The tests that take minutes: faults, large inputs
+test-long: machine setup-dev browser compiler ## The tests that take minutes: faults, large inputs
 	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
 
 $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
@@ -93,6 +103,9 @@ bench: machine $(VENV)/.bench ## Measure: a made-up estate's night beside polars
 
 mutate: setup-dev ## Change core bit by bit: do its tests notice? docs/mutation.md (half an hour; ARGS="--jobs 4")
 	@$(BIN)/python tests/mutation/run.py $(ARGS)
+
+audit: setup-dev ## Licences of all packages and JARs, a bill of materials, known vulnerabilities (where a database is)
+	@PYTHONPATH=tests $(BIN)/python -m audit.run
 
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --allow-unsafe --strip-extras
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mqreplay.night import query
+from mqreplay.query import query
 from mqreplay.settings import load_settings
 from tests_shared import ROOT
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mqreplay.lake.session import LARGE_NIGHT, SMALL_NIGHT
-from mqreplay.night import recorded_bytes
+from mqreplay.night_size import recorded_bytes
 
 
 @pytest.fixture

@@ -1,0 +1,259 @@
+"""Clocks that are off or jump, and lines in any order, doubled or split: the same answers, or a clock_skew.
+
+Three levels, for a whole replay takes half a minute:
+
+- Kernels: mqreplay's decoders read the files, and the kernels of replay/by_queue judge them, without Spark (500 seeds).
+- Ingest: the silver tables of shuffled, doubled and split files are those of the files as they were recorded.
+- Nights: ingest and replay in Spark, and what is compared are the findings and judgements (a few cases).
+
+A line twice in one file is two records (ADR 1), so that doubled lines stand in two files here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mqreplay.night import run
+from mqreplay.replay.by_queue import clocks, progress, slave_copies, standing, suspects, windows
+from mqreplay.replay.by_queue.columns import QueueEvents
+from mqreplay.replay.by_queue.events import KEY
+from mqreplay.replay.client_clocks import LEAST, WRITE_MS
+from mqreplay.settings import load_settings
+from night.cut import INSTANTS, cut, jsonl_files
+from reliability.queue_evidence import TOLD_OF_QUEUES, Row, changes, queue_events
+from reliability.told_lines import Clock, Lines, changed_by, lines_of, parts, read, told_by
+from tests_shared import SAMPLE, table_rows, tables
+
+NIGHT = SAMPLE / "bulk-5.3.3"
+SHORT, LONG = 6, 500
+MOST = 0.75  # of a client's commits; of those that a copy can be matched with, it is then more than half
+MINUTE, HOUR = 60_000, 3_600_000  # ms
+LIMITS = load_settings().findings
+WINDOW_S = load_settings().replay.status_window_s
+
+
+@dataclasses.dataclass(frozen=True)
+class Recorded:
+    """The night as it was recorded: lines by kind, offsets that changed, and the instants of each client's commits."""
+
+    lines: Lines
+    changed: list[Row]
+    clients: dict[str, list[int]]
+    end_ms: int
+    answers: dict[str, Counter[str]]
+    skews: dict[str, tuple[int, int, int]]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    lines = {kind: lines_of(NIGHT / f"{kind}.jsonl.gz") for kind in TOLD_OF_QUEUES}
+    changed = changes(NIGHT)
+    folder = tmp_path_factory.mktemp("recorded")
+    rows = read(lines, folder)
+    said: dict[str, list[int]] = {}
+    for row in rows["offset_commits"]:
+        said.setdefault(row["client_id"], []).append(row["ts"])
+    end_ms = max(row["request_ts"] for row in rows["pull_log"])
+    events = queue_events(rows, changed)
+    clients = {client: sorted(all_ts) for client, all_ts in said.items() if len(all_ts) > 100}
+    return Recorded(lines, changed, clients, end_ms, answers(events, end_ms), skews(events))
+
+
+def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
+    """What the kernels find, without instants and what is read off at them.
+
+    Suspects are left out: offset_continuity judges them.
+    """
+    rows = {
+        "skips": suspects.skips(events).to_pylist(),
+        "progress": progress.progress(events).to_pylist(),
+        "slaves": slave_copies.slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
+        "standing": [
+            _named(row) | {"offset": stretch["offset"]}
+            for row in standing.standing(events, LIMITS.stuck_s, {}).to_pylist()
+            for stretch in row["stretches"]
+        ],
+        "status": [
+            _named(row) | {"ok": all(window["status"] == "OK" for window in row["w"])}
+            for row in windows.windows(events, WINDOW_S, end_ms).to_pylist()
+        ],
+    }
+    instants = ("ts", "hour", "queue_max_offset")
+    return {
+        name: Counter(str({k: v for k, v in row.items() if k not in instants}) for row in of_kind)
+        for name, of_kind in rows.items()
+    }
+
+
+def _named(row: Row) -> Row:
+    return {name: row[name] for name in KEY}
+
+
+def skews(events: QueueEvents) -> dict[str, tuple[int, int, int]]:
+    """By client, of how much its clock is off, how unsure that is (ms) and how many commits say so.
+
+    As client_clocks has it, by numpy instead of Spark.
+    """
+    by_client: dict[str, list[dict[str, Any]]] = {}
+    for row in clocks.clocks(events).to_pylist():
+        by_client.setdefault(row["client_id"], []).append(row)
+    found = {}
+    for client, rows in by_client.items():
+        commits = [row["commits"] for row in rows]
+        off, unsure = (np.median(np.repeat([row[name] for row in rows], commits)) for name in ("off_ms", "unsure_ms"))
+        found[client] = round(off) + WRITE_MS, round(unsure), sum(commits)
+    return found
+
+
+def accused(found: dict[str, tuple[int, int, int]]) -> set[str]:
+    """Clients of a clock_skew, as client_clocks.skewed has it."""
+    least = LIMITS.clock_skew_s * 1000
+    return {c for c, (skew, unsure, said) in found.items() if abs(skew) - unsure > least and said >= LEAST}
+
+
+def seeds(short: int, long: int) -> list[Any]:
+    return [pytest.param(n, id=f"seed-{n}", marks=[pytest.mark.long] if n >= short else []) for n in range(long)]
+
+
+@pytest.mark.parametrize("seed", seeds(SHORT, LONG))
+def test_kernels_do_not_ask_in_what_order_lines_came(recorded: Recorded, tmp_path: Path, seed: int) -> None:
+    rows = read(recorded.lines, tmp_path, random.Random(seed))
+    assert {kind: len(of_kind) for kind, of_kind in rows.items()} == {k: len(v) for k, v in recorded.lines.items()}
+    events = queue_events(rows, recorded.changed)
+    assert answers(events, recorded.end_ms) == recorded.answers
+    assert skews(events) == recorded.skews
+
+
+def of_some_client(recorded: Recorded, chance: random.Random) -> tuple[str, int, int]:
+    """A client, by how many ms its clock is off, and an instant while it commits."""
+    client = chance.choice(sorted(recorded.clients))
+    by_ms = chance.choice([HOUR, chance.randrange(2 * MINUTE, 12 * HOUR)]) * chance.choice([1, -1])
+    said = recorded.clients[client]
+    return client, by_ms, chance.randrange(said[0], said[-1])
+
+
+@pytest.mark.parametrize("seed", seeds(SHORT, LONG))
+def test_kernels_put_a_clock_right_that_is_off(recorded: Recorded, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    client, by_ms, _ = of_some_client(recorded, chance)
+    rows = read(told_by(recorded.lines, client, lambda at: by_ms), tmp_path, chance)
+    found = skews(queue_events(rows, recorded.changed))
+    assert accused(found) == {client}
+    off_ms = found[client][0]
+    assert abs(off_ms - by_ms) < 5_000
+    for row in [row for of_kind in rows.values() for row in of_kind if row.get("client_id") == client]:
+        row |= {name: row[name] - off_ms for name in INSTANTS if row.get(name)}
+    assert answers(queue_events(rows, recorded.changed), recorded.end_ms) == recorded.answers
+
+
+@pytest.mark.parametrize("seed", seeds(SHORT, LONG))
+def test_kernels_notice_a_clock_that_jumps(recorded: Recorded, tmp_path: Path, seed: int) -> None:
+    """A clock goes backwards, or by an hour as if for daylight saving, at some moment of the night.
+
+    A clock is judged by the median over all of a client's commits, so only one that is wrong in most of them is noticed
+    (docs/reliability.md). Nobody else is ever accused.
+    """
+    chance = random.Random(seed)
+    client, by_ms, since = of_some_client(recorded, chance)
+    rows = read(told_by(recorded.lines, client, lambda at: by_ms if at >= since else 0), tmp_path, chance)
+    events = queue_events(rows, recorded.changed)
+    said = recorded.clients[client]
+    wrong = sum(ts >= since for ts in said) / len(said)
+    assert accused(skews(events)) <= {client}
+    if wrong > MOST and not accused(skews(events)):
+        assert answers(events, recorded.end_ms) == recorded.answers, (client, by_ms, since)
+
+
+@pytest.fixture(scope="module")
+def ingested(spark, tmp_path_factory):
+    """Ingests a minute of the night, its lines as chance chooses; gives the silver rows but for the files' digests."""
+    folder = tmp_path_factory.mktemp("ingested")
+    began = 1_795_229_360_000
+    minute = cut(NIGHT, folder / "minute", {"alert-desk"}, began, began + MINUTE, every=3)
+    warehouse = str(folder / "warehouse")
+
+    def rows_of(cluster: str, chance: random.Random | None) -> dict[str, list[str]]:
+        recording = cut(NIGHT, folder / cluster, {"alert-desk"}, began, began + MINUTE, every=3)
+        for path in jsonl_files(recording) if chance else []:
+            lines, stem = lines_of(path), path.name.split(".")[0]
+            path.unlink()
+            for number, part in enumerate(parts(lines, chance)):
+                (recording / f"{stem}.{number:04}.jsonl").write_bytes(b"".join(line + b"\n" for line in part))
+        run("ingest", warehouse, load_settings(), lambda text: None, recordings=[str(recording)], cluster=cluster)
+        names = [name for name in tables(warehouse) if name.startswith("silver.") and name != "silver.broker"]
+        return {name: sorted(map(without_origin, table_rows(warehouse, name, cluster))) for name in names}
+
+    assert lines_of(minute / "pull_log.jsonl.gz")
+    return rows_of
+
+
+def without_origin(row: str) -> str:
+    """A row as text, without what says which file and which cluster it is of."""
+    return ", ".join(part for part in row.split(", ") if not part.startswith(("{'cluster'", "'source_digest'")))
+
+
+@pytest.mark.parametrize("seed", seeds(1, 40))
+def test_silver_does_not_ask_in_what_order_lines_came(ingested, plainly_ingested, seed: int) -> None:
+    assert ingested(f"seed-{seed}", random.Random(seed)) == plainly_ingested
+
+
+@pytest.fixture(scope="module")
+def plainly_ingested(ingested):
+    rows = ingested("plain", None)
+    assert len(rows["silver.pull"]) == 91
+    return rows
+
+
+@pytest.fixture(scope="module")
+def judged(spark, tmp_path_factory):
+    """Ingests and replays the night as a client tells it; gives the findings that are more than a note."""
+
+    def judge(client: str = "", clock: Clock | None = None) -> list[Row]:
+        folder = tmp_path_factory.mktemp("judged")
+        recording = cut(NIGHT, folder / "recording", change=None if clock is None else changed_by(client, clock))
+        root = str(folder / "warehouse")
+        run("ingest", root, load_settings(), lambda text: None, recordings=[str(recording)])
+        run("replay", root, load_settings(), lambda text: None)
+        found = spark.read.format("delta").load(f"{root}/gold/finding").where("severity != 'info'").collect()
+        return [row.asDict() for row in found]
+
+    return judge
+
+
+@pytest.fixture(scope="module")
+def plainly_judged(judged) -> Counter[tuple[str, ...]]:
+    return places(judged())
+
+
+def places(findings: list[Row]) -> Counter[tuple[str, ...]]:
+    names = ("kind", "severity", "consumer_group", "broker_name", "queue_id")
+    return Counter(tuple(str(f[name]) for name in names) for f in findings if f["kind"] != "clock_skew")
+
+
+DESK, BILLING = "192.168.9.1@12721#3017128571654", "192.168.9.2@12739#3019340626207"
+NIGHTS = [  # a client, by how many ms its clock is off, and since what share of the night
+    pytest.param(DESK, 3 * HOUR, 0.0, id="three hours ahead"),
+    pytest.param(BILLING, -40 * MINUTE, 0.0, id="40 minutes behind"),
+    pytest.param(DESK, HOUR, 0.3, id="daylight saving begins early in the night"),
+    pytest.param(BILLING, -2 * HOUR, 0.2, id="backwards early in the night"),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("client", "by_ms", "share"), NIGHTS)
+def test_a_night_tells_the_same_or_names_the_clock(judged, plainly_judged, recorded, client, by_ms, share) -> None:
+    first, *_, last = recorded.clients[DESK]
+    since = first + (last - first) * share if share else 0
+    findings = judged(client, lambda at: by_ms if at >= since else 0)
+    named = {f["client_id"] for f in findings if f["kind"] == "clock_skew"}
+    assert named <= {client}
+    assert named or share, "a clock that is off all night is named"
+    if not named or not share:
+        assert places(findings) == plainly_judged

@@ -1,0 +1,128 @@
+"""Whole nights, killed at random moments: the next run, begun at once, makes the tables of one clean night."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from mqreplay.errors import WarehouseLocked
+from reliability.crash_images import is_commit
+from reliability.crash_recovery import RECOVERIES, Scenario, wrong_after
+from reliability.file_faults import FileFaults
+from reliability.histories import Histories
+from reliability.runs import Run, outlived, started
+
+Kill = tuple[str, signal.Signals]
+
+KILLS: list[Kill] = [
+    ("driver", signal.SIGKILL),
+    ("java", signal.SIGKILL),
+    ("worker", signal.SIGKILL),
+    ("all", signal.SIGKILL),
+]
+SIGNALS: list[Kill] = [("group", signal.SIGINT), ("driver", signal.SIGTERM)]
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
+OPERATIONS = 1_800  # of the files of a night with this recording; a third of them are writes of silver
+SECONDS = 1.0  # a kill comes up to so much later than the operation
+LONG = 60
+LOCKED_S = 90  # what is left of a killed run gives the lock back by then
+
+
+def test_kill_in_a_night(library: Path, histories: dict[str, Histories], tmp_path: Path) -> None:
+    # Ctrl-C reaches the whole group.
+    assert not killed_night(library, histories["nightly"], tmp_path, Scenario("nightly", 0), "same", SIGNALS[0], 700)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(LONG))
+def test_kill_at_a_random_moment(library: Path, histories: dict[str, Histories], tmp_path: Path, seed: int) -> None:
+    chance, every = random.Random(seed), [*KILLS, *SIGNALS]
+    scenario, recovery = Scenario("nightly", seed % 2), RECOVERIES[seed // 2 % len(RECOVERIES)]
+    kill, after = every[seed // 6 % len(every)], chance.randrange(OPERATIONS)
+    assert not killed_night(library, histories["nightly"], tmp_path, scenario, recovery, kill, after)
+
+
+@pytest.mark.long
+def test_java_commits_after_its_driver_was_killed(
+    library: Path, histories: dict[str, Histories], tmp_path: Path
+) -> None:
+    """Java stands before a commit when its driver dies, the next run begins, and then the commit is made."""
+    scenario, its = Scenario("ingest", 1), histories["ingest"]
+    with ExitStack() as held:
+        with its.recordings.placed(scenario.killed) as night:
+            run, layer = held.enter_context(_running(library, its, tmp_path, scenario, night))
+            of_pulls = layer.step_to(lambda one: is_commit(one) and "silver/pull" in one.path, lambda: run.ended)
+            assert of_pulls is not None, run.errors()
+            run.kill("driver")
+            run.wait()
+        threading.Timer(3, layer.release).start()
+        wrong = _recovered(tmp_path / "warehouse", scenario, "same", its)
+    assert not wrong
+
+
+def killed_night(
+    library: Path, its: Histories, folder: Path, scenario: Scenario, recovery: str, kill: Kill, after: int
+) -> str:
+    """Kill a night after so many operations, run the next one at once, and return what is wrong in words."""
+    victim, how = kill
+    with ExitStack() as held:
+        with its.recordings.placed(scenario.killed) as night:
+            run, layer = held.enter_context(_running(library, its, folder, scenario, night))
+            while layer.count < after and not run.ended:
+                time.sleep(0.01)
+            time.sleep(random.Random(after).uniform(0, SECONDS))
+            ended = run.ended
+            _send(run, victim, how)
+            status = run.wait()
+        wrong = [_recovered(folder / "warehouse", scenario, recovery, its)]  # Java of the killed run may still live
+        said, left = run.errors(), outlived(run)
+    # A worker may be killed while it has nothing to do.
+    expected = {0, 4} if victim in ("java", "worker") else {STATUS.get(how, -how)}
+    if not ended and status not in expected:
+        wrong.append(f"exit status {status}, not {sorted(expected)}")
+    if len(said) > 1 or any("Traceback" in line for line in said):
+        wrong.append(f"{len(said)} lines on stderr: " + "\n".join(said[:20]))
+    if left:
+        wrong.append(f"processes {left} are still there")
+    case = f"{scenario.step} of content {scenario.content}, {how.name} to {victim} after {after} operations, {recovery}"
+    return f"{case}: {'; '.join(filter(None, wrong))}" if any(wrong) else ""
+
+
+@contextmanager
+def _running(
+    library: Path, its: Histories, folder: Path, scenario: Scenario, night: str
+) -> Iterator[tuple[Run, FileFaults]]:
+    warehouse = folder / "warehouse"
+    if scenario.before:
+        shutil.copytree(its.warehouse(scenario.before), warehouse)
+    layer = FileFaults(library, folder / "layer", warehouse)
+    with started(folder / "run", [scenario.step, night, "--warehouse", str(warehouse)], layer.environment) as run:
+        yield run, layer
+
+
+def _send(run: Run, victim: str, how: signal.Signals) -> None:
+    if victim == "group":
+        os.killpg(run.process.pid, how)
+    else:
+        run.kill(victim, how)
+
+
+def _recovered(root: Path, scenario: Scenario, recovery: str, histories: Histories) -> str:
+    """Run again, as soon as the lock is free, and return what is wrong with the tables."""
+    deadline = time.monotonic() + LOCKED_S
+    while True:
+        try:
+            return wrong_after(root, scenario, recovery, histories)
+        except WarehouseLocked as error:
+            if time.monotonic() > deadline:
+                return f"after {LOCKED_S} s: {error}"
+            time.sleep(0.5)

@@ -1,0 +1,48 @@
+"""A reader that is slow, while a run replaces rows and VACUUM removes old files: it reads its version to the end."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from mqreplay.lake.warehouse import Warehouse
+from reliability.histories import Histories
+from reliability.recordings import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PULLS = "silver.pull"
+
+
+@pytest.mark.long
+def test_readers_end_with_the_rows_they_began_with(
+    spark: SparkSession, histories: dict[str, Histories], tmp_path: Path
+) -> None:
+    its, root = histories["ingest"], tmp_path / "warehouse"
+    shutil.copytree(its.warehouse((State(0),)), root)
+    wanted = its.tables(State(0))[PULLS].total()
+    by_spark = spark.read.format("delta").load(str(root / "silver" / "pull"))
+    by_rust = DeltaTable(str(root / "silver" / "pull")).to_pyarrow_dataset().scanner(batch_size=100).to_reader()
+    read = by_rust.read_next_batch().num_rows
+    its.run(root, State(1))  # which replaces all pulls
+    Warehouse(spark, str(root)).maintain()
+    assert read + sum(batch.num_rows for batch in by_rust) == wanted
+    assert by_spark.count() == wanted
+    assert DeltaTable(str(root / "silver" / "pull"), version=0).to_pyarrow_table().num_rows == wanted
+
+
+@pytest.mark.long
+def test_files_that_a_reader_may_need_are_not_removed(
+    spark: SparkSession, histories: dict[str, Histories], tmp_path: Path
+) -> None:
+    its, root = histories["ingest"], tmp_path / "warehouse"
+    shutil.copytree(its.warehouse((State(0), State(1))), root)
+    files = sorted(root.glob("*/*/*.parquet"))
+    with pytest.raises(Exception, match="retention"):
+        Warehouse(spark, str(root)).maintain(keep_hours=0)
+    assert set(files) <= set(root.glob("*/*/*.parquet"))
