@@ -89,10 +89,11 @@ def _register_tables(warehouse: Warehouse, names: Iterable[str]) -> None:
     spark = warehouse.spark
     for layer in LAYERS:
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {layer}")
-    for name in filter(warehouse.exists, names):
+    for name in names:
         # Another warehouse may have had the name in this process. Its files stay, as it was made with a LOCATION.
         spark.sql(f"DROP TABLE IF EXISTS {name}")
-        spark.sql(f"CREATE TABLE {name} USING delta LOCATION {quoted(warehouse.location(name))}")
+        if warehouse.exists(name):
+            spark.sql(f"CREATE TABLE {name} USING delta LOCATION {quoted(warehouse.location(name))}")
 
 
 def _reader(name: str, root: str, settings: Settings) -> SparkSession:

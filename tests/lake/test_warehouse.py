@@ -136,15 +136,6 @@ def test_table_that_does_not_fit_says_what_to_do(warehouse, rows) -> None:
         later(warehouse, *columns[:2], other, *columns[3:]).ensure(TABLE)
 
 
-def test_registered_table_is_found_by_its_name(warehouse, rows) -> None:
-    warehouse.replace(TABLE, rows({"id": 1}), ALL)
-    try:
-        warehouse.register_for(f"SELECT * FROM {TABLE.upper()}")
-        assert warehouse.spark.sql(f"SELECT id, queues[1].queue_id FROM {TABLE}").collect() == [(1, 1)]
-    finally:
-        warehouse.spark.sql(f"DROP TABLE IF EXISTS {TABLE}")
-
-
 def test_maintenance_keeps_the_rows(warehouse, rows) -> None:
     for number in (1, 2, 3):
         warehouse.replace(TABLE, rows({"id": number}), f"id = {number}")

@@ -204,6 +204,17 @@ def test_a_query_has_its_rows_and_changes_nothing(spark, warehouse) -> None:
     assert digest(warehouse) == before
 
 
+def test_another_warehouses_table_is_not_this_ones(spark, warehouse, tmp_path) -> None:
+    from mqreplay.query import query
+    from mqreplay.settings import load_settings
+
+    spark.sql("CREATE DATABASE IF NOT EXISTS gold")
+    spark.sql("DROP TABLE IF EXISTS gold.allocation")
+    spark.sql(f"CREATE TABLE gold.allocation (other INT) USING delta LOCATION '{tmp_path / 'other'}'")
+    with pytest.raises(InputError, match="gold.*allocation.* cannot be found"):
+        query(warehouse, "SELECT * FROM gold.allocation", load_settings())
+
+
 def test_no_text_is_replaced_by_a_setting(spark, warehouse) -> None:
     from mqreplay.query import query
     from mqreplay.settings import load_settings

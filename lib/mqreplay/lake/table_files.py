@@ -25,7 +25,7 @@ def read_files(spark: SparkSession, paths: Sequence[str], schema: StructType) ->
     """The rows of Parquet files, at least one."""
     reader = spark.read.schema(schema)
     if any(SPECIAL.search(path) and ":" in path.removeprefix("file:") for path in paths):
-        # Hadoop knows no pattern with a colon. Told to take no patterns, Spark reads each of several paths several times.
+        # Hadoop knows no pattern with a colon. Without patterns, Spark reads each of several paths several times.
         literal = reader.option("__globPaths__", "false")
         return reduce(DataFrame.unionAll, [literal.parquet(path) for path in paths])
     # Spark takes paths for patterns.

@@ -225,19 +225,6 @@ class Warehouse:
         """Return the rows that lie in files of a landing (rows of shape LANDED), before they are committed."""
         return self._of_files(name, [f"{self.location(name)}/{file.name}" for file in landed])
 
-    def register(self, names: Iterable[str]) -> None:
-        """Makes tables known to the session's SQL as layer.table, but those never made. Writes nothing."""
-        for layer in LAYERS:
-            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {layer}")
-        for name in filter(self.exists, names):
-            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta LOCATION {quoted(self.location(name))}")
-
-    def register_for(self, text: str) -> None:
-        """Registers the tables that a query names; all of them where it asks about the catalog."""
-        lower = text.lower().replace("`", "")
-        asks = lower.lstrip().startswith(("show", "describe", "desc"))
-        self.register([name for name in self.contracts if asks or name in lower])
-
     def maintain(self, keep_hours: int = 168) -> None:
         """Compacts and clusters every table, and removes files that no version of the last ``keep_hours`` needs."""
         for name in self.contracts:
