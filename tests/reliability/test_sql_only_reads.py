@@ -211,7 +211,7 @@ def test_another_warehouses_table_is_not_this_ones(spark, warehouse, tmp_path) -
     spark.sql("CREATE DATABASE IF NOT EXISTS gold")
     spark.sql("DROP TABLE IF EXISTS gold.allocation")
     spark.sql(f"CREATE TABLE gold.allocation (other INT) USING delta LOCATION '{tmp_path / 'other'}'")
-    with pytest.raises(InputError, match="gold.*allocation.* cannot be found"):
+    with pytest.raises(InputError, match=r"gold.*allocation.* cannot be found"):
         query(warehouse, "SELECT * FROM gold.allocation", load_settings())
 
 
