@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -199,28 +199,43 @@ def windows_by_rule(events: list[Event], window_s: int, until: int) -> list[Row]
 
 
 def clocks_by_rule(events: list[Event]) -> list[Row]:
-    """client, ms that it is off by its first word of an offset, how unsure, how often."""
+    """client, ms when it said its last word in a rise, ms of the copy, ms that its clock is off, how unsure."""
     words: dict[Row, list[Event]] = defaultdict(list)
-    shown: dict[Row, list[Event]] = defaultdict(list)
+    changes: dict[Row, list[Event]] = defaultdict(list)
     for e in events:
         if e.what in (COMMIT, PULL) and (e.committed or 0) > 0:
             words[e.client_id, e.consumer_group, *e.queue].append(e)
-        if e.saved_by_master and None not in (e.committed, e.previous_offset) and e.committed > e.previous_offset:
-            shown[e.consumer_group, *e.queue, e.committed].append(e)
-    times: Counter[Row] = Counter()
+        if e.saved_by_master and e.committed is not None and (e.previous_offset, e.also_at) != (None, None):
+            changes[e.consumer_group, *e.queue].append(e)
+    found = []
     for (client, *place), said in words.items():
         said.sort(key=lambda e: (e.at, e.what))
-        for number, word in enumerate(said):
-            copies = shown.get((*place, word.committed), [])
-            again = any(e.committed == word.committed for e in said[:number])
-            if again or len(copies) != 1 or (word.what == PULL and not number):
-                continue
-            since = word.at if word.what == COMMIT else said[number - 1].at
-            before = copies[0].at if copies[0].also_at is None else copies[0].also_at
-            at, copied = word.at // 1000, copies[0].at // 1000
-            of_word, of_copy = (max(ms - 5_000, 0) // 2 for ms in (at - since // 1000, copied - before // 1000))
-            times[client, (at - of_word) - (copied - of_copy), of_word + of_copy] += 1
-    return [(*key, count) for key, count in times.items()]
+        passed = [_passed(e) for e in changes[*place]]
+        for copy in changes[*place]:
+            own = _passed(copy)
+            within = [
+                (word, since)
+                for since, word in itertools.pairwise(said)
+                if word.committed in own and not any(e.committed == word.committed for e in said[: said.index(word)])
+            ]
+            if copy.committed > (copy.previous_offset or 0) and within and _meeting(own, passed) == 1:
+                word, since = max(within, key=lambda pair: pair[0].committed)
+                since_us = word.at if word.what == COMMIT else since.at
+                before = copy.at if copy.also_at is None else copy.also_at
+                at, copied = word.at // 1000, copy.at // 1000
+                of_word, of_copy = (max(ms - 5_000, 0) // 2 for ms in (at - since_us // 1000, copied - before // 1000))
+                found.append((client, at, copied, (at - of_word) - (copied - of_copy), of_word + of_copy))
+    return found
+
+
+def _passed(change: Event) -> range:
+    """The offsets that a change passed: from the one after where it was, up or down."""
+    new, old = change.committed, change.previous_offset or 0
+    return range(old + 1, new + 1) if new > old else range(new, old + 1)
+
+
+def _meeting(one: range, ranges: list[range]) -> int:
+    return sum(max(one.start, other.start) < min(one.stop, other.stop) for other in ranges)
 
 
 def copies_by_rule(events: list[Event], slaves: Mapping[str, Mapping[int, int]]) -> dict[Row, list[Event]]:

@@ -21,7 +21,7 @@ from mqreplay.replay.allocation import WIDE, allocation, widest
 from mqreplay.replay.broker_outages import broker_outages
 from mqreplay.replay.by_queue.events import queue_events
 from mqreplay.replay.by_queue.looks import CLOCK, looked_for, looks_of_a_night, of_look
-from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed
+from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks
 from mqreplay.replay.delivery_audit import delivery_audit
 from mqreplay.replay.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.replay.findings.causes import with_causes
@@ -45,7 +45,7 @@ from mqreplay.replay.standstills import last_copies
 from mqreplay.replay_pace import MEMBERS, QUEUES, ReplayPace
 from mqreplay.settings import Settings
 from mqreplay.standing import Standing
-from mqreplay.steps import DAY, Span, kinds_of, reach_of, sure_starts
+from mqreplay.steps import DAY, Span, kinds_of, reach_of, recorded_until, sure_starts
 
 Progress = Callable[[str], None]
 WRITERS = 3
@@ -107,8 +107,7 @@ class Replay:
         bounds, told, limits = self.settings.replay, self.settings.strategies, self.settings.findings
         looked = self._look_at_queues(raw)
         self.pace.reached(QUEUES)
-        clocks = client_clocks(self._look_at_clocks(looked), self.cluster)
-        self.skewed = skewed(clocks, limits.clock_skew_s).collect()
+        self.skewed = client_clocks(self._look_at_clocks(looked), limits.clock_skew_s).collect()
         # A client's own words are in its own order; what is held against others' is by the recorder's clock.
         self.silver = {name: self._put_right(name, frame) for name, frame in raw.items()} if self.skewed else raw
         s = self.silver
@@ -136,7 +135,7 @@ class Replay:
                 raw["consume"],
                 raw["produce"],
                 bounds.poll_slack_ms,
-                [row.client_id for row in self.skewed],
+                sorted({row.client_id for row in self.skewed}),
             ),
             "gold.queue_progress": lambda: queue_progress(of_look(self.looked, "progress"), self.cluster),
             "gold.group_status": lambda: group_status(
@@ -172,9 +171,9 @@ class Replay:
         """The rows by the recorder's clock: some that a client calls another day's are of this one, or the reverse."""
         if "client_id" not in frame.columns:
             return frame
-        ts, off = INSTANTS[name], {row.client_id: row.skew_ms for row in self.skewed}
-        theirs = F.coalesce(F.col("client_id").isin(*off), F.lit(False))
-        reach = dt.timedelta(milliseconds=max(map(abs, off.values())))
+        ts = INSTANTS[name]
+        theirs = F.coalesce(F.col("client_id").isin(*{row.client_id for row in self.skewed}), F.lit(False))
+        reach = dt.timedelta(milliseconds=max(abs(row.skew_ms) for row in self.skewed))
         said = self.rows.silver_around(name, ts, reach).where(theirs)
         right = by_recorders_clock(said, self.skewed, *[t for t in (ts, "response_ts") if t in frame.columns])
         return frame.where(~theirs).unionByName(self.rows.within(right, ts))
@@ -249,6 +248,7 @@ class Replay:
             outages=self.outages,
             skewed=self.skewed,
             refused=refused,
+            recorded_until=recorded_until(self.found),
             reset_reach_s=self.settings.replay.reset_reach_s,
         )
         families = every_family(known, self.settings.findings)

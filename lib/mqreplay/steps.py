@@ -231,6 +231,12 @@ def sure_starts(found: list[Span], behind: dt.timedelta) -> dict[dt.datetime, dt
     return made
 
 
+def recorded_until(found: list[Span]) -> dt.datetime | None:
+    """Until when the recorder told by its own clock; None if it did not."""
+    last = [span.last_ts for span in found if span.kind in BY_RECORDER and span.last_ts is not None]
+    return max(last).replace(tzinfo=dt.UTC) if last else None
+
+
 def reach_of(found: list[Span], day: dt.date) -> tuple[dt.datetime, dt.datetime]:
     """From when to when the recordings tell that speak of the day, which one at least does."""
     spoken = [(first, last) for _, first, last in _recordings(found) if first.date() <= day <= last.date()]

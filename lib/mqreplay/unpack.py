@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
+from mqreplay.crash import is_of_machine
 from mqreplay.decode.capture.calls import Call, Calls
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
@@ -119,6 +120,8 @@ def _write(calls: Calls, names: Names, folder: Path, done: Unpacked) -> None:
             there = {classify(name)[0] for name in os.listdir(folder)}
             _write_or_remove(calls, names, folder, there, done)
     except OSError as error:
+        if is_of_machine(error):
+            raise
         raise InputError(f"{folder} is no folder that can be written to: {trouble_of(error)}") from None
 
 
@@ -128,7 +131,7 @@ def _write_or_remove(calls: Calls, names: Names, folder: Path, there: set[str], 
     except BaseException as error:
         with suppress(OSError):
             _remove_unfinished(folder)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not is_of_machine(error):
             why = trouble_of(error)
             raise InputError(f"writing into {folder} failed: {why}; no file was kept; mend it and run again") from None
         raise

@@ -15,11 +15,13 @@ from reliability.crash_recovery import Scenario, unreadable, wrong_after
 from reliability.file_faults import ERRORS, FileFaults, Operation
 from reliability.histories import Histories
 from reliability.runs import started
+from tests_shared import SAMPLE
 
 SCENARIO = Scenario("ingest", 1)  # on a warehouse that has tables already
 OPERATIONS = 850  # of the files of that ingest
 ONCE, ON = 1, None  # one operation fails, or all from then on
 LONG = 50
+CAPTURE = next(SAMPLE.glob("*/wire.pcap.gz"))
 FAILED = (2, 4)  # exit status
 
 
@@ -44,6 +46,18 @@ def test_any_write_fails(library: Path, histories: dict[str, Histories], tmp_pat
     error, count = list(ERRORS)[seed % len(ERRORS)], (ONCE, ON)[seed // len(ERRORS) % 2]
     wrong = failed_run(library, histories["ingest"], tmp_path, lambda one: one.number >= first, error, count)
     assert not wrong
+
+
+def test_unpack_on_a_full_disk_keeps_no_file(library: Path, tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    out.mkdir()
+    layer = FileFaults(library, tmp_path / "layer", out)
+    layer.fail(errno.ENOSPC, 20)
+    with started(tmp_path / "run", ["unpack", str(CAPTURE), "--out", str(out)], layer.environment) as run:
+        assert (run.wait(), layer.failed > 0) == (4, True)
+        [said] = run.errors()
+    assert said.startswith("mqreplay: the disk is full (OSError: [Errno 28] No space left on device")
+    assert [path.name for path in out.iterdir() if path.suffix != ".log"] == []
 
 
 def failed_run(

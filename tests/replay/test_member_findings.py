@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import functions as F
 
-from mqreplay.replay.findings.members import lost_consumers, lost_findings
+from mqreplay.replay.findings.members import heard_until, lost_consumers, lost_findings
 from mqreplay.replay.findings.shape import that_reach
 from mqreplay.replay.findings.shares import uneven_findings
 from mqreplay.replay.membership import membership, signs
@@ -55,13 +54,31 @@ OWNERS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("clients", "recorded", "until"),
+    [
+        ({"a": 100, "b": 90, "ahead": 3_700}, 105, 105),
+        ({"a": 100, "b": 90, "ahead": 3_700}, 50, 100),
+        ({"a": 100, "b": 90}, 200, 100),
+        ({"a": 100, "lost": 20}, 99, 99),
+        ({"a": 100, "lost": 20}, None, 100),
+        ({"alone": 100}, 90, 90),
+    ],
+)
+def test_one_client_alone_does_not_make_the_night_longer(spark, clients, recorded, until) -> None:
+    told = [(who, at(s)) for who, last in clients.items() for s in (0, last)]
+    members = spark.createDataFrame(told, "client_id string, to_ts timestamp")
+    [row] = heard_until(members, None if recorded is None else at(recorded)).collect()
+    assert row.until_ts == at(until).replace(tzinfo=None)
+
+
 @pytest.fixture(scope="module")
 def lost(rows):
     none = [rows(f"silver.{name}", {}, []) for name in ("rebalance", "assignment", "offset_commit")]
     pull = rows("silver.pull", {"topic": "T", "broker_name": "b", "queue_id": 0, "queue_offset": 0}, PULLS)
     told = signs(rows("silver.heartbeat", BEAT, HEARTBEATS), *none[:2], pull, none[2])
     members = membership(told, 90).localCheckpoint()
-    ended = members.agg(F.max("to_ts").alias("until_ts"))
+    ended = heard_until(members, None)
     found = lost_findings(lost_consumers(members, rows("gold.queue_owner", {}, OWNERS), ended, LOST_S))
     return {row.client_id: row for row in found.collect()}
 

@@ -7,8 +7,9 @@ import datetime as dt
 import pytest
 
 from mqreplay.replay.broker_outages import broker_outages
+from mqreplay.replay.by_queue import clocks as by_queue_clocks
 from mqreplay.replay.by_queue.looks import of_look
-from mqreplay.replay.client_clocks import by_recorders_clock, client_clocks, skewed, skewed_frame
+from mqreplay.replay.client_clocks import SCHEMA, by_recorders_clock, client_clocks, clocks_frame
 from mqreplay.replay.findings.clocks import clock_findings
 from mqreplay.replay.standstills import standstills
 from silver_moments import BEGAN, at
@@ -154,26 +155,33 @@ def test_a_clock_that_is_off_is_found_by_commits_and_put_right(rows, look_at):
     ]
     sent = rows("silver.offset_commit", QUEUE | {"kind": "UPDATE"}, commits("a", 0) + commits("b", 3600))
     changed = rows("silver.offset_change", QUEUE | {"broker_id": 0}, changes)
-    clocks = client_clocks(of_look(look_at(changed, sent, rows("silver.pull", {}, [])), "clock"), "c")
-    off = {row.client_id: row.skew_ms for row in clocks.collect()}
-    assert off == {"a": 0, "b": 3_600_000}
-    found = skewed(clocks, 60).collect()
-    assert [row.client_id for row in found] == ["b"]
+    clocks = of_look(look_at(changed, sent, rows("silver.pull", {}, [])), "clock")
+    found = client_clocks(clocks, 60).collect()
+    assert [(row.client_id, row.skew_ms, row.said_until_ms) for row in found] == [("b", 3_600_000, None)]
     right = by_recorders_clock(sent, found, "ts").where("client_id = 'b'").orderBy("ts").first()
     assert right.ts == at(10).replace(tzinfo=None)
 
 
 def test_copies_far_apart_leave_open_whether_a_clock_is_off(spark):
     told = [("near", 70_000, 135_000, 10), ("far", 3_600_000, 135_000, 10), ("seldom", 3_600_000, 0, 2)]
-    clocks = spark.createDataFrame(told, "client_id string, off_ms bigint, unsure_ms bigint, commits bigint")
-    assert [row.client_id for row in skewed(client_clocks(clocks, "c"), 60).collect()] == ["far"]
+    each = [(who, off + n, n, off, unsure) for who, off, unsure, count in told for n in range(0, count * 5_000, 5_000)]
+    clocks = spark.createDataFrame(each, by_queue_clocks.SCHEMA)
+    assert [row.client_id for row in client_clocks(clocks, 60).collect()] == ["far"]
+
+
+def test_a_clock_that_jumps_is_put_right_in_each_of_its_stretches(rows):
+    sent = rows("silver.offset_commit", QUEUE | {"client_id": "b"}, [{"ts": at(s)} for s in (0, 99, 3_700)])
+    jumped = [("b", int(at(200).timestamp() * 1000), None, 1, 0, 9), ("b", None, 1, None, 3_600_000, 9)]
+    found = sent.sparkSession.createDataFrame(jumped, SCHEMA).collect()
+    right = [row.ts for row in by_recorders_clock(sent, found, "ts").orderBy("ts").collect()]
+    assert right == [at(s).replace(tzinfo=None) for s in (0, 99, 100)]
 
 
 def test_a_clock_that_is_off_is_told_of_each_day_it_was_off_on(rows):
-    clock = skewed_frame(rows("silver.pull", {}, []).sparkSession, [("c", "ahead", 76_000, 9)])
+    clock = clocks_frame(rows("silver.pull", {}, []).sparkSession, [("ahead", None, None, None, 76_000, 9)], "c")
     own = QUEUE | {"client_id": "ahead", "queue_offset": 0}
     midnight = dt.datetime.combine(BEGAN.date(), dt.time())
     put_right = [{"request_ts": midnight.replace(tzinfo=dt.UTC) + dt.timedelta(seconds=s)} for s in (-46, -6, 10)]
-    found = clock_findings(clock, rows("silver.pull", own, put_right)).collect()
+    found = clock_findings(clock, rows("silver.pull", own, put_right), rows("silver.offset_commit", own, [])).collect()
     spans = sorted(((r.from_ts - midnight).total_seconds(), (r.to_ts - midnight).total_seconds()) for r in found)
     assert spans == [(-46, -6), (10, 10)]

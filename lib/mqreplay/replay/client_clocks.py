@@ -7,50 +7,72 @@ told by the recorder's clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
-__all__ = ["Row", "by_recorders_clock", "client_clocks", "skewed", "skewed_frame"]
+from mqreplay.replay.clock_stretches import LEAST, Words, stretches
 
-WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
-LEAST = 3  # commits that must agree
+__all__ = ["Row", "by_recorders_clock", "client_clocks", "clocks_frame"]
+
+SCHEMA = (
+    "client_id STRING, said_until_ms BIGINT, shown_from_ms BIGINT, shown_until_ms BIGINT, skew_ms BIGINT, "
+    "matches BIGINT"
+)
 
 
-def client_clocks(clocks: DataFrame, cluster: str) -> DataFrame:
-    """cluster, client_id, skew_ms (its clock less the recorder's), unsure_ms, matches: of every client seen to commit.
+def client_clocks(clocks: DataFrame, skew_s: int) -> DataFrame:
+    """Rows of SCHEMA: of each client whose clock was ever off by more than ``skew_s`` seconds, all its stretches.
 
-    The medians over its commits, of by_queue/clocks.py's frame.
+    clock_stretches.Stretch has the meaning; ``clocks`` is by_queue/clocks.py's frame.
     """
-    return clocks.groupBy(F.lit(cluster).alias("cluster"), "client_id").agg(
-        (_median("off_ms") + WRITE_MS).alias("skew_ms"),
-        _median("unsure_ms").alias("unsure_ms"),
-        F.sum("commits").alias("matches"),
-    )
+    most_ms = skew_s * 1000
+    is_off = F.count_if(F.abs("off_ms") - F.col("unsure_ms") > most_ms // 2)
+    suspects = clocks.groupBy("client_id").agg(is_off.alias("n")).where(f"n >= {LEAST}").select("client_id")
+    words = clocks.join(suspects, "client_id", "left_semi")
+    return words.groupBy("client_id").applyInArrow(_finder(most_ms), SCHEMA)
 
 
-def _median(name: str) -> Column:
-    return F.round(F.percentile(name, F.lit(0.5), F.col("commits"))).cast("bigint")
+def _finder(most_ms: int) -> Callable[[pa.Table], pa.Table]:
+    schema = to_arrow_schema(StructType.fromDDL(SCHEMA))
+
+    def find(rows: pa.Table) -> pa.Table:
+        said, shown, off, unsure = (rows[name].to_numpy() for name in ("said_ms", "shown_ms", "off_ms", "unsure_ms"))
+        client = rows["client_id"][0].as_py()
+        found = stretches(Words(said, shown, off, unsure), most_ms)
+        return pa.Table.from_pylist([{"client_id": client} | vars(one) for one in found], schema=schema)
+
+    return find
 
 
-def skewed(clocks: DataFrame, skew_s: int) -> DataFrame:
-    """Those off by more than ``skew_s`` seconds, and by more than copies that are far apart leave open."""
-    off = F.abs("skew_ms") - F.col("unsure_ms") > skew_s * 1000
-    return clocks.where(off & (F.col("matches") >= LEAST)).drop("unsure_ms")
-
-
-def skewed_frame(spark: SparkSession, found: Iterable[Row]) -> DataFrame:
-    """Collected rows of `skewed` as a frame again."""
-    return spark.createDataFrame(list(found), "cluster STRING, client_id STRING, skew_ms BIGINT, matches BIGINT")
+def clocks_frame(spark: SparkSession, found: Iterable[Row], cluster: str) -> DataFrame:
+    """Collected rows of `client_clocks` as a frame again, with their cluster."""
+    return spark.createDataFrame(list(found), SCHEMA).withColumn("cluster", F.lit(cluster))
 
 
 def by_recorders_clock(frame: DataFrame, found: Iterable[Row], *instants: str) -> DataFrame:
-    """The frame with the instants of those clients put right; ``found`` are skewed's rows, one at least, few."""
-    skew = {row.client_id: row.skew_ms for row in found}
-    table = F.create_map(*[F.lit(each) for pair in skew.items() for each in pair])
-    off = F.coalesce(table[F.col("client_id")], F.lit(0))
+    """The frame with the instants of those clients put right; ``found`` are client_clocks' rows, one at least, few.
+
+    By the first of the instants a row is of a stretch of its client's.
+    """
+    by_client = groupby(found, key=lambda row: row.client_id)
+    pairs = [(F.lit(client), F.array(*map(_stretch, rows))) for client, rows in by_client]
+    table = F.create_map(*[each for pair in pairs for each in pair])
+    said = F.unix_millis(F.col(instants[0]))
+    of_row = F.filter(table[F.col("client_id")], lambda s: s["until_ms"].isNull() | (said < s["until_ms"]))
+    off = F.coalesce(F.get(of_row, F.lit(0))["skew_ms"], F.lit(0))
     return frame.withColumns({name: _back(F.col(name), off) for name in instants})
+
+
+def _stretch(row: Row) -> Column:
+    return F.struct(
+        F.lit(row.said_until_ms).cast("bigint").alias("until_ms"), F.lit(row.skew_ms).cast("bigint").alias("skew_ms")
+    )
 
 
 def _back(ts: Column, off: Column) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -11,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.replay import conflicts
-from mqreplay.replay.client_clocks import Row, skewed_frame
+from mqreplay.replay.client_clocks import Row, clocks_frame
 from mqreplay.replay.deliveries import came_back, repeated_deliveries
 from mqreplay.replay.findings import (
     brokers,
@@ -48,6 +49,7 @@ class Known:
     outages: DataFrame
     skewed: list[Row]
     refused: DataFrame
+    recorded_until: dt.datetime | None
     reset_reach_s: int
 
 
@@ -98,7 +100,7 @@ def _of_owners(known: Known, limits: Any) -> DataFrame:
 
 def _of_members(known: Known, limits: Any) -> DataFrame:
     silver, owners = known.silver, known.gold["gold.queue_owner"]
-    ended = known.members.agg(F.max("to_ts").alias("until_ts"))
+    ended = members.heard_until(known.members, known.recorded_until)
     disagree = members.conflict_findings(
         conflicts.strategy_conflicts(silver["rebalance"], known.members, limits.rebalance_interval_s),
         conflicts.subscription_conflicts(silver["heartbeat"], known.members, limits.heartbeat_interval_s),
@@ -144,5 +146,6 @@ def _of_copies(known: Known, limits: Any) -> DataFrame:
     ]
     if known.skewed:
         spark = known.ends.sparkSession
-        families.append(clocks.clock_findings(skewed_frame(spark, known.skewed), known.silver["pull"]))
+        skewed = clocks_frame(spark, known.skewed, known.cluster)
+        families.append(clocks.clock_findings(skewed, known.silver["pull"], known.silver["offset_commit"]))
     return reduce(DataFrame.unionByName, families)

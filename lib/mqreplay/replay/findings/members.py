@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -43,6 +45,20 @@ def conflict_findings(strategies: DataFrame, subscriptions: DataFrame, dispute_s
 
 def _sides() -> Column:
     return F.array_join("sides", " against ")
+
+
+def heard_until(members: DataFrame, recorded_until: dt.datetime | None) -> DataFrame:
+    """One row, until_ts: until when clients were recorded.
+
+    One client alone does not make the night last longer than what the recorder told by its own clock, until
+    ``recorded_until`` (None: nothing). The clock of that client may be ahead; all others would seem to have gone.
+    """
+    each = members.groupBy("client_id").agg(F.max("to_ts").alias("ts"))
+    last = each.agg(F.slice(F.sort_array(F.collect_list("ts"), asc=False), 1, 2).alias("two"))
+    longest, next_ = (F.get("two", F.lit(n)) for n in range(2))
+    if recorded_until is None:
+        return last.select(longest.alias("until_ts"))
+    return last.select(F.least(longest, F.greatest(next_, F.lit(recorded_until))).alias("until_ts"))
 
 
 def lost_consumers(members: DataFrame, owners: DataFrame, ended: DataFrame, lost_s: int) -> DataFrame:
