@@ -68,10 +68,10 @@ def before_ledger(seen: Sequence[Operation]) -> bool:
 
 
 def telling(images: Sequence[Image]) -> list[Image]:
-    """Return the images before and after the first version of a new table and that of the ledger."""
+    """Return the images before the first version of a new table, and before and after that of the ledger."""
     new = next(i for i, image in enumerate(images) if image.operation.path.endswith("/00000000000000000000.json"))
     ledger = next(i for i, image in enumerate(images) if image.operation.path.startswith(LEDGER))
-    return [images[i] for i in (new, new + 1, ledger, ledger + 1)]
+    return [images[i] for i in (new, ledger, ledger + 1)]
 
 
 def all_broken(images: Sequence[Image], scenario: Scenario, histories: Histories) -> list[str]:

@@ -170,7 +170,9 @@ def test_copies_far_apart_leave_open_whether_a_clock_is_off(spark):
 
 
 def test_a_clock_that_jumps_is_put_right_in_each_of_its_stretches(rows):
-    sent = rows("silver.offset_commit", QUEUE | {"client_id": "b"}, [{"ts": at(s)} for s in (0, 99, 3_700)])
+    sent = rows(
+        "silver.offset_commit", QUEUE | {"client_id": "b", "kind": "UPDATE"}, [{"ts": at(s)} for s in (0, 99, 3_700)]
+    )
     jumped = [("b", int(at(200).timestamp() * 1000), None, 1, 0, 9), ("b", None, 1, None, 3_600_000, 9)]
     found = sent.sparkSession.createDataFrame(jumped, SCHEMA).collect()
     right = [row.ts for row in by_recorders_clock(sent, found, "ts").orderBy("ts").collect()]

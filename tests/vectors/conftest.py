@@ -30,7 +30,7 @@ class Count(NamedTuple):
     failed: int
 
 
-COUNTS = pytest.StashKey[list[Count]]()
+COUNT = "vectors"  # under which name a test's report has its Count: it reaches the summary from any process
 
 
 def load_runners(folder: Path) -> dict[str, Runner]:
@@ -72,10 +72,6 @@ def vector_files(folder: Path) -> list[Path]:
     return sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")])
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash.setdefault(COUNTS, [])
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "vector_file" in metafunc.fixturenames:
         files = vector_files(vectors_dir(metafunc.config))
@@ -98,14 +94,15 @@ def found_files(pytestconfig: pytest.Config) -> list[Path]:
 
 
 @pytest.fixture
-def count(pytestconfig: pytest.Config) -> Callable[[str, int, int], None]:
+def count(request: pytest.FixtureRequest) -> Callable[[str, int, int], None]:
     """Report a file's cases to the terminal summary."""
-    counts = pytestconfig.stash.setdefault(COUNTS, [])
-    return lambda name, cases, failed: counts.append(Count(name, cases, failed))
+    return lambda name, cases, failed: request.node.user_properties.append((COUNT, [name, cases, failed]))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
-    counts = config.stash.get(COUNTS, [])
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for of_one in terminalreporter.stats.values() for report in of_one]
+    told = [pair for report in reports if getattr(report, "when", "") == "call" for pair in report.user_properties]
+    counts = [Count(*value) for name, value in told if name == COUNT]
     if not counts:
         return
     terminalreporter.section("vectors")
