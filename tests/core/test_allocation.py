@@ -67,6 +67,7 @@ def test_unsorted_lists_are_used_as_they_are() -> None:
 def test_config_is_taken_as_it_is() -> None:
     mine = [MessageQueue("other", "b", 7)]
     assert allocate("CONFIG", None, None, None, None, StrategySettings(mine)) == mine
+    assert allocate("CONFIG", "g", "c", queues(1), ["c"], StrategySettings([])) == []
 
 
 def test_an_id_met_again_goes_on_counting_its_places() -> None:
@@ -129,8 +130,11 @@ def test_a_queue_whose_hash_is_a_place_goes_there() -> None:
     assert allocate("CONSISTENT_HASH", "g", "a", mq_all, ["a", "b"], settings) == mq_all
 
 
-def test_config_without_a_list_gives_nothing() -> None:
-    assert allocate("CONFIG", "g", "c", queues(1), ["c"]) == []
+def test_config_whose_list_was_never_set_gives_null() -> None:
+    assert allocate("CONFIG", "g", "c", queues(1), ["c"]) is None
+    rooms = StrategySettings(machine_room_resolver=FirstWord())
+    with pytest.raises(NullPointer):
+        allocate("MACHINE_ROOM_NEARBY-CONFIG", "g", "r1-c", queues(1, "r1-b"), ["r1-c"], rooms)
 
 
 def test_machine_room_nearby_needs_its_parts() -> None:

@@ -11,7 +11,7 @@ from mqreplay.core.sql92 import MAX_DEPTH, compile_sql92, evaluate
 from mqreplay.core.sql92_error import add_escapes, parse_error, place, token_error
 from mqreplay.core.sql92_expression import Comparison, Constant, In, Property, create_between, create_equal
 from mqreplay.core.sql92_values import Long, Value, compare, negate, text_of
-from mqreplay.errors import ArrayIndexOutOfBounds, ClassCast, MQFilterError, RocketMQError
+from mqreplay.errors import ClassCast, MQFilterError, RocketMQError
 
 NAN = math.nan
 
@@ -146,9 +146,10 @@ def test_what_is_no_token(text: str, at: int, words: str) -> None:
     assert token_error(text, at).message == f"Lexical error at {words}"
 
 
-def test_an_empty_text_has_no_last_character() -> None:
-    error = parse_error("", 0, None, "", ["ID"])
-    assert isinstance(error, ArrayIndexOutOfBounds)
+def test_an_empty_text_ends_before_its_first_line() -> None:
+    for version in ("4.9.7", "5.3.3"):
+        with pytest.raises(MQFilterError, match=r'ParseException: Encountered "<EOF>" at line 0, column 0\.\n'):
+            compile_sql92("", version)
     assert "line 1, column 2" in str(parse_error("ab", 2, None, "", ["AND"]))
     # A token of no text is told like any other.
     assert "line 1, column 1" in str(parse_error("a", 0, "ID", "", ["AND"]))

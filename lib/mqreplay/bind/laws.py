@@ -38,7 +38,7 @@ def allocate(
     current_cid: str | None,
     mq_all: Sequence[MessageQueue] | None,
     cid_all: Sequence[str | None] | None,
-) -> list[MessageQueue]:
+) -> list[MessageQueue] | None:
     """allocation.allocate without the settings that only a client's code holds."""
     return allocation.allocate(strategy_name, consumer_group, current_cid, mq_all, cid_all)
 

@@ -74,15 +74,16 @@ def allocate_averagely_by_circle(
 allocate_circle = allocate_averagely_by_circle
 
 
-def allocate_by_config(message_queue_list: Sequence[MessageQueue] | None) -> list[MessageQueue]:
+def allocate_by_config(message_queue_list: Sequence[MessageQueue] | None) -> list[MessageQueue] | None:
     """CONFIG: the list the user wrote, as it is, whoever else is there; no argument is checked.
 
-    Follows AllocateMessageQueueByConfig#allocate. No list at all (None) gives no queue.
+    None where the list was never set; RebalanceImpl then gives the client no queue.
+    Follows AllocateMessageQueueByConfig#allocate.
 
     >>> allocate_by_config([MessageQueue("T", "b", 7)])
     [MessageQueue(topic='T', broker_name='b', queue_id=7)]
     """
-    return list(message_queue_list or ())
+    return None if message_queue_list is None else list(message_queue_list)
 
 
 class StrategySettings(NamedTuple):
@@ -109,11 +110,11 @@ def allocate(
     mq_all: Sequence[MessageQueue] | None,
     cid_all: Sequence[str | None] | None,
     settings: StrategySettings = DEFAULTS,
-) -> list[MessageQueue]:
+) -> list[MessageQueue] | None:
     """The queues that the strategy of that getName() gives current_cid, in the order in which it gives them.
 
-    mq_all and cid_all are to be sorted before, as the client sorts them (see message_queue). Raises
-    UnknownStrategy for a name RocketMQ does not ship, IllegalArgument and NullPointer where its code does.
+    None for CONFIG without a list. mq_all and cid_all are to be sorted before, as the client sorts them (see
+    message_queue). Raises UnknownStrategy for a name RocketMQ does not ship, IllegalArgument and NullPointer where its code does.
     Follows AllocateMessageQueueStrategy#allocate.
 
     >>> mq_all = [MessageQueue("T", "b", i) for i in range(3)]
@@ -143,7 +144,7 @@ def allocate(
 def _inner_strategy(strategy_name: str, consumer_group: str | None, settings: StrategySettings) -> InnerStrategy:
     """The strategy within MACHINE_ROOM_NEARBY, which shares the queues of one room."""
 
-    def share(cid: str, mqs: Sequence[MessageQueue], cids: Sequence[str | None]) -> list[MessageQueue]:
+    def share(cid: str, mqs: Sequence[MessageQueue], cids: Sequence[str | None]) -> list[MessageQueue] | None:
         return allocate(strategy_name, consumer_group, cid, mqs, cids, settings)
 
     return share

@@ -10,7 +10,7 @@ from mqreplay.core.java import split_on_char, utf16_key
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.errors import IllegalArgument, NullPointer
 
-InnerStrategy = Callable[[str, Sequence[MessageQueue], Sequence[str | None]], list[MessageQueue]]
+InnerStrategy = Callable[[str, Sequence[MessageQueue], Sequence[str | None]], list[MessageQueue] | None]
 T = TypeVar("T")
 
 
@@ -73,8 +73,8 @@ def allocate_machine_room_nearby(
 
     Then, room by room in string order, the queues of rooms without any consumer, shared among all. The inner
     strategy does the sharing: (current_cid, mq_all, cid_all) -> queues. Raises NullPointer without an inner
-    strategy or a resolver; IllegalArgument for an empty current_cid, mq_all or cid_all, and for a queue or
-    client without a room.
+    strategy or a resolver, and where the inner strategy gives None; IllegalArgument for an empty current_cid,
+    mq_all or cid_all, and for a queue or client without a room.
     Follows AllocateMachineRoomNearby#allocate.
 
     >>> allocate_machine_room_nearby("c", [MessageQueue("T", "b", 0)], ["c"], lambda cid, mqs, cids: mqs, None)
@@ -95,12 +95,19 @@ def allocate_machine_room_nearby(
     result: list[MessageQueue] = []
     mq_in_this_machine_room = mr2_mq.pop(current_machine_room, None)
     if mq_in_this_machine_room:
-        result += allocate_message_queue_strategy(current_cid, mq_in_this_machine_room, mr2c[current_machine_room])
+        here = allocate_message_queue_strategy(current_cid, mq_in_this_machine_room, mr2c[current_machine_room])
+        result += _not_null(here)
     # mr2Mq is a TreeMap: rooms come in the order of their names as Java strings.
     for machine_room in sorted(mr2_mq, key=utf16_key):
         if machine_room not in mr2c:
-            result += allocate_message_queue_strategy(current_cid, mr2_mq[machine_room], cid_all)
+            result += _not_null(allocate_message_queue_strategy(current_cid, mr2_mq[machine_room], cid_all))
     return result
+
+
+def _not_null(queues: list[MessageQueue] | None) -> list[MessageQueue]:
+    if queues is None:
+        raise NullPointer  # of Java's addAll
+    return queues
 
 
 def _by_room(found: Iterable[T], room_of: Callable[[T], str | None], what: str) -> dict[str, list[T]]:

@@ -64,7 +64,7 @@ class CommitLog(NamedTuple):
     mapped_file_size: int = 1024 * 1024 * 1024
 
     def holds(self, offset_py: int, size_py: int) -> bool:
-        """Whether a message can be read. Offset 0 always can: MappedFileQueue then takes its first file.
+        """Whether a message can be read. Offset 0 always can: MappedFileQueue then takes its first file (`start_of`).
 
         Both in bytes. Follows CommitLog#getMessage and MappedFileQueue#findMappedFileByOffset.
 
@@ -75,6 +75,17 @@ class CommitLog(NamedTuple):
         if offset_py == 0:
             return self.min_offset + size_py <= self.max_offset
         return self.min_offset <= offset_py and offset_py + size_py <= self.max_offset
+
+    def start_of(self, offset_py: int) -> int:
+        """Where, in bytes, what is read for an offset begins: for 0, the first file that is left.
+
+        Follows MappedFileQueue#findMappedFileByOffset, whose caller reads from the start of the file it gets.
+
+        >>> log = CommitLog(max_offset=300, min_offset=100)
+        >>> log.start_of(0), log.start_of(200)
+        (100, 200)
+        """
+        return offset_py or self.min_offset
 
     def roll_next_file(self, offset_py: int) -> int:
         """Where, in bytes, the next file begins (CommitLog#rollNextFile).

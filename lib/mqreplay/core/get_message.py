@@ -221,7 +221,7 @@ class _Walk:
             # The rest of a deleted file is passed over.
             self.next_phy_file_start_offset = self.commit_log.roll_next_file(unit.offset_py)
         else:
-            self.offsets_py.append(unit.offset_py)
+            self.offsets_py.append(self.commit_log.start_of(unit.offset_py))
             self.buffer_total_size = to_int(self.buffer_total_size + unit.size_py)
             self.status = FOUND
             self.next_phy_file_start_offset = LONG_MIN

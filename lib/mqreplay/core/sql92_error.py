@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mqreplay.errors import ArrayIndexOutOfBounds, FilterParseError, FilterTokenError, RocketMQError
+from mqreplay.errors import FilterParseError, FilterTokenError, RocketMQError
 
 # JavaCC's kinds of token in their order, and how it calls them.
 TOKEN_IMAGE = {
@@ -21,7 +21,6 @@ _KINDS = list(TOKEN_IMAGE)
 _ESCAPES = {"\0": "", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _ESCAPES |= {'"': '\\"', "'": "\\'", "\\": "\\\\"}
 _TAB = 8
-_BUFFER = 4096
 
 
 def in_order(kinds: Iterable[str]) -> list[str]:
@@ -39,10 +38,8 @@ def parse_error(text: str, at: int, kind: str | None, image: str, expected: list
     >>> str(parse_error("a BETWEEN 1", 11, None, "", ["AND"])).splitlines()[0]
     'org.apache.rocketmq.filter.parser.ParseException: Encountered "<EOF>" at line 1, column 11.'
     """
-    if kind is None and not text:
-        # JavaCC asks for the place of the last character, and there is none.
-        return ArrayIndexOutOfBounds(f"Index -1 out of bounds for length {_BUFFER}")
-    line, column = place(text, at if kind is not None else len(text) - 1)
+    # The end of a text is where its last character is; of an empty one JavaCC has no place yet.
+    line, column = place(text, at if kind is not None else len(text) - 1) if text else (0, 0)
     found = "<EOF>" if kind is None else f' {TOKEN_IMAGE[kind]} "{add_escapes(image)} "'
     asked = "Was expecting:" if len(expected) == 1 else "Was expecting one of:"
     listed = "".join(f"{TOKEN_IMAGE[one]} ...\n    " for one in expected)
