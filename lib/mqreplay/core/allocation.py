@@ -114,7 +114,8 @@ def allocate(
     """The queues that the strategy of that getName() gives current_cid, in the order in which it gives them.
 
     None for CONFIG without a list. mq_all and cid_all are to be sorted before, as the client sorts them (see
-    message_queue). Raises UnknownStrategy for a name RocketMQ does not ship, IllegalArgument and NullPointer where its code does.
+    message_queue). Raises UnknownStrategy for a name RocketMQ does not ship, IllegalArgument and NullPointer where
+    its code does.
     Follows AllocateMessageQueueStrategy#allocate.
 
     >>> mq_all = [MessageQueue("T", "b", i) for i in range(3)]
