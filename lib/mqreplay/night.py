@@ -22,6 +22,7 @@ from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.session import build_session, fit_to
+from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import among, check_text, quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night_size import recorded_bytes
@@ -110,8 +111,8 @@ class Night:
             with self.journal.transaction(f"removal of {cluster}"):
                 self._remove(cluster, "true")
                 Steps(self.warehouse, cluster).forget()
-            for page in Path(self.warehouse.root, "report").glob(f"{file_name(cluster)}.*"):
-                page.unlink()
+                for suffix in ("html", "json"):
+                    self._page(cluster, suffix).unlink(missing_ok=True)
 
     def validate(self, cluster: str) -> bool:
         """Expectations on the days that changed, into gold.validation_result and Data Docs. True if they were run."""
@@ -131,20 +132,21 @@ class Night:
 
     def report(self, cluster: str) -> Outcome:
         """Gold into one HTML page, and into what the terminal shows; as it was where no table changed since."""
-        page = Path(self.warehouse.root, "report", f"{file_name(cluster)}.html")
-        kept = page.with_suffix(".json")
+        page, kept = (self._page(cluster, suffix) for suffix in ("html", "json"))
         state = self.warehouse.state()
         if page.exists() and (known := kept_outcome(kept, state)) is not None:
             known.report = str(page)  # the warehouse may have been moved
             return known
-        page.parent.mkdir(parents=True, exist_ok=True)
         html = build_report(collect(self.warehouse, cluster))
-        if not page.exists() or page.read_text(encoding="utf-8") != html:
-            page.write_text(html, encoding="utf-8")
+        if not page.exists() or page.read_bytes() != html.encode():
+            write_text(page, html)
         outcome = outcome_of(self.warehouse, cluster)
         outcome.report = str(page)
         write_kept(kept, state, outcome.as_dict())
         return outcome
+
+    def _page(self, cluster: str, suffix: str) -> Path:
+        return Path(self.warehouse.root, "report", f"{file_name(cluster)}.{suffix}")
 
     def remember(self, ingested: list[Ingested]) -> None:
         """Keeps beside the warehouse what the next run asks first."""

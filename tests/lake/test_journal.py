@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -190,6 +193,88 @@ def test_a_thread_that_still_commits_has_its_files(warehouse, rows, interrupt):
     go_on.set()
     thread.join()
     check(warehouse, rows({"id": 1}))
+
+
+def test_what_others_put_there_is_never_removed(warehouse, rows, interrupt, recovered):
+    others = [Path(warehouse.location(TABLE), name) for name in ("notes.txt", "part=1/mine.csv")]
+
+    def put() -> None:
+        for path in others:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("mine")
+
+    interrupt(lambda journal: put())
+    recovered()
+    with pytest.raises(InputError, match=r"is where a table belongs, and holds notes\.txt; move it elsewhere"):
+        warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    assert [path.read_text() for path in others] == ["mine", "mine"]
+    for path in others:
+        path.unlink()
+    others[1].parent.rmdir()
+    with Journal(warehouse).transaction("test"):
+        warehouse.replace(TABLE, rows({"id": 1}), ALL)
+        put()
+    interrupt(lambda journal: warehouse.replace(TABLE, rows({"id": 2}), ALL))
+    recovered()
+    assert [path.read_text() for path in others] == ["mine", "mine"]
+    check(warehouse, rows({"id": 1}))
+
+
+@pytest.mark.parametrize("left", [0, 1, 100, -1])
+def test_half_a_commit_under_its_final_name_is_none(warehouse, rows, interrupt, recovered, left):
+    """Hadoop copies where it cannot rename; a kill then leaves a part of the version."""
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    log = Path(warehouse.location(TABLE), "_delta_log")
+    whole = (log / f"{0:020d}.json").read_bytes().rstrip()
+
+    def cut(journal) -> None:
+        last = max(log.glob("*.json"))
+        (log / f"{int(last.stem) + 1:020d}.json").write_bytes(whole[:left])
+
+    interrupt(cut)
+    recovered()
+    check(warehouse, rows({"id": 1}))
+
+
+def test_tables_removed_by_hand_to_begin_anew_stay_removed(warehouse, rows, interrupt, recovered):
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    interrupt(lambda journal: warehouse.replace(TABLE, rows({"id": 2}), ALL))
+    shutil.rmtree(Path(warehouse.root, "silver"))
+    recovered()
+    assert not Path(warehouse.root, JOURNAL).exists()
+    assert not warehouse.exists(TABLE)
+
+
+def test_one_table_removed_by_hand_is_named(warehouse, rows, contracts, interrupt, recovered):
+    other = dataclasses.replace(contracts[TABLE], name="silver.other")
+    both = Warehouse(warehouse.spark, warehouse.root, {**contracts, other.name: other})
+    for name in (TABLE, other.name):
+        both.replace(name, rows({"id": 1}), ALL)
+    with pytest.raises(Interrupted), Journal(both).transaction("test"):
+        raise Interrupted
+    shutil.rmtree(both.location(TABLE))
+    with pytest.raises(InputError, match=f"table {TABLE} .* is gone"):
+        Journal(Warehouse(warehouse.spark, warehouse.root, both.contracts)).recover(print)
+    assert both.exists(other.name)
+
+
+def test_the_version_before_the_run_is_kept_however_old_it_is(warehouse, rows, interrupt, recovered):
+    """Delta deletes commits of more than 30 days ago with each tenth version."""
+    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    table = f"delta.`{warehouse.location(TABLE)}`"
+    while warehouse.version(TABLE) % 10 != 9:
+        warehouse.spark.sql(f"COMMENT ON TABLE {table} IS '{warehouse.version(TABLE)}'")
+    for path in Path(warehouse.location(TABLE), "_delta_log").iterdir():
+        os.utime(path, (0, 0))
+    interrupt(lambda journal: warehouse.replace(TABLE, rows({"id": 99}), ALL))
+    recovered()
+    check(warehouse, rows({"id": 1}))
+
+
+def test_a_journal_that_cannot_be_read_now_is_not_called_damaged(warehouse, recovered):
+    Path(warehouse.root, JOURNAL).mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        recovered()
 
 
 def test_a_mark_of_the_version_before_is_refused_in_words(warehouse, recovered):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -164,3 +165,18 @@ def test_java_holds_the_warehouse_as_long_as_the_run(tmp_path: Path, spark: Spar
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(handle)
+
+
+def test_after_ctrl_c_java_holds_the_warehouse_until_it_ends(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be in a commit, which nobody can take back."""
+    monkeypatch.setattr(lock, "JAVA_ENDS_S", 0)
+    with suppress(KeyboardInterrupt), warehouse_lock(str(tmp_path)) as held:
+        held.share_with_java(spark)
+        raise KeyboardInterrupt
+    with pytest.raises(WarehouseLocked, match="Java process"), warehouse_lock(str(tmp_path)):
+        pass
+    held.release_java()
+    with warehouse_lock(str(tmp_path)):
+        pass

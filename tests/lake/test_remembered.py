@@ -79,3 +79,7 @@ def test_the_state_changes_with_every_commit(spark, tmp_path):
         seen.add(warehouse.state())
     assert len(seen) == 3
     assert warehouse.state() in seen
+    warehouse.drop("bronze.step")  # and made again, up to the same version
+    for cluster in ("e", "f"):
+        warehouse.replace("bronze.step", warehouse.frame("bronze.step", [(cluster, "replay", "d", "0" * 32)]), "true")
+    assert warehouse.state() not in seen

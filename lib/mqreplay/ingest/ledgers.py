@@ -13,7 +13,8 @@ from mqreplay.ingest.manifest import KnownFile, Place
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.warehouse import Warehouse
 
-FILES, QUARANTINE = "bronze.source_file", "bronze.quarantine"
+FILES, QUARANTINE, BROKERS = "bronze.source_file", "bronze.quarantine", "silver.broker"
+OF_RECORDING = (FILES, QUARANTINE, BROKERS)  # the tables that name the recording of a row
 RENAMES = "recording STRING, path STRING, new_recording STRING, new_path STRING"
 
 

@@ -18,7 +18,7 @@ from mqreplay.ingest.brokers import cluster_of, read_brokers
 from mqreplay.ingest.digests import Digested
 from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.ledgers import FILES, QUARANTINE, Ledgers
+from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers
 from mqreplay.ingest.manifest import LEDGER_COLUMNS, KnownFile, NewFile, Place, Plan, known_file, moved_recordings, plan
 from mqreplay.ingest.pace import Pace
 from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES, SNAPSHOTS
@@ -33,8 +33,6 @@ from mqreplay.settings import IngestSettings
 Progress = Callable[[str], None]
 DEFAULT_CLUSTER = "DefaultCluster"  # RocketMQ's own default for brokerClusterName
 WRITERS = 3  # tables written at once: planning and committing one leave the cores free for another
-BROKERS = "silver.broker"
-OF_RECORDING = (FILES, QUARANTINE, BROKERS)  # the tables that name the recording of a row
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from mqreplay.errors import InputError
 from mqreplay.ingest.late import Stretch, orphan_keys, read_again, replaced, stretches, too_late
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
-from mqreplay.ingest.ledgers import FILES, QUARANTINE
+from mqreplay.ingest.ledgers import OF_RECORDING
 from mqreplay.ingest.manifest import NewFile, Place, Plan
 from mqreplay.ingest.pace import Reading
 from mqreplay.ingest.pieces import Piece, joined
@@ -77,7 +77,7 @@ def ingest_snapshots(run: Run, work: Plan) -> None:
         _read_round(run, _Round(some, found, state, none), ledger, reading)
         if not is_last:
             run.ledgers.write(ledger)
-            run.journal.savepoint([*TABLES, STANDING, FILES, QUARANTINE])
+            run.journal.savepoint([*TABLES, STANDING, *OF_RECORDING])
 
 
 def _places(files: Sequence[RecordedFile]) -> set[Place]:

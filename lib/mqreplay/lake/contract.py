@@ -17,6 +17,9 @@ from mqreplay.errors import ContractError
 from mqreplay.lake.sql import delta_table, quoted
 from mqreplay.places import schemas_dir
 
+# A rollback needs the version before the run, however old it is: Delta would delete versions of 30 days ago.
+KEPT_LOG = {"delta.enableExpiredLogCleanup": "false"}
+
 
 @dataclass(frozen=True)
 class Column:
@@ -91,7 +94,7 @@ class Contract:
     @property
     def properties(self) -> dict[str, str]:
         """Delta's own. Checks are among them: ALTER TABLE ADD CONSTRAINT would cost a commit and a scan for each."""
-        checks = {f"delta.constraints.{k}": v for k, v in self.checks.items()}
+        checks = {f"delta.constraints.{k}": v for k, v in self.checks.items()} | KEPT_LOG
         bounded = {"delta.dataSkippingStatsColumns": ",".join(self.looked_for)} if self.looked_for else {}
         return checks | bounded
 

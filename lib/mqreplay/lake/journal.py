@@ -84,10 +84,18 @@ class Journal:
         if not self._path.exists():
             return
         noted = self._read()
+        versions = {table: v for table, v in noted["versions"].items() if table in self._warehouse.contracts}
+        had = [table for table, version in versions.items() if version is not None]
+        gone = [table for table in had if not self._warehouse.exists(table)]
+        if gone and len(gone) < len(had):
+            raise InputError(
+                f"table {gone[0]} of {self._warehouse.root} is gone, and the last run was interrupted "
+                f"({noted['name']}): put it back, or give a new --warehouse and run the recordings again"
+            )
         say(f"the last run was interrupted ({noted['name']}); rolling it back")
-        for table, version in noted["versions"].items():
-            if table in self._warehouse.contracts:
-                self._roll_back(table, version)
+        for table, version in versions.items():
+            # Where somebody removed all tables to begin anew, there is none to restore.
+            self._roll_back(table, None if gone else version)
         self._path.unlink(missing_ok=True)
 
     def _roll_back(self, table: str, version: int | None) -> None:
@@ -95,7 +103,7 @@ class Journal:
         if version is None:
             warehouse.drop(table)
             return
-        remove_torn_log_files(location)
+        remove_torn_log_files(location, version)
         if warehouse.version(table) != version:
             warehouse.restore(table, version)
         remove_all_orphans(location, lambda: warehouse.live_files(table))
@@ -111,7 +119,7 @@ class Journal:
             noted = json.loads(self._path.read_text(encoding="utf-8"))
             if isinstance(noted["versions"], dict):
                 return noted  # type: ignore[no-any-return]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             pass
         raise InputError(
             f"{self._path} is damaged, and with it what an interrupted run had done; "

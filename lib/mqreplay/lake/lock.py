@@ -72,8 +72,11 @@ def warehouse_lock(root: str) -> Iterator[WarehouseLock]:
         held = WarehouseLock(root)
         try:
             yield held
-        finally:
+        except Exception:
             held.release_java()
+            raise
+        # After Ctrl-C, SIGTERM and their like Java may be in a commit: it holds the warehouse until it ends.
+        held.release_java()
         os.ftruncate(file, 0)
     finally:
         for handle in handles:

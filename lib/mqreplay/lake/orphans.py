@@ -1,17 +1,25 @@
-"""Data files that no version of a Delta table names: of failed tasks, of interrupted runs, of writes without rows."""
+"""Files of a Delta table that no version names: of failed tasks, of interrupted runs, of writes without rows.
+
+Only files with the names that Spark, Delta and mqreplay give theirs are ever removed.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
+
+from mqreplay.errors import InputError
 
 LOG = "_delta_log"
 COMMIT = re.compile(r"([0-9]{20})\.json")
 CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
+DATA = re.compile(r"\.?part-.+\.parquet(\.crc)?")
 
 
 def last_version(location: str) -> int | None:
@@ -19,18 +27,32 @@ def last_version(location: str) -> int | None:
 
     A folder ``_delta_log`` without a commit is none: its maker died before version 0.
     """
-    found = [
-        int(match[1])
-        for path in Path(location, LOG).glob("*")
-        if (match := COMMIT.fullmatch(path.name) or CHECKPOINT.fullmatch(path.name))
-    ]
-    return max(found, default=None)
+    return max(_versions(location), default=None)
+
+
+def last_commit(location: str) -> Path | None:
+    """Return the file of the last version; None where there is no table."""
+    versions = _versions(location)
+    return Path(location, LOG, versions[max(versions)]) if versions else None
+
+
+def _versions(location: str) -> dict[int, str]:
+    """The versions in the table's log, each with the name of a file that makes it."""
+    named = [(COMMIT.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in sorted(_names(location, LOG))]
+    return {int(match[1]): name for match, name in named if match}
+
+
+def _names(*folder: str) -> list[str]:
+    """Names in a folder; none where there is no folder. One that cannot be read is not taken for empty."""
+    try:
+        return os.listdir(Path(*folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def data_files(location: str) -> frozenset[str]:
-    """Names of the files in the table's folder. The tables have no partitions, and so no folders."""
-    folder = Path(location)
-    return frozenset(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else frozenset()
+    """Names of the data files in the table's folder. The tables have no partitions, and so no folders."""
+    return frozenset(filter(DATA.fullmatch, _names(location)))
 
 
 def remove_orphans(location: str, keep: Iterable[str], since: int) -> None:
@@ -50,15 +72,52 @@ def remove_all_orphans(location: str, live_files: Callable[[], Iterable[str]]) -
 
 
 def remove_unborn(location: str) -> None:
-    """Remove the folder of a table whose maker died before version 0. CREATE TABLE refuses a folder with files."""
-    if last_version(location) is None and Path(location).exists():
-        shutil.rmtree(location)
+    """Remove what is left of a table whose maker died before version 0. CREATE TABLE refuses a folder with files.
+
+    Raises InputError where the folder holds what is not of a table.
+    """
+    if last_version(location) is None and _names(location):
+        remove_table(location)
+        if others := sorted(_names(location)):
+            raise InputError(f"{location} is where a table belongs, and holds {others[0]}; move it elsewhere")
 
 
-def remove_torn_log_files(location: str) -> None:
-    """Remove what Delta's log store left of commits that it could not finish: it writes beside, then renames."""
-    for path in Path(location, LOG).glob(".*.tmp"):
-        path.unlink(missing_ok=True)
+def remove_table(location: str) -> None:
+    """Remove the table in this folder, for readers at once, and the folder if nothing else is in it."""
+    log, removed = Path(location, LOG), Path(location, f".{LOG}.removed")
+    shutil.rmtree(removed, ignore_errors=True)  # of a process that died in it
+    with suppress(FileNotFoundError, NotADirectoryError):
+        log.rename(removed)
+    for name in data_files(location):
+        Path(location, name).unlink(missing_ok=True)
+    shutil.rmtree(removed, ignore_errors=True)
+    with suppress(OSError):
+        Path(location).rmdir()
+
+
+def remove_torn_log_files(location: str, since: int) -> None:
+    """Remove what was left of commits that could not be finished.
+
+    Delta's log store writes beside and renames. Where a rename fails, Hadoop copies to the final name: half a commit
+    above the version ``since`` is none, and those that follow it were made by nobody.
+    """
+    for name in _names(location, LOG):
+        if name.startswith(".") and name.endswith(".tmp"):
+            Path(location, LOG, name).unlink(missing_ok=True)
+    later = sorted((number, name) for number, name in _versions(location).items() if number > since)
+    torn = next((place for place, (_, name) in enumerate(later) if _is_torn(Path(location, LOG, name))), len(later))
+    for _, name in reversed(later[torn:]):
+        Path(location, LOG, name).unlink(missing_ok=True)
+
+
+def _is_torn(commit: Path) -> bool:
+    if COMMIT.fullmatch(commit.name) is None:
+        return False
+    lines = commit.read_bytes().splitlines()
+    try:
+        return not all(isinstance(json.loads(line), dict) for line in lines) or not lines
+    except ValueError:
+        return True
 
 
 def _remove(location: str, candidates: frozenset[str], since: int) -> None:

@@ -68,6 +68,8 @@ MEANING = {
     "spark.databricks.delta.properties.defaults.enableTypeWidening": "false",
     "spark.databricks.delta.properties.defaults.checkpointPolicy": "classic",
     "spark.databricks.delta.properties.defaults.enableRowTracking": "false",
+    # A rollback restores the version before the run, however long ago that was made.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
 
 

@@ -15,8 +15,17 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """The same, of lines that are made as they are written."""
+    _write(path, (f"{line}\n" for line in lines))
+
+
+def write_text(path: Path, text: str) -> None:
+    """The same, of a text."""
+    _write(path, [text])
+
+
+def _write(path: Path, parts: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.new")
-    with beside.open("w", encoding="utf-8") as stream:
-        stream.writelines(f"{line}\n" for line in lines)
+    with beside.open("w", encoding="utf-8", newline="") as stream:
+        stream.writelines(parts)
     beside.replace(path)

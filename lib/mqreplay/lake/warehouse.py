@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import threading
 from collections.abc import Iterable, Sequence
 from functools import reduce
@@ -20,10 +19,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.commit import commit_append
-from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.lake.contract import KEPT_LOG, Contract, load_contracts
 from mqreplay.lake.java_process import check_java_names
 from mqreplay.lake.landing import Landing, land, repeating
-from mqreplay.lake.orphans import last_version, remove_unborn
+from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.sql import delta_table, holds, quoted
 from mqreplay.lake.table_files import few_files, read_files
 
@@ -59,8 +58,12 @@ class Warehouse:
         return sum(path.stat().st_size for path in Path(self.location(name)).glob("*.parquet"))
 
     def state(self) -> str:
-        """A digest of mqreplay's version and of what all tables are: each commit changes it. No table is read."""
-        last = {name: version for name in sorted(self.contracts) if (version := self.version(name)) is not None}
+        """A digest of mqreplay's version and of what all tables are: each commit changes it. No table is read.
+
+        Versions alone do not tell a table from another that took its place.
+        """
+        commits = {name: last_commit(self.location(name)) for name in sorted(self.contracts)}
+        last = {name: (path.name, path.stat().st_mtime_ns) for name, path in commits.items() if path is not None}
         return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
 
     def frame(self, name: str, rows: Iterable[Any]) -> DataFrame:
@@ -102,6 +105,7 @@ class Warehouse:
 
     def _mend(self, name: str) -> None:
         table = delta_table(self.location(name))
+        self._keep_log(table, self.location(name))
         fields = self.spark.read.format("delta").load(self.location(name)).schema.fields
         has = {f.name: f.dataType for f in fields}
         required = {f.name for f in fields if not f.nullable}
@@ -122,6 +126,14 @@ class Warehouse:
                 )
             elif column.nullable and field.name in required:
                 self.spark.sql(f"ALTER TABLE {table} ALTER COLUMN `{column.name}` DROP NOT NULL")
+
+    def _keep_log(self, table: str, location: str) -> None:
+        """Tables of an older version have their old versions deleted: from now on they keep them, too."""
+        delta_log = self.spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+        log: Any = delta_log.forTable(self.spark._jsparkSession, location)  # type: ignore[attr-defined]
+        for key, value in KEPT_LOG.items():
+            if not log.unsafeVolatileSnapshot().metadata().configuration().contains(key):
+                self.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({quoted(key)} = {quoted(value)})")
 
     def replace(self, name: str, rows: DataFrame, predicate: str, *, nothing_there: bool = False) -> None:
         """In one commit: the rows that match ``predicate`` go, ``rows`` come. Both must lie within the predicate.
@@ -209,14 +221,8 @@ class Warehouse:
             self._made.discard(name)
 
     def drop(self, name: str) -> None:
-        """Remove the table and its folder, for readers at once."""
-        location = Path(self.location(name))
-        removed = location.with_name(f".{location.name}.removed")
-        shutil.rmtree(removed, ignore_errors=True)  # of a process that died in it
-        if not location.exists():
-            return
-        location.rename(removed)
-        shutil.rmtree(removed)
+        """Remove the table, for readers at once. What else lies in its folder stays."""
+        remove_table(self.location(name))
         self.spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
         with self._lock:
             self._made.discard(name)
