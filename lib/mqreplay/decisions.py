@@ -216,9 +216,11 @@ class Replay:
         """What is judged of one queue at a time; for clients' clocks, several tables, and findings."""
         events = queue_events(s["offset_change"], s["offset_commit"], s["pull"], s["topic_stats"])
         (until,) = last_told(events).collect()
+        # An answer may be said to have come years later; the windows end with the day.
+        until_ms = min(until.until_ms or 0, int(self.rows.end.timestamp() * 1000))
         copied = last_copies(s["snapshot"]).collect()
         limits, window_s = self.settings.findings, self.settings.replay.status_window_s
-        looks = looks_of_a_night(limits.stuck_s, limits.stale_slave_s, window_s, until.until_ms or 0, copied)
+        looks = looks_of_a_night(limits.stuck_s, limits.stale_slave_s, window_s, until_ms, copied)
         return looked_for(events, looks).localCheckpoint()
 
     def _audit(self, frames: dict[str, DataFrame]) -> DataFrame:

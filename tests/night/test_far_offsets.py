@@ -1,4 +1,4 @@
-"""Offsets at the ends of what 64 bits hold, as anybody may set them: told as breaks, and the night goes on."""
+"""Offsets and instants far from all others, as anybody may set them: the night goes on, and breaks are told."""
 
 from __future__ import annotations
 
@@ -13,14 +13,27 @@ from tests_shared import SAMPLE
 
 FIRST_ENTRY = re.compile(rb'("[^"@%]+@[^"]+":\{0:)(-?\d+)')
 MOST, LEAST = 2**63 - 1, -(2**63)
+ANSWERED_MS = (4_102_444_800_000, 0)  # in 2100 and in 1970
 
 
 @pytest.fixture(scope="module")
 def outcome(spark, tmp_path_factory):
-    """Two minutes of the small sample; the master's and the slave's files show both ends of the numbers for a while."""
+    """Two minutes of the small sample; the master's and the slave's files show both ends of the numbers for a while.
+
+    Two of its pulls are said to have been answered a century off.
+    """
     source, folder = SAMPLE / "bulk-5.3.3", tmp_path_factory.mktemp("far")
     began = first_instant(source)
-    recording = cut(source, folder / "recording", from_ms=began, to_ms=began + 120_000)
+    answers = list(ANSWERED_MS)
+
+    def change(told):
+        if answers and told.get("response_ts") and told.get("broker_id") == 0 and told.get("max_offset"):
+            told["response_ts"] = answers.pop()
+            return True
+        return False
+
+    recording = cut(source, folder / "recording", from_ms=began, to_ms=began + 120_000, change=change)
+    assert not answers
     of_broker = [sorted(b.glob("*/consumerOffset.json")) for b in sorted((recording / "snapshots").iterdir())]
     often = [files for files in of_broker if len(files) > 7]
     assert often
@@ -31,11 +44,14 @@ def outcome(spark, tmp_path_factory):
             file.write_bytes(told)
     root = str(folder / "warehouse")
     [outcome] = run("nightly", root, load_settings(), lambda what: None, recordings=[str(recording)])
-    return outcome, spark.read.format("delta").load(f"{root}/gold/offset_continuity").collect()
+    read = {
+        name: spark.read.format("delta").load(f"{root}/gold/{name}") for name in ("offset_continuity", "group_status")
+    }
+    return outcome, read["offset_continuity"].collect(), read["group_status"].collect()
 
 
 def test_the_night_is_judged_and_both_ends_are_told(outcome):
-    told, breaks = outcome
+    told, breaks, _ = outcome
     assert {"offset_rewind", "offset_beyond_max"} <= {f["kind"] for f in told.findings}
     seen = {(row.kind, row.new_offset) for row in breaks}
     assert {("rewind", LEAST), ("beyond_max", MOST)} <= seen
@@ -43,6 +59,12 @@ def test_the_night_is_judged_and_both_ends_are_told(outcome):
 
 
 def test_a_difference_that_no_number_holds_is_the_most_there_is(outcome):
-    _, breaks = outcome
+    _, breaks, _ = outcome
     (fall,) = {row.size for row in breaks if (row.previous_offset, row.new_offset) == (MOST, LEAST)}
     assert fall == MOST
+
+
+def test_windows_end_with_the_day_whatever_an_answer_says(outcome):
+    _, _, status = outcome
+    assert status
+    assert len({row.status for row in status}) <= 24 * 12

@@ -99,6 +99,10 @@ WRITES = [
     f"BEGIN DELETE FROM {T}; END",
     f"BEGIN IF 1 = 1 THEN SELECT 1; DELETE FROM {T}; END IF; END",
 ]
+XPATHS = [
+    "xpath",
+    *(f"XPath_{kind}" for kind in ("boolean", "double", "float", "int", "long", "number", "short", "string")),
+]
 REACHES_OUTSIDE = [
     "SELECT * FROM text.`/etc/passwd`",
     "SELECT * FROM TEXT.`/etc/passwd`",
@@ -130,6 +134,9 @@ REACHES_OUTSIDE = [
     "SELECT * FROM VALUES (reflect('java.lang.System', 'getProperty', 'user.home'))",
     f"SELECT 1 FROM {T} ORDER BY reflect('java.lang.System', 'getProperty', 'user.home')",
     "SELECT from_protobuf(binary('x'), 'm', '/etc/passwd')",
+    "SELECT from_xml('<a/>', 'a INT', map('rowValidationXSDPath', 'http://127.0.0.1:1/e.xsd'))",
+    "SELECT schema_of_xml('<a/>', map('rowValidationXSDPath', '/etc/passwd'))",
+    *(f"SELECT {name}('<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><a>&e;</a>', '/a')" for name in XPATHS),
     "SELECT * FROM table_changes_by_path('/tmp/x', 0)",
     "SELECT * FROM read_files('/etc/passwd')",
     "SELECT * FROM silver.nothing",
@@ -231,6 +238,9 @@ def test_the_analyzed_plan_is_judged_too(spark, warehouse, tmp_path) -> None:
     for hidden in (
         "SELECT reflect('java.lang.System', 'getProperty', 'user.home') AS a",
         "SELECT TRANSFORM (a) USING 'cat' AS (b STRING) FROM VALUES ('x') AS t(a)",
+        "SELECT xpath_string('<a/>', '/a') AS a",
+        "SELECT from_xml('<a/>', 'a INT') AS a",
+        "SELECT schema_of_xml('<a/>') AS a",
     ):
         spark.sql(hidden).createOrReplaceTempView("hidden_view")
         with pytest.raises(InputError, match="query refused"):

@@ -59,13 +59,13 @@ def ingest(
     Raises ConservationError if rows got lost, and InputError if too many were refused: all others are in the tables.
     """
     by_cluster: dict[str, list[Digested]] = {}
+    listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
     for folder, files in recordings.items():
-        name = cluster or cluster_of([file for file, _ in files])
+        name = cluster or cluster_of([file for file, _ in files]) or _cluster_before(folder, files, listed)
         if name is None:
             name = DEFAULT_CLUSTER
             progress(f"{folder} does not name its cluster; taking {name} (--cluster sets another)")
         by_cluster.setdefault(name, []).extend(files)
-    listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
     given = {name: sorted({file.recording for file, _ in files}) for name, files in by_cluster.items()}
     left = _left_clusters(listed, given) if settings.forget_missing_files else {}
     folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
@@ -76,6 +76,12 @@ def ingest(
     for name in sorted(by_cluster):
         _check_refused(warehouse, name, given[name], settings.refused_share)
     return done
+
+
+def _cluster_before(folder: str, files: list[Digested], listed: Iterable[tuple[str, str]]) -> str | None:
+    """Return the cluster that a recording was of, where its brokers.json is there and cannot be used now."""
+    before = {name for name, recording in listed if recording == folder}
+    return before.pop() if len(before) == 1 and any(file.kind == "brokers" for file, _ in files) else None
 
 
 def _left_clusters(listed: Iterable[tuple[str, str]], given: Mapping[str, list[str]]) -> dict[str, list[str]]:

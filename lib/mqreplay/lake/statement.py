@@ -86,9 +86,14 @@ ABOUT_TABLES = frozenset(
 NAMES_TABLE = ("UnresolvedRelation", "UnresolvedTable", "UnresolvedTableOrView")
 # A function whose name is known only when the query runs.
 COMPUTED = ("ExpressionWithUnresolvedIdentifier", "PlanWithUnresolvedIdentifier")
-# Functions that call any method of Java, or read files that are no table.
+# Functions that call any method of Java, or read files and addresses: those of XML read what a document names.
 FORBIDDEN = frozenset(
-    ["reflect", "java_method", "try_reflect", "from_protobuf", "to_protobuf", "from_avro", "to_avro", "schema_of_avro"]
+    [
+        *("reflect", "java_method", "try_reflect"),
+        *("from_protobuf", "to_protobuf", "from_avro", "to_avro", "schema_of_avro"),
+        *("from_xml", "schema_of_xml", "xpath", "xpath_boolean", "xpath_double", "xpath_float", "xpath_int"),
+        *("xpath_long", "xpath_number", "xpath_short", "xpath_string"),
+    ]
 )
 TABLE_FUNCTIONS = frozenset(
     [
@@ -108,7 +113,7 @@ TABLE_FUNCTIONS = frozenset(
     ]
 )
 READS = "mqreplay sql runs SELECT, VALUES, SHOW, DESCRIBE and EXPLAIN, and changes nothing"
-# Plans that do something, and expressions that call Java, once names are resolved.
+# Plans that do something, and expressions that call Java or read XML, once names are resolved.
 DOES = (
     "org.apache.spark.sql.catalyst.plans.logical.Command",
     "org.apache.spark.sql.catalyst.plans.logical.ParsedStatement",
@@ -116,6 +121,9 @@ DOES = (
     "org.apache.spark.sql.catalyst.plans.logical.InsertIntoDir",
     "org.apache.spark.sql.catalyst.plans.logical.ScriptTransformation",
     "org.apache.spark.sql.catalyst.expressions.CallMethodViaReflection",
+    "org.apache.spark.sql.catalyst.expressions.SchemaOfXml",
+    "org.apache.spark.sql.catalyst.expressions.XmlToStructs",
+    "org.apache.spark.sql.catalyst.expressions.xml.XPathExtract",
 )
 PLAN = "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan"
 # Packages whose objects are walked; others, such as files and types, hold no plan.
