@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
-from mqreplay.settings import Settings, load_settings
+from mqreplay.settings import Settings, _bounds, load_settings
 
 
 def written(folder: Path, text: str) -> str:
@@ -69,7 +70,7 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
         ("[replay]\nroute_slak_ms = 5\n", "did you mean route_slack_ms?"),
         ('[replay]\nroute_slack_ms = "5"\n', "route_slack_ms must be int"),
         ("[replay]\nroute_slack_ms = true\n", "route_slack_ms must be int"),
-        ("[replay]\nroute_slack_ms = -1\n", "must not be negative"),
+        ("[replay]\nroute_slack_ms = -1\n", "route_slack_ms must be 0 to 86400000, is -1"),
         ("[spark]\ndriver_memory = 3\n", "driver_memory must be str"),
         ("[ingest]\nrefused_share = 1.5\n", "refused_share must be 0 to 1"),
         ("[ingest]\nrefused_share = true\n", "refused_share must be float"),
@@ -81,7 +82,23 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
         ('[strategies.groups."g"]\nvirtual_node_cnt = 0\n', "a number above 0"),
         ("[strategies.groups]\ng = 1\n", "must be a table"),
         ("[replay\n", "not readable as TOML"),
+        ("[spark]\nshuffle_partitions = 0\n", "[spark] shuffle_partitions must be 1 to 100000, is 0"),
+        ("[strategies]\nvirtual_node_cnt = 0\n", "[strategies] virtual_node_cnt must be 1 to 10000, is 0"),
+        ('[strategies.groups."g"]\nvirtual_node_cnt = 10001\n', "a number above 0, 10000 at most, not 10001"),
+        ("[ingest]\nsnapshot_mb = 99999999999999999999\n", "snapshot_mb must be 1 to 256, is 99999999999999999999"),
+        ("[ingest]\nrefused_share = nan\n", "refused_share must be 0 to 1, is nan"),
+        ("[replay]\nstatus_window_s = 0\n", "status_window_s must be 1 to 86400, is 0"),
+        ("[findings]\nidle_s = 604801\n", "idle_s must be 0 to 604800, is 604801"),
+        ("[spark]\nextra = {b = [1]}\n", "[spark.extra] b must be text, a number, true or false, not [1]"),
+        ('[spark.extra]\nspark.x = "y"\n', "[spark.extra] spark must be text, a number, true or false, not {'x': 'y'}"),
+        ("[spark.extra]\nx = inf\n", "[spark.extra] x must be text, a number, true or false, not inf"),
+        (f"[ingest]\nquarantine_rows = {'9' * 5000}\n", "quarantine_rows has a number with too many digits"),
+        (f"[ingest]\nquarantine_rows = 0x{'f' * 5000}\n", "is a number with too many digits"),
+        (f"[spark]\nmaster = 'x'\na = {'[' * 100_000}\n", "a is nested too deeply"),
+        (f"[spark]\nmaster.{'a.' * 5000}a = 1\n", "[spark] master must be str, not {'a'"),
+        (f"[spark]\n{'a' * 300} = 1\n", f"has no key {'a' * 77}...; there are"),
     ],
+    ids=lambda text: str(text)[:40],
 )
 def test_mistakes_are_named(text: str, said: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
@@ -89,6 +106,34 @@ def test_mistakes_are_named(text: str, said: str, tmp_path: Path) -> None:
         load_settings(path)
     assert path in str(error.value)
     assert said in str(error.value)
+    assert len(str(error.value)) < len(path) + 400
+
+
+def test_every_number_has_bounds() -> None:
+    for section in dataclasses.fields(Settings):
+        for key, value in vars(getattr(Settings(), section.name)).items() if section.name != "source" else ():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                least, most = _bounds(key)
+                assert least <= value <= most, key
+
+
+def test_extra_settings_are_given_as_spark_writes_them(tmp_path: Path) -> None:
+    path = written(tmp_path, '[spark.extra]\na = true\nb = 5\nc = 0.5\nd = "x"\n')
+    assert load_settings(path).spark.extra == {"a": "true", "b": "5", "c": "0.5", "d": "x"}
+
+
+def test_only_regular_files_of_a_megabyte_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (str(tmp_path / "fifo"), "/dev/zero", str(tmp_path)):
+        with pytest.raises(SettingsError, match=f"settings file {path} is not a regular file"):
+            load_settings(path)
+    assert load_settings(written(tmp_path, "#" * 1_000_000)) == dataclasses.replace(
+        load_settings(), source=(str(conf_dir() / "local.toml"), str(tmp_path / "mine.toml"))
+    )
+    with pytest.raises(SettingsError, match=r"mine\.toml is larger than 1 MB"):
+        load_settings(written(tmp_path, "#" * 1_000_001))
+    with pytest.raises(SettingsError, match="cannot be read: File name too long"):
+        load_settings("x" * 300)
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:

@@ -1,9 +1,21 @@
-"""What a run says on stdout of expectations that do not hold."""
+"""What is printed: expectations that do not hold, the rows of a query, and what is wrong with one."""
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import doctest
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import Row
+
+from mqreplay import cli, terminal
 from mqreplay.outcome import Outcome
-from mqreplay.terminal import print_outcome
+from mqreplay.terminal import print_outcome, print_rows
 
 FAILED = {"table_name": "silver.route", "day": "2026-11-02", "expectation": "expect_it", "arguments": "{}"}
 
@@ -16,3 +28,152 @@ def test_rows_that_break_an_expectation_are_counted_and_of_tables_it_is_told_wha
     print_outcome([outcome], "validate", "W")
     said = [line.partition("expect_it {}: ")[2] for line in capsys.readouterr().out.splitlines() if "expect_it" in line]
     assert said == ["3 rows break it", '[{"age_minutes": 12}]', "not told why"]
+
+
+def test_doctests() -> None:
+    assert doctest.testmod(terminal)[:2] == (0, 1)
+
+
+def printed(capsys: pytest.CaptureFixture[str], names: list[str], row: tuple[object, ...], form: str) -> list[str]:
+    """The cells of the printed row."""
+    print_rows(names, [row], form)
+    out = capsys.readouterr().out
+    if form == "json":
+        return [json.dumps(value) for value in json.loads(out, parse_constant=pytest.fail).values()]
+    if form == "csv":
+        return [*csv.reader(io.StringIO(out, newline=""))][1]
+    return [cell.strip() for cell in out.splitlines()[3].strip("│").split("│")]
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_columns_of_one_name_keep_their_values(form: str, capsys) -> None:
+    cells = printed(capsys, ["path", "path", "path_2", "path"], ("a", "b", "c", "d"), form)
+    assert [cell.strip('"') for cell in cells] == ["a", "b", "c", "d"]
+
+
+def test_names_that_occur_twice_get_a_number_in_json(capsys) -> None:
+    struct = Row("a", "a")(1, 2)
+    print_rows(["path", "path", "path_2", "path"], [("a", "b", "c", [struct])], "json")
+    assert json.loads(capsys.readouterr().out) == {
+        "path": "a",
+        "path_3": "b",
+        "path_2": "c",
+        "path_4": [{"a": 1, "a_2": 2}],
+    }
+
+
+def test_json_has_every_value_exactly(capsys) -> None:
+    values = (
+        *(bytearray(b"\xff"), "\\xff", float("nan"), float("inf"), float("-inf"), 0.1, -(2**63), Decimal("1.50")),
+        *(None, True, dt.date(2020, 1, 1), [b"\x00", float("nan")]),
+    )
+    expected = ["FF", "\\xff", "NaN", "Infinity", "-Infinity", 0.1, -(2**63), "1.50"]
+    expected += [None, True, "2020-01-01", ["00", "NaN"]]
+    assert printed(capsys, [str(n) for n in range(len(values))], values, "json") == [*map(json.dumps, expected)]
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_keys_of_maps_are_text(form: str, capsys) -> None:
+    maps = (
+        {dt.date(2020, 1, 1): 1},
+        {Row(a=1, b=dt.date(2020, 1, 1)): [{b"\xff": 1}]},
+        {True: {1.5: 1}, False: {float("nan"): 1}},
+        {7: "x"},
+    )
+    assert [json.loads(cell) for cell in printed(capsys, ["a", "b", "c", "d"], maps, form)] == [
+        {"2020-01-01": 1},
+        {'{"a": 1, "b": "2020-01-01"}': [{"FF": 1}]},
+        {"true": {"1.5": 1}, "false": {"NaN": 1}},
+        {"7": "x"},
+    ]
+
+
+MISTAKES = {
+    "a timestamp beyond Python's": (
+        "SELECT timestamp_millis(253402300800000)",
+        "a value cannot be printed (year 10000",
+    ),
+    "the last timestamp": ("SELECT timestamp_micros(9223372036854775807)", "a value cannot be printed (year 294247"),
+    "the first timestamp": ("SELECT timestamp_micros(-9223372036854775808)", "a value cannot be printed (year -290308"),
+    "a date beside an interval": (
+        "SELECT make_dt_interval(106751991) * 1 AS i, make_date(99999, 1, 1)",
+        "a value cannot be",
+    ),
+    "a date beyond Python's": ("SELECT date'-0001-01-01'", "a value cannot be printed (ordinal must be"),
+    "nested": (
+        f"SELECT {'(' * 3000}1{')' * 3000}",
+        "the statement is nested too deeply (java.lang.StackOverflowError)",
+    ),
+    "raised": ("SELECT raise_error('No space left on device')", "[USER_RAISED_EXCEPTION] No space left on device"),
+    "raised by rows": (
+        "SELECT raise_error('Java heap space') FROM range(3)",
+        "[USER_RAISED_EXCEPTION] Java heap space",
+    ),
+    "quoted": ("SELECT CAST('Too many open files' AS INT)", "[CAST_INVALID_INPUT] The value 'Too many open files'"),
+    "quoted by a cause": ("SELECT rlike('a', '(MemoryError')", "[INVALID_PARAMETER_VALUE.PATTERN]"),
+    "thrown as another error": (
+        """SELECT from_json('{"a":"Input/output error"}', 'a INT', map('mode', 'FAILFAST'))""",
+        "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING",
+    ),
+    "no type of Python's": ("SELECT INTERVAL '1' YEAR", "[NOT_IMPLEMENTED]"),
+}
+
+
+@pytest.mark.parametrize("kind", MISTAKES)
+def test_a_mistake_in_a_query(kind: str, spark, tmp_path: Path, capsys) -> None:
+    (tmp_path / "gold").mkdir()
+    text, said = MISTAKES[kind]
+    assert cli.main(["sql", text, "--warehouse", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"mqreplay: query: {said}")
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_keys_that_python_cannot_hold(form: str, spark, tmp_path: Path, capsys) -> None:
+    (tmp_path / "gold").mkdir()
+    query = (
+        "SELECT map(array(1), 'x') AS a, 'y' AS a, map(named_struct('k', array(1)), 'z') AS b, array(map(array(2), 3))"
+    )
+    assert cli.main(["sql", query, "--warehouse", str(tmp_path), "--format", form]) == 0
+    out = capsys.readouterr().out.replace('""', '"')
+    for said in ('{"[1]": "x"}', "y", '{"{[1]}": "z"}', "[{[2] -> 3}]"):
+        assert said in out
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda java: java.java.lang.OutOfMemoryError("Java heap space"), "memory is short"),
+        (
+            lambda java: java.org.apache.spark.SparkException(
+                "Job aborted", java.java.io.IOException("No space left on device")
+            ),
+            "the disk is full",
+        ),
+    ],
+)
+def test_a_machine_that_fails_in_a_query(made, said: str, spark, tmp_path: Path, capsys, monkeypatch) -> None:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    def fail(rows: object) -> None:
+        raise Py4JJavaError("An error occurred while calling o1.collectToPython.\n", made(spark.sparkContext._jvm))
+
+    (tmp_path / "gold").mkdir()
+    monkeypatch.setattr(DataFrame, "collect", fail)
+    assert cli.main(["sql", "SELECT 1", "--warehouse", str(tmp_path)]) == 4
+    assert capsys.readouterr().err.startswith(f"mqreplay: {said} (")
+
+
+def test_a_python_worker_that_finds_the_disk_full(spark, tmp_path: Path, capsys, monkeypatch) -> None:
+    def add_function(session: object) -> None:
+        def full(number: int) -> int:
+            raise OSError(28, "No space left on device")
+
+        session.udf.register("full", full)
+
+    (tmp_path / "gold").mkdir()
+    monkeypatch.setattr("mqreplay.query.register", add_function)
+    assert cli.main(["sql", "SELECT full(1)", "--warehouse", str(tmp_path)]) == 4
+    assert capsys.readouterr().err.startswith("mqreplay: the disk is full (")

@@ -10,8 +10,15 @@ from pathlib import Path
 
 def log_folders(warehouse: str | None) -> list[Path]:
     """Return the folders for the log, the best one first: the warehouse's own, then one among the temporary files."""
-    own = [Path(warehouse, "logs")] if warehouse is not None and Path(warehouse).is_dir() else []
+    own = [Path(warehouse, "logs")] if warehouse is not None and _is_folder(warehouse) else []
     return [*own, *temporary_logs()]
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:  # a name that is too long, a folder that may not be entered
+        return False
 
 
 def temporary_logs() -> list[Path]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from mqreplay.bind.register import register
+from mqreplay.crash import is_of_machine
 from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
 from mqreplay.lake.local_folder import local_folder
@@ -25,6 +30,9 @@ from mqreplay.story import Story, tell
 
 # In the session of a query: no file is a table by its path, and no text is replaced by a setting or a variable.
 READ_ONLY = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
+# Classes of SQLSTATE by which Spark names a mistake of a query. Its message may quote any text of the query.
+MISTAKES = ("0A", "21", "22", "23", "42", "54", "P0")
+DEEPEST = 30  # causes of causes
 
 
 def explain(root: str, finding_id: str, cluster: str | None, settings: Settings) -> Story:
@@ -48,21 +56,98 @@ def query(root: str, text: str, settings: Settings) -> DataFrame:
     for name, value in READ_ONLY.items():
         spark.conf.set(name, value)
     warehouse = Warehouse(spark, root)
-    try:
+    with _mistakes_named():
         statement = read_statement(spark, text, warehouse.contracts)
         _register_tables(warehouse, warehouse.contracts if statement.asks_for_tables else statement.tables)
         rows = spark.sql(text)
-    except PySparkException as error:
-        raise query_error(error) from None
-    if statement.is_query:
-        check_analyzed(rows)
+        if statement.is_query:
+            check_analyzed(rows)
     return rows
 
 
-def query_error(error: PySparkException) -> InputError:
-    """Return what Spark finds wrong with a query, in its first line that says something."""
-    said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+def fetch(rows: DataFrame) -> tuple[list[str], list[Row]]:
+    """Run a query; return the names of its columns and its rows.
+
+    Raises InputError where a mistake in the query ends it, or a value is none that Python can hold.
+    """
+    try:
+        with _mistakes_named():
+            return rows.columns, _with_keys_for_python(rows).collect()
+    except (ValueError, OverflowError) as error:
+        if is_of_machine(error):
+            raise
+        raise InputError(
+            f"query: a value cannot be printed ({error}); dates and timestamps must be in the years 1 to 9999, "
+            "or CAST AS STRING"
+        ) from None
+
+
+@contextmanager
+def _mistakes_named() -> Iterator[None]:
+    """Within, an error that Spark reports becomes InputError, unless the machine failed."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError, RecursionError) as error:
+        if not _is_mistake(error) and is_of_machine(error):
+            raise
+        raise query_error(error) from None
+
+
+def query_error(error: Exception) -> InputError:
+    """Return what is wrong with a query, in the first line of Spark's message that says something."""
+    # The text of Py4JJavaError begins with a name that Python gave to an object of Java.
+    text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
+    said = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    if isinstance(error, RecursionError) or "StackOverflowError" in said:
+        return InputError(f"query: the statement is nested too deeply ({said})")
     return InputError(f"query: {said}")
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Whether Spark itself says that the query is wrong."""
+    with suppress(Exception):  # Java may be gone, and only Spark's own errors have a SQLSTATE
+        cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        for _ in range(DEEPEST):
+            if cause is None:
+                return False
+            with suppress(Exception):
+                if state := cause.getSqlState():
+                    return str(state).startswith(MISTAKES)
+            cause = cause.getCause()
+    return False
+
+
+def _with_keys_for_python(rows: DataFrame) -> DataFrame:
+    """Return the rows with maps as Python can hold them: it takes no key with an array in it."""
+    kinds = [each.dataType for each in rows.schema]
+    if not any(map(_has_array_key, kinds)):
+        return rows
+    numbered = rows.toDF(*map(str, range(len(kinds))))  # several columns may have one name
+    return numbered.select([_with_text_keys(F.col(str(at)), kind) for at, kind in enumerate(kinds)])
+
+
+def _with_text_keys(column: Column, kind: DataType) -> Column:
+    if not _has_array_key(kind):
+        return column
+    if isinstance(kind, MapType) and not _has_array_key(kind.valueType):
+        return F.transform_keys(column, lambda key, _: key.cast("string"))
+    return column.cast("string")
+
+
+def _has_array_key(kind: DataType) -> bool:
+    if isinstance(kind, MapType):
+        return _has_array(kind.keyType) or _has_array_key(kind.valueType)
+    return any(map(_has_array_key, _parts(kind)))
+
+
+def _has_array(kind: DataType) -> bool:
+    return isinstance(kind, ArrayType) or any(map(_has_array, _parts(kind)))
+
+
+def _parts(kind: DataType) -> list[DataType]:
+    if isinstance(kind, StructType):
+        return [each.dataType for each in kind]
+    return [kind.elementType] if isinstance(kind, ArrayType) else []
 
 
 def keep_from_writing(settings: Settings) -> bool:
@@ -78,10 +163,13 @@ def keep_from_writing(settings: Settings) -> bool:
 def require_warehouse(root: str) -> None:
     """Raise InputError where there is no warehouse, before Spark is started for it."""
     folder = local_folder(root, "warehouse")
-    if not folder.is_dir():
-        raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
-    if not any((folder / layer).is_dir() for layer in LAYERS):
-        raise InputError(f"{root} is no warehouse: it has no folder {', '.join(LAYERS)}; run nightly with it first")
+    try:
+        if not folder.is_dir():
+            raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
+        if not any((folder / layer).is_dir() for layer in LAYERS):
+            raise InputError(f"{root} is no warehouse: it has no folder {', '.join(LAYERS)}; run nightly with it first")
+    except PermissionError as error:
+        raise InputError(f"warehouse {root} cannot be read: {error.strerror}") from None
 
 
 def _register_tables(warehouse: Warehouse, names: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """Settings: what conf/local.toml says, and what a user's own file says over it.
 
 Each section is a dataclass and each key a field; the shipped file gives every key with its reason. A key nobody knows,
-or of the wrong type, is an error that names the file and the nearest known key.
+of the wrong type or out of bounds is an error that names the file and the key, or the nearest known key.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import difflib
 import hashlib
 import json
 import re
+import reprlib
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -102,9 +104,27 @@ GROUP_KEYS: dict[str, str] = {
     "machine_rooms": "a list of rooms",
     "client_rooms": "a table: pattern of client ids = room",
     "broker_rooms": "a table: pattern of broker names = room",
-    "virtual_node_cnt": "a number above 0",
+    "virtual_node_cnt": "a number above 0, 10000 at most",
 }
 _QUEUE = re.compile(r".+/[^/]+/\d+")
+
+MOST_BYTES = 1_000_000  # of a settings file
+LONGEST_NAME = 80  # characters of a key that a message shows
+# The least and the most of each number: by its name, else by its unit. Beyond them Spark fails, or nothing is found.
+BOUNDS = {
+    "shuffle_partitions": (1, 100_000),
+    "quarantine_rows": (0, 1_000_000),
+    "refused_share": (0, 1),
+    "snapshot_mb": (1, 256),
+    "lookback_minutes": (0, 10_080),  # a week
+    "status_window_s": (1, 86_400),
+    "uneven_queues": (1, 100_000),
+    "retry_warn_messages": (0, 1_000_000_000),
+    "pandas_rows": (0, 1_000_000_000),
+    "virtual_node_cnt": (1, 10_000),
+}
+BOUNDS_OF_UNIT = {"ms": (0, 86_400_000), "s": (0, 604_800)}  # a day; a week
+LARGEST_EXTRA = 2**63  # Spark's own numbers are a long or a double
 
 
 @dataclass(frozen=True)
@@ -138,18 +158,46 @@ def load_settings(conf: str | None = None) -> Settings:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
+    text = _text(path)
     try:
-        with path.open("rb") as stream:
-            given = tomllib.load(stream)
-    except FileNotFoundError:
-        raise SettingsError(f"settings file {path} does not exist") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"settings file {path} is not readable as TOML: {error}") from None
+    except ValueError:  # Python converts no more digits; the parser does not say where they are
+        key = _key_with_most(text, lambda line: max(map(len, re.findall(r"[\d_]+", line)), default=0))
+        raise SettingsError(f"{path}: {key} has a number with too many digits") from None
+    except RecursionError:
+        key = _key_with_most(text, lambda line: line.count("[") + line.count("{"))
+        raise SettingsError(f"{path}: {key} is nested too deeply") from None
     known = [f.name for f in dataclasses.fields(Settings) if f.name != "source"]
     for name, keys in given.items():
         if name not in known or not isinstance(keys, dict):
-            raise SettingsError(f"{path}: [{name}] is no section of settings{_near(name, known)}")
+            raise SettingsError(f"{path}: [{_cut(name)}] is no section of settings{_near(name, known)}")
     return given
+
+
+def _text(path: Path) -> str:
+    """Return the text of a settings file. A pipe or a device may never end, so only regular files are read."""
+    try:
+        if not path.exists():
+            raise SettingsError(f"settings file {path} does not exist")
+        if not path.is_file():
+            raise SettingsError(f"settings file {path} is not a regular file")
+        with path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error.strerror or error}") from None
+    if len(data) > MOST_BYTES:
+        raise SettingsError(f"settings file {path} is larger than {MOST_BYTES // 1_000_000} MB")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"settings file {path} is not readable as TOML: {error}") from None
+
+
+def _key_with_most(text: str, measure: Callable[[str], int]) -> str:
+    """Return the key on the first line for which ``measure`` is the largest."""
+    return _cut(max(text.splitlines(), key=measure, default="").partition("=")[0].strip())
 
 
 def _section(name: str, keys: dict[str, Any], path: str) -> Any:
@@ -157,35 +205,54 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
     types = get_type_hints(kind)
     for key, value in keys.items():
         if key not in types:
-            raise SettingsError(f"{path}: [{name}] has no key {key}{_near(key, list(types))}")
+            raise SettingsError(f"{path}: [{name}] has no key {_cut(key)}{_near(key, list(types))}")
         expected = dict if str(types[key]).startswith("dict") else types[key]
         taken = (int, float) if expected is float else expected
         if not isinstance(value, taken) or (isinstance(value, bool) and expected is not bool):
-            raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {value!r}")
-        if isinstance(value, int) and not isinstance(value, bool) and value < 0:
-            raise SettingsError(f"{path}: [{name}] {key} must not be negative, is {value}")
-        if key.endswith("_share") and not 0 <= value <= 1:
-            raise SettingsError(f"{path}: [{name}] {key} must be 0 to 1, is {value}")
+            raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {_shown(value)}")
+        if expected in (int, float):
+            least, most = _bounds(key)
+            if not least <= value <= most:
+                raise SettingsError(f"{path}: [{name}] {key} must be {least} to {most}, is {_shown(value)}")
     if name == "strategies":
         _check_groups(keys.get("groups", {}), path)
+    if name == "spark" and "extra" in keys:
+        keys = keys | {"extra": {each: _extra(each, value, path) for each, value in keys["extra"].items()}}
     return kind(**keys)
+
+
+def _bounds(key: str) -> tuple[int, int]:
+    return BOUNDS[key] if key in BOUNDS else BOUNDS_OF_UNIT[key.rpartition("_")[2]]
+
+
+def _extra(name: str, value: Any, path: str) -> str:
+    """Return the value of a Spark setting as Spark writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) or (isinstance(value, (int, float)) and abs(value) < LARGEST_EXTRA):
+        return str(value)
+    raise SettingsError(
+        f"{path}: [spark.extra] {_cut(name)} must be text, a number, true or false, not {_shown(value)}; "
+        'a setting is written "spark.x" = "y", with its name in quotes'
+    )
 
 
 def _check_groups(groups: dict[str, Any], path: str) -> None:
     for group, told in groups.items():
-        where = f'{path}: [strategies.groups."{group}"]'
+        where = f'{path}: [strategies.groups."{_cut(group)}"]'
         if not isinstance(told, dict):
             raise SettingsError(f"{where} must be a table with some of {', '.join(GROUP_KEYS)}")
         for key, value in told.items():
             if key not in GROUP_KEYS:
-                raise SettingsError(f"{where} has no key {key}{_near(key, list(GROUP_KEYS))}")
+                raise SettingsError(f"{where} has no key {_cut(key)}{_near(key, list(GROUP_KEYS))}")
             if not _fits(key, value):
-                raise SettingsError(f"{where} {key} must be {GROUP_KEYS[key]}, not {value!r}")
+                raise SettingsError(f"{where} {key} must be {GROUP_KEYS[key]}, not {_shown(value)}")
 
 
 def _fits(key: str, value: Any) -> bool:
     if key == "virtual_node_cnt":
-        return isinstance(value, int) and not isinstance(value, bool) and value > 0
+        least, most = BOUNDS[key]
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     if key == "machine_rooms":
         return _texts(value)
     if not isinstance(value, dict):
@@ -200,5 +267,17 @@ def _texts(value: Any) -> bool:
 
 
 def _near(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
+    close = difflib.get_close_matches(_cut(word), known, n=1)
     return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+def _shown(value: Any) -> str:
+    """Return a value as text of one short line, however large or nested it is."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python converts no more digits
+        return "a number with too many digits"

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import shlex
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from pyspark.errors import PySparkException
+from pyspark.sql import Row
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.crash import is_of_machine
 from mqreplay.lake.journal import interrupted_run
 from mqreplay.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
-from mqreplay.query import query, query_error
+from mqreplay.query import fetch, query, require_warehouse
 from mqreplay.settings import Settings
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -149,7 +150,11 @@ def _print_expectations(console: Console, outcome: Outcome) -> None:
 
 
 def note_interruption(warehouse: str) -> None:
-    """Say on stderr if the last run on the warehouse was interrupted: what is read may then be a part of it."""
+    """Say on stderr if the last run on the warehouse was interrupted: what is read may then be a part of it.
+
+    Raises InputError where there is no warehouse: its name may be none that the file system takes.
+    """
+    require_warehouse(warehouse)
     doing = interrupted_run(warehouse)
     if doing is not None:
         text = f"note: the last run was interrupted ({doing}); until the next run, some tables may hold a part of it"
@@ -159,35 +164,33 @@ def note_interruption(warehouse: str) -> None:
 def print_query(warehouse: str, text: str, settings: Settings, form: str) -> None:
     """The rows of a query on stdout, as a table, CSV or one JSON object a line."""
     note_interruption(warehouse)
-    rows = query(warehouse, text, settings)
-    try:
-        found = [row.asDict(recursive=True) for row in rows.collect()]
-    except PySparkException as error:
-        if is_of_machine(error):
-            raise
-        raise query_error(error) from None
-    print_rows(rows.columns, found, form)
+    names, rows = fetch(query(warehouse, text, settings))
+    print_rows(names, rows, form)
 
 
-def print_rows(names: list[str], found: list[dict[str, object]], form: str) -> None:
-    """Rows as a table, CSV or one JSON object a line; nothing in them reaches the terminal but as text."""
+def print_rows(names: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> None:
+    """Rows as a table, CSV or one JSON object a line; nothing in them reaches the terminal but as text.
+
+    Values belong to names by their position: several columns may have one name.
+    """
     if form == "json":
-        for row in found:
-            print(json_text(row, default=_text))
+        keys = _distinct(names)
+        for row in rows:
+            print(json_text(dict(zip(keys, map(_plain, row), strict=True))))
     elif form == "csv":
         writer = csv.writer(sys.stdout)
         writer.writerow(map(csv_text, names))
-        writer.writerows([_csv_cell(row[n]) for n in names] for row in found)
+        writer.writerows(map(_csv_cell, row) for row in rows)
     else:
-        _print_table(names, found)
+        _print_table(names, rows)
 
 
-def _print_table(names: list[str], found: list[dict[str, object]]) -> None:
+def _print_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     table = Table(pad_edge=False)
     for name in names:
         table.add_column(Text(printable(name)), overflow="fold")
-    for row in found:
-        table.add_row(*[Text(printable(_cell(row[n]))) for n in names])
+    for row in rows:
+        table.add_row(*[Text(printable(_cell(value))) for value in row])
     # Piped somewhere there is no terminal to fit into: wide rows stay on their lines.
     width = None if sys.stdout.isatty() else 10_000
     Console(width=width, highlight=False).print(table if names else "")
@@ -196,19 +199,51 @@ def _print_table(names: list[str], found: list[dict[str, object]]) -> None:
 def _csv_cell(value: object) -> str:
     """A number or an instant stays as it is, though it begin with a minus."""
     text = _cell(value)
-    is_text = isinstance(value, (str, bytes, bytearray, list, dict))
+    is_text = isinstance(value, (str, bytes, bytearray, list, tuple, dict))
     return csv_text(text) if is_text else printable(text)
 
 
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return json_text(value, default=_text) if isinstance(value, (list, dict)) else str(_text(value))
-
-
-def _text(value: object) -> object:
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "backslashreplace")
-    return (
-        value.isoformat() if hasattr(value, "isoformat") else value if isinstance(value, (int, float)) else str(value)
-    )
+    return json_text(_plain(value)) if isinstance(value, (list, tuple, dict)) else str(_plain(value))
+
+
+def _plain(value: object) -> object:
+    """Return the value as JSON has it. No two values of one type give the same."""
+    if isinstance(value, Row):  # before tuple, which it is, too
+        return dict(zip(_distinct(value.__fields__), map(_plain, value), strict=True))
+    if isinstance(value, dict):
+        return {_key(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex().upper()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _key(key: object) -> str:
+    plain = _plain(key)
+    return plain if isinstance(plain, str) else json_text(plain)
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Return the names, with a number after each that occurred before.
+
+    >>> _distinct(["path", "day", "path", "path_2"])
+    ['path', 'day', 'path_3', 'path_2']
+    """
+    names = list(names)
+    taken, found = set(names), dict[str, None]()
+    for name in names:
+        key, number = name, 2
+        while key in found or (key != name and key in taken):
+            key, number = f"{name}_{number}", number + 1
+        found[key] = None
+    return list(found)

@@ -54,6 +54,8 @@ def test_as_json(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
         ("nothing.json", "does not exist"),
         ("topics.json", "topics.json.bak is there: give that"),
         ("notes.txt", "neither its name nor what it holds"),
+        ("x" * 300, "cannot be read: File name too long"),
+        ("x" * 255, "cannot be read: File name too long"),  # its name with .bak is
     ],
 )
 def test_what_cannot_be_examined_does_not_keep_the_others_from_it(
@@ -65,6 +67,7 @@ def test_what_cannot_be_examined_does_not_keep_the_others_from_it(
     out, err = capsys.readouterr()
     assert out.startswith(f"WRONG {torn}\n")
     assert err.startswith("mqreplay: ")
+    assert err.count("\n") == 1
     assert said in err
 
 

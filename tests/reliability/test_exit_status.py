@@ -57,6 +57,9 @@ def ends_with(error: BaseException, monkeypatch: pytest.MonkeyPatch, warehouse: 
 
 @pytest.mark.parametrize("kind", UNEXPECTED)
 def test_what_nobody_expected(kind: str, monkeypatch, capsys, tmp_path: Path) -> None:
+    monkeypatch.setattr(
+        "mqreplay.crash.said_by_java", list
+    )  # other tests of this process may have made Java log errors
     assert ends_with(UNEXPECTED[kind], monkeypatch, tmp_path) == 4
     out, err = capsys.readouterr()
     assert out == ""
@@ -238,6 +241,24 @@ def test_a_warehouse_that_is_not_there(command: str, tmp_path: Path, capsys) -> 
         assert "starting Spark" not in err
         assert time.process_time() - began < 5
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command", [["sql", "SELECT 1"], ["explain", "f"], ["replay"], ["nightly", str(ROOT / "data")], ["sql", "SELECT"]]
+)
+def test_a_name_that_is_too_long(command: list[str], capsys) -> None:
+    assert cli.main([*command, "--warehouse", "x" * 300]) == 2
+    out, err = capsys.readouterr()
+    said = [line for line in err.splitlines() if "starting Spark" not in line]
+    assert (out, len(said)) == ("", 1)
+    assert said[0].startswith("mqreplay: warehouse ")
+    assert said[0].endswith("has a name that is too long for the file system; choose another")
+
+
+def test_a_log_is_written_though_the_warehouse_has_a_name_that_is_too_long(monkeypatch, capsys, tmp_path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert ends_with(KeyError("x"), monkeypatch, Path("x" * 300)) == 4
+    assert f"log: {tmp_path}/mqreplay-logs-" in capsys.readouterr().err
 
 
 def java_of(process: int) -> int:

@@ -111,7 +111,7 @@ def test_rows_of_a_query(form: str, capsys: pytest.CaptureFixture[str]) -> None:
 
     for name in NAMES:
         rows = rows_of(name)
-        print_rows([*rows[0]], rows, form)
+        print_rows([*rows[0]], [[*row.values()] for row in rows], form)
         out = capsys.readouterr().out
         if form == "json":
             assert_shows_only(out, lines=1)
@@ -132,7 +132,7 @@ def test_a_column_may_have_any_name(capsys: pytest.CaptureFixture[str]) -> None:
     from mqreplay.terminal import print_rows
 
     for form in ("table", "csv", "json"):
-        print_rows(NAMES, [dict.fromkeys(NAMES, 1)], form)
+        print_rows(NAMES, [[1] * len(NAMES)], form)
         assert_shows_only(capsys.readouterr().out.replace("\r\n", "\n"), lines={"table": 5, "csv": 2, "json": 1}[form])
 
 

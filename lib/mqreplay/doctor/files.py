@@ -42,7 +42,14 @@ def examine_files(paths: Sequence[str], out: TextIO, as_json: bool = False) -> b
 
 def examine_file(path: str) -> Verdict:
     """What is found of one file. Raises InputError where there is no such file, or none that mqreplay reads."""
-    _refuse_what_is_no_file(path)
+    try:
+        _refuse_what_is_no_file(path)
+        return _verdict(path)
+    except OSError as error:
+        raise InputError(f"{spelled(path)} cannot be read: {error.strerror or error}") from None
+
+
+def _verdict(path: str) -> Verdict:
     try:
         with open(path, "rb") as stream:
             head = stream.read(HEAD)
@@ -51,8 +58,6 @@ def examine_file(path: str) -> Verdict:
         verdict.say("kind", taken.in_words)
         verdict.facts["known_by"] = taken.how
         (examine_line_file if taken.has_lines else examine_config_file)(path, verdict)
-    except OSError as error:
-        raise InputError(f"{spelled(path)} cannot be read: {error.strerror or error}") from None
     except InputError as error:
         raise InputError(f"{spelled(path)}: {error}") from None
     return verdict
