@@ -14,7 +14,7 @@ from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
 from mqreplay.file_name import file_name
 from mqreplay.ingest.digests import Digested, KnownDigests
-from mqreplay.ingest.recording import RECORD_TABLES, find_recordings
+from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, find_recordings
 from mqreplay.ingest.records import time_column
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.journal import Journal
@@ -183,7 +183,8 @@ def run(
     check_folders(root, recordings or [])
     found = find_recordings(recordings or [], settings.ingest.follow_links)
     with warehouse_lock(root) as lock:
-        size = sum(file.bytes for files in found.values() for file in files) if found else recorded_bytes(root)
+        read = [file.bytes for files in found.values() for file in files if file.kind not in NOT_READ]
+        size = sum(read) if found else recorded_bytes(root)
         # Files are read for their digests while Java starts, which leaves a core and the disk free.
         beside = ThreadPoolExecutor(1)
         digested = beside.submit(KnownDigests(root).of_recordings, found)

@@ -73,6 +73,13 @@ def test_brokers() -> None:
     assert south.properties["listenPort"] == "30941"
 
 
+def test_a_cluster_has_a_name_of_at_most_255_characters() -> None:
+    assert decode_brokers(b'{"cluster":"%s","brokers":{}}' % ("é" * 255).encode()).cluster == "é" * 255
+    with pytest.raises(DecodeError, match="cluster should be a name of at most 255 characters") as refused:
+        decode_brokers(b'{"cluster":"%s","brokers":{}}' % (b"c" * 400_000))
+    assert len(str(refused.value)) < 200
+
+
 def test_a_brokers_own_memory_and_version_go_first() -> None:
     got = decode_brokers(
         b'{"rocketmq_version":"4.9.7","physical_memory_bytes":1,"brokers":{"a-b-2":{"physical_memory_bytes":8,'
@@ -142,6 +149,7 @@ def test_a_broker_key_without_an_id_is_refused(key: str) -> None:
         (decode_brokers, '{"brokers":{"nameless":{}}}', "bad_key"),
         (decode_brokers, '{"brokers":{1:{}}}', "bad_key"),
         (decode_brokers, '{"name_servers":"h:1","brokers":{}}', "wrong_type"),
+        (decode_brokers, '{"cluster":"%s","brokers":{}}' % ("c" * 256), "wrong_type"),
         (decode_brokers, '{"physical_memory_bytes":-1,"brokers":{}}', "bad_number"),
         (
             decode_brokers,

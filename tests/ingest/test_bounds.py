@@ -183,17 +183,24 @@ BOMBS = {
     "lines of 16 MiB": (b"{" * (16 << 20) + b"\n", 1_000_000_000),
     "lines of objects": (b'{"x":[' + b'{"a":1},' * 2_000_000 + b"0]}\n", 200_000_000),
 }
-READ = """
-import resource, sys
+# Not ru_maxrss: a process begins with that of the one that started it, and then does not seem to grow.
+MOST = """
+def most():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+"""
+READ = (
+    MOST
+    + """
+import sys
 from ingest.test_bounds import told_of
 from pathlib import Path
 told_of(Path(sys.argv[2]))
-def most():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 before = most()
 told = told_of(Path(sys.argv[1]))
 print(told.lines, told.rows, told.quarantined, len(told.refused), most() - before)
 """
+)
 
 
 def exploded(tmp_path, name: str) -> tuple[int, ...]:
@@ -211,6 +218,42 @@ def exploded(tmp_path, name: str) -> tuple[int, ...]:
         [sys.executable, "-c", READ, *paths], env=environment, capture_output=True, text=True, check=True, timeout=600
     )
     return tuple(int(word) for word in done.stdout.split())
+
+
+LAND = (
+    MOST
+    + """
+import sys
+from pathlib import Path
+from ingest.arrow_schemas import schema_of
+from mqreplay.decode.kinds import KINDS
+from mqreplay.ingest.lines import LineReader, Refusals
+from mqreplay.ingest.records import decode_lines
+from mqreplay.ingest.told import FileTold
+from mqreplay.lake.landing import Landing, land
+place = Landing(sys.argv[3], schema_of("pull_log"), (), None, (), ("request_ts",), ("expression",))
+for path in sys.argv[2], sys.argv[1]:
+    before = most()
+    reader = LineReader(path, KINDS["pull_log"].decode, refused=Refusals(10))
+    (landed,) = land(decode_lines(reader, "d", "pull_log", place.asked, FileTold()), place)
+print(landed["rows"][0], most() - before)
+"""
+)
+
+
+def test_good_lines_of_15_mib_fit_into_400_mb_while_they_land(tmp_path):
+    line = GOOD[:-2] + b',"expression":"' + b"x" * (15 << 20) + b'"}\n'
+    (tmp_path / "large.jsonl.gz").write_bytes(gzip.compress(line) * 40)
+    (tmp_path / "small.jsonl").write_bytes(GOOD)
+    tests = Path(__file__).parents[1]
+    environment = {"PYTHONPATH": f"{tests.parent / 'lib'}:{tests}", "PATH": ""}
+    paths = [str(tmp_path / name) for name in ("large.jsonl.gz", "small.jsonl", ".")]
+    done = subprocess.run(
+        [sys.executable, "-c", LAND, *paths], env=environment, capture_output=True, text=True, check=True, timeout=600
+    )
+    rows, more = (int(word) for word in done.stdout.split())
+    assert rows == 40
+    assert more < 400_000  # KB
 
 
 def test_a_small_file_of_a_million_bad_lines_stays_small(tmp_path):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import subprocess
+import tracemalloc
 
 import pytest
 
-from mqreplay.ingest.checksums import read_checksums
+from mqreplay.ingest import checksums
+from mqreplay.ingest.checksums import MISSING, read_checksums
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.manifest import NewFile
+from mqreplay.ingest.manifest import KnownFile, NewFile, plan
 from mqreplay.ingest.recording import RecordedFile, find_recordings
 
 MOMENT = "snapshots/b-0/1795228794427/consumerOffset.json"
@@ -134,3 +137,84 @@ def test_what_is_no_list_at_all_is_refused(recording):
     entry, refused = lines_of(recording)
     assert (entry.status, refused) == ("refused", [(0, "damaged_gzip")])
     assert read_checksums(RecordedFile(str(recording), "SHA256SUMS", "checksums", 0)).checksums == {}
+
+
+def test_the_first_missing_files_have_a_row_each_and_the_others_are_counted(recording, read):
+    listed = [f"{sha256('')}  gone-{number:05d}.jsonl" for number in range(1_341)]
+    (recording / "SHA256SUMS").write_text("\n".join([*listed, *listed[:100], f"{sha256('[]')}  routes.jsonl", ""]))
+    found = read()
+    missing = {path: trouble for path, trouble in found.items() if trouble[0] == "missing"}
+    more = "and 1,241 more lines list files that are not there"
+    assert missing.pop("SHA256SUMS/1241 more") == ("missing", more)
+    assert missing == {f"gone-{number:05d}.jsonl": ("missing", MISSING) for number in range(100)}
+    assert found["routes.jsonl"][0] == "checksum"  # a line behind them counts
+    (recording / "SHA256SUMS").write_text("\n".join([*listed[:101], ""]))
+    assert read()["SHA256SUMS/1 more"][1] == "and 1 more line lists a file that is not there"
+    (recording / "SHA256SUMS").write_text("\n".join([*listed[:100], ""]))
+    assert not any(path.startswith("SHA256SUMS/") for path in read())
+
+
+def test_the_row_of_more_missing_files_settles_and_follows_their_number(recording):
+    folder = str(recording)
+    lists = RecordedFile(folder, "SHA256SUMS", "checksums", 0)
+
+    def work(count: int, known: list[KnownFile]):
+        lines = [f"{sha256('')}  gone-{number:05d}.jsonl\n" for number in range(100 + count)]
+        (recording / "SHA256SUMS").write_text("".join(lines))
+        return plan(checksums.compared([(lists, sha256(str(count)))]), known, [folder])
+
+    first = work(5, [])
+    ledger = Ledger()
+    ledger.enter_unread(first.duplicates, first.not_read)
+    ledger.enter_unreadable(first.unreadable)
+    ledger.enter_checksums(first.new, 10)
+    known = [KnownFile(folder, row[2], row[3], row[4], 0, row[6], row[7]) for row in ledger.file_rows("c")]
+    (row,) = [row for row in ledger.refused if row.path.startswith("SHA256SUMS/")]
+    assert (row.code, row.reason) == ("missing", "and 5 more lines list files that are not there")
+    assert work(5, known).nothing_new
+    again = work(6, known)
+    assert [new.file.path for new in again.unreadable] == ["SHA256SUMS/6 more"]
+    assert [old.path for old in again.gone_places] == ["SHA256SUMS/5 more"]
+
+
+def test_a_path_with_ever_more_checksums_has_two_of_them(recording, read):
+    lines = [f"{number:064x}  pull_log.jsonl\n" for number in range(50_000)]
+    (recording / "SHA256SUMS").write_bytes(gzip.compress("".join(lines).encode()))
+    code, reason = read()["pull_log.jsonl"]
+    assert code == "checksum"
+    assert reason.endswith(f"SHA256SUMS says {0:064x} and {1:064x}")
+
+
+def test_what_is_kept_of_a_list_is_of_files_that_are_there(recording):
+    lines = b"".join(b"%064x  gone-%07d.jsonl\n" % (number, number) for number in range(100_000))
+    (recording / "SHA256SUMS").write_bytes(gzip.compress(lines + b"%064x  routes.jsonl\n" % 7))
+    del lines
+    file = RecordedFile(str(recording), "SHA256SUMS", "checksums", 0)
+    tracemalloc.start()
+    found = read_checksums(file, there={"routes.jsonl"})
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found.lines, found.checksums) == (100_001, {"routes.jsonl": f"{7:064x}"})
+    assert (len(found.missing), found.more_missing) == (100, 99_900)
+    assert most < 8_000_000
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_a_list_beyond_the_size_is_refused_whole(recording, read, monkeypatch, packed):
+    line = f"{sha256('')}  routes.jsonl\n".encode()
+    monkeypatch.setattr(checksums, "MOST_BYTES", 10 * len(line))
+    (recording / "SHA256SUMS").write_bytes(packed(line * 10))
+    assert read()["routes.jsonl"][0] == "checksum"
+    (recording / "SHA256SUMS").write_bytes(packed(line * 11))
+    assert read()["routes.jsonl"] == sha256("[]\n")
+    entry, refused = lines_of(recording)
+    assert (entry.status, entry.rows_in, refused) == ("refused", 1, [(0, "too_large")])
+    assert entry.reason == "more than 790 bytes, inflated if it is gzipped"
+
+
+def test_a_name_that_no_file_has_is_refused(recording, read):
+    digits = "9" * 5_000  # more than Python reads as a number
+    path = f"snapshots/b-{digits}/1795228794427/consumerOffset.json"
+    (recording / "SHA256SUMS").write_text(f"{sha256('')}  {path}\n{sha256('')}  {'x' * 255}\n")
+    assert {path for path, trouble in read().items() if trouble[0] == "missing"} == {"x" * 255}
+    assert lines_of(recording)[1] == [(1, "bad_syntax")]

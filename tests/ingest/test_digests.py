@@ -6,7 +6,7 @@ import time
 import pytest
 
 from mqreplay.ingest import digests
-from mqreplay.ingest.digests import FILE, KnownDigests
+from mqreplay.ingest.digests import FILE, MOST_UNREAD, KnownDigests
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.recording import find_recordings
 
@@ -82,6 +82,50 @@ def test_what_was_kept_and_is_torn_is_no_loss(asked, tmp_path, torn):
     (tmp_path / "w" / FILE).write_text(torn)
     assert asked() == ["pull_log.jsonl", "routes.jsonl"]
     assert asked() == []
+
+
+def test_a_large_file_that_is_not_read_is_hashed_only_if_it_is_listed(recording, tmp_path):
+    for name, size in (("core", 1 << 40), ("notes.bin", MOST_UNREAD), ("night.pcap", MOST_UNREAD + 1)):
+        (recording / name).touch()
+        os.truncate(recording / name, size)
+    opened = []
+
+    def ask():
+        opened.clear()
+        files = find_recordings([str(recording)])
+        assert os.path.getsize(recording / "core") == 1 << 40
+        known = KnownDigests(str(tmp_path / "w"), lambda path, root: opened.append(path) or file_sha256(path, root))
+        (found,) = known.of_recordings(files).values()
+        return {file.path: sha256 or file.trouble for file, sha256 in found}
+
+    found = ask()
+    assert (found["core"], found["night.pcap"]) == (None, None)
+    assert found["notes.bin"] == file_sha256(str(recording / "notes.bin"))
+    assert sorted(path.rsplit("/", 1)[-1] for path in opened) == ["notes.bin", "pull_log.jsonl", "routes.jsonl"]
+    assert (ask(), opened) == (found, [])
+    sha256 = file_sha256(str(recording / "night.pcap"))
+    (recording / "SHA256SUMS").write_text(f"{sha256}  ./night.pcap\n")
+    assert ask()["night.pcap"] == sha256
+    (recording / "SHA256SUMS").write_text(f"{'0' * 64}  night.pcap\n")
+    assert "SHA256SUMS says 000" in ask()["night.pcap"]
+    (recording / "SHA256SUMS").unlink()
+    assert ask() == found
+
+
+def test_a_file_that_lies_in_two_recordings_has_its_own_digest_in_each(recording, tmp_path):
+    inner = recording / "inner"
+    inner.mkdir()
+    for name, text in (("heartbeats.jsonl", b"{}\n"), ("pull_log.jsonl", b"[]\n")):
+        (inner / name).write_bytes(text * (MOST_UNREAD // 2))
+    outer, own = KnownDigests(str(tmp_path / "w")).of_recordings(find_recordings([str(recording), str(inner)])).values()
+    assert [(file.path, sha256 == file_sha256(file.full_path)) for file, sha256 in outer + own] == [
+        ("inner/heartbeats.jsonl", False),
+        ("inner/pull_log.jsonl", False),
+        ("pull_log.jsonl", True),
+        ("routes.jsonl", True),
+        ("heartbeats.jsonl", True),
+        ("pull_log.jsonl", True),
+    ]
 
 
 def test_one_folder_named_in_two_ways_is_one(recording, tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from mqreplay.ingest.manifest import KnownFile, moved_recordings, plan
 from mqreplay.ingest.recording import RecordedFile, classify
 
@@ -101,6 +103,14 @@ def test_lines_that_were_copies_of_what_goes_come_back():
     work = made([(file("pull_log.1.jsonl"), C), (file("pull_log.2.jsonl"), B)], before)
     assert paths(work.new) == ["pull_log.1.jsonl", "pull_log.2.jsonl"]
     assert work.gone == {"pull_log": {A[:32], B[:32]}}
+
+
+def test_a_file_without_a_digest_is_entered_again_when_it_grows():
+    """As one that is large and not read."""
+    before = [known("core", "", "not_read")]
+    assert made([(file("core"), "")], before).not_read == []
+    grown = dataclasses.replace(file("core"), bytes=11)
+    assert paths(made([(grown, "")], before).not_read) == ["core"]
 
 
 def test_what_is_not_read_is_entered_once():

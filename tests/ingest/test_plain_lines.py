@@ -133,3 +133,5 @@ def test_a_block_is_bounded_by_its_bytes_too() -> None:
     assert [len(block) for block in blocks] == [4, 4, 2]
     assert [line for block in blocks for line in block] == lines
     assert [len(block) for block in _blocks((n, b"{}", True) for n in range(BLOCK_LINES + 1))] == [BLOCK_LINES, 1]
+    long = [(number, b"x" * (BLOCK_BYTES // 2 + 1), True) for number in range(3)]
+    assert [len(block) for block in _blocks(iter(long))] == [1, 1, 1]

@@ -59,6 +59,14 @@ def test_a_file_and_what_is_told_of_it(place, tmp_path, monkeypatch):
     }
 
 
+def test_rows_are_written_once_they_have_so_many_bytes(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "GROUP_BYTES", 100_000)
+    given = [batch(["x" * 60_000]) for _ in range(5)] + [batch(["x"] * 10)]
+    (told,) = land(iter(given), place)
+    file = pq.ParquetFile(tmp_path / told["name"][0].as_py())
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [2, 2, 11]
+
+
 def test_no_rows_are_no_file(place, tmp_path):
     assert list(land(iter([batch([])]), place)) == []
     assert list(tmp_path.iterdir()) == []

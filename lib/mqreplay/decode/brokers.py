@@ -12,6 +12,8 @@ from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_f
 from mqreplay.decode.fields import bare_int, int_field, object_of, table_of, text_field, wrong_type
 from mqreplay.errors import DecodeError
 
+LONGEST_CLUSTER = 255  # characters, as other names of RocketMQ; each row of a recording's tables carries the name
+
 
 class Broker(NamedTuple):
     """One broker process. Ratios are percent of the physical memory.
@@ -67,7 +69,7 @@ def decode_brokers(data: bytes) -> Brokers:
         raise wrong_type("name_servers", "a list of addresses", servers)
     rows = [_broker(key, value, version, memory) for key, value in table.items()]
     return Brokers(
-        cluster=text_field(root, "cluster", None),
+        cluster=_cluster(root),
         rocketmq_version=version,
         physical_memory_bytes=memory,
         name_servers=[str(server) for server in servers],
@@ -126,6 +128,13 @@ def _identity(key: str, properties: Mapping[str, str]) -> tuple[str, int]:
         from_key[0] if name is None else name,
         from_key[1] if number is None else bare_int(number, f"brokerId of {key}"),
     )
+
+
+def _cluster(root: Mapping[Key, Value]) -> str | None:
+    name = text_field(root, "cluster", None)
+    if name is not None and len(name) > LONGEST_CLUSTER:
+        raise wrong_type("cluster", f"a name of at most {LONGEST_CLUSTER} characters", name)
+    return name
 
 
 def _memory(fields: Mapping[Key, Value]) -> int | None:

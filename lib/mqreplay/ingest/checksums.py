@@ -1,34 +1,49 @@
 """Compare a recording's files with its SHA256SUMS, a list as sha256sum writes it: `<hex>  <path>` or `<hex> *<path>`.
 
 Plain text has no checksum of its own: a flipped bit inside a number makes another number. A file that is listed with
-another checksum is refused whole, and nothing is kept that was read of it before. A listed file that is not there is
-reported. Lines that cannot be read, and paths outside the recording, go to quarantine; the other lines count. The last
-line counts only with its line break: without one its path may be cut short.
+another checksum is refused whole, and nothing is kept that was read of it before. Listed files that are not there are
+reported: the first MOST_MISSING each, the others as a number. Lines that cannot be read, and paths outside the
+recording, go to quarantine; the other lines count. The last line counts only with its line break: without one its path
+may be cut short. A list of more than MOST_BYTES is refused whole.
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+import sys
+import zlib
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from mqreplay.errors import DecodeError
-from mqreplay.ingest.lines import LineReader, Record, Refusals
+from mqreplay.ingest.gzip_stream import MAGIC, Checked, inflate
+from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip
+from mqreplay.ingest.opening import open_recorded
 from mqreplay.ingest.recording import CHECKSUMS, CHECKSUMS_FILE, RecordedFile, classify, escaped
 
 _LINE = re.compile(rb"(\\?)([0-9a-fA-F]{64}) [ *](.+)", re.DOTALL)
 _ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}
 MISSING = f"{CHECKSUMS_FILE} lists it, and it is not there"
+MOST_BYTES = 256_000_000  # of a list, inflated: two million files
+MOST_MISSING = 100  # files that are listed and not there, each of which has a row of its own
+_LONGEST_LINE = 16_384  # bytes: a checksum, and the longest path that a system takes
+_LONGEST_NAME = 255  # bytes of a file's name, of Linux's file systems
 
 Digested = tuple[RecordedFile, str]  # a file and its SHA-256, which is empty where it cannot be read
 
 
 @dataclass
 class Listed:
-    """What a SHA256SUMS says: path -> checksum, or several in words if it contradicts itself; and the lines refused."""
+    """What a SHA256SUMS says of the files there: path -> checksum, or two in words if it contradicts itself.
+
+    ``missing`` are the first paths that it lists and that are not there, ``more_missing`` counts the lines with others.
+    """
 
     checksums: dict[str, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    more_missing: int = 0
     lines: int = 0
     refused: Refusals = field(default_factory=lambda: Refusals(0))
     reason: str | None = None
@@ -39,30 +54,64 @@ def compared(files: list[Digested]) -> list[Digested]:
     lists = [file for file, sha256 in files if file.kind == CHECKSUMS and sha256]
     if not lists:
         return files
-    checksums = read_checksums(lists[0]).checksums
-    found = [_compared(file, sha256, checksums.get(file.path)) for file, sha256 in files]
-    return sorted([*found, *_missing(lists[0], checksums, {file.path for file, _ in files})], key=lambda f: f[0].path)
+    listed = read_checksums(lists[0], there={file.path for file, _ in files})
+    found = [_compared(file, sha256, listed.checksums.get(file.path)) for file, sha256 in files]
+    return sorted([*found, *_missing(lists[0], listed)], key=lambda f: f[0].path)
 
 
-def read_checksums(file: RecordedFile, quarantine_rows: int = 0) -> Listed:
-    """Return what a SHA256SUMS lists, and the first lines that are refused."""
+def read_checksums(file: RecordedFile, quarantine_rows: int = 0, there: Collection[str] = frozenset()) -> Listed:
+    """Return what a SHA256SUMS lists of the paths ``there``, and the first lines that are refused."""
     found = Listed(refused=Refusals(quarantine_rows))
     reader = LineReader(file.full_path, _decode, refused=found.refused, root=file.root)
+    if _is_too_large(file):
+        reader.lines, reader.reason = 1, f"more than {MOST_BYTES:,} bytes, inflated if it is gzipped"
+        reader.refuse(0, "too_large", reader.reason, b"")
+    else:
+        _read(reader, there, found)
+    found.lines, found.reason = reader.lines, reader.reason
+    return found
+
+
+def listed_of(files: Iterable[RecordedFile], there: Collection[str]) -> Collection[str]:
+    """Return those of the paths ``there`` that the SHA256SUMS among a recording's files lists."""
+    lists = [file for file in files if file.kind == CHECKSUMS]
+    return read_checksums(lists[0], there=there).checksums.keys() if lists else ()
+
+
+def _is_too_large(file: RecordedFile) -> bool:
+    """Whether a list has more than MOST_BYTES. One that cannot be read has not: its reader says what is wrong."""
+    size = 0
+    try:
+        with open_recorded(file.full_path, file.root) as stream:
+            if not is_gzip(file.path, stream.peek(len(MAGIC))[: len(MAGIC)]):
+                return os.fstat(stream.fileno()).st_size > MOST_BYTES
+            for piece in inflate(stream, Checked(sys.maxsize, truncated=False)):
+                size += len(piece)
+                if size > MOST_BYTES:
+                    return True
+    except (OSError, EOFError, zlib.error):
+        pass
+    return False
+
+
+def _read(reader: LineReader, there: Collection[str], found: Listed) -> None:
+    missing = dict.fromkeys([CHECKSUMS_FILE])  # in the order of the list; it is there itself
     for number, line, whole in reader.numbered():
-        if not whole and len(line) < _MOST_BYTES:
+        if not whole and len(line) < _LONGEST_LINE:
             reader.lines += 1
             reader.refuse(number, "torn", "the file ends within this line", line)
             continue
         for _, _, entry in reader.take([(number, line, whole)]):
             path, sha256 = str(entry["path"]), str(entry["sha256"])
-            before = found.checksums.setdefault(path, sha256)
-            if sha256 not in before:
-                found.checksums[path] = f"{before} and {sha256}"
-    found.lines, found.reason = reader.lines, reader.reason
-    return found
-
-
-_MOST_BYTES = 16_384  # of a line: a checksum, and the longest path that a system takes
+            if path in there:
+                before = found.checksums.setdefault(path, sha256)
+                if before != sha256 and len(before) == len(sha256):  # a third one says nothing more
+                    found.checksums[path] = f"{before} and {sha256}"
+            elif len(missing) <= MOST_MISSING:
+                missing[path] = None
+            elif path not in missing:
+                found.more_missing += 1
+    found.missing = list(missing)[1:]
 
 
 def _decode(line: bytes) -> Record:
@@ -74,10 +123,12 @@ def _decode(line: bytes) -> Record:
     Traceback (most recent call last):
     mqreplay.errors.DecodeError: outside: the path '/etc/passwd' leads out of the recording
     """
-    match = _LINE.fullmatch(line) if len(line) < _MOST_BYTES else None
+    match = _LINE.fullmatch(line) if len(line) < _LONGEST_LINE else None
     if match is None:
         raise DecodeError("bad_syntax", "this is no line of sha256sum: 64 hexadecimal digits, two blanks, a path")
     named = re.sub(rb"\\[\\nr]", lambda m: _ESCAPES[m[0]], match[3]) if match[1] else match[3]
+    if any(len(name) > _LONGEST_NAME for name in named.split(b"/")):
+        raise DecodeError("bad_syntax", f"a name in this path has more than {_LONGEST_NAME} bytes, as no file's has")
     path = posixpath.normpath(escaped(named))
     if path.startswith("/") or path.split("/")[0] == "..":
         raise DecodeError("outside", f"the path {path!r} leads out of the recording")
@@ -92,8 +143,13 @@ def _compared(file: RecordedFile, sha256: str, listed: str | None) -> Digested:
     return replace(file, trouble=trouble, trouble_code="checksum"), ""
 
 
-def _missing(lists: RecordedFile, checksums: Mapping[str, str], there: set[str]) -> Iterator[Digested]:
-    for path in checksums.keys() - there - {CHECKSUMS_FILE}:
+def _missing(lists: RecordedFile, listed: Listed) -> Iterator[Digested]:
+    for path in listed.missing:
         kind, source, ts = classify(path)
         file = RecordedFile(lists.recording, path, kind, 0, source, ts, trouble=MISSING, trouble_code="missing")
         yield file, ""
+    if more := listed.more_missing:
+        # No file has this path. Another number is another path, so that the ledger's row is written anew.
+        path = f"{CHECKSUMS_FILE}/{more} more"
+        trouble = f"and {more:,} more line{' lists a file that is' if more == 1 else 's list files that are'} not there"
+        yield RecordedFile(lists.recording, path, CHECKSUMS, 0, trouble=trouble, trouble_code="missing"), ""

@@ -167,26 +167,30 @@ class LineReader:
             self._end("changed", f"it changed while line {self._number + 1} was read")
 
     def _split(self, pieces: Iterable[bytes]) -> Iterator[Numbered]:
-        rest, too_long = b"", False
+        # Grows in place: members of a gzip stream may have a byte each, and a copy for each piece would take seconds.
+        rest, too_long = bytearray(), False
         for piece in pieces:
-            lines = piece.split(b"\n")
-            lines[0] = rest + lines[0]
-            rest = lines.pop()
-            if too_long and lines:
+            *lines, end = piece.split(b"\n")
+            if lines and too_long:
                 del lines[0]
                 too_long = False
+            elif lines and rest:
+                rest += lines[0]
+                lines[0] = bytes(rest)
+                rest = bytearray()
             for line in lines:
                 self._number += 1
                 if line and not line.isspace():
                     yield self._number, line.rstrip(b"\r"), True
             if too_long:
-                rest = b""
-            elif len(rest) > LONGEST_LINE:
+                continue
+            rest += end
+            if len(rest) > LONGEST_LINE:
                 self._number += 1
-                yield self._number, rest[: LONGEST_LINE + 1], False
-                rest, too_long = b"", True
+                yield self._number, bytes(rest[: LONGEST_LINE + 1]), False
+                rest, too_long = bytearray(), True
         if rest and not rest.isspace():
-            yield self._number + 1, rest.rstrip(b"\r"), False
+            yield self._number + 1, bytes(rest.rstrip(b"\r")), False
 
     def _end(self, code: str, reason: str, *, whole: bool = False) -> None:
         """Refuse the rest of the file, or the whole."""

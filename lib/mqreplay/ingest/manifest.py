@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, SNAPSHOTS, RecordedFile
+from mqreplay.ingest.recording import NO_FILE, NOT_READ, RECORD_TABLES, SNAPSHOTS, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
 IN_TABLES = ("read", "refused", "superseded")  # the statuses of a file that stands for its content
@@ -144,7 +144,8 @@ def plan(
     for file, sha256 in found:
         old, entry = by_place.get((file.recording, file.path)), NewFile(file, sha256)
         if file.kind in NOT_READ:
-            if old is None or (old.status, old.kind, old.sha256) != ("not_read", file.kind, sha256):
+            grown = file.kind not in NO_FILE and old is not None and old.bytes != file.bytes
+            if old is None or grown or (old.status, old.kind, old.sha256) != ("not_read", file.kind, sha256):
                 made.not_read.append(entry)
         elif sha256:
             holders[_content(file, sha256)][entry.place] = entry

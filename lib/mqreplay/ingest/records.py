@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.lines import LineReader, Numbered, Refusals
-from mqreplay.ingest.plain_lines import PlainLines, as_batch
+from mqreplay.ingest.plain_lines import JSON_BLOCK, PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
 from mqreplay.ingest.told import FileTold, Told
@@ -114,12 +114,14 @@ def decode_lines(
     fast = None if plain is None else PlainLines(plain)
     for chunk in _blocks(reader.numbered()):
         lines = [line for _, line, _ in chunk]
-        columns = None if fast is None else fast.read(lines)
+        # Arrow hardly reads a line that is longer than its block, and to learn that takes memory and time.
+        columns = None if fast is None or max(map(len, lines)) > JSON_BLOCK else fast.read(lines)
         if columns is None:
             yield from batches(_rows(reader.take(chunk), digest, kind, repeats), schema)
         else:
             reader.lines += len(lines)
             yield as_batch(columns, lines, digest, repeats, schema)
+        del chunk, lines, columns  # the next block must not come beside this one
     found.lines, found.reason = reader.lines, reader.reason
     found.refused, found.quarantined = reader.refused.listed(), reader.refused.total
 
@@ -129,11 +131,11 @@ def _blocks(numbered: Iterable[Numbered]) -> Iterator[list[Numbered]]:
     block: list[Numbered] = []
     size = 0
     for one in numbered:
-        block.append(one)
-        size += len(one[1])
-        if len(block) == BLOCK_LINES or size >= BLOCK_BYTES:
+        if block and (len(block) == BLOCK_LINES or size + len(one[1]) > BLOCK_BYTES):
             yield block
             block, size = [], 0
+        block.append(one)
+        size += len(one[1])
     if block:
         yield block
 

@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 _LANDED = pa.schema([("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())])
 LANDED = from_arrow_schema(_LANDED)
 GROUP_ROWS = 100_000  # rows of a row group, and at most about so many in memory
+GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25 to 40 MB, and one row may have 16 MiB
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.Rec
     path = os.path.join(landing.folder, name)
     told = _Told(landing.bounded)
     waiting: list[pa.RecordBatch] = []
+    waiting_rows = waiting_bytes = 0
     writer = None
     try:
         for batch in batches:
@@ -95,9 +97,10 @@ def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.Rec
             rows = landing.completed(batch)
             told.saw(rows)
             waiting.append(rows)
-            if sum(b.num_rows for b in waiting) >= GROUP_ROWS:
+            waiting_rows, waiting_bytes = waiting_rows + rows.num_rows, waiting_bytes + rows.nbytes
+            if waiting_rows >= GROUP_ROWS or waiting_bytes >= GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(waiting))
-                waiting = []
+                waiting, waiting_rows, waiting_bytes = [], 0, 0
         if writer is None:
             return
         if waiting:
