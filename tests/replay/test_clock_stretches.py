@@ -78,6 +78,13 @@ def test_commits_that_a_broker_lost_while_it_was_down_are_no_clock() -> None:
     assert skews(Words(*map(np.concatenate, pairs))) == []
 
 
+def test_a_word_that_is_unsure_by_the_jump_itself_joins_no_stretches() -> None:
+    usual = told(lambda n: HOUR if n >= 50 else 0)
+    unsure = usual.unsure.copy()
+    unsure[49:51] = HOUR // 2
+    assert skews(Words(usual.said, usual.shown, usual.off, unsure)) == [0, HOUR]
+
+
 def test_the_order_of_words_does_not_matter() -> None:
     words = told(lambda n: HOUR if n >= 50 else 0)
     found = stretches(words, MOST_MS)

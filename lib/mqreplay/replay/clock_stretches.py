@@ -77,6 +77,8 @@ def _between(earlier: Words, later: Words) -> int:
 
 def _sure_runs(words: Words) -> list[Words]:
     """Runs of copies that show about the same, without words that say otherwise; neighbours that agree are one."""
+    # A pull after a jump only repeats what was committed since a word before it: that tells nothing.
+    words = words.of(words.unsure <= np.median(words.unsure) + NEAR_MS)
     first = starts(words.shown)
     off, unsure = (_medians(column, first) for column in (words.off, words.unsure))
     jump = np.abs(np.diff(_smooth(off))) > NEAR_MS + unsure[1:] + unsure[:-1]
