@@ -154,13 +154,20 @@ def _text_of(error: BaseException) -> str:
         return "no text, Java is gone"
 
 
+def java_exceptions(error: BaseException) -> Iterator[Any]:
+    """Yield the exception of Java's that an error carries, and its causes; none where Java is gone."""
+    with suppress(Exception):
+        cause, depth = _java_exception(error), 0
+        while cause is not None and depth < DEEPEST:
+            yield cause
+            cause, depth = cause.getCause(), depth + 1
+
+
 def _java_causes(error: BaseException) -> list[str]:
     found: list[str] = []
     with suppress(Exception):
-        cause = _java_exception(error)
-        while cause is not None and len(found) < DEEPEST:
+        for cause in java_exceptions(error):
             found.append(str(cause.toString()))
-            cause = cause.getCause()
     return found
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from mqreplay.bind.register import register
-from mqreplay.crash import is_of_machine
+from mqreplay.crash import is_of_machine, java_exceptions
 from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
 from mqreplay.lake.local_folder import local_folder
@@ -32,7 +32,6 @@ from mqreplay.story import Story, tell
 READ_ONLY = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
 # Classes of SQLSTATE by which Spark names a mistake of a query. Its message may quote any text of the query.
 MISTAKES = ("0A", "21", "22", "23", "42", "54", "P0")
-DEEPEST = 30  # causes of causes
 
 
 def explain(root: str, finding_id: str, cluster: str | None, settings: Settings) -> Story:
@@ -105,15 +104,10 @@ def query_error(error: Exception) -> InputError:
 
 def _is_mistake(error: Exception) -> bool:
     """Whether Spark itself says that the query is wrong."""
-    with suppress(Exception):  # Java may be gone, and only Spark's own errors have a SQLSTATE
-        cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-        for _ in range(DEEPEST):
-            if cause is None:
-                return False
-            with suppress(Exception):
-                if state := cause.getSqlState():
-                    return str(state).startswith(MISTAKES)
-            cause = cause.getCause()
+    for cause in java_exceptions(error):
+        with suppress(Exception):  # only Spark's own errors have a SQLSTATE
+            if state := cause.getSqlState():
+                return str(state).startswith(MISTAKES)
     return False
 
 
