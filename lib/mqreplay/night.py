@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
 from mqreplay.file_name import file_name
-from mqreplay.ingest.digests import Digested, KnownDigests
-from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, find_recordings
+from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, Digested, find_recordings
 from mqreplay.ingest.records import time_column
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.journal import Journal

@@ -21,7 +21,7 @@ from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, Checked, inflate
 from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip
 from mqreplay.ingest.opening import open_recorded
-from mqreplay.ingest.recording import CHECKSUMS, CHECKSUMS_FILE, RecordedFile, classify, escaped
+from mqreplay.ingest.recording import CHECKSUMS, CHECKSUMS_FILE, Digested, RecordedFile, classify, escaped
 
 _LINE = re.compile(rb"(\\?)([0-9a-fA-F]{64}) [ *](.+)", re.DOTALL)
 _ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}
@@ -30,8 +30,6 @@ MOST_BYTES = 256_000_000  # of a list, inflated: two million files
 MOST_MISSING = 100  # files that are listed and not there, each of which has a row of its own
 _LONGEST_LINE = 16_384  # bytes: a checksum, and the longest path that a system takes
 _LONGEST_NAME = 255  # bytes of a file's name, of Linux's file systems
-
-Digested = tuple[RecordedFile, str]  # a file and its SHA-256, which is empty where it cannot be read
 
 
 @dataclass

@@ -69,7 +69,7 @@ def within(stretches: Iterable[Stretch], when: Column) -> Column:
 
 
 def copies(rows: DataFrame) -> DataFrame:
-    """Return record_id, source_digest of the rows that also stand in a file with a smaller digest."""
+    """Return record_id and source_digest of the rows that a file with a smaller digest holds, too."""
     twice = F.broadcast(rows.groupBy("record_id").count().where("count > 1").select("record_id"))
     few = rows.select("record_id", "source_digest").join(twice, "record_id", "left_semi")
     first = Window.partitionBy("record_id").orderBy("source_digest")

@@ -17,9 +17,9 @@ from dataclasses import replace
 from itertools import compress, islice
 from pathlib import Path
 
-from mqreplay.ingest.checksums import Digested, compared, listed_of
+from mqreplay.ingest.checksums import compared, listed_of
 from mqreplay.ingest.lines import file_sha256, trouble_of
-from mqreplay.ingest.recording import NO_FILE, NOT_READ, RecordedFile
+from mqreplay.ingest.recording import NO_FILE, NOT_READ, Digested, RecordedFile
 from mqreplay.lake.small_file import write_lines
 
 FILE = ".mqreplay.digests"

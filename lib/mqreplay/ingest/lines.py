@@ -6,7 +6,6 @@ truncated one its lines up to the last complete one (gzip_stream.py).
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import zlib
@@ -237,13 +236,6 @@ def trouble_of(error: OSError) -> str:
 def unreadable(trouble: str | None) -> DecodeError:
     """Of a file whose bytes nobody has seen."""
     return DecodeError("unreadable", f"it cannot be read: {trouble}")
-
-
-def open_maybe_gzip(path: str) -> BufferedReader:
-    """Opens a file for reading; what it begins with, not its name, says whether it is gzipped."""
-    with open(path, "rb") as stream:
-        magic = stream.read(2)
-    return gzip.open(path, "rb") if magic == MAGIC else open(path, "rb")  # type: ignore[return-value]
 
 
 def record_id(line: bytes) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from mqreplay.ingest.recording import NO_FILE, NOT_READ, RECORD_TABLES, SNAPSHOTS, RecordedFile
+from mqreplay.ingest.recording import NO_FILE, NOT_READ, RECORD_TABLES, SNAPSHOTS, Digested, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
 IN_TABLES = ("read", "refused", "superseded")  # the statuses of a file that stands for its content
@@ -122,11 +122,8 @@ class Plan:
         return [n for n in self.new if n.file.kind in kinds]
 
 
-Found = tuple[RecordedFile, str]  # its SHA-256 is empty where it cannot be read
-
-
 def plan(
-    found: list[Found],
+    found: list[Digested],
     known: Iterable[KnownFile],
     given: Iterable[str],
     *,
@@ -168,7 +165,7 @@ def plan(
 
 
 def moved_recordings(
-    found: Iterable[Found], known: Iterable[KnownFile], given: Iterable[str], vanished: Iterable[str]
+    found: Iterable[Digested], known: Iterable[KnownFile], given: Iterable[str], vanished: Iterable[str]
 ) -> dict[str, str]:
     """Return old folder -> new folder of recordings that were moved: ``vanished`` ones whose files lie in a new one."""
     where: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -187,7 +184,7 @@ def moved_recordings(
 
 
 def _standing(
-    found: list[Found], by_place: Mapping[Place, KnownFile], given: set[str], forget: bool, made: Plan
+    found: list[Digested], by_place: Mapping[Place, KnownFile], given: set[str], forget: bool, made: Plan
 ) -> dict[Content, dict[Place, NewFile]]:
     """Return the known files that count though nothing was read of them now, by content; enter those that are gone."""
     seen = {(f.recording, f.path): f.kind in NOT_READ or bool(sha256) or f.distrusted for f, sha256 in found}

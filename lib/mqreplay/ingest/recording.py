@@ -114,6 +114,9 @@ class RecordedFile:
         return self.path.rsplit("/", 1)[-1]
 
 
+Digested = tuple[RecordedFile, str]  # a file and its SHA-256, which is empty where it cannot be read
+
+
 def find_recordings(folders: Iterable[str], follow_links: bool = False) -> dict[str, list[RecordedFile]]:
     """The files of each folder, as find_files has them; the same folder given twice is one, however it is written."""
     apart: dict[Path, str] = {}

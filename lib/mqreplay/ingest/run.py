@@ -15,13 +15,12 @@ from pyspark.sql import functions as F
 
 from mqreplay.errors import InputError
 from mqreplay.ingest.brokers import cluster_of, read_brokers
-from mqreplay.ingest.digests import Digested
 from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers
 from mqreplay.ingest.manifest import LEDGER_COLUMNS, KnownFile, NewFile, Place, Plan, known_file, moved_recordings, plan
 from mqreplay.ingest.pace import Pace
-from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES, SNAPSHOTS
+from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES, SNAPSHOTS, Digested
 from mqreplay.ingest.snapshot_rounds import ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
