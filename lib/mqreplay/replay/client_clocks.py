@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from mqreplay.replay.clock_stretches import LEAST, Words, stretches
+from mqreplay.replay.clock_stretches import LEAST, WRITE_MS, Words, stretches
 
 __all__ = ["Row", "by_recorders_clock", "client_clocks", "clocks_frame"]
 
@@ -32,8 +32,9 @@ def client_clocks(clocks: DataFrame, skew_s: int) -> DataFrame:
     clock_stretches.Stretch has the meaning; ``clocks`` is by_queue/clocks.py's frame.
     """
     most_ms = skew_s * 1000
-    is_off = F.count_if(F.abs("off_ms") - F.col("unsure_ms") > most_ms // 2)
-    suspects = clocks.groupBy("client_id").agg(is_off.alias("n")).where(f"n >= {LEAST}").select("client_id")
+    # A median of LEAST words or more is off only where half of them are. Most clients are right, and go no further.
+    off = F.count_if(F.abs(F.col("off_ms") + WRITE_MS) > most_ms)
+    suspects = clocks.groupBy("client_id").agg(off.alias("n")).where(f"n > {LEAST // 2}").select("client_id")
     words = clocks.join(suspects, "client_id", "left_semi")
     return words.groupBy("client_id").applyInArrow(_finder(most_ms), SCHEMA)
 
