@@ -60,19 +60,18 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@$(PIP) install --require-hashes --no-build-isolation -r requirements/dev.txt
 	@touch $@
 
+APT_INSTALL = as=; test "$$(id -u)" = 0 || as="sudo -n"; \
+  { $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(1); } >/dev/null 2>&1 || true
+
 # Two rules: make works out all of a rule's lines before it runs the first.
 browser-install:
-	@$(if $(HAS_BROWSER),,as=; test "$$(id -u)" = 0 || as="sudo -n"; \
-	  { $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium chromium-driver; } \
-	  >/dev/null 2>&1 || true)
+	@$(if $(HAS_BROWSER),,$(call APT_INSTALL,chromium chromium-driver))
 
 browser: browser-install
 	$(if $(HAS_BROWSER),,$(error $(NO_BROWSER)))
 
 compiler-install:
-	@$(if $(HAS_COMPILER),,as=; test "$$(id -u)" = 0 || as="sudo -n"; \
-	  { $$as apt-get update && $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc libc6-dev; } \
-	  >/dev/null 2>&1 || true)
+	@$(if $(HAS_COMPILER),,$(call APT_INSTALL,gcc libc6-dev))
 
 compiler: compiler-install
 	$(if $(HAS_COMPILER),,$(error $(NO_COMPILER)))

@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import dropwhile
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -104,10 +105,9 @@ def remove_torn_log_files(location: str, since: int) -> None:
     for name in _names(location, LOG):
         if name.startswith(".") and name.endswith(".tmp"):
             Path(location, LOG, name).unlink(missing_ok=True)
-    later = sorted((number, name) for number, name in _versions(location).items() if number > since)
-    torn = next((place for place, (_, name) in enumerate(later) if _is_torn(Path(location, LOG, name))), len(later))
-    for _, name in reversed(later[torn:]):
-        Path(location, LOG, name).unlink(missing_ok=True)
+    later = [Path(location, LOG, name) for number, name in sorted(_versions(location).items()) if number > since]
+    for path in reversed(list(dropwhile(lambda path: not _is_torn(path), later))):
+        path.unlink(missing_ok=True)
 
 
 def _is_torn(commit: Path) -> bool:
@@ -115,7 +115,7 @@ def _is_torn(commit: Path) -> bool:
         return False
     lines = commit.read_bytes().splitlines()
     try:
-        return not all(isinstance(json.loads(line), dict) for line in lines) or not lines
+        return not lines or not all(isinstance(json.loads(line), dict) for line in lines)
     except ValueError:
         return True
 
