@@ -9,8 +9,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := lib tests jobs setup.py
 PURE := tests/core tests/decode tests/vectors
-# Two processes, each with a Spark session; in the order of the folders, for the files that take longest are not the last.
-SHARED_OUT := -n 2 --dist loadgroup --no-loadscope-reorder
 
 # The first Python of the right version that has venv, and Java's major version: looked for once, when first needed.
 USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))
@@ -86,13 +84,13 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/lint-imports
 
 test: machine setup-dev browser compiler lint ## All tests that CI runs
-	@$(BIN)/python -m pytest $(SHARED_OUT) -m "not long"
+	@$(BIN)/python -m pytest -m "not long"
 
 test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)
 
 test-long: machine setup-dev browser compiler ## The tests that take minutes: faults, large inputs
-	@$(BIN)/python -m pytest $(SHARED_OUT) -m long || { test $$? = 5 && echo "no test is marked long yet"; }
+	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
 
 $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
 	@$(PIP) install --require-hashes -r requirements/bench.txt

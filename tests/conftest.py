@@ -35,18 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for the session, so that `-m "not spark"` runs the rest, and what one process must run.
-
-    A file's tests share what they set up; so do all that ask for a night or a warehouse that takes a minute to make.
-    """
+    """Mark what asks for the session, so that `-m "not spark"` runs the rest."""
     for item in items:
-        asked = getattr(item, "fixturenames", ())
-        if "spark" in asked:
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        shared = next((name for name in ("histories", "night") if name in asked), str(item.path))
-        item.add_marker(pytest.mark.xdist_group(shared))
 
 
 @pytest.fixture(scope="session")
