@@ -1,4 +1,4 @@
-"""Made-up recordings of a few queues, by a seed: rows of by_queue/events.py, and numpy's view of them."""
+"""Made-up recordings of a few queues, by a seed: events, the silver frames they are of, and numpy's view of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, NamedTuple
 
+import polars as pl
 import pyarrow as pa
 
-from mqreplay.replay.by_queue.columns import QueueEvents
-from mqreplay.replay.by_queue.events import CHANGE, COLUMNS, COMMIT, PULL, STATS
+from mqreplay.judge.queue_events import CHANGE, COLUMNS, COMMIT, PULL, STATS, QueueEvents
 from silver_moments import BEGAN
+from silver_rows import rows
 
 SEEDS = range(200)
 SECOND = 1_000_000  # instants are microseconds
@@ -33,14 +34,17 @@ ARROW = {
     "timestamp": pa.timestamp("us", "UTC"),
     "boolean": pa.bool_(),
 }
-EVENTS = pa.schema([("what", pa.int8()), *((name, ARROW[kind]) for name, kind in COLUMNS.items())])
+EVENTS = pa.schema(
+    (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type)
+    for field in pl.DataFrame(schema=COLUMNS).to_arrow().schema
+)
 
 Row = tuple[Any, ...]
 Queue = tuple[str, str, int]
 
 
 class Event(NamedTuple):
-    """A row of events.py, its instants in microseconds."""
+    """A row of queue_events, its instants in microseconds."""
 
     what: int
     broker_name: str
@@ -189,6 +193,56 @@ class Recording:
 def table(events: Iterable[Event]) -> pa.Table:
     columns = list(zip(*events, strict=True)) or [()] * len(EVENTS)
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, EVENTS, strict=True)], schema=EVENTS)
+
+
+class Silver(NamedTuple):
+    """The silver frames that events are made from."""
+
+    offset_change: pl.DataFrame
+    offset_commit: pl.DataFrame
+    pull: pl.DataFrame
+    topic_stats: pl.DataFrame
+
+
+def silver(events: Iterable[Event]) -> Silver:
+    """Frames of which these are the events."""
+    of_table: dict[int, list[dict[str, Any]]] = {what: [] for what in (CHANGE, COMMIT, PULL, STATS)}
+    for e in events:
+        of_table[e.what].append(_SILVER_ROWS[e.what](e))
+    return Silver(
+        rows("silver.offset_change", {"source_name": "s"}, of_table[CHANGE]),
+        rows("silver.offset_commit", {}, of_table[COMMIT]),
+        rows("silver.pull", {}, of_table[PULL]),
+        rows("silver.topic_stats", {"broker_id": 0, "broker_name": "asked", "topic": "asked"}, of_table[STATS]),
+    )
+
+
+def _change(e: Event) -> dict[str, Any]:
+    return e._asdict() | {"from_ts": e.also_at, "to_ts": e.at, "new_offset": e.committed}
+
+
+def _commit(e: Event) -> dict[str, Any]:
+    error = None if e.counts else "connect failed"
+    return e._asdict() | {"ts": e.at, "kind": "UPDATE", "commit_offset": e.committed, "error": error}
+
+
+def _pull(e: Event) -> dict[str, Any]:
+    # Without the commit bit of PullSysFlag the offset is 0; a pull that was not answered may still have an offset.
+    answered = e.next_begin_offset is not None
+    return e._asdict() | {
+        "request_ts": e.at,
+        "response_ts": e.also_at,
+        "commit_offset": e.at % 2 - 1 if e.committed is None else e.committed,
+        "response_code": 0 if answered else None,
+        "next_begin_offset": e.next_begin_offset if answered else 7,
+    }
+
+
+def _stats(e: Event) -> dict[str, Any]:
+    return {"ts": e.at, "offsets": [(e.topic, e.broker_name, e.queue_id, e.min_offset, e.max_offset, None)]}
+
+
+_SILVER_ROWS = {CHANGE: _change, COMMIT: _commit, PULL: _pull, STATS: _stats}
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The rules of by_queue/ in plain Python, row by row: what numpy is held to."""
+"""The rules of what is judged queue by queue in plain Python, row by row: numpy is checked against them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mqreplay.core.status_windows import status_windows
-from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL, STATS
+from mqreplay.judge.queue_events import CHANGE, COMMIT, PULL, STATS
 from queue_recordings import HOUR, MINUTE, SECOND, Event, Queue, Row
 
 

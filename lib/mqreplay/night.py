@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from mqreplay.decisions import Replay
 from mqreplay.errors import InputError
 from mqreplay.file_name import file_name
 from mqreplay.ingest.digests import KnownDigests
@@ -27,6 +26,7 @@ from mqreplay.lake.sql import among, check_text, quoted
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night_size import recorded_bytes
 from mqreplay.outcome import Outcome, kept_outcome, outcome_of
+from mqreplay.replay_day import replay_day
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.settings import Settings
@@ -90,11 +90,10 @@ class Night:
         return True
 
     def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
-        date, standing = dt.date.fromisoformat(day), None
+        date = dt.date.fromisoformat(day)
         if not is_first:
-            standing = Standing(self.warehouse, cluster)
-            standing.keep(date)
-        Replay(self.warehouse, cluster, date, found, self.settings, standing, afresh=afresh).run(self.progress)
+            Standing(self.warehouse, cluster).keep(date)
+        replay_day(self.warehouse, cluster, date, found, self.settings, self.progress, is_first=is_first, afresh=afresh)
 
     def _remove(self, cluster: str, condition: str) -> None:
         """Remove the cluster's rows of gold tables that have days and for which the condition holds."""

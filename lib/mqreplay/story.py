@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqreplay.errors import InputError
+from mqreplay.findings.every import KINDS
 from mqreplay.lake.sql import of_last_day
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.replay.findings.rules import RULES
 
 MOST = 60  # evidence rows told; the tables have all
 AROUND = dt.timedelta(minutes=1)  # rows named by their place alone are those near the finding
@@ -47,8 +47,8 @@ def tell(warehouse: Warehouse, finding_id: str, cluster: str | None) -> Story:
     if len(rows) > 1:
         raise InputError(f"{len(rows)} findings have ids that begin with {finding_id}; give more of it")
     finding = rows[0]
-    rule = RULES[finding["kind"]]
-    story = Story(finding, rule.text, rule.follows)
+    kind = KINDS[finding["kind"]]
+    story = Story(finding, kind.rule, kind.follows)
     same = found.where(F.col("cluster") == finding["cluster"])
     of_it = (F.col("finding_id") == F.lit(finding["follows_from"])) | (F.col("follows_from") == finding["finding_id"])
     for row in same.where(of_it).orderBy("from_ts", "kind", "finding_id").collect():

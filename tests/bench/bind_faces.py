@@ -20,15 +20,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
-from mqreplay.bind import columns, functions
+from mqreplay.bind import functions
 from mqreplay.bind.arrow_values import answers_column, law_values
 from mqreplay.bind.function import BoundFunction
 from mqreplay.bind.register import register
-from mqreplay.bind.status_columns import status_windows_arrow
 from mqreplay.core.status_windows import status_windows
+from mqreplay.judge.status_arrow import status_windows_arrow
 
 DISTINCT = 50
-TITLES = ("udf", "pandas", "no memo", "arrow", "sql", "native")
+TITLES = ("udf", "pandas", "no memo", "arrow", "sql")
 
 
 def inputs(spark: SparkSession, rows: int, repeated: bool) -> DataFrame:
@@ -64,11 +64,6 @@ ASKED: dict[str, list[str]] = {
     "suggest_which_broker_id": ["yes", "yes", "n", "n", "zero", "zero", "yes", "version"],
     "compare_and_increase_only": ["at", "n"],
 }
-TWINS: dict[str, Callable[..., Column]] = {
-    "slave_suggestion": columns.slave_suggestion,
-    "memory_threshold": columns.memory_threshold,
-    "suggest_which_broker_id": lambda *a: columns.suggest_which_broker_id(*a[:-1], version="5.3.3"),
-}
 
 
 def without_memo(bound: BoundFunction) -> Callable[..., Column]:
@@ -85,16 +80,13 @@ def without_memo(bound: BoundFunction) -> Callable[..., Column]:
 def ways(bound: BoundFunction) -> dict[str, Callable[[DataFrame], DataFrame]]:
     """Each way to ask the function, by the title of its column in the table."""
     names = ASKED[bound.name]
-    asked: dict[str, Callable[[DataFrame], DataFrame]] = {
+    return {
         "udf": lambda data: data.select(bound.udf(*names)),
         "pandas": lambda data: data.select(bound.pandas_udf(*names)),
         "no memo": lambda data: data.select(without_memo(bound)(*names)),
         "arrow": lambda data: data.select(bound.arrow_udf(*names)),
         "sql": lambda data: data.selectExpr(f"{bound.name}({', '.join(f'`{n}`' for n in names)})"),
     }
-    if bound.name in TWINS:
-        asked["native"] = lambda data: data.select(TWINS[bound.name](*map(F.col, names)))
-    return asked
 
 
 def seconds(ask: Callable[[DataFrame], DataFrame], data: DataFrame, runs: int) -> float:

@@ -7,26 +7,69 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mqreplay import night
-from mqreplay.day_rows import INSTANTS
-from mqreplay.decisions import WRITERS, Progress, Replay
+import polars as pl
+
+from mqreplay import night, replay_day
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
+from mqreplay.judge import offset_suspects
+from mqreplay.judge.night_facts import NightFacts
+from mqreplay.judge.offset_continuity import offset_continuity
+from mqreplay.judge.offset_resets import offset_resets
+from mqreplay.judge.pull_route import pull_route
+from mqreplay.judge.queue_ends import queue_ends
+from mqreplay.judge.queue_events import queue_events
+from mqreplay.judge.route_changes import route_changes
 from mqreplay.lake.session import build_session, fit_to
+from mqreplay.run import plan
+from mqreplay.run.day import DESCRIPTIONS, of_shard
+from mqreplay.run.shards import Shard, deal, total
+from mqreplay.run.tasks import Files, Night, Part, judge_groups, survey_files
 from mqreplay.settings import load_settings
 
 
-class SamePart(Replay):
+class SamePart(plan.Replay):
     """Of a day's tables those of peers/equal.py."""
 
-    def run(self, progress: Progress) -> None:
-        """Writes them."""
-        with ThreadPoolExecutor(WRITERS) as pool:
-            near = list(pool.map(self._silver, INSTANTS))
-            judged = self._judge(dict(zip(INSTANTS, near, strict=True)))
-            same = {name: judged[name] for name in ("gold.allocation", "gold.pull_route")}
-            self._write_all(pool, same, progress)
-        self._write("gold.offset_continuity", self._breaks(self._read_again("gold.pull_route")), progress)
+    def run(self) -> Files:
+        """Judge and write them."""
+        raw = {name: self.day.silver(name) for name in plan.SMALL}
+        raw |= {name: self.day.described(name) for name in DESCRIPTIONS}
+        mine = Night(self.day, self.settings, self.landings, self.recorded.starts(plan.NOT_OFF), raw, raw, None)
+        surveyed = self.engine.map(survey_files, self._pieces(), mine)
+        facts = plan.night_facts([part for part, _ in surveyed], raw["topic_stats"], mine.starts)
+        shards = deal(total([counts for _, counts in surveyed]))
+        changes = route_changes(raw["route"], mine.starts)
+        queues = self.engine.map(judge_same_queues, shards, (mine, facts, changes))
+        groups = self.engine.map(judge_groups, self._group_shards(mine), mine)
+        return plan.Merged([*queues, *groups]).files()
+
+
+def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame]) -> Part:
+    """Judge the pull routes and the breaks of a shard's queues."""
+    mine, facts, changes = given
+    day, part, replay = mine.day, Part(), mine.settings.replay
+    of_day = pl.col("day") == day.day
+    pull, commits, moves = (
+        day.silver(name, of_shard(name, shard)) for name in ("pull", "offset_commit", "offset_change")
+    )
+    routes = pull_route(pull, changes, facts.born, mine.starts, replay.route_slack_ms)
+    part.land(mine, "gold.pull_route", routes.filter(of_day))
+    stats = mine.small["topic_stats"]
+    events = queue_events(moves, commits, pull, stats, facts.committing)
+    breaks = offset_continuity(
+        moves,
+        queue_ends(pull, stats),
+        pl.DataFrame(pl.from_arrow(offset_suspects.suspects(events))),
+        offset_resets(mine.small["server_request"], pull),
+        pl.DataFrame(pl.from_arrow(offset_suspects.skips(events))),
+        commits,
+        pull,
+        facts.recording,
+        replay.reset_reach_s,
+    )
+    part.land(mine, "gold.offset_continuity", breaks.filter(of_day))
+    return part
 
 
 def stages(recording: Path, out: Path, began: float) -> dict[str, float]:
@@ -41,10 +84,10 @@ def stages(recording: Path, out: Path, began: float) -> dict[str, float]:
         mine = night.Night(spark, str(out), settings, lambda text: print(text, file=sys.stderr))
         (ingested,) = mine.ingest(digested.result(), None)
     read = time.perf_counter()
-    whole, night.Replay = night.Replay, SamePart
+    whole, replay_day.Replay = replay_day.Replay, SamePart
     try:
         mine.replay(ingested.cluster)
     finally:
-        night.Replay = whole
+        replay_day.Replay = whole
     over = time.perf_counter()
     return {"session": ready - began, "ingest": read - ready, "replay": over - read, "all": over - began}

@@ -16,9 +16,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqreplay.errors import ContractError
 from mqreplay.lake import landing as module
+from mqreplay.lake.commit import LANDED
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.landing import LANDED, Landing, land, repeating
+from mqreplay.lake.landing import Landing, land, repeating
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"

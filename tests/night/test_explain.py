@@ -11,23 +11,9 @@ from deltalake import DeltaTable
 
 from mqreplay.errors import InputError
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.replay.findings.rules import RULES
 from mqreplay.settings import load_settings
 from mqreplay.story import keys, tell
 from mqreplay.terminal_story import print_story
-
-# DESIGN.md's list.
-KINDS = {
-    *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
-    *("idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
-    *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
-    *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
-}
-
-
-def test_every_kind_has_its_rule():
-    assert set(RULES) == KINDS
-    assert all(rule.text.endswith(".") for rule in RULES.values())
 
 
 def findings_of(root: str) -> list[dict]:

@@ -18,8 +18,7 @@ from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.lines import LineReader
 from mqreplay.ingest.repeats import Repeats
-from mqreplay.replay.by_queue.columns import QueueEvents
-from mqreplay.replay.by_queue.events import CHANGE, COMMIT, PULL, STATS
+from mqreplay.judge.queue_events import CHANGE, COMMIT, PULL, STATS, QueueEvents
 from queue_recordings import EVENTS
 
 Row = dict[str, Any]

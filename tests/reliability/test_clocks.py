@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mqreplay.judge import client_words, offset_suspects, queue_progress, slave_copies, standstills, status_windows
+from mqreplay.judge.clock_stretches import LEAST, SURE_MS, Stretch, Words, stretches
+from mqreplay.judge.queue_events import KEY, QueueEvents
 from mqreplay.night import run
-from mqreplay.replay.by_queue import clocks, progress, slave_copies, standing, suspects, windows
-from mqreplay.replay.by_queue.columns import QueueEvents
-from mqreplay.replay.by_queue.events import KEY
-from mqreplay.replay.clock_stretches import LEAST, SURE_MS, Stretch, Words, stretches
 from mqreplay.settings import load_settings
 from night.cut import INSTANTS, cut, jsonl_files
 from reliability.queue_evidence import TOLD_OF_QUEUES, Row, changes, queue_events
@@ -72,17 +71,17 @@ def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
     Suspects are left out: offset_continuity judges them.
     """
     rows = {
-        "skips": suspects.skips(events).to_pylist(),
-        "progress": progress.progress(events).to_pylist(),
+        "skips": offset_suspects.skips(events).to_pylist(),
+        "progress": queue_progress.progress(events).to_pylist(),
         "slaves": slave_copies.slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
         "standing": [
             _named(row) | {"offset": stretch["offset"]}
-            for row in standing.standing(events, LIMITS.stuck_s, {}).to_pylist()
+            for row in standstills.standing(events, LIMITS.stuck_s, {}).to_pylist()
             for stretch in row["stretches"]
         ],
         "status": [
             _named(row) | {"ok": all(window["status"] == "OK" for window in row["w"])}
-            for row in windows.windows(events, WINDOW_S, end_ms).to_pylist()
+            for row in status_windows.windows(events, WINDOW_S, end_ms).to_pylist()
         ],
     }
     instants = ("ts", "hour", "queue_max_offset")
@@ -99,7 +98,7 @@ def _named(row: Row) -> Row:
 def words(events: QueueEvents) -> dict[str, list[tuple[int, ...]]]:
     """By client, what the master's file shows of its words, by the instant of the copy."""
     found: dict[str, list[tuple[int, ...]]] = {}
-    for row in clocks.clocks(events).to_pylist():
+    for row in client_words.clocks(events).to_pylist():
         one = tuple(row[name] for name in ("shown_ms", "said_ms", "off_ms", "unsure_ms"))
         found.setdefault(row["client_id"], []).append(one)
     return {client: sorted(of_client) for client, of_client in found.items()}

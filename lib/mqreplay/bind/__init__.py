@@ -3,9 +3,7 @@
 - `functions`: the catalogue; `functions.allocate_averagely.arrow_udf(...)` is a column, `FUNCTIONS` has all
 - `function`: what an entry of the catalogue is, and what its three faces (udf, pandas, Arrow) give
 - `register`: the catalogue as SQL functions of a session
-- `columns`: native expressions for the rules that need no Python, held to the law by tests
-- `status_columns`, `status_arrays`: status_windows over whole columns, held to the law by tests
 - `laws`: laws whose arguments or answers are no Spark types, in a shape that is
 - `faces`, `answer`: what runs in Spark's workers; an error on purpose becomes a value, a bug does not
-- `values`, `arrow_values`, `pandas_columns`: conversions; `distinct`: each distinct input is asked once
+- `values`, `arrow_values`, `pandas_columns`: conversions
 """

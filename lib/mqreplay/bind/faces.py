@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from mqreplay.bind.answer import Answer, Answering
 from mqreplay.bind.arrow_values import answers_column, law_values
-from mqreplay.bind.distinct import Codes, distinct_rows
 from mqreplay.bind.pandas_columns import arrow_columns
 from mqreplay.bind.values import Converter
+from mqreplay.judge.distinct import Codes, distinct_rows
 
 
 def row_face(answer: Answering, converters: Sequence[Converter]) -> Callable[..., Answer]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mqreplay.bind import laws, strategies
+from mqreplay.bind import laws
 from mqreplay.bind.function import BoundFunction
 from mqreplay.core import allocation, offset_store, pull_answer, pull_node
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
+from mqreplay.judge import strategies
 
 QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
 _ALLOCATE = f"consumer_group STRING, current_cid STRING, mq_all ARRAY<{QUEUE}>, cid_all ARRAY<STRING>"

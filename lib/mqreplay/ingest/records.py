@@ -18,8 +18,9 @@ from mqreplay.ingest.plain_lines import JSON_BLOCK, PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
 from mqreplay.ingest.told import FileTold, Told
+from mqreplay.lake.commit import LANDED
 from mqreplay.lake.contract import Contract
-from mqreplay.lake.landing import LANDED, Landing, land
+from mqreplay.lake.landing import Landing, land
 from mqreplay.settings import IngestSettings
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.

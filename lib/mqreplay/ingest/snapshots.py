@@ -18,7 +18,8 @@ from mqreplay.ingest.moves import moved_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.recording import RecordedFile, split_source
 from mqreplay.ingest.told import Told
-from mqreplay.lake.landing import LANDED, Landing, land
+from mqreplay.lake.commit import LANDED
+from mqreplay.lake.landing import Landing, land
 from mqreplay.settings import IngestSettings
 
 # Text, not StructType: workers import this module, and only a driver can parse DDL.

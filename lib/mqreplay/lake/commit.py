@@ -9,9 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 from pyspark.sql import Row, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from mqreplay.lake import landing
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.first_commit import clustering, metadata
+
+LANDED = from_arrow_schema(landing.LANDED)
 
 
 def commit_append(spark: SparkSession, location: str, landed: Sequence[Row], new: Contract | None = None) -> None:

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import from_arrow_schema
 
 # What a task tells of each of its files: its name within the table's folder, its size, its rows, Delta's statistics.
-_LANDED = pa.schema([("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())])
-LANDED = from_arrow_schema(_LANDED)
+LANDED = pa.schema([("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())])
 GROUP_ROWS = 100_000  # rows of a row group, and at most about so many in memory
 GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25 to 40 MB, and one row may have 16 MiB
 
@@ -109,8 +109,27 @@ def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.Rec
         if writer is not None:
             writer.close()
     yield pa.RecordBatch.from_pylist(
-        [{"name": name, "bytes": os.path.getsize(path), "rows": told.rows, "stats": told.stats()}], schema=_LANDED
+        [{"name": name, "bytes": os.path.getsize(path), "rows": told.rows, "stats": told.stats()}], schema=LANDED
     )
+
+
+def land_rows(rows: pl.DataFrame, landing: Landing) -> list[dict[str, Any]]:
+    """Write the rows into one file, none for no rows; return what there is to tell of it, as LANDED's columns.
+
+    ``rows`` has the columns that the landing asks for, in any order. A map is a list of structs of key and value.
+    """
+    columns = [_as_type(rows[f.name].to_arrow(), f.type) for f in landing.asked]
+    table = pa.Table.from_arrays(columns, schema=landing.asked)
+    return [file for told in land(iter(table.to_batches(GROUP_ROWS)), landing) for file in told.to_pylist()]
+
+
+def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_map(kind):
+        return column.cast(kind)
+    wide = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+    keys, values = (wide.values.field(name) for name in ("key", "value"))
+    offsets = pa.array(wide.offsets.to_numpy(), mask=np.append(wide.is_null().to_numpy(zero_copy_only=False), False))
+    return pa.MapArray.from_arrays(offsets, keys, values)
 
 
 class _Told:

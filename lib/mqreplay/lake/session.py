@@ -51,6 +51,8 @@ TUNING = {
     # Batches end at 10,000 rows alone: Spark would add up the bytes of all columns after each row that goes to Python.
     BATCH_BYTES: "2147483647",
     "spark.sql.parquet.compression.codec": "zstd",
+    # A task has one core: kernels with threads of their own would take each other's.
+    "spark.executorEnv.POLARS_MAX_THREADS": "1",
     # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }

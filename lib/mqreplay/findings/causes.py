@@ -1,0 +1,80 @@
+"""One cause, one finding: what follows from another finding names it, and is info."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.shape import EVIDENCE, EVIDENCE_ROWS
+
+LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
+LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
+
+
+def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.DataFrame:
+    """Return the findings with ``follows_from``: the finding_id of the first cause, null for a cause itself.
+
+    A finding that follows from another is info. A cause gets its effects as evidence, beside its own first rows.
+    """
+    linked = _first_causes(_nearest_causes(findings, kinds))
+    row = pl.struct(pl.lit("gold.finding").alias("table_name"), (pl.lit("finding_id=") + pl.element()).alias("key"))
+    effects = linked.group_by("follows_from").agg(pl.col("effect_id").sort())
+    effects = effects.select(
+        pl.col("follows_from").alias("finding_id"), pl.col("effect_id").list.eval(row).cast(EVIDENCE).alias("effects")
+    )
+    causes = linked.select(pl.col("effect_id").alias("finding_id"), "follows_from")
+    known = findings.join(causes, on="finding_id", how="left").join(effects, on="finding_id", how="left")
+    own = pl.col("evidence").list.head(EVIDENCE_ROWS)
+    return known.with_columns(
+        pl.when(pl.col("follows_from").is_not_null()).then(pl.lit("info")).otherwise("severity").alias("severity"),
+        pl.when(pl.col("effects").is_null()).then(own).otherwise(pl.concat_list(own, "effects")).alias("evidence"),
+    ).select(*findings.columns, "follows_from")
+
+
+def _nearest_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.DataFrame:
+    """Return effect_id and follows_from, one row an effect.
+
+    Of several causes it is the first in the order of the effect's kind, then the nearest in time, then by finding_id.
+    """
+    by_kind = {str(name): of_kind for (name,), of_kind in findings.partition_by("kind", as_dict=True).items()}
+    pairs = [
+        _pairs(by_kind[kind.name], by_kind[cause.name], cause, number)
+        for kind in kinds
+        for number, cause in enumerate(kind.causes)
+        if kind.name in by_kind and cause.name in by_kind
+    ]
+    found = pl.concat([pl.DataFrame(schema=LINK), *pairs]).sort("number", "near_ms", "follows_from")
+    return found.unique("effect_id", keep="first").select("effect_id", "follows_from")
+
+
+def _pairs(effects: pl.DataFrame, causes: pl.DataFrame, cause: Cause, number: int) -> pl.DataFrame:
+    """Return each effect with each of its causes of one kind, of LINK's columns."""
+    if cause.critical:
+        effects = effects.filter(pl.col("severity") != "critical")
+        causes = causes.filter(pl.col("severity") == "critical")
+    began, ended = (pl.col(ts).dt.epoch("ms") for ts in ("from_ts", "to_ts"))
+    effect = effects.select(*cause.same, pl.col("finding_id").alias("effect_id"), began.alias("began_ms"))
+    by = causes.select(
+        *cause.same, pl.col("finding_id").alias("follows_from"), began.alias("since_ms"), ended.alias("until_ms")
+    )
+    # A place that is not known is null and meets nothing.
+    left, right = effect.lazy(), by.lazy()
+    met = left.join(right, on=cause.same) if cause.same else left.join(right, how="cross")
+    after_cause = pl.col("began_ms") - pl.col("since_ms")
+    early_enough = pl.col("began_ms") - pl.col("until_ms") <= cause.after_s * 1000
+    near = met.filter((after_cause >= -cause.before_s * 1000) & early_enough).select(
+        "effect_id", "follows_from", pl.lit(number, pl.Int64).alias("number"), after_cause.abs().alias("near_ms")
+    )
+    return near.collect(engine="streaming")  # nearly all pairs are too far apart in time: they are never kept
+
+
+def _first_causes(linked: pl.DataFrame) -> pl.DataFrame:
+    """Replace a cause that has a cause of its own by that one: the first is the one to fix."""
+    above = linked.select(pl.col("effect_id").alias("follows_from"), pl.col("follows_from").alias("above"))
+    for _ in range(1, LONGEST):
+        linked = linked.join(above, on="follows_from", how="left").select(
+            "effect_id", pl.coalesce("above", "follows_from").alias("follows_from")
+        )
+    return linked

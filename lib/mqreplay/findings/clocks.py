@@ -1,0 +1,59 @@
+"""Clients whose clock is off."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.shape import INSTANT, evidence, finding
+
+CLOCK_SKEW = FindingKind(
+    name="clock_skew",
+    rule="A client's commits are in copies of the master's file taken long before or after it sent them.",
+    advice="Set the client's clock right (NTP): reset by time, delays and logs all go by it.",
+    confidence=0.9,
+    needs={"consumer_offset": "copy consumerOffset.json: commits are held against it"},
+)
+
+
+def activity_of_shard(clocks: pl.DataFrame, pull: pl.DataFrame, offset_commit: pl.DataFrame) -> pl.DataFrame:
+    """Return client_id, day, first_ts, last_ts: when clients of ``clocks`` pulled or committed, by day.
+
+    ``pull`` and ``offset_commit`` are by the recorder's clock.
+    """
+    instants = [pull.select("client_id", ts="request_ts"), offset_commit.select("client_id", "ts")]
+    acted = pl.concat([rows.join(clocks, "client_id", how="semi") for rows in instants])
+    return acted.group_by("client_id", pl.col("ts").dt.date().alias("day")).agg(
+        pl.col("ts").min().alias("first_ts"), pl.col("ts").max().alias("last_ts")
+    )
+
+
+def clock_findings(clocks: pl.DataFrame, activity: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    """Return CLOCK_SKEW, one for each day and stretch of time in which a client's clock was off.
+
+    ``clocks`` is judge/client_clocks.py's frame, ``activity`` the rows of `activity_of_shard` of all shards.
+    """
+    days = activity.group_by("client_id", "day").agg(pl.col("first_ts").min(), pl.col("last_ts").max())
+    shown_from, shown_until = (
+        pl.from_epoch(pl.col(name), "ms").cast(INSTANT) for name in ("shown_from_ms", "shown_until_ms")
+    )
+    rows = (
+        clocks.filter(pl.col("skew_ms") != 0)
+        .join(days, "client_id")
+        .with_columns(
+            from_ts=pl.max_horizontal("first_ts", shown_from), to_ts=pl.min_horizontal("last_ts", shown_until)
+        )
+        .filter(pl.col("from_ts") <= pl.col("to_ts"))
+        .group_by("client_id", "skew_ms", "shown_from_ms", "shown_until_ms", "from_ts", "to_ts")
+        .agg(evidence("silver.offset_commit", "client_id"))
+    )
+    jumped = pl.col("shown_from_ms").is_not_null() | pl.col("shown_until_ms").is_not_null()
+    summary = pl.format(
+        "The clock of client {} {} about {} s {} of the brokers'; its instants were put right before anything was"
+        " judged.",
+        "client_id",
+        pl.when(jumped).then(pl.lit("jumped: for a while it was")).otherwise(pl.lit("is")),
+        (pl.col("skew_ms").abs() + 500) // 1000,
+        pl.when(pl.col("skew_ms") > 0).then(pl.lit("ahead")).otherwise(pl.lit("behind")),
+    )
+    return finding(rows, CLOCK_SKEW, cluster, severity="warning", summary=summary)

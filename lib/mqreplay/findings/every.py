@@ -1,0 +1,236 @@
+"""All kinds of findings, and all findings of one day of one cluster."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import polars as pl
+
+from mqreplay.findings import (
+    brokers,
+    clocks,
+    members,
+    messages,
+    offsets,
+    ownership,
+    pulls,
+    shares,
+    slaves,
+    snapshots,
+    stuck_queues,
+    topics,
+)
+from mqreplay.findings.causes import with_causes
+from mqreplay.findings.going_on import going_on
+from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.shape import SCHEMA, that_reach
+from mqreplay.judge import conflicts
+from mqreplay.judge import ownership as owned
+from mqreplay.judge.held_standstills import held_standstills
+from mqreplay.judge.queue_ends import polled_ends
+
+_KINDS = (
+    offsets.OFFSET_REWIND,
+    offsets.OFFSET_JUMP,
+    offsets.OFFSET_BEYOND_MAX,
+    offsets.OFFSET_RESET,
+    stuck_queues.STUCK_QUEUE,
+    ownership.ORPHAN_QUEUE,
+    ownership.DOUBLE_OWNED_QUEUE,
+    ownership.IDLE_CONSUMER,
+    shares.UNEVEN_ALLOCATION,
+    members.STRATEGY_CONFLICT,
+    members.SUBSCRIPTION_CONFLICT,
+    members.CONSUMER_LOST,
+    brokers.BROKER_DOWN,
+    pulls.FAILOVER_PULL,
+    pulls.SLAVE_PULL,
+    slaves.STALE_SLAVE_OFFSETS,
+    messages.RETRY_GROWTH,
+    messages.DEAD_LETTER,
+    topics.QUEUE_COUNT_CHANGED,
+    messages.DUPLICATE_DELIVERY,
+    snapshots.TORN_SNAPSHOT,
+    topics.ORPHAN_OFFSET_KEY,
+    clocks.CLOCK_SKEW,
+)
+KINDS: Mapping[str, FindingKind] = MappingProxyType({kind.name: kind for kind in _KINDS})
+RESET_GAP_S = 30  # one reset reaches all its clients within seconds
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the findings of a day are made of; instants are by the recorder's clock.
+
+    Every frame is of one cluster, of the day and its lookback, and small. Those of the last part have the rows that
+    the functions named beside them made of all shards.
+    """
+
+    cluster: str
+    recorded_until: dt.datetime | None  # the last instant by the recorder's own clock
+
+    # Tables of silver and gold by their names.
+    heartbeat: pl.DataFrame
+    rebalance: pl.DataFrame
+    topic_config: pl.DataFrame
+    topic_stats: pl.DataFrame
+    offset_continuity: pl.DataFrame
+    queue_owner: pl.DataFrame  # intervals as they are, not cut at midnight
+
+    # Frames of judge/.
+    members: pl.DataFrame  # membership
+    unshared_groups: pl.DataFrame
+    resets: pl.DataFrame  # offset_resets
+    standstills: pl.DataFrame  # standing
+    outages: pl.DataFrame  # broker_outages
+    clocks: pl.DataFrame  # client_clocks
+    refused_snapshots: pl.DataFrame  # findings/snapshots.py
+
+    # Rows of all shards.
+    uneven_shares: pl.DataFrame  # uneven_shares_of_shard
+    exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
+    failovers: pl.DataFrame  # failovers_of_shard
+    refused_pulls: pl.DataFrame  # refused_pulls_of_shard
+    refusals: pl.DataFrame  # refusals_of_shard
+    pulled_queues: pl.DataFrame  # pulled_queues_of_shard
+    repeated_deliveries: pl.DataFrame
+    came_back: pl.DataFrame
+    returned_ends: pl.DataFrame  # returned_ends_of_shard
+    orphan_offsets: pl.DataFrame  # orphans_of_shard
+    activity: pl.DataFrame  # activity_of_shard
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of findings, as the configuration names them: seconds (``_s``) and counts."""
+
+    same_cause_gap_s: int
+    slave_pull_warn_s: int
+    rebalance_interval_s: int
+    heartbeat_interval_s: int
+    dispute_s: int
+    idle_s: int
+    lost_s: int
+    stuck_s: int
+    failed_over_s: int
+    retry_warn_messages: int
+    retry_gap_s: int
+    stale_slave_s: int
+    reset_reach_s: int
+
+
+def all_findings(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+    """Return the findings of all families, without their causes."""
+    return pl.concat([family(evidence, limits) for family in FAMILIES.values()])
+
+
+def finish(
+    begun: pl.DataFrame, begin: dt.datetime, end: dt.datetime, before: pl.DataFrame | None, lost_s: int
+) -> pl.DataFrame:
+    """Return gold.finding's rows of the day from ``begin`` to ``end``, of the findings of `all_findings`.
+
+    ``before`` has gold.finding's rows of the day before; None on the first day of the cluster.
+    """
+    of_day = begun.filter(pl.col("from_ts") < end)
+    if before is not None:
+        of_day = going_on(of_day, before)
+    found = that_reach(with_causes(of_day, KINDS.values()), begin, lost_s)
+    last = ("follows_from", "evidence")
+    return found.select(pl.lit(begin.date()).alias("day"), *[name for name in SCHEMA if name not in last], *last)
+
+
+def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+    continuity, cluster = evidence.offset_continuity, evidence.cluster
+    resets = offsets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
+    moved = offsets.offset_findings(
+        continuity, evidence.queue_owner, cluster, limits.same_cause_gap_s, limits.dispute_s
+    )
+    return pl.concat([moved, resets])
+
+
+def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+    held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
+    return stuck_queues.stuck_findings(held, evidence.cluster, limits.same_cause_gap_s)
+
+
+def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+    sessions, cluster = evidence.members, evidence.cluster
+    disagree = members.conflict_findings(
+        conflicts.strategy_conflicts(evidence.rebalance, sessions, limits.rebalance_interval_s),
+        conflicts.subscription_conflicts(evidence.heartbeat, sessions, limits.heartbeat_interval_s),
+        cluster,
+        limits.dispute_s,
+    )
+    until = members.heard_until(sessions, evidence.recorded_until)
+    lost = members.lost_consumers(sessions, evidence.queue_owner, until, limits.lost_s)
+    uneven = shares.uneven_findings(evidence.uneven_shares, cluster, limits.rebalance_interval_s, limits.dispute_s)
+    return pl.concat([disagree, members.lost_findings(lost, cluster), uneven])
+
+
+def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+    rebalance, owners, unshared = evidence.rebalance, evidence.queue_owner, evidence.unshared_groups
+    subscribed = owned.subscribers(evidence.members, evidence.heartbeat, rebalance, owners)
+    due = owned.due_queues(rebalance, evidence.pulled_queues, subscribed, unshared, limits.rebalance_interval_s)
+    return ownership.ownership_findings(
+        owned.disputes(owners, due),
+        owned.idle_members(subscribed, owners, unshared),
+        evidence.cluster,
+        limits.dispute_s,
+        limits.idle_s,
+        limits.same_cause_gap_s,
+    )
+
+
+def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+    cluster, gap_s = evidence.cluster, limits.same_cause_gap_s
+    return pl.concat(
+        [
+            brokers.outage_findings(
+                evidence.outages, evidence.failovers, evidence.repeated_deliveries, cluster, limits.failed_over_s
+            ),
+            pulls.pull_findings(evidence.exceptional_pulls, cluster, gap_s, limits.slave_pull_warn_s),
+            brokers.refusing_slaves(evidence.refusals, cluster, gap_s),
+            slaves.stale_slave_offsets(evidence.offset_continuity, cluster, limits.stale_slave_s),
+        ]
+    )
+
+
+def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+    back, cluster = evidence.came_back, evidence.cluster
+    ends = pl.concat([evidence.returned_ends, polled_ends(evidence.topic_stats)])
+    return pl.concat(
+        [
+            messages.duplicate_findings(evidence.repeated_deliveries, cluster, limits.lost_s),
+            messages.retry_findings(back, ends, cluster, limits.retry_warn_messages, limits.retry_gap_s),
+            messages.dead_letters(back, evidence.topic_config, ends, cluster, limits.same_cause_gap_s),
+        ]
+    )
+
+
+def _of_copies(evidence: Evidence, _limits: Limits) -> pl.DataFrame:
+    cluster = evidence.cluster
+    return pl.concat(
+        [
+            snapshots.snapshot_findings(evidence.refused_snapshots, cluster),
+            topics.changed_counts(evidence.topic_config, cluster),
+            topics.orphan_offset_keys(evidence.orphan_offsets, cluster),
+            clocks.clock_findings(evidence.clocks, evidence.activity, cluster),
+        ]
+    )
+
+
+# Findings that are made of the same frames.
+FAMILIES: Mapping[str, Callable[[Evidence, Limits], pl.DataFrame]] = MappingProxyType(
+    {
+        "offsets that moved": _of_offsets,
+        "queues that stood still": _of_standstills,
+        "members that disagree": _of_members,
+        "queues without one owner": _of_owners,
+        "brokers that were gone": _of_brokers,
+        "messages that came back": _of_messages,
+        "topics and copies": _of_copies,
+    }
+)

@@ -1,0 +1,35 @@
+"""Everything about one kind of finding, in one record beside the code that finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Findings of this kind follow from one of kind ``name`` at the same place, up to ``after_s`` seconds after it."""
+
+    name: str
+    same: tuple[str, ...]  # columns of gold.finding in which both agree
+    after_s: int = 60
+    before_s: int = 30  # a cause is seen a little later than what it did: polls and copies are seconds apart
+    critical: bool = False  # only a critical finding is the cause, and only of a lesser one
+
+
+@dataclass(frozen=True)
+class FindingKind:
+    """One kind of finding.
+
+    ``rule`` says when there is one; ``follows`` names RocketMQ's class and method behind it, if there is one.
+    ``needs`` maps a kind of file (decode/kinds.py) without which it cannot be judged to what to record next time.
+    ``causes`` are in the order in which they are believed.
+    """
+
+    name: str
+    rule: str
+    advice: str
+    confidence: float
+    follows: str = ""
+    needs: Mapping[str, str] = field(default_factory=dict)
+    causes: tuple[Cause, ...] = ()

@@ -1,0 +1,139 @@
+"""Members that do not agree with each other, or that disappeared without unregistering."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import polars as pl
+
+from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.shape import INSTANT, counted, evidence_rows, finding, key_text, seconds
+
+STRATEGY_CONFLICT = FindingKind(
+    name="strategy_conflict",
+    rule="Members of one group allocated by different strategies at the same time.",
+    follows="RebalanceImpl#rebalanceByTopic",
+    advice="Give all members of the group the same AllocateMessageQueueStrategy; roll it out to all at once.",
+    confidence=1.0,
+    needs={"rebalance_log": "record what each client computes (rebalance_log.jsonl)"},
+)
+SUBSCRIPTION_CONFLICT = FindingKind(
+    name="subscription_conflict",
+    rule="Members of one group sent heartbeats with different subscriptions at the same time.",
+    follows="ConsumerGroupInfo#updateSubscription keeps the last one's",
+    advice="Give all members of the group the same subscriptions, or give them groups of their own.",
+    confidence=1.0,
+    needs={"heartbeats": "record heartbeats (heartbeats.jsonl): they carry subscriptions"},
+)
+CONSUMER_LOST = FindingKind(
+    name="consumer_lost",
+    rule="A member fell silent without UNREGISTER_CLIENT, and the recording went on without it.",
+    follows="ConsumerManager#doChannelCloseEvent",
+    advice="See why it died; what it had not committed is delivered again to whoever took its queues.",
+    confidence=0.9,
+    needs={"heartbeats": "record heartbeats (heartbeats.jsonl): they tell who unregistered"},
+    causes=(Cause("broker_down", same=(), after_s=0),),
+)
+MEMBER = ("consumer_group", "client_id")
+QUEUE = ("topic", "broker_name", "queue_id")
+
+
+def conflict_findings(
+    strategies: pl.DataFrame, subscriptions: pl.DataFrame, cluster: str, dispute_s: int
+) -> pl.DataFrame:
+    """Return strategy_conflict and subscription_conflict, one for each conflict longer than ``dispute_s`` seconds.
+
+    The frames are those of judge/conflicts.py.
+    """
+    long = seconds("from_ts", "to_ts") > dispute_s
+    sides = pl.col("sides").list.join(" against ")
+    own_topics = pl.col("topics").list.eval(pl.element().filter(~pl.element().str.starts_with("%RETRY%")))
+    by_strategy = finding(
+        strategies.filter(long).with_columns(_rows_of("gold.allocation")),
+        STRATEGY_CONFLICT,
+        cluster,
+        severity="warning",
+        summary=pl.format(
+            "Members of group {} shared out {} by different strategies: {}.",
+            "consumer_group",
+            own_topics.list.join(", "),
+            sides,
+        ),
+    )
+    by_subscription = finding(
+        subscriptions.filter(long).with_columns(_rows_of("silver.heartbeat")),
+        SUBSCRIPTION_CONFLICT,
+        cluster,
+        severity="warning",
+        summary=pl.format("Members of group {} subscribed to different things: {}.", "consumer_group", sides),
+    )
+    return pl.concat([by_strategy, by_subscription])
+
+
+def _rows_of(table: str) -> pl.Expr:
+    return evidence_rows(table, pl.col("record_ids").list.eval(pl.lit("record_id=") + pl.element()))
+
+
+def heard_until(members: pl.DataFrame, recorded_until: dt.datetime | None) -> dt.datetime | None:
+    """Return until when clients were recorded; None if no client was and ``recorded_until`` is None.
+
+    ``members`` is the frame of judge/membership.py. ``recorded_until`` is the last instant by the recorder's own clock
+    (None: no row has one). One client alone does not extend the recording beyond it: the clock of that client may be
+    ahead, and then all others would seem to be gone.
+    """
+    last = members.group_by("client_id").agg(pl.col("to_ts").max())["to_ts"].sort(descending=True).to_list()
+    if recorded_until is None:
+        return last[0] if last else None
+    return min([*last[:1], max([*last[1:2], recorded_until])])
+
+
+def lost_consumers(members: pl.DataFrame, owners: pl.DataFrame, until: dt.datetime | None, lost_s: int) -> pl.DataFrame:
+    """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues (held until then).
+
+    ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
+    the frame of judge/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
+    seconds and never unregistered. The recording must outlast its silence by as much. A client without heartbeats is
+    left out: nothing shows whether it unregistered.
+    """
+    ended = members.with_columns(pl.lit(until, dtype=INSTANT).alias("until_ts"))
+    gone = ended.filter(~pl.col("left") & pl.col("beat") & (seconds("to_ts", "until_ts") > lost_s))
+    held = owners.select(*MEMBER, *QUEUE, pl.col("to_ts").alias("held_to"))
+    last_held = gone.join(held, on=MEMBER, how="left").filter(
+        pl.col("held_to").is_null() | (seconds("held_to", "to_ts").abs() <= lost_s)
+    )
+    after = owners.select(
+        "consumer_group", *QUEUE, pl.col("client_id").alias("next_client_id"), pl.col("from_ts").alias("since_ts")
+    )
+    by_another = (pl.col("next_client_id") != pl.col("client_id")) & (pl.col("since_ts") >= pl.col("to_ts"))
+    taken = (
+        last_held.join(after, on=["consumer_group", *QUEUE], how="left")
+        .group_by(*MEMBER, "session", "to_ts", "until_ts", *QUEUE)
+        .agg(pl.when(by_another).then(pl.col("since_ts")).min().alias("taken_ts"))
+    )
+    return taken.group_by(*MEMBER, "session").agg(
+        pl.col("to_ts").first().alias("from_ts"),
+        pl.coalesce(pl.col("taken_ts").max(), pl.col("until_ts").first()).alias("to_ts"),
+        pl.col("broker_name").count().cast(pl.Int64).alias("queues"),
+    )
+
+
+def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    """Return consumer_lost, of the frame of `lost_consumers`."""
+    beats = evidence_rows("silver.heartbeat", pl.concat_list(key_text("client_id")))
+    held = evidence_rows("gold.queue_owner", pl.concat_list(key_text(*MEMBER)))
+    had_queues = pl.col("queues") > 0
+    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues"]).with_columns(
+        pl.when(had_queues).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence")
+    )
+    return finding(
+        rows,
+        CONSUMER_LOST,
+        cluster,
+        severity=pl.when(had_queues).then(pl.lit("warning")).otherwise(pl.lit("info")),
+        summary=pl.format(
+            "Consumer {} of group {} went without a word while it held {}: killed, crashed or cut off.",
+            "client_id",
+            "consumer_group",
+            counted("queues", "queue"),
+        ),
+    )

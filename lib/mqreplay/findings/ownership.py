@@ -1,0 +1,127 @@
+"""Queues that nobody held, or several clients at once; consumers that held none."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.shape import counted, evidence, finding, one_or_none
+from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.sessions import with_session
+
+ORPHAN_QUEUE = FindingKind(
+    name="orphan_queue",
+    rule="A queue that the group's members saw was held by none of them, longer than lists take to spread.",
+    follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
+    advice=(
+        "See that all members have the same subscription and strategy, and reach the same brokers and name servers."
+    ),
+    confidence=0.95,
+    causes=(
+        Cause("strategy_conflict", same=("consumer_group",)),
+        Cause("subscription_conflict", same=("consumer_group",)),
+        Cause("consumer_lost", same=("consumer_group",), after_s=150),
+        # A queue lost with its broker is fought for wherever its group is: the finding may span brokers.
+        Cause("broker_down", same=(), after_s=120),
+    ),
+)
+DOUBLE_OWNED_QUEUE = FindingKind(
+    name="double_owned_queue",
+    rule="Several clients of a group held one queue at once, longer than lists take to spread.",
+    follows="RebalanceImpl#rebalanceByTopic",
+    advice="See that all members use the same strategy and see each other; they overwrite each other's offsets.",
+    confidence=0.95,
+    causes=(
+        Cause("strategy_conflict", same=("consumer_group",)),
+        Cause("subscription_conflict", same=("consumer_group",)),
+        Cause("broker_down", same=(), after_s=120),  # as of ORPHAN_QUEUE
+    ),
+)
+IDLE_CONSUMER = FindingKind(
+    name="idle_consumer",
+    rule="A member held no queue of its topics for two rebalance intervals.",
+    follows="AllocateMessageQueueStrategy#allocate",
+    advice="A group needs no more members than its topics have queues; add queues or take members away.",
+    confidence=0.95,
+    causes=(
+        Cause("strategy_conflict", same=("consumer_group",)),
+        Cause("subscription_conflict", same=("consumer_group",)),
+    ),
+)
+
+
+def ownership_findings(
+    disputes: pl.DataFrame, idle: pl.DataFrame, cluster: str, dispute_s: int, idle_s: int, gap_s: int
+) -> pl.DataFrame:
+    """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of judge/ownership.py's frames.
+
+    Seconds of disagreement are normal while lists spread: a dispute counts if it lasts longer than ``dispute_s``
+    seconds, an idle member if it is idle for longer than ``idle_s``. Disputes of one group and topic that are ``gap_s``
+    seconds apart or less are one finding. Nothing is lost while nobody holds an empty retry topic: that is info.
+    """
+    of_dispute = disputes.with_columns(_ms().alias("ms"), orphan=pl.col("owners") == 0)
+    by = ["consumer_group", "topic", "orphan"]
+    sessions = with_session(of_dispute.filter(pl.col("ms") > dispute_s * 1000), by, "from_ts", "to_ts", gap_s)
+    merged = sessions.group_by(*by, "session").agg(
+        pl.col("from_ts").min(),
+        pl.col("to_ts").max(),
+        pl.struct("broker_name", "queue_id").n_unique().alias("queues"),
+        _seconds_text(pl.col("ms").sum()).alias("seconds"),
+        pl.col("owners").max(),
+        one_or_none("broker_name"),
+        one_or_none("queue_id"),
+        evidence("gold.queue_owner", *KEY),
+        # A queue that nobody holds is in no row of queue_owner: what the members saw and took is the evidence.
+        evidence("silver.rebalance", "consumer_group", "topic").alias("seen"),
+    )
+    return pl.concat([_orphans(merged, cluster), _doubles(merged, cluster), _idle(idle, cluster, idle_s)])
+
+
+def _ms() -> pl.Expr:
+    return pl.col("to_ts").dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms")
+
+
+def _seconds_text(ms: pl.Expr) -> pl.Expr:
+    """Return milliseconds as whole seconds, rounded, as text."""
+    return ((ms + 500) // 1000).cast(pl.String)
+
+
+def _severity() -> pl.Expr:
+    return pl.when(pl.col("topic").str.starts_with("%RETRY%")).then(pl.lit("info")).otherwise(pl.lit("warning"))
+
+
+def _orphans(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    summary = pl.format(
+        "Group {} left {} of {} to nobody: {} queue-seconds in which nothing of them was consumed.",
+        "consumer_group",
+        counted("queues", "queue"),
+        "topic",
+        "seconds",
+    )
+    rows = merged.filter("orphan").with_columns(evidence="seen")
+    return finding(rows, ORPHAN_QUEUE, cluster, severity=_severity(), summary=summary)
+
+
+def _doubles(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    summary = pl.format(
+        "Group {}: {} of {} {} held by up to {} at once, for {} queue-seconds; what they held was consumed more than"
+        " once.",
+        "consumer_group",
+        counted("queues", "queue"),
+        "topic",
+        pl.when(pl.col("queues") == 1).then(pl.lit("was")).otherwise(pl.lit("were")),
+        counted("owners", "client"),
+        "seconds",
+    )
+    return finding(merged.filter(~pl.col("orphan")), DOUBLE_OWNED_QUEUE, cluster, severity=_severity(), summary=summary)
+
+
+def _idle(idle: pl.DataFrame, cluster: str, idle_s: int) -> pl.DataFrame:
+    long = idle.filter(_ms() > idle_s * 1000)
+    rows = long.group_by("consumer_group", "client_id", "from_ts", "to_ts").agg(
+        evidence("silver.rebalance", "consumer_group", "client_id")
+    )
+    summary = pl.format(
+        "Consumer {} of group {} held no queue for {} s.", "client_id", "consumer_group", _seconds_text(_ms())
+    )
+    return finding(rows, IDLE_CONSUMER, cluster, severity="info", summary=summary)

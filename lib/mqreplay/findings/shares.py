@@ -1,0 +1,71 @@
+"""Members with many more queues than the others."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.shape import counted, evidence, finding, seconds
+from mqreplay.judge.sessions import with_session
+
+UNEVEN_ALLOCATION = FindingKind(
+    name="uneven_allocation",
+    rule="A member took more queues than a fair share.",
+    follows="AllocateMessageQueueStrategy#allocate",
+    advice="If the strategy does not mean it, AVG shares out evenly; with CONSISTENT_HASH raise its virtual nodes.",
+    confidence=1.0,
+    causes=(
+        Cause("strategy_conflict", same=("consumer_group",)),
+        Cause("subscription_conflict", same=("consumer_group",)),
+    ),
+)
+BY = ("consumer_group", "topic", "client_id")
+
+
+def uneven_shares_of_shard(allocation: pl.DataFrame, uneven_queues: int) -> pl.DataFrame:
+    """Return the rebalances in which a member took ``uneven_queues`` more than a fair share: ``held`` and ``fair``.
+
+    ``allocation`` are any rows of gold.allocation.
+    """
+    queues, members = (pl.col(name).list.len().cast(pl.Int64) for name in ("mq_all", "cid_all"))
+    shared = (queues > 0) & (members > 1) & ~pl.col("topic").str.starts_with("%RETRY%")
+    return (
+        allocation.filter(shared & pl.col("actual").is_not_null())
+        .select(
+            *BY,
+            "rebalance_ts",
+            "strategy",
+            "record_id",
+            ((queues + members - 1) // members).alias("fair"),
+            pl.col("actual").list.len().cast(pl.Int64).alias("held"),
+        )
+        .filter(pl.col("held") >= pl.col("fair") + uneven_queues)
+    )
+
+
+def uneven_findings(over: pl.DataFrame, cluster: str, interval_s: int, dispute_s: int) -> pl.DataFrame:
+    """Return uneven_allocation: a member took more than a fair share for longer than ``dispute_s`` seconds.
+
+    ``over`` are the rows of `uneven_shares_of_shard` of all shards, ``interval_s`` the rebalance interval. A strategy
+    may intend an uneven share (CONFIG, rooms, a ring of few places), so the severity is info.
+    """
+    together = with_session(over, BY, "rebalance_ts", "rebalance_ts", 2 * interval_s)
+    found = together.group_by(*BY, "session").agg(
+        pl.col("rebalance_ts").min().alias("from_ts"),
+        pl.col("rebalance_ts").max().alias("to_ts") + pl.duration(seconds=interval_s),
+        pl.col("held").max(),
+        pl.col("fair").sort_by("held", "rebalance_ts", "record_id").last(),
+        pl.col("strategy").max(),
+        evidence("gold.allocation", "record_id"),
+    )
+    summary = pl.format(
+        "Consumer {} of group {} held up to {} of {}, where a fair share is {}, by {}.",
+        "client_id",
+        "consumer_group",
+        counted("held", "queue"),
+        "topic",
+        "fair",
+        pl.col("strategy").fill_null(""),
+    )
+    long = found.filter(seconds("from_ts", "to_ts") > dispute_s)
+    return finding(long, UNEVEN_ALLOCATION, cluster, severity="info", summary=summary)

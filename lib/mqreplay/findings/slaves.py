@@ -1,0 +1,55 @@
+"""Slaves whose copies of the offsets stayed behind: SlaveSynchronize no longer copies them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, instant_text, key_text
+from mqreplay.judge.saturating import total
+
+STALE_SLAVE_OFFSETS = FindingKind(
+    name="stale_slave_offsets",
+    rule="A slave's copy of an offset stayed below all that its master had held for longer than copying takes.",
+    follows="SlaveSynchronize#syncConsumerOffset",
+    advice="See in the slave's broker.log why SlaveSynchronize fails, and whether it still reaches its master.",
+    confidence=0.9,
+    needs={"consumer_offset": "copy consumerOffset.json of masters and slaves (snapshots/)"},
+    causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
+)
+SLAVE = ("broker_name", "broker_id")
+COPY = (*SLAVE, "topic", "consumer_group", "queue_id")
+
+
+def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: int) -> pl.DataFrame:
+    """Return one finding a slave that kept an offset below all that its master held in the last ``stale_slave_s`` s.
+
+    ``continuity`` is gold.offset_continuity.
+    """
+    row = key_text(*COPY, "kind") + pl.lit(" to_ts=") + instant_text("to_ts")
+    stale = continuity.filter(pl.col("kind") == "stale").with_columns(row.alias("row"))
+    of_copy = stale.group_by(*COPY).agg(
+        pl.col("from_ts").min(),
+        pl.col("to_ts").max(),
+        pl.col("size").max().alias("lacks"),
+        pl.col("row").unique().sort().head(EVIDENCE_ROWS).alias("rows"),
+    )
+    found = of_copy.group_by(*SLAVE).agg(
+        pl.col("from_ts").min(),
+        pl.col("to_ts").max(),
+        pl.len().alias("queues"),
+        pl.col("consumer_group").drop_nulls().n_unique().alias("groups"),
+        total("lacks").alias("messages"),
+        evidence_rows("gold.offset_continuity", pl.col("rows").explode().sort().head(EVIDENCE_ROWS).implode()),
+    )
+    summary = pl.format(
+        "Slave {} of {} kept offsets of {} of {} below all that its master held for {} s; were it read instead, up to"
+        " {} would be delivered again.",
+        "broker_id",
+        "broker_name",
+        counted("queues", "queue"),
+        counted("groups", "group"),
+        pl.lit(stale_slave_s),
+        counted("messages", "message"),
+    )
+    return finding(found, STALE_SLAVE_OFFSETS, cluster, severity="warning", summary=summary)

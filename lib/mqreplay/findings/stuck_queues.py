@@ -1,0 +1,74 @@
+"""Queues whose offset stood still while messages waited and members held them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.core.java_double import double_text
+from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.shape import counted, evidence, finding, one_or_none
+from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.sessions import with_session
+
+STUCK_QUEUE = FindingKind(
+    name="stuck_queue",
+    rule="No commit and no copy of the master's file moved the offset, while messages waited and a member held it.",
+    follows="ProcessQueue#removeMessage: the smallest offset not yet processed",
+    advice="Look for a message that does not end in the consumer (a thread dump), or a broker that refuses pulls.",
+    confidence=0.95,
+    needs={"pull_log": "record pulls (pull_log.jsonl) or topic statistics: they tell what waits"},
+    causes=(
+        Cause("strategy_conflict", same=("consumer_group",)),
+        Cause("subscription_conflict", same=("consumer_group",)),
+        Cause("consumer_lost", same=("consumer_group",), after_s=150),
+        Cause("broker_down", same=("broker_name",), after_s=120),
+        # A slave that refuses pulls: messages wait for it.
+        Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
+        Cause("double_owned_queue", same=("consumer_group", "topic")),
+    ),
+)
+
+
+def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
+    """Return STUCK_QUEUE, of judge/held_standstills.py's frame.
+
+    Standstills of one group and topic that are ``gap_s`` seconds apart or less are one finding.
+    """
+    by = ["consumer_group", "topic"]
+    place = pl.concat_str("broker_name", pl.col("queue_id").cast(pl.String), separator="/")
+    sessions = with_session(standstills, by, "from_ts", "to_ts", gap_s)
+    merged = sessions.group_by(*by, "session").agg(
+        pl.col("from_ts").min(),
+        pl.col("to_ts").max(),
+        place.unique().sort().implode().list.join(", ").alias("places"),
+        pl.col("waiting").max(),
+        pl.col("refused").sum(),
+        one_or_none("offset"),
+        one_or_none("broker_name"),
+        one_or_none("queue_id"),
+        evidence("silver.offset_change", *KEY),
+    )
+    at_offset = pl.lit(" at ") + pl.col("offset").cast(pl.String)
+    refused = pl.when(pl.col("refused") > 0).then(pl.lit("; ") + counted("refused", "pull") + " refused meanwhile")
+    summary = pl.concat_str(
+        pl.format("Group {} stood still on {} in {}", "consumer_group", "topic", "places"),
+        at_offset.fill_null(""),
+        pl.lit(" for "),
+        _whole_seconds("from_ts", "to_ts"),
+        pl.lit(" s, with up to "),
+        counted("waiting", "message"),
+        pl.lit(" waiting"),
+        refused.fill_null(""),
+        pl.lit("."),
+    )
+    return finding(merged, STUCK_QUEUE, cluster, severity="warning", summary=summary)
+
+
+def _whole_seconds(from_ts: str, to_ts: str) -> pl.Expr:
+    """Return the seconds between two instants as text, rounded; from 10 million on as Double#toString writes them."""
+    ms = pl.col(to_ts).dt.epoch("ms") - pl.col(from_ts).dt.epoch("ms")
+    return ((ms + 500) // 1000).map_elements(_text_of_whole, return_dtype=pl.String)
+
+
+def _text_of_whole(seconds: int) -> str:
+    return double_text(float(seconds)).removesuffix(".0")

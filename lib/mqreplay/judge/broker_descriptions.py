@@ -1,0 +1,109 @@
+"""The configuration of broker and group at each pull, and the suggestions that follow from it.
+
+A description holds until the next one. The first one also holds before its instant: the broker had this configuration
+before the recorder asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.core.pull_answer import suggest_which_broker_id
+from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
+from mqreplay.core.version import BROKER_4
+from mqreplay.errors import MqreplayError
+from mqreplay.judge.distinct import distinct_rows
+from mqreplay.judge.frame_arrays import column_numbers, gathered, key_codes
+from mqreplay.judge.nearest import Numbers, nearest, starts
+
+BROKER_5 = "5.3.3"
+LATEST = np.iinfo(np.int64).max
+BROKER_KEY = ("broker_name", "broker_id")
+GROUP_KEY = (*BROKER_KEY, "consumer_group")
+BROKER_COLUMNS = ("broker_id", "since_5", "slave_read_enable", "effective_ratio", "memory")
+GROUP_COLUMNS = ("group_broker_id", "which_broker_when_consume_slowly")
+
+
+def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.DataFrame:
+    """Return the pulls, in their order, with the configuration at their requests:
+
+    has_broker, has_group                                whether the broker, and the group on it, were described
+    since_5, slave_read_enable, effective_ratio, memory  of the broker: its version, ratio in percent, memory in bytes
+    if_slow, if_not                                      the suggestion to a slow client and to one that is not slow
+
+    A group made by its first client is in subscriptionGroup.json only after the broker's next save.
+    """
+    brokers = _described_brokers(broker)
+    groups = subscription_group.filter(pl.col("change") != "removed")
+    of_broker, of_group = _last_described(pull, brokers, BROKER_KEY), _last_described(pull, groups, GROUP_KEY)
+    place, row_of = distinct_rows([pa.array(of_broker), pa.array(of_group)])
+    of_broker, of_group = of_broker[row_of], of_group[row_of]
+    cases = pl.DataFrame(
+        [pl.Series("has_broker", of_broker >= 0), pl.Series("has_group", of_group >= 0)]
+        + [gathered(brokers[name], of_broker) for name in BROKER_COLUMNS]
+        + [gathered(groups[name], of_group) for name in GROUP_COLUMNS]
+    )
+    cases = cases.with_columns(
+        pl.Series("if_slow", [_suggested(case, slow=True) for case in cases.rows(named=True)], pl.Int64),
+        pl.Series("if_not", [_suggested(case, slow=False) for case in cases.rows(named=True)], pl.Int64),
+    ).drop("broker_id", *GROUP_COLUMNS)
+    return pl.concat([pull, cases.gather(place)], how="horizontal")
+
+
+def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[str]) -> Numbers:
+    """Return for each pull the row of the description that held at its request, NOWHERE if there is none."""
+    key, of_description = key_codes(by, pull, described)
+    request, at = column_numbers(pull, "request_ts")[0], column_numbers(described, "ts")[0]
+    order = np.lexsort((at, of_description))
+    first = order[starts(of_description[order])]
+    since = at.copy()
+    since[first] = min(request.min(initial=LATEST), at.min(initial=LATEST))
+    return nearest(key, request, of_description, since)
+
+
+def _described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
+    """Return the descriptions with the version, the ratio that each broker works with, and its memory."""
+    major = pl.col("rocketmq_version").str.split(".").list.first().str.strip_chars()
+    rows = broker.with_columns((major.cast(pl.Int32, strict=False) >= 5).alias("since_5"))
+    ratios = [_ratio(row) for row in rows.rows(named=True)]
+    memories = [_memory(row, ratio) for row, ratio in zip(rows.rows(named=True), ratios, strict=True)]
+    return rows.with_columns(
+        pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
+    ).select(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "effective_ratio", "memory")
+
+
+def _ratio(broker: dict[str, Any]) -> int | None:
+    """Return the ratio that the running broker reported; else the one that its version derives from its properties."""
+    reported: int | None = broker["effective_access_message_in_memory_max_ratio"]
+    ratio, version = broker["access_message_in_memory_max_ratio"], broker["rocketmq_version"]
+    if reported is not None or ratio is None or version is None:
+        return reported
+    try:
+        return effective_ratio(ratio, broker["broker_role"], version)
+    except MqreplayError:  # not a version
+        return None
+
+
+def _memory(broker: dict[str, Any], ratio: int | None) -> int | None:
+    size = broker["physical_memory_bytes"]
+    return None if size is None or ratio is None else memory_threshold(size, ratio)
+
+
+def _suggested(case: dict[str, Any], *, slow: bool) -> int | None:
+    """Return the suggestion, were the pull slow or not; None where the broker or the group is not described."""
+    needed = ("slave_read_enable", *GROUP_COLUMNS, "broker_id")
+    if any(case[name] is None for name in needed):
+        return None
+    return suggest_which_broker_id(
+        slow,
+        case["slave_read_enable"],
+        case["group_broker_id"],
+        case["which_broker_when_consume_slowly"],
+        broker_id=case["broker_id"],
+        version=BROKER_5 if case["since_5"] else BROKER_4,
+    )

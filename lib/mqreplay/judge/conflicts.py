@@ -1,0 +1,105 @@
+"""Members of one group that do not agree on what they do: different strategies, or different subscriptions."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.judge.membership import INSTANT, MEMBER, subscriptions
+from mqreplay.judge.sessions import with_session
+
+GROUP = ["consumer_group"]
+_GROUP_TOPIC = ["consumer_group", "topic"]
+_TEXTS = pl.List(pl.String)
+CONFLICTS: dict[str, pl.DataType] = {
+    "consumer_group": pl.String(),
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "sides": _TEXTS,
+    "topics": _TEXTS,
+    "record_ids": _TEXTS,
+}
+MOST_PAIRS = 1_000_000  # pairs of spans at a time: a group of 1,000 members has millions of them
+
+
+def strategy_conflicts(rebalance: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
+    """Return CONFLICTS: while members allocated by different strategies, which are the sides.
+
+    ``members`` is the frame of `membership`, ``interval_s`` the rebalance interval.
+    """
+    named = rebalance.filter(pl.col("strategy").is_not_null())
+    sides = named.select(*MEMBER, "topic", "ts", pl.col("strategy").alias("side"), "record_id")
+    return _conflicts(sides, members, interval_s)
+
+
+def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
+    """Return CONFLICTS: while members subscribed to different things; the sides are their subscriptions as text.
+
+    A broker keeps one subscription for a group, that of the last heartbeat (ConsumerGroupInfo#updateSubscription), but
+    members share queues as if all subscribed alike. ``interval_s`` is the heartbeat interval.
+    """
+    side = pl.col("subscribed").alias("side")
+    sides = subscriptions(heartbeat).select(*MEMBER, pl.lit("").alias("topic"), "ts", side, "record_id")
+    return _conflicts(sides, members, interval_s)
+
+
+def _conflicts(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
+    """Return CONFLICTS: while different clients were on different sides of one group's topic.
+
+    ``sides`` has a row whenever a client showed its side: _GROUP_TOPIC, client_id, ts, side, record_id.
+    """
+    several = sides.group_by(_GROUP_TOPIC).agg(pl.col("side").drop_nulls().n_unique().alias("_sides"))
+    disputed = sides.join(several.filter(pl.col("_sides") > 1), _GROUP_TOPIC, how="semi")
+    spans = _spans(disputed, members, interval_s)
+    most = spans.group_by(_GROUP_TOPIC).len()["len"].max()
+    size = max(1, MOST_PAIRS // most) if isinstance(most, int) and most else 1
+    # The pairs of a few spans at a time are merged, so that memory does not hold the pairs of all.
+    found = [_merged(_overlaps(few, spans), interval_s) for few in spans.iter_slices(size)]
+    return _merged(pl.concat([pl.DataFrame(schema=CONFLICTS), *found]), interval_s)
+
+
+def _spans(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
+    """Return _GROUP_TOPIC, client_id, side, from_ts, to_ts, record_id: from when to when a client was on a side.
+
+    A side holds from one row to the next, and after the last until the client left, or the next row was due.
+    """
+    by = [*_GROUP_TOPIC, "client_id", "side"]
+    held = with_session(sides, by, "ts", "ts", 3 * interval_s)
+    spans = held.group_by(*by, "session").agg(
+        pl.col("ts").min().alias("from_ts"),
+        (pl.col("ts").max() + pl.duration(seconds=interval_s)).alias("to_ts"),
+        pl.col("record_id").min(),
+    )
+    left = members.filter("left").select(*MEMBER, pl.col("to_ts").alias("_left"))
+    inside = (pl.col("_left") >= pl.col("from_ts")) & (pl.col("_left") < pl.col("to_ts"))
+    ended = (
+        spans.join(left, MEMBER, how="left")
+        .group_by(spans.columns)
+        .agg(pl.when(inside).then("_left").min().alias("_left"))
+    )
+    return ended.with_columns(pl.coalesce("_left", "to_ts").alias("to_ts")).drop("_left", "session")
+
+
+def _overlaps(few: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """Return CONFLICTS: while one of a few spans overlaps one of all spans, of another client on another side."""
+    pairs = few.join(spans, _GROUP_TOPIC, suffix="_other").filter(
+        (pl.col("client_id") != pl.col("client_id_other"))
+        & (pl.col("side") < pl.col("side_other"))
+        & (pl.col("from_ts") <= pl.col("to_ts_other"))
+        & (pl.col("from_ts_other") <= pl.col("to_ts"))
+    )
+    return pairs.select(
+        "consumer_group",
+        pl.max_horizontal("from_ts", "from_ts_other").alias("from_ts"),
+        pl.min_horizontal("to_ts", "to_ts_other").alias("to_ts"),
+        pl.concat_list("side", "side_other").alias("sides"),
+        pl.concat_list("topic").alias("topics"),
+        pl.concat_list("record_id", "record_id_other").alias("record_ids"),
+    )
+
+
+def _merged(conflicts: pl.DataFrame, interval_s: int) -> pl.DataFrame:
+    """Return CONFLICTS of a group that are at most ``interval_s`` seconds apart as one."""
+    together = with_session(conflicts, GROUP, "from_ts", "to_ts", interval_s)
+    sets = [pl.col(name).explode().unique().sort() for name in ("sides", "topics", "record_ids")]
+    merged = together.group_by(*GROUP, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max(), *sets)
+    return merged.select(list(CONFLICTS))

@@ -1,0 +1,48 @@
+"""Messages that a group received more than once, and messages that it sent back, by the consumers' own logs."""
+
+from __future__ import annotations
+
+import polars as pl
+
+# A message is a place in a queue. Its own topic differs from the queue's if it came back: then the queue is of %RETRY%.
+MESSAGE = ("consumer_group", "topic", "queue_topic", "broker_name", "queue_id", "queue_offset")
+DONE = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")  # ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
+DELIVERY = (*MESSAGE, "client_id", "ts", "status", "reconsume_times")
+
+
+def repeated_deliveries(consume: pl.DataFrame, broadcasting: pl.DataFrame) -> pl.DataFrame:
+    """Return the deliveries of a message after its first: MESSAGE, client_id, ts, record_id and first_client_id.
+
+    Only successful deliveries count. ``broadcasting`` has the consumer_group of groups whose clients each receive every
+    message: they have no repeated deliveries. ``consume`` is one shard: all rows of some queues.
+    """
+    shared = consume.join(broadcasting, on="consumer_group", how="anti")
+    done = once(shared.filter(pl.col("status").is_in(DONE))).select(*MESSAGE, "client_id", "ts", "record_id")
+    several = done.filter(done.select(MESSAGE).is_duplicated()).sort("ts", "client_id", "record_id")
+    numbered = several.with_columns(
+        pl.col("client_id").first().over(MESSAGE).alias("first_client_id"),
+        pl.int_range(pl.len()).over(MESSAGE).alias("_nth"),
+    )
+    return numbered.filter(pl.col("_nth") > 0).drop("_nth")
+
+
+def came_back(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group, ts, reconsume_times and record_id of deliveries whose message was sent back.
+
+    The listener answered RECONSUME_LATER (ConsumeMessageConcurrentlyService). ``consume`` is one shard: all rows of
+    some queues.
+    """
+    later = once(consume.filter(pl.col("status") == "RECONSUME_LATER"))
+    return later.select("consumer_group", "ts", "reconsume_times", "record_id")
+
+
+def once(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return each delivery once: of log lines that are equal, the one with the lowest record_id.
+
+    A second delivery of a message has another instant, so equal lines are one delivery that was logged twice.
+    """
+    equal = consume.select(DELIVERY).is_duplicated()
+    if not equal.any():
+        return consume
+    first = consume.filter(equal).sort("record_id").unique(DELIVERY, keep="first", maintain_order=True)
+    return pl.concat([consume.filter(~equal), first])

@@ -1,0 +1,144 @@
+"""gold.failover_exposure: what the loss of a master would cost, minute by minute: bytes lost, messages delivered again.
+
+Messages past the end of the slave's commit log are lost with the master (HAService). Messages whose offsets the slave's
+consumerOffset.json lacks are delivered again: SlaveSynchronize copies the offsets every 10 s in 4.9 and about every
+minute in 5.x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.judge.saturating import less
+
+COPY = ["broker_name", "slave_id"]
+OF_GROUP = [*COPY, "consumer_group"]
+LACKED: dict[str, pl.DataType] = {
+    "broker_name": pl.String(),
+    "slave_id": pl.Int64(),
+    "consumer_group": pl.String(),
+    "minute": pl.Datetime("us", "UTC"),
+    "messages": pl.Int64(),  # that the slave's copy lacks at the minute's end, less those after the minute before
+    "unknown": pl.Int64(),  # queues of which that is not known, likewise
+    "of_master": pl.Boolean(),  # whether the master's file changed in the minute
+    "of_slave": pl.Boolean(),
+}
+BY_GROUP = pl.List(pl.Struct({"key": pl.String(), "value": pl.Int64()}))
+
+
+def lacked_of_shard(copies: pa.Table) -> pl.DataFrame:
+    """Return LACKED rows of the shard's queues. ``copies`` is the table of slave_copies.slave_copies."""
+    each = pl.DataFrame(copies).select(*OF_GROUP, "lacked").explode("lacked").unnest("lacked")
+    return _added_up(each)
+
+
+def lacked_by_minute(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the LACKED rows of all shards: one a slave, group and minute with a change."""
+    return _added_up(pl.concat([pl.DataFrame(schema=LACKED), *parts]))
+
+
+def failover_exposure(broker_runtime: pl.DataFrame, lacked: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a master and minute in which its runtime table was polled, or its offsets were copied.
+
+    Of several slaves the one that is furthest counts: for bytes by its commit log, for messages by its copy of the
+    offsets. ``lacked`` is the frame of lacked_by_minute.
+    """
+    minutes = _logs(broker_runtime).join(_again(lacked), on=["broker_name", "minute"], how="full", coalesce=True)
+    return (
+        minutes.sort("broker_name", "minute")
+        .with_columns(pl.col("by_group", "messages", "unknown").forward_fill().over("broker_name"))
+        .select(
+            pl.col("minute").dt.date().alias("day"),
+            "broker_name",
+            pl.col("minute").alias("minute_ts"),
+            "master_up",
+            "master_end",
+            "slave_end",
+            # The polls of a minute are seconds apart: a slave polled after its master may be ahead of it.
+            less("master_end", "slave_end").clip(lower_bound=0).alias("bytes_behind"),
+            pl.col("by_group").alias("redelivered_by_group"),
+            pl.col("messages").alias("redelivered"),
+            pl.col("unknown").alias("unknown_queues"),
+        )
+    )
+
+
+def _added_up(lacked: pl.DataFrame) -> pl.DataFrame:
+    return (
+        lacked.group_by(*OF_GROUP, "minute")
+        .agg(pl.col("messages", "unknown").sum(), pl.col("of_master", "of_slave").any())
+        .select(pl.col(name).cast(kind) for name, kind in LACKED.items())
+    )
+
+
+def _logs(broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """broker_name, minute, master_up, master_end, slave_end: bytes, as last known in the minute, of the best slave."""
+    end = pl.col("commit_log_max_offset")
+    last = (
+        broker_runtime.filter(pl.col("broker_id").is_not_null())
+        .sort("ts", end)
+        .group_by("broker_name", "broker_id", pl.col("ts").dt.truncate("1m").alias("minute"), maintain_order=True)
+        .agg(end.drop_nulls().last().alias("end"), pl.col("error").is_null().any().alias("up"))
+    )
+    is_master = pl.col("broker_id") == 0
+    return last.group_by("broker_name", "minute").agg(
+        pl.col("up").filter(is_master).max().alias("master_up"),
+        pl.col("end").filter(is_master).max().alias("master_end"),
+        pl.col("end").filter(~is_master).max().alias("slave_end"),
+    )
+
+
+def _again(lacked: pl.DataFrame) -> pl.DataFrame:
+    """broker_name, minute, by_group, messages, unknown: at the end of each minute with a change.
+
+    A master's rows begin with the minute in which both files of a slave had been copied: before that nothing is known.
+    """
+    minutes = lacked.select("broker_name", "minute").unique()
+    number = pl.col("minute").rank("dense").over("broker_name").cast(pl.Int64)
+    minutes = minutes.with_columns(number.alias("number"))
+    counted = _counted(lacked, minutes).join(_both_known(lacked), on=COPY).filter(pl.col("minute") >= pl.col("since"))
+    # A copy that lacks fewer queues is further than one whose messages cannot be counted.
+    furthest = counted.sort("unknown", "messages", "slave_id").unique(["broker_name", "minute"], keep="first")
+    lists = _by_group(lacked, minutes, furthest)
+    return furthest.join(lists, on=["broker_name", "minute"], how="left").select(
+        "broker_name", "minute", pl.col("by_group").fill_null(pl.lit([], BY_GROUP)), "messages", "unknown"
+    )
+
+
+def _counted(lacked: pl.DataFrame, minutes: pl.DataFrame) -> pl.DataFrame:
+    """COPY, minute, number, messages, unknown: of all groups, at each minute with a change of the broker name."""
+    risen = lacked.group_by(*COPY, "minute").agg(pl.col("messages", "unknown").sum())
+    grid = lacked.select(COPY).unique().join(minutes, on="broker_name").join(risen, [*COPY, "minute"], how="left")
+    return grid.sort("minute").with_columns(pl.col("messages", "unknown").fill_null(0).cum_sum().over(COPY))
+
+
+def _by_group(lacked: pl.DataFrame, minutes: pl.DataFrame, furthest: pl.DataFrame) -> pl.DataFrame:
+    """broker_name, minute, by_group: the messages that the furthest copy lacks of each group that lacks some."""
+    # What a group lacks stays so until its next change: only minutes in which it lacks messages become rows.
+    numbered = lacked.join(minutes, on=["broker_name", "minute"]).sort("minute")
+    last = minutes.group_by("broker_name").agg((pl.col("number").max() + 1).alias("last"))
+    stays = numbered.join(last, on="broker_name", maintain_order="left").select(
+        *OF_GROUP,
+        "number",
+        pl.col("messages").cum_sum().over(OF_GROUP),
+        pl.col("number").shift(-1).over(OF_GROUP).fill_null(pl.col("last")).alias("until"),
+    )
+    lacks = stays.filter(pl.col("messages") > 0).with_columns(pl.int_ranges("number", "until").alias("number"))
+    entry = pl.struct(pl.col("consumer_group").alias("key"), pl.col("messages").alias("value"))
+    return (
+        lacks.explode("number")
+        .join(furthest.select(*COPY, "number", "minute"), on=[*COPY, "number"])
+        .sort("consumer_group")
+        .group_by("broker_name", "minute", maintain_order=True)
+        .agg(entry.alias("by_group"))
+    )
+
+
+def _both_known(lacked: pl.DataFrame) -> pl.DataFrame:
+    """COPY, since: the minute from which the master's file and the slave's are known; no row where one never is."""
+    first = [pl.col("minute").filter(pl.col(name)).min().alias(name) for name in ("of_master", "of_slave")]
+    known = lacked.group_by(COPY).agg(first).drop_nulls()
+    return known.select(*COPY, pl.max_horizontal("of_master", "of_slave").alias("since"))

@@ -1,0 +1,151 @@
+"""gold.group_status: a group on a topic at the end of each window: Burrow's status, lag in messages and in time.
+
+Commits are those that clients sent; where none of a group were recorded, the master's snapshots count instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.core.burrow import STATUSES
+
+GROUP = ["consumer_group", "topic", "source"]
+# What is known of a group on a topic in a window, from one queue or several: the rows of some queues add up.
+PARTIAL: dict[str, pl.DataType] = {
+    "consumer_group": pl.String(),
+    "topic": pl.String(),
+    "source": pl.String(),
+    "window_end_ms": pl.Int64(),
+    "rank": pl.Int8(),  # of the worst status, from 1 on; null if no queue's status is known
+    "undetermined": pl.Int64(),  # queues whose status is not known
+    "queues": pl.Int64(),
+    "queues_unknown": pl.Int64(),  # queues whose lag in messages is not known
+    "lag": pl.Int64(),  # of the queues whose lag is known; null if it is more than a bigint holds
+    "time_unknown": pl.Int64(),  # queues whose lag in time is not known
+    "time_lag_ms": pl.Float64(),  # the longest
+    "commits": pl.Int64(),
+    "worst_rank": pl.Int8(),  # of the worst queue; a status or lag that is not known is 0
+    "worst_lag": pl.Int64(),
+    "worst_broker_name": pl.String(),
+    "worst_queue_id": pl.Int32(),
+}
+COUNTS = ["undetermined", "queues", "queues_unknown", "time_unknown", "commits"]
+RANKS = {status: rank for rank, status in enumerate(STATUSES, 1)}
+LAGS, NAMES, IDS = 2**64, 2**20, 2**32  # how many there may be of each: with a rank they fit 128 bits
+
+
+def status_of_shard(windows: pa.Table) -> pl.DataFrame:
+    """Return PARTIAL rows of the shard's queues. ``windows`` is the table of status_windows.windows."""
+    queues = pl.DataFrame(windows)
+    names = _names(queues["broker_name"])
+    # A shard has hundreds of windows of each queue: these carry numbers instead of names.
+    groups = queues.select(GROUP).unique().with_row_index("group")
+    numbered = queues.join(groups, on=GROUP).select("group", _place_and_id("broker_name", "queue_id", names), "w")
+    each = numbered.explode("w").unnest("w")
+    rank = pl.col("status").replace_strict(RANKS, return_dtype=pl.Int8)
+    lag = pl.col("lag").fill_null(0)
+    rows = each.select(
+        "group",
+        "window_end_ms",
+        rank.alias("rank"),
+        rank.is_null().cast(pl.Int64).alias("undetermined"),
+        pl.lit(1, pl.Int64).alias("queues"),
+        pl.col("lag").is_null().cast(pl.Int64).alias("queues_unknown"),
+        lag.alias("lag"),
+        pl.col("time_lag_ms").is_null().cast(pl.Int64).alias("time_unknown"),
+        "time_lag_ms",
+        pl.col("commits").cast(pl.Int64),
+        _weight(rank.fill_null(0), lag),
+    )
+    return _partial(_added_up(rows, ["group", "window_end_ms"]).join(groups, on="group"), names)
+
+
+def merged_status(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the PARTIAL rows of several shards as those of one. It does not matter which are merged first."""
+    rows = pl.concat([pl.DataFrame(schema=PARTIAL), *parts])
+    names = _names(rows["worst_broker_name"])
+    place_and_id = _place_and_id("worst_broker_name", "worst_queue_id", names)
+    weight = _weight(pl.col("worst_rank"), pl.col("worst_lag"))
+    return _partial(_added_up(rows.with_columns(place_and_id).with_columns(weight), [*GROUP, "window_end_ms"]), names)
+
+
+def group_status(parts: Iterable[pl.DataFrame], window_s: int) -> pl.DataFrame:
+    """Return the rows of gold.group_status: one a group, topic and window of ``window_s`` seconds.
+
+    ``parts`` are the PARTIAL rows of all shards.
+    """
+    rank = pl.col("rank")
+    # As core's group_status: a known problem is the status; without one, a queue that is not known leaves it open.
+    hidden = (pl.col("undetermined") > 0) & (rank <= 1).fill_null(True)
+    known = rank.fill_null(1).replace_strict({rank: status for status, rank in RANKS.items()}, return_dtype=pl.String)
+    start = _instant(pl.col("window_end_ms") - window_s * 1000)
+    return merged_status(parts).select(
+        start.dt.date().alias("day"),
+        "consumer_group",
+        "topic",
+        start.alias("from_ts"),
+        _instant(pl.col("window_end_ms")).alias("to_ts"),
+        pl.when(hidden).then(pl.lit("undetermined")).otherwise(known).alias("status"),
+        pl.when(pl.col("queues_unknown") == 0).then("lag").alias("lag"),
+        pl.when(pl.col("time_unknown") == 0).then("time_lag_ms").alias("time_lag_ms"),
+        "queues",
+        "queues_unknown",
+        "worst_broker_name",
+        "worst_queue_id",
+        "commits",
+        "source",
+        pl.when(hidden)
+        .then(pl.lit("a queue's end is not known, so its lag is not"))
+        .when(pl.col("queues_unknown") > 0)
+        .then(pl.lit("the worst of the queues whose ends are known"))
+        .otherwise(pl.lit("the worst of its queues"))
+        .alias("reason"),
+    )
+
+
+def _instant(ms: pl.Expr) -> pl.Expr:
+    return (ms * 1000).cast(pl.Datetime("us", "UTC"))
+
+
+def _added_up(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    lag = pl.col("lag").cast(pl.Int128).sum().cast(pl.Int64, strict=False)  # null if a bigint does not hold it
+    return rows.group_by(by).agg(
+        pl.col("rank", "time_lag_ms", "weight").max(),
+        pl.col(COUNTS).sum(),
+        pl.when(pl.col("lag").null_count() == 0).then(lag).alias("lag"),
+    )
+
+
+def _names(broker_names: pl.Series) -> pl.Series:
+    return broker_names.unique().sort()
+
+
+def _place_and_id(broker_name: str, queue_id: str, names: pl.Series) -> pl.Expr:
+    """The place of the queue's broker name among the names, and its id, as digits of one number."""
+    place = pl.col(broker_name).cast(pl.Enum(names)).to_physical()
+    return (place.cast(pl.Int64) * IDS + pl.col(queue_id).cast(pl.Int64) + IDS // 2).alias("place_and_id")
+
+
+def _weight(rank: pl.Expr, lag: pl.Expr) -> pl.Expr:
+    """A queue's rank, then its lag, its broker name and its id, as digits of one number: the worst has the greatest.
+
+    To sort the queues by several columns would take much longer.
+    """
+    status = rank.cast(pl.Int128) * LAGS + (lag.cast(pl.Int128) + LAGS // 2)
+    return (status * (NAMES * IDS) + pl.col("place_and_id")).alias("weight")
+
+
+def _partial(added: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
+    weight = pl.col("weight")
+    place = (weight // IDS % NAMES).cast(pl.Int64)
+    digits = {
+        "worst_rank": weight // (LAGS * NAMES * IDS),
+        "worst_lag": weight // (NAMES * IDS) % LAGS - LAGS // 2,
+        "worst_broker_name": pl.lit(names).gather(place),
+        "worst_queue_id": weight % IDS - IDS // 2,
+    }
+    worst = added.with_columns(digit.alias(name) for name, digit in digits.items())
+    return worst.select(pl.col(name).cast(kind) for name, kind in PARTIAL.items())

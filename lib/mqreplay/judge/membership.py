@@ -1,0 +1,233 @@
+"""Who was a member of which consumer group, from when to when: by every sign of life that clients left.
+
+ConsumerManager keeps a client in a group from its first heartbeat until it unregisters, its channel closes, or 120 s
+pass without a heartbeat. A session here ends with UNREGISTER_CLIENT, or with the last sign before a silence.
+
+Signs are rows of SIGNS: a client acted as a member from ``from_ts`` to ``to_ts``, never silent for longer than a
+session allows. Pulls and commits are many: each shard reduces its own to such stretches. A stretch never reaches over
+the moment at which a client that unregistered counts as back, so that it always lies within one session.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
+from mqreplay.judge.value_numbers import distinct_values, value_numbers
+
+BROADCASTING = "BROADCASTING"
+MEMBER = ["consumer_group", "client_id"]
+INSTANT = pl.Datetime("us", "UTC")
+SIGNS: dict[str, pl.DataType] = {
+    "consumer_group": pl.String(),
+    "client_id": pl.String(),
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "sign": pl.String(),
+}
+_LATE_MS = 5_000  # an answer on its way, a last commit: no new session after UNREGISTER_CLIENT
+
+
+def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, ts, message_model, topics (list of subscribed topics), subscribed (as text), record_id.
+
+    One row for each heartbeat and group. ``subscribed`` leaves out the retry topic, which each client adds for itself.
+    """
+    each = _consumer_groups(heartbeat)
+    # Clients repeat their heartbeats: the text is made once for each distinct list.
+    lists, list_of = distinct_values(each, ["subscriptions"])
+    topic, expression_type, sub_string = (_field(name) for name in ("topic", "expression_type", "sub_string"))
+    text = pl.concat_str([topic, expression_type, sub_string], separator=" ", ignore_nulls=True)
+    own = text.filter(~topic.str.starts_with("%RETRY%")).sort()
+    texts = lists.select(
+        pl.col("subscriptions").list.eval(topic).alias("topics"),
+        pl.col("subscriptions").list.eval(own).list.join("; ").alias("subscribed"),
+    )
+    return pl.concat([each, texts[list_of]], how="horizontal").select(
+        *MEMBER, "ts", "message_model", "topics", "subscribed", "record_id"
+    )
+
+
+def _field(name: str) -> pl.Expr:
+    return pl.element().struct.field(name)
+
+
+def _consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, ts, message_model, subscriptions, record_id: one row for each heartbeat and consumer group."""
+    beats = heartbeat.filter((pl.col("kind") == "HEART_BEAT") & (pl.col("consumer_data_set").list.len() > 0))
+    each = beats.select("client_id", "ts", "record_id", pl.col("consumer_data_set").alias("group")).explode("group")
+    group = pl.col("group").struct
+    return each.select(
+        group.field("group_name").alias("consumer_group"),
+        "client_id",
+        "ts",
+        group.field("message_model"),
+        group.field("subscriptions"),
+        "record_id",
+    )
+
+
+def unregistrations(heartbeat: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, ts: each UNREGISTER_CLIENT request for a consumer group."""
+    left = heartbeat.filter(pl.col("unregistered_consumer_group").is_not_null())
+    return left.select(pl.col("unregistered_consumer_group").alias("consumer_group"), "client_id", "ts")
+
+
+def signs(heartbeat: pl.DataFrame, rebalance: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
+    """Return SIGNS of all tables but pulls and commits; rebalances and assignments one a second at most."""
+    holding = assignment.filter(pl.col("queues").list.len() > 0)
+    return pl.concat(
+        [
+            _moments(unregistrations(heartbeat), "unregister"),
+            _moments(_consumer_groups(heartbeat), "heartbeat"),
+            _moments(_seconds(rebalance, "ts"), "rebalance"),
+            _moments(_seconds(holding, "ts"), "assignment"),
+        ]
+    )
+
+
+def pull_signs_of_shard(pull: pl.DataFrame, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return SIGNS of a shard's pulls; ``unregistered`` is the night's frame of `unregistrations`."""
+    return _stretches(_seconds(pull, "request_ts"), "pull", unregistered, silent_s)
+
+
+def commit_signs_of_shard(offset_commit: pl.DataFrame, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return SIGNS of a shard's commits; ``unregistered`` is the night's frame of `unregistrations`."""
+    return _stretches(_seconds(offset_commit, "ts"), "commit", unregistered, silent_s)
+
+
+def _seconds(rows: pl.DataFrame, ts: str) -> pl.DataFrame:
+    return rows.select(*MEMBER, pl.col(ts).dt.truncate("1s").alias("ts")).unique()
+
+
+def _moments(rows: pl.DataFrame, sign: str) -> pl.DataFrame:
+    span = [pl.col("ts").alias("from_ts"), pl.col("ts").alias("to_ts")]
+    signs = rows.select(*MEMBER, *span, pl.lit(sign).alias("sign"))
+    return signs.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
+
+
+def _stretches(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return SIGNS: acts of a member at most ``silent_s`` seconds apart, cut where a client counts as back.
+
+    Only the first act of a stretch can begin a session: no other one follows a silence, and no other one is the first
+    that is later than _LATE_MS after an UNREGISTER_CLIENT. So all acts of a stretch are of one session, and its ends
+    are enough for `membership`.
+    """
+    late = (pl.col("ts").dt.truncate("1ms") + pl.duration(milliseconds=_LATE_MS)).cast(INSTANT)
+    cuts = unregistered.select(*MEMBER, late.alias("ts"), late.alias("_cut")).sort("ts")
+    cut = acts.sort("ts").join_asof(
+        cuts, on="ts", by=MEMBER, strategy="backward", allow_exact_matches=False, check_sortedness=False
+    )
+    by_member = cut.with_columns(value_numbers(cut, MEMBER, "_member"))
+    before = pl.col("ts", "_cut").shift(1).over("_member").name.suffix("_before")
+    gap_ms = _ms("ts") - _ms("ts_before")
+    begins = gap_ms.is_null() | (gap_ms > silent_s * 1000) | pl.col("_cut").ne_missing(pl.col("_cut_before"))
+    stretches = (
+        by_member.with_columns(before)
+        .with_columns(begins.alias("_begins"))
+        .with_columns(pl.col("_begins").cum_sum().over("_member").alias("_stretch"))
+        .group_by("_member", "_stretch")
+        .agg(
+            pl.col(MEMBER).first(),
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            pl.lit(sign).alias("sign"),
+        )
+    )
+    return stretches.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
+
+
+def _ms(ts: str) -> pl.Expr:
+    return pl.col(ts).dt.epoch("ms")
+
+
+def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return MEMBER, session, from_ts, to_ts, left (it unregistered), watched (by more than heartbeats), beat.
+
+    ``signs`` are rows of SIGNS of all tables and shards; ``beat``: by heartbeats. A silence of more than ``silent_s``
+    seconds ends a session.
+    """
+    gone = pl.col("sign") == "unregister"
+    before = pl.col("to_ts").cum_max().shift(1).over("_member").dt.epoch("ms")
+    left_at = pl.when(gone).then("from_ts").cum_max().forward_fill().shift(1).over("_member").dt.epoch("ms")
+    # A client unregisters at each broker: those requests, and what was on its way, belong to the session they end.
+    back = ~gone & (_ms("from_ts") - left_at > _LATE_MS) & (before - left_at <= _LATE_MS)
+    begins = before.is_null() | (_ms("from_ts") - before > silent_s * 1000) | back.fill_null(False)
+    left_ts = pl.when(gone).then("from_ts").max()
+    sessions = (
+        signs.with_columns(value_numbers(signs, MEMBER, "_member"), gone.alias("_gone"))
+        .sort("from_ts", "_gone")
+        .with_columns(begins.alias("_begins"))
+        .with_columns(pl.col("_begins").cum_sum().over("_member").cast(pl.Int64).alias("session"))
+        .group_by("_member", "session")
+        .agg(
+            pl.col(MEMBER).first(),
+            pl.col("from_ts").min().alias("from_ts"),
+            pl.coalesce(left_ts, pl.col("to_ts").max()).alias("to_ts"),
+            gone.any().alias("left"),
+            (~pl.col("sign").is_in(["heartbeat", "unregister"])).any().alias("watched"),
+            (pl.col("sign") == "heartbeat").any().alias("beat"),
+        )
+    )
+    return sessions.select(*MEMBER, "session", "from_ts", "to_ts", "left", "watched", "beat")
+
+
+def within_session(rows: pl.DataFrame, members: pl.DataFrame, until: pl.Expr) -> pl.DataFrame:
+    """Return the rows with ``until``, at the latest the end of the session that ``ts`` is in.
+
+    Rows of a member after or before its sessions are left out; those of a client without any session are kept.
+    Rows stay in their order.
+    """
+    sessions = members.select(*MEMBER, pl.col("from_ts").alias("_from"), pl.col("to_ts").alias("_to"))
+    joined = rows.join(sessions, MEMBER, how="left", maintain_order="left")
+    # Signs of life are known to the second, so a session may begin within the second after its first row.
+    inside = (pl.col("_from") <= pl.col("ts") + pl.duration(seconds=1)) & (pl.col("ts") <= pl.col("_to"))
+    asked = joined.filter(pl.col("_from").is_null() | inside)
+    end = pl.min_horizontal(until, pl.coalesce("_to", until, "ts"))
+    return asked.with_columns(end.alias("until")).drop("_from", "_to")
+
+
+def pulling_groups_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group, commits (with its pulls): the groups that pull in a shard."""
+    commits = (pl.col("sys_flag") & FLAG_COMMIT_OFFSET) == FLAG_COMMIT_OFFSET
+    return pull.group_by("consumer_group").agg(commits.any().alias("commits"))
+
+
+def committing_groups_of_shard(offset_commit: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group: the groups that commit to a broker in a shard."""
+    return offset_commit.filter(pl.col("kind") == "UPDATE").select("consumer_group").unique()
+
+
+def unshared_groups(
+    heartbeat: pl.DataFrame,
+    rebalance: pl.DataFrame,
+    assignment: pl.DataFrame,
+    pulling: pl.DataFrame,
+    committing: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return consumer_group: the broadcasting groups, and those without evidence that their members share queues.
+
+    ``pulling`` and ``committing`` are the groups of all shards. A heartbeat tells which. Without one, members share
+    queues if they share rebalance (RebalanceImpl#rebalanceByTopic), or commit to brokers: by UPDATE_CONSUMER_OFFSET
+    (RemoteBrokerOffsetStore) or with a pull (DefaultMQPushConsumerImpl#pullMessage).
+    """
+    group = "consumer_group"
+    broadcasts = (pl.col("message_model") == BROADCASTING).any()
+    stated = _consumer_groups(heartbeat).group_by(group).agg(broadcasts.alias("broadcasts"))
+    by_pull = pulling.filter("commits")
+    shared = pl.concat([frame.select(group) for frame in (rebalance, committing, by_pull)]).unique()
+    active = pl.concat([frame.select(group) for frame in (pulling, assignment)]).unique()
+    unknown = active.join(stated, group, how="anti").join(shared, group, how="anti")
+    return pl.concat([stated.filter("broadcasts").select(group), unknown])
+
+
+def subscribed_tags(heartbeat: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group, topic, expressions (tags, or *), has_sql92: all that a group subscribed to."""
+    groups = _consumer_groups(heartbeat).select("consumer_group", "subscriptions").unique()
+    listed = groups.filter(pl.col("subscriptions").list.len() > 0)
+    each = listed.explode("subscriptions").unnest("subscriptions").unique()
+    tags = pl.col("sub_string").str.split("||").explode().str.strip_chars(" ")
+    return each.group_by("consumer_group", "topic").agg(
+        tags.drop_nulls().unique().sort().alias("expressions"),
+        (pl.col("expression_type") == "SQL92").max().alias("has_sql92"),
+    )

@@ -1,0 +1,128 @@
+"""Where ownership of queues was not one to one: queues that nobody held, or several clients at once; idle members.
+
+Each member of a group allocates for itself (RebalanceImpl#rebalanceByTopic), so they agree only while they see the same
+lists and use the same strategy on the same subscriptions. Seconds of disagreement after a change are normal; findings
+have the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from mqreplay.judge.membership import MEMBER, subscriptions
+from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.sessions import with_session
+from mqreplay.judge.wide_rows import slices
+
+GROUP_TOPIC = ["consumer_group", "topic"]
+
+
+def disputes(owners: pl.DataFrame, due: pl.DataFrame) -> pl.DataFrame:
+    """Return KEY, from_ts, to_ts, owners (0, or the most at once): while a queue due to be owned had not one owner.
+
+    ``owners`` is gold.queue_owner, ``due`` the frame of `due_queues`.
+    """
+    counted = _counted_spans({"owners": owners, "due": due}, KEY)
+    wrong = counted.filter((pl.col("due") > 0) & (pl.col("owners") != 1))
+    by = [*KEY, "orphan"]
+    together = with_session(wrong.with_columns((pl.col("owners") == 0).alias("orphan")), by, "from_ts", "to_ts", 0)
+    spans = together.group_by(*by, "session").agg(
+        pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("owners").max()
+    )
+    return spans.drop("orphan", "session")
+
+
+def due_queues(
+    rebalance: pl.DataFrame,
+    pulled: pl.DataFrame,
+    subscribed: pl.DataFrame,
+    unshared: pl.DataFrame,
+    interval_s: int,
+) -> pl.DataFrame:
+    """Return KEY, from_ts, to_ts: while the queue was there and a member subscribed to its topic.
+
+    A queue is there while members see it in mq_all; where no rebalance of the group was recorded, while it is pulled:
+    ``pulled`` is the frame of pulled_queues_of_shard, of all shards. ``interval_s`` is the rebalance interval: what
+    the last rebalance saw is valid until the next was due. ``subscribed`` is the frame of `subscribers`, ``unshared``
+    that of unshared_groups.
+    """
+    seen = _queues_seen(rebalance).with_columns(pl.col("last_ts") + pl.duration(seconds=interval_s))
+    active = _merged(subscribed.join(unshared, "consumer_group", how="anti"), GROUP_TOPIC)
+    unrecorded = active.join(seen, "consumer_group", how="anti").select(GROUP_TOPIC).unique()
+    by_pulls = unrecorded.join(pulled, "topic")
+    there = pl.concat([frame.select(*KEY, "first_ts", "last_ts") for frame in (seen, by_pulls)])
+    spans = there.join(active, GROUP_TOPIC).select(
+        *KEY,
+        pl.max_horizontal("first_ts", "from_ts").alias("from_ts"),
+        pl.min_horizontal("last_ts", "to_ts").alias("to_ts"),
+    )
+    return spans.filter(pl.col("to_ts") > pl.col("from_ts"))
+
+
+def _queues_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
+    """Return KEY, first_ts, last_ts: when members of the group first and last saw a queue in mq_all.
+
+    Members see the same list again and again: only distinct lists become rows.
+    """
+    extent = [pl.col("first_ts").min(), pl.col("last_ts").max()]
+    lists = rebalance.select(*GROUP_TOPIC, "ts", "mq_all")
+    # The empty frame first: a night may have no rebalance.
+    parts = [lists.clear(), *(lists[rows] for rows in slices(lists, ["mq_all"], GROUP_TOPIC))]
+    seen = [_extent_of_queues(part) for part in parts]
+    return pl.concat(seen).group_by(KEY).agg(extent)
+
+
+def _extent_of_queues(rebalance: pl.DataFrame) -> pl.DataFrame:
+    lists = (
+        rebalance.filter(pl.col("mq_all").list.len() > 0)
+        .group_by(*GROUP_TOPIC, "mq_all")
+        .agg(pl.col("ts").min().alias("first_ts"), pl.col("ts").max().alias("last_ts"))
+    )
+    each = lists.explode("mq_all").unnest("mq_all")
+    return each.group_by(KEY).agg(pl.col("first_ts").min(), pl.col("last_ts").max())
+
+
+def subscribers(
+    members: pl.DataFrame, heartbeat: pl.DataFrame, rebalance: pl.DataFrame, owners: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the columns of `membership` and topic: each session once for each topic that the member subscribes to."""
+    listed = subscriptions(heartbeat).select(*MEMBER, "topics").unique().filter(pl.col("topics").list.len() > 0)
+    by_heartbeat = listed.explode("topics").rename({"topics": "topic"})
+    topics = [frame.select(*MEMBER, "topic").unique() for frame in (by_heartbeat, rebalance, owners)]
+    return members.join(pl.concat(topics).unique(), MEMBER)
+
+
+def idle_members(subscribed: pl.DataFrame, owners: pl.DataFrame, unshared: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, from_ts, to_ts: while a member that was watched held no queue but of retry topics."""
+    own_topics = ~pl.col("topic").str.starts_with("%RETRY%")
+    sessions = subscribed.filter(own_topics & pl.col("watched")).select(*MEMBER, "from_ts", "to_ts").unique()
+    present = sessions.join(unshared, "consumer_group", how="anti")
+    counted = _counted_spans({"queues": owners.filter(own_topics), "present": present}, MEMBER)
+    return _merged(counted.filter((pl.col("present") > 0) & (pl.col("queues") == 0)), MEMBER)
+
+
+def _merged(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return ``by``, from_ts, to_ts: spans that touch or overlap become one."""
+    together = with_session(spans, by, "from_ts", "to_ts", 0)
+    return together.group_by(*by, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max()).drop("session")
+
+
+def _counted_spans(spans: Mapping[str, pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
+    """Return ``by``, from_ts, to_ts, and for each named frame how many of its spans cover that stretch of time."""
+    edges = [
+        frame.select(
+            *by,
+            pl.col(edge).alias("from_ts"),
+            *[pl.lit(step if name == column else 0, pl.Int64).alias(column) for column in spans],
+        )
+        for name, frame in spans.items()
+        for edge, step in (("from_ts", 1), ("to_ts", -1))
+    ]
+    changes = pl.concat(edges).group_by(*by, "from_ts").agg(pl.col(column).sum() for column in spans)
+    counted = changes.sort("from_ts").with_columns(
+        pl.col("from_ts").shift(-1).over(by).alias("to_ts"),
+        *[pl.col(column).cum_sum().over(by) for column in spans],
+    )
+    return counted.filter(pl.col("to_ts").is_not_null()).select(*by, "from_ts", "to_ts", *spans)

@@ -1,0 +1,300 @@
+"""The events of some queues, whole, as numpy columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.judge.nearest import Numbers, common_codes, numbers
+
+CHANGE, COMMIT, PULL, STATS = range(4)  # `what`: which of the tables a row is of
+QUEUE = ("broker_name", "topic", "queue_id")
+KEY = ("consumer_group", "topic", "broker_name", "queue_id")  # of a queue's offset
+INSTANT = pl.Datetime("us", "UTC")
+# Every column of an event, and what it is of each table; null where a table has none.
+COLUMNS: Mapping[str, pl.DataType] = {
+    "what": pl.Int8(),  # CHANGE; COMMIT; PULL; STATS
+    "broker_name": pl.String(),
+    "topic": pl.String(),
+    "queue_id": pl.Int32(),
+    "consumer_group": pl.String(),
+    "client_id": pl.String(),
+    "broker_id": pl.Int64(),
+    "at": INSTANT,  # to_ts; ts; request_ts; ts
+    "also_at": INSTANT,  # from_ts; -; response_ts; -
+    "committed": pl.Int64(),  # new_offset; commit_offset; commit_offset if the pull carries one; -
+    "previous_offset": pl.Int64(),
+    "queue_offset": pl.Int64(),
+    "next_begin_offset": pl.Int64(),  # where the pull was answered
+    "min_offset": pl.Int64(),
+    "max_offset": pl.Int64(),
+    "opaque": pl.Int64(),
+    "counts": pl.Boolean(),  # a change or commit from which the group's status is computed
+}
+Mask = npt.NDArray[np.bool_]
+LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where masters said that queues begin and end, by queue and instant (microseconds)."""
+
+    queue: Numbers
+    at: Numbers
+    low: Numbers
+    has_low: Mask
+    high: Numbers
+    has_high: Mask
+
+
+class QueueEvents:
+    """Events in any order, all of a queue's together. An event is known by its number in ``rows``."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        """``rows`` has COLUMNS; text may be strings or dictionaries of strings."""
+        self.rows = pa.table([_encoded(column) for column in rows.columns], names=rows.column_names)
+        self.what: Numbers = self.rows["what"].to_numpy()
+        (self.queue,) = common_codes([self._plain(name) for name in QUEUE])
+        self._numbers: dict[str, tuple[Numbers, Mask]] = {}
+
+    def numbers(self, name: str, of: Numbers | slice = slice(None)) -> tuple[Numbers, Mask]:
+        """A column of those rows, null as 0, and where it is not null; instants are microseconds."""
+        values, there = self._whole(name)
+        return values[of], there[of]
+
+    def known(self, name: str, of: Numbers) -> Numbers:
+        """A column that is never null, of those rows."""
+        return self._whole(name)[0][of]
+
+    def _whole(self, name: str) -> tuple[Numbers, Mask]:
+        if name not in self._numbers:
+            self._numbers[name] = numbers(self.rows[name])
+        return self._numbers[name]
+
+    @cached_property
+    def key(self) -> Numbers:
+        """Of each row its queue and group."""
+        (codes,) = common_codes([pa.array(self.queue), self._plain("consumer_group")])
+        return codes
+
+    @cached_property
+    def by_client(self) -> Numbers:
+        """Of each row its queue, group and client."""
+        (codes,) = common_codes([pa.array(self.key), self._plain("client_id")])
+        return codes
+
+    @cached_property
+    def client_order(self) -> Numbers:
+        """Of each row the place of its client's name among the names: no answer hangs on the order of rows."""
+        names = self.rows["client_id"].combine_chunks()
+        order = np.argsort(names.dictionary.fill_null("").to_numpy(zero_copy_only=False), kind="stable")
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return place[names.indices.to_numpy()]
+
+    @cached_property
+    def names(self) -> tuple[Numbers, list[str]]:
+        """Of each row the number of its broker name, and the names by their numbers."""
+        encoded = self.rows["broker_name"].combine_chunks()
+        return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+
+    def _plain(self, name: str) -> pa.Array:
+        """A column to compare values by: of text the indices, which are equal where the text is."""
+        column = self.rows[name].combine_chunks()
+        return column.indices if pa.types.is_dictionary(column.type) else column
+
+    @cached_property
+    def of_master(self) -> Mask:
+        """Whether each row was told by a master, or shown by its file."""
+        broker_id, there = self.numbers("broker_id")
+        return there & (broker_id == 0)
+
+    @cached_property
+    def changes(self) -> Numbers:
+        """The rows of brokers' files."""
+        return np.flatnonzero(self.what == CHANGE)
+
+    @cached_property
+    def pulls(self) -> Numbers:
+        """The rows of pulls."""
+        return np.flatnonzero(self.what == PULL)
+
+    @cached_property
+    def ends(self) -> Ends:
+        """What masters told: in answers of pulls, when they came, and in topic statistics."""
+        _, has_high = self.numbers("max_offset")
+        pulled = (self.what == PULL) & self.of_master & has_high
+        told = np.flatnonzero(pulled | (self.what == STATS))
+        asked, (answered, came) = self.known("at", told), self.numbers("also_at", told)
+        at = np.where(came, answered, asked)
+        low, has_low = self.numbers("min_offset", told)
+        high, has_high = self.numbers("max_offset", told)
+        # By all that there is: of several words of one moment the answer hangs on none's place among the rows.
+        order = np.lexsort((low, has_low, high, has_high, at, self.queue[told]))
+        queue = self.queue[told]
+        return Ends(queue[order], at[order], low[order], has_low[order], high[order], has_high[order])
+
+    def table(self, of: Numbers, names: Sequence[str], **found: pa.Array | npt.NDArray[np.generic]) -> pa.Table:
+        """Those rows' own columns, and what was found for them."""
+        own = self.rows.select(list(names)).take(pa.array(of))
+        columns = [_decoded(column.combine_chunks()) for column in own.columns] + [
+            value if isinstance(value, pa.Array) else pa.array(value) for value in found.values()
+        ]
+        return pa.Table.from_arrays(columns, names=[*names, *found])
+
+
+def queue_events(
+    offset_change: pl.DataFrame,
+    offset_commit: pl.DataFrame,
+    pull: pl.DataFrame,
+    topic_stats: pl.DataFrame,
+    committing_groups: AbstractSet[str],
+) -> QueueEvents:
+    """Return the events of the shard of queues that the first three frames are of, from brokers' files only.
+
+    ``topic_stats`` is of all queues: statistics of a queue of which there is no other event change no result but the
+    last instant, and last_instant reads them itself. ``committing_groups`` are those of all shards.
+    """
+    rows = pl.concat([_changes(offset_change, committing_groups), _commits(offset_commit), _pulls(pull)]).to_arrow()
+    stats = _statistics(topic_stats)
+    if len(stats):
+        ends = stats.to_arrow()
+        of_rows, of_ends = common_codes(*[[table[name] for name in QUEUE] for table in (rows, ends)])
+        rows = pa.concat_tables([rows, ends.filter(pa.array(np.isin(of_ends, of_rows)))])
+    return QueueEvents(rows)
+
+
+def committing_groups_of_shard(offset_commit: pl.DataFrame) -> set[str]:
+    """Return the groups of which a commit reached a broker."""
+    sent = offset_commit.filter(_IS_COMMIT & pl.col("error").is_null())
+    return set(sent["consumer_group"].unique().to_list())
+
+
+def last_instant_of_shard(events: QueueEvents) -> int | None:
+    """Return the last commit that counts or end of a queue among the events (epoch ms); see last_instant."""
+    counts, _ = events.numbers("counts")
+    at = [events.known("at", np.flatnonzero(counts)), events.ends.at]
+    return max((int(some.max()) // 1000 for some in at if len(some)), default=None)
+
+
+def last_instant(parts: Iterable[int | None], topic_stats: pl.DataFrame) -> int | None:
+    """Return the last commit or end of a queue that the recording has (epoch ms), from last_instant_of_shard's parts.
+
+    Where all groups stop, the brokers' ends prove that the recording went on.
+    """
+    of_stats = _statistics(topic_stats).select(pl.col("at").max().dt.epoch("ms")).item()
+    return max((part for part in (*parts, of_stats) if part is not None), default=None)
+
+
+_IS_COMMIT = (pl.col("kind") == "UPDATE") & pl.col("commit_offset").is_not_null()
+
+
+def _changes(offset_change: pl.DataFrame, committing_groups: AbstractSet[str]) -> pl.DataFrame:
+    # Where no commits of a group were recorded, the master's snapshots count instead.
+    is_known = pl.col("consumer_group").is_in(sorted(committing_groups))
+    return _events(
+        offset_change.filter(pl.col("broker_id").is_not_null()),
+        CHANGE,
+        at=pl.col("to_ts"),
+        also_at=pl.col("from_ts"),
+        committed=pl.col("new_offset"),
+        counts=(pl.col("broker_id") == 0) & pl.col("new_offset").is_not_null() & ~is_known,
+    )
+
+
+def _commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
+    return _events(
+        offset_commit.filter(_IS_COMMIT),
+        COMMIT,
+        at=pl.col("ts"),
+        committed=pl.col("commit_offset"),
+        counts=pl.col("error").is_null(),
+    )
+
+
+def _pulls(pull: pl.DataFrame) -> pl.DataFrame:
+    return _events(
+        pull,
+        PULL,
+        at=pl.col("request_ts"),
+        also_at=pl.col("response_ts"),
+        # Sent with the commit bit of PullSysFlag only; without it the field is 0.
+        committed=pl.when(pl.col("commit_offset") > 0).then("commit_offset"),
+        next_begin_offset=pl.when(pl.col("response_code").is_not_null()).then("next_begin_offset"),
+    )
+
+
+def _statistics(topic_stats: pl.DataFrame) -> pl.DataFrame:
+    of_masters = topic_stats.filter((pl.col("broker_id") == 0) & pl.col("offsets").is_not_null())
+    ends = of_masters.select("ts", "broker_id", "offsets").explode("offsets").unnest("offsets")
+    return _events(ends, STATS, at=pl.col("ts"))
+
+
+def _events(frame: pl.DataFrame, what: int, **columns: pl.Expr) -> pl.DataFrame:
+    own = {name: pl.col(name) for name in COLUMNS if name in frame.columns}
+    of_event = own | columns | {"what": pl.lit(what)}
+    return frame.select(of_event.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in COLUMNS.items())
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.Array:
+    """Text as a dictionary, so that it is hashed once for all that is asked of it; other columns as they are."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string())  # its indices may be null, and have gaps
+    whole = column.combine_chunks()
+    if not (pa.types.is_string(whole.type) or pa.types.is_large_string(whole.type)):
+        return whole
+    return whole.dictionary_encode(null_encoding="encode")
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+
+
+def lasts(first: Numbers, rows: int) -> Numbers:
+    """The last row of each run, of the first rows of all."""
+    return np.append(first[1:], rows)[: len(first)] - 1
+
+
+def lengths(first: Numbers, rows: int) -> Numbers:
+    """How many rows each run has, of the first rows of all."""
+    return np.diff(np.append(first, rows))
+
+
+def spread(begin: Numbers, count: Numbers) -> Numbers:
+    """All places of several ranges, one range behind the other: each from its begin on, so many."""
+    return np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
+
+
+def one_later(values: npt.NDArray[Any], first: int = 0) -> npt.NDArray[Any]:
+    """Of each row the value of the row before it, of the first one ``first``."""
+    return np.append(np.array([first], values.dtype), values[:-1])[: len(values)]
+
+
+def runs(law: np.ufunc, values: npt.NDArray[Any], first: Numbers) -> npt.NDArray[Any]:
+    """One value a run: its values taken together by ``law``, such as np.maximum."""
+    return law.reduceat(values, first) if len(first) else values[:0]
+
+
+def maybe(values: Numbers, there: Mask) -> pa.Array:
+    """Numbers, null where they are not there."""
+    return pa.array(values, pa.int64(), mask=~there)
+
+
+def instants(values: Numbers, there: Mask | None = None) -> pa.Array:
+    """Microseconds as instants."""
+    return pa.array(values, pa.int64(), mask=None if there is None else ~there).cast(pa.timestamp("us", "UTC"))
+
+
+def lists(bounds: Numbers, fields: Mapping[str, pa.Array]) -> pa.Array:
+    """Lists of structs: the list of row i from ``bounds[i]`` on."""
+    structs = pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
+    kind = pa.list_(pa.field("element", structs.type))  # as Spark calls the items of a list
+    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), structs, type=kind)

@@ -1,0 +1,140 @@
+"""gold.queue_owner: in which interval which client held which queue, by the best evidence there is for that client.
+
+assignment  what the client reported to hold (its process queue table), at every change and every 15 s
+rebalance   what it computed, every 20 s (RebalanceService) and when a broker notified it
+lock        what a broker locked for it (LOCK_BATCH_MQ, renewed every 20 s; UNLOCK_BATCH_MQ), for orderly listeners
+pull        what it pulled: from its first pull of the queue to its last, unless another client pulled in between
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import polars as pl
+
+from mqreplay.judge.membership import INSTANT, MEMBER, within_session
+from mqreplay.judge.pull_intervals import HELD
+from mqreplay.judge.queue_events import QUEUE
+from mqreplay.judge.queue_locks import lock_intervals
+from mqreplay.judge.value_numbers import distinct_values
+
+SOURCES = ("assignment", "rebalance", "lock", "pull")  # the best first
+_VIEW = [*MEMBER, "scope"]
+_INTERVAL = [*HELD, "from_ts", "to_ts"]
+
+
+def queue_owner(
+    assignment: pl.DataFrame,
+    rebalance: pl.DataFrame,
+    lock: pl.DataFrame,
+    pull_intervals: pl.DataFrame,
+    members: pl.DataFrame,
+    unshared: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return gold.queue_owner: one row an interval, closed at its start and open at its end.
+
+    ``pull_intervals`` are those of all shards, see pull_intervals.py; ``members`` and ``unshared`` are the frames of
+    membership.py: the members of unshared groups own nothing for themselves. What a client showed to hold counts until
+    it shows it again, or until its session ends.
+    """
+    assigned = _until_next(_assignment_views(assignment), members)
+    computed = _until_next(_rebalance_views(rebalance), members)
+    locked = lock_intervals(lock, members)
+    evidence = [assigned, computed, locked, pull_intervals]
+    intervals = [_intervals(assigned), _intervals(computed), locked, pull_intervals]
+    ranks = [frame.select(*MEMBER, pl.lit(rank).alias("_rank")).unique() for rank, frame in enumerate(evidence)]
+    best = pl.concat(ranks).group_by(MEMBER).agg(pl.col("_rank").min())
+    held = pl.concat(
+        [
+            frame.select(*_INTERVAL, pl.lit(source).alias("source"), pl.lit(rank).alias("_rank"))
+            for rank, (source, frame) in enumerate(zip(SOURCES, intervals, strict=True))
+        ]
+    )
+    owned = held.join(best, [*MEMBER, "_rank"], how="semi").join(unshared, "consumer_group", how="anti")
+    return owned.filter(pl.col("to_ts") > pl.col("from_ts")).select(
+        pl.col("from_ts").dt.date().alias("day"),
+        "consumer_group",
+        "topic",
+        "broker_name",
+        "queue_id",
+        "client_id",
+        "from_ts",
+        "to_ts",
+        "source",
+    )
+
+
+def owned_from(owners: pl.DataFrame, begin: dt.datetime) -> pl.DataFrame:
+    """Return the intervals as of an instant: earlier parts of intervals are cut off."""
+    start = pl.lit(begin, INSTANT)
+    cut = owners.filter(pl.col("to_ts") > start).with_columns(pl.max_horizontal("from_ts", start).alias("from_ts"))
+    return cut.with_columns(pl.col("from_ts").dt.date().alias("day"))
+
+
+def _assignment_views(assignment: pl.DataFrame) -> pl.DataFrame:
+    """Return _VIEW, ts, queues: each row shows all queues that the client held."""
+    field = pl.element().struct.field
+    queue = pl.struct(*[field(name) for name in QUEUE])
+    held = pl.col("queues").list.eval(queue.filter(~field("dropped").fill_null(False)))
+    return assignment.select(*MEMBER, pl.lit("").alias("scope"), "ts", held.alias("queues"))
+
+
+def _rebalance_views(rebalance: pl.DataFrame) -> pl.DataFrame:
+    """Return _VIEW, ts, queues: each row shows all queues that the client took of the topic, which is the scope."""
+    took = rebalance.filter(pl.col("mq_divided").is_not_null())
+    return took.select(*MEMBER, pl.col("topic").alias("scope"), "ts", pl.col("mq_divided").alias("queues"))
+
+
+def _until_next(views: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Add ``view`` (a number) and ``until``: the next view, or the end of the session that the view is in."""
+    in_order = views.sort("ts", pl.col("queues").list.len())
+    numbered = in_order.with_columns(
+        pl.int_range(pl.len()).over(_VIEW).alias("view"), pl.col("ts").shift(-1).over(_VIEW).alias("_next")
+    )
+    return within_session(numbered, members, pl.col("_next")).drop("_next")
+
+
+def _intervals(views: pl.DataFrame) -> pl.DataFrame:
+    """Return _INTERVAL: views in a row that show the queue; a view that ends with its session ends the interval."""
+    repeated = _without_repeats(views)
+    each = repeated.filter(pl.col("queues").list.len() > 0).explode("queues").unnest("queues")
+    if "topic" not in each.columns:
+        each = each.with_columns(pl.col("scope").alias("topic"))
+    by = [*HELD, "scope"]
+    goes_on = _follows(by, "last_view")
+    numbered = each.sort("view").with_columns((~goes_on).fill_null(True).alias("_begins"))
+    intervals = (
+        numbered.with_columns(pl.col("_begins").cum_sum().over(by).alias("_interval"))
+        .group_by(*by, "_interval")
+        .agg(pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts"))
+    )
+    return intervals.select(_INTERVAL)
+
+
+def _follows(by: list[str], last_view: str) -> pl.Expr:
+    """Whether a row's view is the next one after the row before it, and begins where that one ends."""
+    in_turn = pl.col(last_view).shift(1).over(by) == pl.col("view") - 1
+    return in_turn & (pl.col("until").shift(1).over(by) == pl.col("ts"))
+
+
+def _without_repeats(views: pl.DataFrame) -> pl.DataFrame:
+    """Return views in a row that show the same as one, until the last one's end; ``last_view`` is its number.
+
+    A client computes its share every 20 s and mostly gets the same: repeats are dropped before queues become rows.
+    """
+    # Numbers of distinct lists: each list is compared once, and lists are copied only where a run begins.
+    lists, list_of = distinct_values(views, ["queues"])
+    coded = views.with_columns(pl.Series("_list", list_of))
+    same = pl.col("_list").shift(1).over(_VIEW) == pl.col("_list")
+    begins = (~(_follows(_VIEW, "view") & same)).fill_null(True)
+    numbered = coded.with_columns(begins.alias("_begins")).with_columns(
+        pl.col("_begins").cum_sum().over(_VIEW).alias("_run")
+    )
+    runs = numbered.group_by(*_VIEW, "_run").agg(
+        pl.col("ts").min(),
+        pl.col("until").max(),
+        pl.col("view").min(),
+        pl.col("view").max().alias("last_view"),
+        pl.col("_list").first(),
+    )
+    return runs.with_columns(lists["queues"].gather(runs["_list"]))

@@ -1,0 +1,108 @@
+"""gold.replay_gap: what could not be judged, and which evidence is missing."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Collection, Mapping
+
+import polars as pl
+
+# A gold table, the kind of file (decode/kinds.py) without which it cannot be judged, and what to record next time.
+NEEDED = (
+    ("gold.allocation", "rebalance_log", "record what each client computes (rebalance_log.jsonl)"),
+    ("gold.pull_route", "pull_log", "record pulls (pull_log.jsonl)"),
+    ("gold.pull_route", "routes", "record the name servers' answers (routes.jsonl)"),
+    ("gold.slave_suggestion", "pull_log", "record pulls (pull_log.jsonl)"),
+    ("gold.slave_suggestion", "broker_runtime", "poll each broker's runtime table (broker_runtime.jsonl)"),
+    ("gold.slave_suggestion", "brokers", "record the brokers' settings (brokers.json)"),
+    ("gold.slave_suggestion", "subscription_groups", "copy subscriptionGroup.json along with the snapshots"),
+    ("gold.offset_continuity", "consumer_offset", "copy each broker's consumerOffset.json (snapshots/)"),
+    (
+        "gold.offset_continuity",
+        "offset_commits",
+        "record commits (offset_commits.jsonl): they tell who moved an offset",
+    ),
+    (
+        "gold.offset_continuity",
+        "server_requests",
+        "record what brokers push (server_requests.jsonl): it tells of resets",
+    ),
+    ("gold.queue_owner", "assignments", "record what clients hold (assignments.jsonl); rebalances and pulls stand in"),
+    ("gold.queue_owner", "heartbeats", "record heartbeats (heartbeats.jsonl): they tell who came, left and was lost"),
+    ("gold.group_status", "offset_commits", "record commits (offset_commits.jsonl); the snapshots stand in"),
+    ("gold.group_status", "pull_log", "record pulls (pull_log.jsonl) or topic statistics: they tell where queues end"),
+    ("gold.failover_exposure", "consumer_offset", "copy consumerOffset.json of masters and slaves (snapshots/)"),
+    ("gold.failover_exposure", "broker_runtime", "poll each broker's runtime table (broker_runtime.jsonl)"),
+    ("gold.delivery_audit", "consume_log", "record what listeners were given (consume_log.jsonl)"),
+    ("gold.delivery_audit", "produce_log", "record what producers sent (produce_log.jsonl)"),
+)
+PLACE = ("consumer_group", "topic", "broker_name")
+INSTANT = pl.Datetime("us", "UTC")
+GAP: dict[str, pl.DataType] = {
+    "day": pl.Date(),
+    "decision": pl.String(),
+    "evidence": pl.String(),
+    "consumer_group": pl.String(),
+    "topic": pl.String(),
+    "broker_name": pl.String(),
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "decisions": pl.Int64(),
+    "reason": pl.String(),
+}
+KEY = ("decision", "evidence", "day", *PLACE, "reason")
+
+
+def missing_kinds(
+    day: dt.date, missing: Collection[str], finding_needs: Mapping[str, Mapping[str, str]]
+) -> pl.DataFrame:
+    """Return the gaps (columns of GAP) of kinds of files that the recording of ``day`` lacks.
+
+    ``missing`` are those kinds. ``finding_needs`` maps the name of each kind of finding to the kinds of files that it
+    needs, each with what to record next time.
+    """
+    of_findings = (
+        (f"finding {name}", kind, advice) for name, needs in finding_needs.items() for kind, advice in needs.items()
+    )
+    rows = [
+        {"day": day, "decision": decision, "evidence": kind, "decisions": 0, "reason": _not_recorded(kind, advice)}
+        for decision, kind, advice in (*NEEDED, *of_findings)
+        if kind in missing
+    ]
+    return pl.DataFrame(rows, GAP)
+
+
+def _not_recorded(kind: str, advice: str) -> str:
+    return f"nothing of kind {kind} was recorded; {advice}"
+
+
+def undetermined_of_shard(decision: str, rows: pl.DataFrame, instant: str) -> pl.DataFrame:
+    """Return the gaps (columns of GAP) of undetermined rows of the gold table ``decision``.
+
+    One gap is a group, topic, broker name and reason, in which a number becomes N. ``instant`` names the column of the
+    rows' instant. ``rows`` are any part of the table.
+    """
+    open_rows = rows.filter(pl.col("judgement") == "undetermined")
+    if "broker_name" not in rows.columns:
+        open_rows = open_rows.with_columns(pl.lit(None, pl.String).alias("broker_name"))
+    gaps = open_rows.group_by("day", *PLACE, pl.col("reason").str.replace_all("[0-9]+", "N")).agg(
+        pl.col(instant).min().alias("from_ts"),
+        pl.col(instant).max().alias("to_ts"),
+        pl.len().alias("decisions"),
+    )
+    named = gaps.with_columns(pl.lit(decision).alias("decision"), pl.lit("undetermined").alias("evidence"))
+    return named.select([pl.col(name).cast(kind) for name, kind in GAP.items()])
+
+
+def replay_gap(gaps: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    """Return the rows of gold.replay_gap: all gaps (columns of GAP), those with one KEY merged."""
+    merged = gaps.group_by(KEY).agg(pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("decisions").sum())
+    ids = [_gap_id(cluster, key) for key in merged.select(KEY).rows()]
+    return merged.select("day", pl.Series("gap_id", ids, pl.String), *[name for name in GAP if name != "day"])
+
+
+def _gap_id(cluster: str, key: tuple[object, ...]) -> str:
+    """The same gap has the same id in every replay of the night."""
+    parts = [cluster, *("" if value is None else str(value) for value in key)]
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,21 @@
+"""Differences and sums of offsets that stay within a bigint: a broker keeps whatever it is told, Long.MAX_VALUE too."""
+
+from __future__ import annotations
+
+import polars as pl
+
+MOST = 2**63 - 1
+COUNTLESS = 2**53  # no queue holds so many messages: what is further apart was set, not consumed
+
+
+def less(a: str | pl.Expr, b: str | pl.Expr) -> pl.Expr:
+    """Return ``a`` - ``b`` of two Int64 columns, cut to [-MOST, MOST]; null if one is null."""
+    one, other = (pl.col(side) if isinstance(side, str) else side for side in (a, b))
+    wide = one.cast(pl.Int128) - other.cast(pl.Int128)
+    return wide.clip(-MOST, MOST).cast(pl.Int64)
+
+
+def total(counts: str | pl.Expr) -> pl.Expr:
+    """Return the sum of a group's counts (none negative), at most MOST; null if the group has no count."""
+    count = pl.col(counts) if isinstance(counts, str) else counts
+    return pl.when(count.count() > 0).then(count.cast(pl.Int128).sum().clip(0, MOST).cast(pl.Int64))

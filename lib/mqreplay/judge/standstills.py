@@ -1,0 +1,178 @@
+"""Stretches of time in which a group's offset of a queue stood still, and messages waited behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, starts
+from mqreplay.judge.queue_events import (
+    CHANGE,
+    COMMIT,
+    KEY,
+    LEAST,
+    MOST,
+    PULL,
+    Mask,
+    QueueEvents,
+    instants,
+    lasts,
+    lists,
+    runs,
+    spread,
+)
+
+STEPS = 3
+STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
+SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
+
+
+class LastCopies(NamedTuple):
+    """When brokers' files of offsets were last copied (microseconds)."""
+
+    of_masters: dict[str, int]  # by broker name
+    of_slaves: dict[str, dict[int, int]]  # by broker name and broker id
+
+
+def last_copies(snapshot: pl.DataFrame) -> LastCopies:
+    """Return when each broker's consumerOffset.json was last copied."""
+    of_broker = pl.col("broker_id").is_not_null() & pl.col("file_name").str.starts_with("consumerOffset.json")
+    last = snapshot.filter(of_broker).group_by("broker_name", "broker_id").agg(pl.col("ts").max().dt.epoch("us"))
+    found = LastCopies({}, {})
+    for broker_name, broker_id, copied_us in last.rows():
+        if broker_id == 0:
+            found.of_masters[broker_name] = copied_us
+        else:
+            found.of_slaves.setdefault(broker_name, {})[broker_id] = copied_us
+    return found
+
+
+def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
+    """Of each queue and group the stretches of ``stuck_s`` seconds and more in which messages waited, oldest first.
+
+    A row a queue and group that has one; of SCHEMA's columns. ``since_ts`` is since when the offset stood, ``from_ts``
+    the first moment told of in which messages waited, ``to_ts`` that of the offset's next move, or the last told of in
+    which they waited where it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the
+    master's file of each broker name was last copied (microseconds); where no commits of a queue were recorded, an
+    offset stood still only as long as copies and pulls showed it: it may have moved at any time between two of them.
+    And what is usual from pull to pull is no standstill: it takes STEPS such.
+    """
+    since, until, moves, rows, least_ms = _stretches(events, stuck_s * 1000, last_copies)
+    stuck = ~moves | (_ms(until) - _ms(since) >= least_ms)
+    since, until, moves, rows, least_ms = since[stuck], until[stuck], moves[stuck], rows[stuck], least_ms[stuck]
+    ends, queue = events.ends, events.queue[rows]
+    told = np.flatnonzero(ends.has_high)
+    of, at, high = ends.queue[told], ends.at[told], ends.high[told]
+    begin = _places(of, at, queue, since, "left")
+    end = _places(of, at, queue, np.where(moves, until, MOST), "right")
+    count = np.maximum(end - begin, 0)
+    stretch = np.repeat(np.arange(len(rows)), count)
+    place = spread(begin, count)
+    stood_at = events.known("committed", rows)[stretch]
+    waits = high[place] > stood_at
+    stretch, place, stood_at = stretch[waits], place[waits], stood_at[waits]
+    behind = high[place] - stood_at
+    behind = np.where(behind > 0, behind, MOST)  # a file may say an offset below all that a bigint can be behind
+    first = starts(stretch)
+    from_ts, told_ts = at[place[first]], at[place[lasts(first, len(place))]]
+    stretch = stretch[first]
+    to_ts = np.where(moves[stretch], until[stretch], told_ts)
+    waiting = runs(np.maximum, behind, first)
+    kept = _ms(to_ts) - _ms(from_ts) >= least_ms[stretch]
+    found = rows[stretch[kept]]
+    stretches = {
+        "offset": pa.array(events.known("committed", found), pa.int64()),
+        "since_ts": instants(since[stretch[kept]]),
+        "from_ts": instants(from_ts[kept]),
+        "to_ts": instants(to_ts[kept]),
+        "waiting": pa.array(waiting[kept], pa.int64()),
+    }
+    first = starts(events.key[found])
+    return events.table(found[first], KEY, stretches=lists(np.append(first, len(found)), stretches))
+
+
+def _stretches(
+    events: QueueEvents, stuck_ms: int, last_copies: Mapping[str, int]
+) -> tuple[Numbers, Numbers, Mask, Numbers, Numbers]:
+    """since, until, whether it moved then, the row that set the offset, and how long a standstill is, of every stretch.
+
+    In microseconds; how long in milliseconds.
+    """
+    offset, told = events.numbers("committed")
+    saved = (events.what == CHANGE) & events.of_master
+    # A pull carries the offset too (PullSysFlag's commit bit); it says no more than what UPDATE does, but may be all.
+    all_told = np.flatnonzero(told & (saved | (events.what == COMMIT) | (events.what == PULL)))
+    rows = all_told[np.lexsort((offset[all_told], events.known("at", all_told), events.by_client[all_told]))]
+    # Said again by the same client, or shown again by the file: no move.
+    rows = rows[starts(events.by_client[rows], offset[rows])]
+    rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.key[rows]))]
+    since = events.known("at", rows)
+    moves = np.ones(len(rows), bool)
+    moves[lasts(starts(events.key[rows]), len(rows))] = False
+    until = np.append(since[1:], 0)[: len(rows)]
+    has_commits = np.zeros(int(events.key.max(initial=-1)) + 1, bool)  # by key
+    has_commits[events.key[events.what == COMMIT]] = True
+    recorded = has_commits[events.key[rows]]
+    told_without = all_told[~has_commits[events.key[all_told]]]
+    until[~recorded] = _last_shown(events, rows[~recorded], told_without, last_copies)
+    pace = STEPS * _usual_step(events, all_told[events.what[all_told] == PULL])[events.key[rows]]
+    least_ms = np.where(recorded, stuck_ms, np.maximum(stuck_ms, pace))
+    return since, until, moves | ~recorded, rows, least_ms
+
+
+def _usual_step(events: QueueEvents, pulls: Numbers) -> Numbers:
+    """By key: milliseconds from a pull that tells of the offset to the next, in the middle of all; 0 where none do."""
+    pulls = pulls[np.lexsort((events.known("at", pulls), events.key[pulls]))]
+    key, at = events.key[pulls], _ms(events.known("at", pulls))
+    same = key[1:] == key[:-1]
+    key, step = key[1:][same], (at[1:] - at[:-1])[same]
+    step = step[np.lexsort((step, key))]  # keys stay where they are
+    first = starts(key)
+    usual = np.zeros(int(events.key.max(initial=-1)) + 1, np.int64)
+    usual[key[first]] = step[(first + lasts(first, len(key))) // 2]
+    return usual
+
+
+def _last_shown(events: QueueEvents, rows: Numbers, told: Numbers, last_copies: Mapping[str, int]) -> Numbers:
+    """Of each stretch, by the row that began it, the last instant at which its offset was still shown or said."""
+    offset, _ = events.numbers("committed")
+    saved = told[events.what[told] == CHANGE]
+    old, had = events.numbers("previous_offset", saved)
+    before, copied = events.numbers("also_at", saved)
+    held = had & copied  # the copy before a change shows what stood until then
+    newest, newest_at = _newest(events, saved, last_copies)
+    key = np.concatenate([events.key[told], events.key[saved][held], events.key[newest]])
+    at = np.concatenate([events.known("at", told), before[held], newest_at])
+    shows = np.concatenate([offset[told], old[held], offset[newest]])
+    stretch = nearest(key, at, events.key[rows], events.known("at", rows))
+    same = stretch != NOWHERE
+    same[same] = offset[rows[stretch[same]]] == shows[same]
+    last = events.known("at", rows).copy()
+    np.maximum.at(last, stretch[same], at[same])
+    return last
+
+
+def _newest(events: QueueEvents, saved: Numbers, last_copies: Mapping[str, int]) -> tuple[Numbers, Numbers]:
+    """The last change of each queue and group, and when the file that holds it was last copied, if that is known."""
+    saved = saved[np.lexsort((events.known("committed", saved), events.known("at", saved), events.key[saved]))]
+    newest = saved[lasts(starts(events.key[saved]), len(saved))]
+    of_name, names = events.names
+    last = np.array([last_copies.get(name, LEAST) for name in names], np.int64)
+    copied = last[of_name[newest]]
+    return newest[copied != LEAST], copied[copied != LEAST]
+
+
+def _ms(instant: Numbers) -> Numbers:
+    return instant // 1000
+
+
+def _places(of: Numbers, at: Numbers, queue: Numbers, moment: Numbers, side: Literal["left", "right"]) -> Numbers:
+    """Where (queue, moment) would stand among ends sorted by queue and instant."""
+    instant, rank = np.unique(at, return_inverse=True)
+    width = len(instant) + 1
+    wanted = np.searchsorted(instant, moment, side)
+    return np.searchsorted(of * width + rank, queue * width + wanted, "left")

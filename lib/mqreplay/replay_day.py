@@ -1,0 +1,101 @@
+"""Silver into gold for one day of one cluster: the files that hold its rows, the passes of run/plan.py, the commits."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import polars as pl
+from pyspark.sql import Row
+
+from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.lake.column_types import arrow_schema
+from mqreplay.lake.delta_files import TableFiles, read_files, table_files
+from mqreplay.lake.running_tasks import running_tasks
+from mqreplay.lake.sql import quoted
+from mqreplay.lake.ticker import Ticker
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
+from mqreplay.run.plan import Recorded, Replay
+from mqreplay.run.spark import SparkEngine
+from mqreplay.settings import Settings
+from mqreplay.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
+
+Progress = Callable[[str], None]
+WRITERS = 3
+OTHER_KINDS = ("brokers", "consumer_offset", "subscription_groups", "topics")  # not of lines, and so no RECORD_TABLES
+TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS, "standing_offset")]
+TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
+ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group", "silver.standing_offset")
+
+
+def replay_day(
+    warehouse: Warehouse,
+    cluster: str,
+    day: dt.date,
+    found: list[Span],
+    settings: Settings,
+    progress: Progress,
+    *,
+    is_first: bool,
+    afresh: bool,
+) -> None:
+    """Write every gold table of the day. ``found`` are the spans of the cluster's files.
+
+    ``is_first``: nothing was recorded before this day. ``afresh``: gold holds no row of it.
+    """
+    since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
+    night = Day(cluster, day, since, _files(warehouse, cluster, day, since), is_first)
+    landings = {name: warehouse.landing(name, {"cluster": cluster}) for name in _gold(warehouse)}
+    engine = SparkEngine(warehouse.spark)
+    replay = Replay(night, settings, _recorded(found, night), landings, engine, progress)
+    with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {running_tasks(warehouse.spark)}"):
+        files = replay.run()
+        where = f"cluster = {quoted(cluster)} AND day = {quoted(str(day))}"
+
+        def commit(name: str) -> None:
+            landed = [Row(**file) for file in files.get(name, [])]
+            warehouse.take(name, landed, where, nothing_there=afresh)
+
+        with ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(commit, landings))
+    progress(f"{cluster}: {day} replayed")
+
+
+def _gold(warehouse: Warehouse) -> list[str]:
+    """The gold tables that a replay writes; validation has one of its own."""
+    return [name for name in warehouse.contracts if name.startswith("gold.") and name != "gold.validation_result"]
+
+
+def _files(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetime) -> Mapping[str, TableFiles]:
+    files = {name: _listed(warehouse, name, cluster, (since.date() - DAY, day + DAY)) for name in TABLES}
+    checkpoints = files["silver.standing_offset"]
+    days = read_files(checkpoints, ["day"], pl.col("cluster") == cluster)["day"]
+    # Without the checkpoint of the midnight after ``since``, changes of earlier days are needed.
+    if since.date() + DAY not in days.to_list():
+        files["silver.offset_change"] = _listed(warehouse, "silver.offset_change", cluster, (dt.date.min, day + DAY))
+    return files
+
+
+def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, dt.date]) -> TableFiles:
+    columns = warehouse.contracts[name].columns
+    dated = any(column.name == "day" for column in columns) and name not in ALL_DAYS
+    schema = arrow_schema((column.name, column.type) for column in columns)
+    return table_files(warehouse.location(name), schema, cluster, days if dated else None)
+
+
+def _recorded(found: list[Span], night: Day) -> Recorded:
+    first, last = reach_of(found, night.day)
+    kinds = {*RECORD_TABLES, *OTHER_KINDS}
+
+    def starts(behind: dt.timedelta) -> dict[dt.datetime, dt.datetime]:
+        sure = sure_starts(found, behind)
+        return {begin.replace(tzinfo=dt.UTC): certain.replace(tzinfo=dt.UTC) for begin, certain in sure.items()}
+
+    return Recorded(
+        sorted(kinds - kinds_of(found, night.day)),
+        recorded_until(found),
+        starts,
+        max(min(max(night.since - first, last - night.end), DAY), NO_TIME),
+    )

@@ -1,0 +1,1 @@
+"""How kernels are run: the passes of a night over its shards (plan.py), and what runs them (spark.py)."""

@@ -1,0 +1,178 @@
+"""The rows that the replay of one day reads: its own, those of the lookback before it, and offsets as they were then.
+
+No row of a later day is read, and none that depends on which other days are replayed: a day's answer is the same
+whenever it is asked for.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from mqreplay.judge.carried import carried_configs, carried_offsets
+from mqreplay.judge.client_clocks import by_recorders_clock
+from mqreplay.judge.offset_checkpoint import CHAIN, VALUES, offsets_at
+from mqreplay.lake.delta_files import TableFiles, read_files
+from mqreplay.run.shards import Shard, queue_bucket
+
+DAY = dt.timedelta(days=1)
+NO_TIME = dt.timedelta()
+# The silver tables of a night and the instant of their rows.
+INSTANTS = {
+    "pull": "request_ts",
+    "offset_commit": "ts",
+    "offset_change": "to_ts",
+    "heartbeat": "ts",
+    "rebalance": "ts",
+    "assignment": "ts",
+    "lock": "ts",
+    "route": "ts",
+    "server_request": "ts",
+    "broker_runtime": "ts",
+    "topic_stats": "ts",
+    "topic_config": "ts",
+    "consume": "ts",
+    "produce": "ts",
+    "snapshot": "ts",
+}
+BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large: read a shard at a time
+DESCRIPTIONS = ("broker", "subscription_group")  # each row holds until the next
+JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
+
+
+def of_shard(name: str, shard: Shard) -> pl.Expr:
+    """Whether a row of a silver or gold table is of the shard; a delivery is of the queue that it came from."""
+    return shard.has(queue_bucket(pl.coalesce("queue_topic", "topic") if name == "consume" else pl.col("topic")))
+
+
+@dataclass(frozen=True)
+class Skew:
+    """Clients whose clock was off: client_clocks' rows."""
+
+    rows: pl.DataFrame
+
+    @property
+    def clients(self) -> list[str]:
+        """Their ids, in order."""
+        return sorted(self.rows["client_id"].unique().to_list())
+
+    @property
+    def behind(self) -> dt.timedelta:
+        """How far the clock of any of them was behind, at most."""
+        return dt.timedelta(milliseconds=max(0, -int(self.rows["skew_ms"].min() or 0)))  # type: ignore[arg-type]
+
+    @property
+    def reach(self) -> dt.timedelta:
+        """How far a row of theirs may be from where it belongs."""
+        return dt.timedelta(milliseconds=int(self.rows["skew_ms"].abs().max() or 0))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Day:
+    """One day of one cluster: its bounds (UTC) and the files that hold its rows. It pickles.
+
+    ``files`` are by table; ``is_first``: nothing of the cluster was recorded before this day.
+    """
+
+    cluster: str
+    day: dt.date
+    since: dt.datetime
+    files: Mapping[str, TableFiles]
+    is_first: bool
+
+    @property
+    def begin(self) -> dt.datetime:
+        """Midnight at which the day begins."""
+        return dt.datetime.combine(self.day, dt.time(), dt.UTC)
+
+    @property
+    def end(self) -> dt.datetime:
+        """Midnight at which the day ends."""
+        return self.begin + DAY
+
+    def silver(
+        self, name: str, of: pl.Expr | None = None, skew: Skew | None = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Return rows of a silver table: of the day and of the lookback, by the recorder's clock where ``skew`` is.
+
+        ``of``: only rows for which it holds, such as those of a shard.
+        """
+        ts = INSTANTS[name]
+        rows = self.around(name, NO_TIME, of, columns)
+        if skew is not None and "client_id" in rows.columns:
+            rows = self._put_right(rows, name, of, skew, columns)
+        if self.is_first:
+            return rows
+        if name == "offset_change":
+            return pl.concat([rows, self._carried_offsets(rows, of)])
+        if name == "topic_config":
+            earlier = self._read(f"silver.{name}", pl.col("day") <= self.since.date(), None, columns)
+            return pl.concat([rows, carried_configs(earlier.filter(pl.col(ts) < self.since), "topic")])
+        return rows
+
+    def around(
+        self, name: str, reach: dt.timedelta, of: pl.Expr | None = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Return rows of a silver table of so much sooner and later, too; not what was carried over."""
+        since, end = self.since - reach, self.end + reach
+        ts = pl.col(INSTANTS[name])
+        days = pl.col("day").is_between(since.date(), end.date())  # row groups are passed over by it
+        return self._read(f"silver.{name}", days & (ts >= since) & (ts < end), of, columns)
+
+    def described(self, name: str) -> pl.DataFrame:
+        """Return rows of a table of descriptions that hold until the next: all until the day's end."""
+        return self._read(f"silver.{name}", pl.col("ts") < self.end, None, None)
+
+    def gold_before(self, name: str, ts: str, of: pl.Expr | None = None) -> pl.DataFrame:
+        """Return rows of a gold table of days before this one, whose instant is of the lookback."""
+        before = (pl.col("day") < self.day) & (pl.col("day") >= self.since.date())
+        return self._read(name, before & (pl.col(ts) >= self.since) & (pl.col(ts) < self.end), of, None)
+
+    def with_before(self, name: str, ts: str, rows: pl.DataFrame, of: pl.Expr | None = None) -> pl.DataFrame:
+        """Return the day's rows of a gold table, and those of the day before that are of the lookback."""
+        before = self.gold_before(name, ts, of)
+        return pl.concat([before.select(rows.columns), rows]) if len(before) else rows
+
+    def gold_day_before(self, name: str) -> pl.DataFrame:
+        """Return rows of a gold table of the day before."""
+        return self._read(name, pl.col("day") == self.day - DAY, None, None)
+
+    def quarantine(self) -> pl.DataFrame:
+        """Return the rows of bronze.quarantine, of all days."""
+        return self._read("bronze.quarantine", pl.lit(True), None, None)
+
+    def _carried_offsets(self, changes: pl.DataFrame, of: pl.Expr | None) -> pl.DataFrame:
+        """Offsets from before the lookback: as the checkpoint of the next midnight has them, or of an earlier one."""
+        midnight = self.since.date() + DAY
+        kept = self._read("silver.standing_offset", pl.col("day") <= midnight, of, None)
+        since = kept["day"].max()
+        checkpoint = kept.filter(pl.col("day") == since)
+        if since == midnight:
+            of_day = self._read("silver.offset_change", pl.col("day") == self.since.date(), of, None)
+            earlier = offsets_at(checkpoint, of_day, self.since)
+        else:
+            later = pl.col("day") >= since if since is not None else pl.lit(True)
+            rows = self._read("silver.offset_change", later & (pl.col("to_ts") < self.since), of, None)
+            earlier = pl.concat([checkpoint.select(*CHAIN, *VALUES, "to_ts"), rows.select(*CHAIN, *VALUES, "to_ts")])
+        return carried_offsets(earlier, changes, self.around("snapshot", NO_TIME))
+
+    def _put_right(
+        self, rows: pl.DataFrame, name: str, of: pl.Expr | None, skew: Skew, columns: Sequence[str] | None
+    ) -> pl.DataFrame:
+        """The rows by the recorder's clock: some that a client calls another day's are of this one, or the reverse."""
+        ts = INSTANTS[name]
+        theirs = pl.col("client_id").is_in(skew.clients).fill_null(False)
+        said = self.around(name, skew.reach, of, columns).filter(theirs)
+        right = by_recorders_clock(said, skew.rows, *[t for t in (ts, "response_ts") if t in rows.columns])
+        of_day = right.filter((pl.col(ts) >= self.since) & (pl.col(ts) < self.end))
+        return pl.concat([rows.filter(~theirs), of_day])
+
+    def _read(self, table: str, wanted: pl.Expr, of: pl.Expr | None, columns: Sequence[str] | None) -> pl.DataFrame:
+        mine = (pl.col("cluster") == self.cluster) & wanted
+        if of is not None:
+            mine &= of
+        names = columns if columns is not None else [n for n in self.files[table].schema.names if n != "cluster"]
+        return read_files(self.files[table], names, mine)

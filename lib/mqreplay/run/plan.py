@@ -1,0 +1,241 @@
+"""The replay of one day: its passes over shards, and what is merged between them.
+
+survey      facts of the whole night: who committed, who was born in it, how far it goes
+queues      pull routes, suggestions, progress, breaks; parts of all that follows
+clocks      if a client's clock was off, both again, by the recorder's clock
+groups      allocations; members, owners, outages
+messages    deliveries and the audit
+findings    of all that
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+import polars as pl
+
+from mqreplay.findings.every import KINDS, Evidence, Limits, all_findings, finish
+from mqreplay.findings.snapshots import refused_snapshots
+from mqreplay.judge.audit_scope import audit_scope
+from mqreplay.judge.broker_outages import broker_outages
+from mqreplay.judge.client_clocks import client_clocks
+from mqreplay.judge.delivery_audit import delivery_audit
+from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
+from mqreplay.judge.group_status import group_status
+from mqreplay.judge.judgement import judgement
+from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
+from mqreplay.judge.night_facts import NightFacts, night_facts
+from mqreplay.judge.offset_resets import pushed_resets
+from mqreplay.judge.queue_owner import owned_from, queue_owner
+from mqreplay.judge.replay_gap import missing_kinds, replay_gap
+from mqreplay.judge.route_changes import route_changes
+from mqreplay.judge.stale_copies import stale_copies
+from mqreplay.lake.landing import Landing, land_rows
+from mqreplay.run.day import BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
+from mqreplay.run.engine import Engine
+from mqreplay.run.shards import Shard, count_buckets, deal, deal_evenly, name_bucket, total
+from mqreplay.run.tasks import (
+    Files,
+    Night,
+    Part,
+    audit_messages,
+    judge_deliveries,
+    judge_groups,
+    judge_queues,
+    survey_files,
+)
+from mqreplay.settings import Settings
+
+FILE_ROWS = 2_000_000  # rows of files that one task surveys
+REBALANCES = 50_000  # that one task judges
+SMALL = [name for name in INSTANTS if name not in BY_QUEUE]
+SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
+NOT_OFF = dt.timedelta()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the day's recordings cover: the kinds of files that they lack, and the recorder's last instant.
+
+    ``starts`` maps the instants before which the recording has a gap to those from which it surely has all, for a
+    client whose clock is so far behind. ``clocks_reach``: how much sooner and later than the day the recordings go.
+    """
+
+    missing: Sequence[str]
+    recorded_until: dt.datetime | None
+    starts: Callable[[dt.timedelta], Mapping[dt.datetime, dt.datetime]]
+    clocks_reach: dt.timedelta
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The parts that the tasks of a pass made."""
+
+    parts: Sequence[Part]
+
+    def each(self, name: str) -> list[pl.DataFrame]:
+        """Return a frame of each task, in order."""
+        return [part.frames[name] for part in self.parts if name in part.frames]
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """Return the frames of all tasks as one."""
+        return pl.concat(self.each(name))
+
+    def files(self) -> Files:
+        """Return the files of each gold table."""
+        made: Files = {}
+        for part in self.parts:
+            for table, files in part.files.items():
+                made.setdefault(table, []).extend(files)
+        return made
+
+
+@dataclass
+class Replay:
+    """The replay of one day. ``landings`` are by gold table."""
+
+    day: Day
+    settings: Settings
+    recorded: Recorded
+    landings: Mapping[str, Landing]
+    engine: Engine
+    progress: Callable[[str], None] = field(default=lambda what: None)
+
+    def run(self) -> Files:
+        """Judge the day; return the files, by gold table, that now hold its rows, for the caller to commit."""
+        raw = {name: self.day.silver(name) for name in SMALL} | {
+            name: self.day.described(name) for name in DESCRIPTIONS
+        }
+        night = Night(self.day, self.settings, self.landings, self.recorded.starts(NOT_OFF), raw, raw, None)
+        shards, queues = self._judge_queues(night, self.recorded.clocks_reach)
+        clocks = client_clocks(queues.each("client_words"), self.settings.findings.clock_skew_s)
+        if len(clocks):
+            self.progress("clocks of clients were off; judging again by the recorder's clock")
+            night = self._by_recorders_clock(night, Skew(clocks))
+            shards, queues = self._judge_queues(night, None)
+        self.progress("queues judged")
+        groups = Merged(self.engine.map(judge_groups, self._group_shards(night), night))
+        judged = self._merge(night, shards, queues, groups)
+        self.progress("groups and messages judged")
+        before = None if self.day.is_first else self.day.gold_day_before("gold.finding")
+        limits = _limits(self.settings)
+        found = finish(all_findings(judged.evidence, limits), self.day.begin, self.day.end, before, limits.lost_s)
+        return judged.files | self._land(dict(judged.tables) | {"gold.finding": found})
+
+    def _by_recorders_clock(self, night: Night, skew: Skew) -> Night:
+        right = {name: self.day.silver(name, None, skew) for name in SMALL}
+        starts = self.recorded.starts(skew.behind)
+        return dataclasses.replace(night, skew=skew, small={**night.raw, **right}, starts=starts)
+
+    def _judge_queues(self, night: Night, clocks_reach: dt.timedelta | None) -> tuple[list[Shard], Merged]:
+        surveyed = self.engine.map(survey_files, self._pieces(), night)
+        facts: NightFacts = night_facts([part for part, _ in surveyed], night.small["topic_stats"], night.starts)
+        shards = deal(total([counts for _, counts in surveyed]))
+        made = {
+            "route_changes": route_changes(night.raw["route"], night.starts),
+            "unregistrations": unregistrations(night.small["heartbeat"]),
+        }
+        return shards, Merged(self.engine.map(judge_queues, shards, (night, facts, clocks_reach, made)))
+
+    def _pieces(self) -> list[Day]:
+        """The day with some of its files each, of which a task reads about FILE_ROWS rows."""
+        files = self.day.files
+        if sum(files[name].rows for name in SURVEYED) <= FILE_ROWS:
+            return [self.day]
+        none = {name: dataclasses.replace(files[name], paths=(), rows=0) for name in SURVEYED}
+        pieces = [none | {name: piece} for name in SURVEYED for piece in files[name].pieces(FILE_ROWS)]
+        return [dataclasses.replace(self.day, files=dict(files) | piece) for piece in pieces]
+
+    def _group_shards(self, night: Night) -> list[Shard]:
+        rebalances = night.raw["rebalance"].select(name_bucket("consumer_group")).to_series()
+        return deal(count_buckets(rebalances), REBALANCES)
+
+    def _merge(self, night: Night, shards: Sequence[Shard], queues: Merged, groups: Merged) -> _Judged:
+        """Merge what the tasks found, and judge the messages by it."""
+        small, limits = night.small, self.settings.findings
+        told = (small["heartbeat"], small["rebalance"], small["assignment"])
+        acts = pl.concat([signs(*told), queues.frame("pull_signs"), queues.frame("commit_signs")])
+        members = membership(acts, limits.silent_s)
+        unshared = unshared_groups(*told, queues.frame("pulling_groups"), queues.frame("committing_groups"))
+        intervals = queues.frame("pull_intervals")
+        owners = queue_owner(small["assignment"], small["rebalance"], small["lock"], intervals, members, unshared)
+        outages = broker_outages(
+            small["broker_runtime"],
+            small["heartbeat"],
+            queues.frame("answers"),
+            queues.frame("errors"),
+            queues.frame("failovers"),
+            limits.down_s,
+            limits.unseen_down_s,
+        )
+        stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
+        breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
+        continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
+        deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
+        parts = Merged([*queues.parts, *groups.parts, *deliveries.parts])
+        gaps = missing_kinds(self.day.day, self.recorded.missing, {kind.name: kind.needs for kind in KINDS.values()})
+        tables = {
+            "gold.group_status": group_status(queues.each("status"), self.settings.replay.status_window_s),
+            "gold.failover_exposure": failover_exposure(
+                night.raw["broker_runtime"], lacked_by_minute(queues.each("lacked"))
+            ),
+            "gold.queue_owner": owned_from(owners, self.day.begin),
+            "gold.offset_continuity": breaks,
+            "gold.delivery_audit": audit,
+            "gold.judgement": judgement(parts.frame("judgements")),
+            "gold.replay_gap": replay_gap(pl.concat([parts.frame("gaps"), gaps]), self.day.cluster),
+        }
+        refused = refused_snapshots(self.day.quarantine())
+        merged = {f.name: parts.frame(f.name) for f in fields(Evidence) if parts.each(f.name)}
+        evidence = Evidence(
+            cluster=self.day.cluster,
+            recorded_until=self.recorded.recorded_until,
+            heartbeat=small["heartbeat"],
+            rebalance=small["rebalance"],
+            topic_config=small["topic_config"],
+            topic_stats=small["topic_stats"],
+            offset_continuity=continuity,
+            queue_owner=owners,
+            members=members,
+            unshared_groups=unshared,
+            resets=pl.concat([pushed_resets(small["server_request"]), parts.frame("moved_resets")]),
+            outages=outages,
+            clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
+            refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
+            **merged,
+        )
+        return _Judged(evidence, tables, parts.files())
+
+    def _messages(
+        self, night: Night, shards: Sequence[Shard], queues: Merged, continuity: pl.DataFrame, unshared: pl.DataFrame
+    ) -> tuple[Merged, pl.DataFrame]:
+        logged = int(queues.frame("logged")["rows"].sum())
+        made = self.engine.map(judge_deliveries, shards if logged else shards[:1], (night, unshared))
+        scope = audit_scope([scope for _, scope in made])
+        subscriptions = subscribed_tags(night.small["heartbeat"])
+        dealt = deal_evenly(logged)
+        counts = self.engine.map(audit_messages, dealt, (night, scope, subscriptions, continuity))
+        return Merged([part for part, _ in made]), delivery_audit(pl.concat(counts), scope)
+
+    def _land(self, tables: Mapping[str, pl.DataFrame]) -> Files:
+        return {name: land_rows(self._of_day(rows), self.landings[name]) for name, rows in tables.items()}
+
+    def _of_day(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.filter(pl.col("day") == self.day.day)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What findings rest on; rows of gold tables that are merged; files of those that tasks wrote."""
+
+    evidence: Evidence
+    tables: Mapping[str, pl.DataFrame]
+    files: Files
+
+
+def _limits(settings: Settings) -> Limits:
+    named = {f.name: getattr(settings.findings, f.name) for f in fields(Limits) if f.name != "reset_reach_s"}
+    return Limits(reset_reach_s=settings.replay.reset_reach_s, **named)

@@ -1,0 +1,238 @@
+"""What tasks do: read a shard's rows, call the kernels, write rows of gold tables, and return what is merged."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from mqreplay.findings.brokers import refusals_of_shard
+from mqreplay.findings.clocks import activity_of_shard
+from mqreplay.findings.messages import returned_ends_of_shard
+from mqreplay.findings.pulls import exceptional_pulls_of_shard
+from mqreplay.findings.shares import uneven_shares_of_shard
+from mqreplay.findings.topics import orphans_of_shard
+from mqreplay.judge import client_words, offset_suspects, slave_copies, standstills, status_windows
+from mqreplay.judge.allocation import allocation
+from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
+from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
+from mqreplay.judge.client_clocks import client_clocks
+from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.delivery_audit import message_counts_of_shard
+from mqreplay.judge.failover_exposure import lacked_of_shard
+from mqreplay.judge.group_status import status_of_shard
+from mqreplay.judge.held_standstills import refused_pulls_of_shard
+from mqreplay.judge.judgement import judgements_of_shard
+from mqreplay.judge.membership import (
+    commit_signs_of_shard,
+    committing_groups_of_shard,
+    pull_signs_of_shard,
+    pulling_groups_of_shard,
+)
+from mqreplay.judge.night_facts import CHANGE, COMMIT, PULL, NightFacts, Survey, survey
+from mqreplay.judge.offset_continuity import offset_continuity
+from mqreplay.judge.offset_resets import moved_resets_of_shard, offset_resets
+from mqreplay.judge.pull_intervals import pull_intervals_of_shard, pulled_queues_of_shard
+from mqreplay.judge.pull_route import pull_route
+from mqreplay.judge.queue_ends import queue_ends
+from mqreplay.judge.queue_events import QueueEvents, queue_events
+from mqreplay.judge.queue_progress import queue_progress
+from mqreplay.judge.replay_gap import undetermined_of_shard
+from mqreplay.judge.slave_suggestion import slave_suggestion
+from mqreplay.judge.stale_copies import stale_spans_of_shard
+from mqreplay.lake.landing import Landing, land_rows
+from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew, of_shard
+from mqreplay.run.shards import Counts, Shard, count_buckets, name_bucket, queue_bucket, total
+from mqreplay.settings import Settings
+
+Files = dict[str, list[dict[str, Any]]]  # by table, what a landing tells of each file
+Frames = Mapping[str, pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class Night:
+    """What every task of a day may see: its files and settings, and the small tables, by the recorder's clock.
+
+    ``raw`` are the small tables as clients told them; ``small`` is the same where no clock was off.
+    """
+
+    day: Day
+    settings: Settings
+    landings: Mapping[str, Landing]
+    starts: Mapping[dt.datetime, dt.datetime]
+    raw: Frames
+    small: Frames
+    skew: Skew | None
+
+
+@dataclass
+class Part:
+    """What a task made: files of gold tables, and frames to merge with those of the other tasks, by name."""
+
+    files: Files = field(default_factory=dict)
+    frames: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+    def land(self, night: Night, table: str, rows: pl.DataFrame) -> None:
+        """Write the day's rows of a gold table, and count their judgements and gaps."""
+        landed = land_rows(rows, night.landings[table])
+        self.files.setdefault(table, []).extend(landed)
+        if table in JUDGED:
+            self.frames["judgements"] = pl.concat([*self._so_far("judgements"), judgements_of_shard(table, rows)])
+            gaps = undetermined_of_shard(table, rows, JUDGED[table])
+            self.frames["gaps"] = pl.concat([*self._so_far("gaps"), gaps])
+
+    def _so_far(self, name: str) -> list[pl.DataFrame]:
+        return [self.frames[name]] if name in self.frames else []
+
+
+def survey_files(part: Day, night: Night) -> tuple[Survey, Counts]:
+    """Survey the rows of some files: ``part`` is the day with those files alone. Counts are of rows by bucket."""
+    place = ["broker_name", "topic", "queue_id"]
+    pull, commits = (
+        part.silver(name, None, night.skew, [*columns, *place])
+        for name, columns in (("pull", PULL), ("offset_commit", COMMIT))
+    )
+    # What stood before the lookback is carried over with the instant of a first copy, which is not the last.
+    changes = part.around("offset_change", NO_TIME, None, [*CHANGE, *place])
+    counts = [count_buckets(frame.select(queue_bucket()).to_series()) for frame in (pull, commits, changes)]
+    return survey(pull, commits, changes, night.starts), total(counts)
+
+
+def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | None, Frames]) -> Part:
+    """Judge all that concerns single queues.
+
+    ``given``: the night, its facts, how much sooner and later clients' clocks are looked at (None: they are known),
+    and the frames route_changes and unregistrations, made once.
+    """
+    night, facts, clocks_reach, made = given
+    day, limits, part = night.day, night.settings.findings, Part()
+    raw = {name: day.silver(name, of_shard(name, shard)) for name in BY_QUEUE}
+    rows = raw
+    if night.skew is not None:
+        rows = {name: day.silver(name, of_shard(name, shard), night.skew) for name in BY_QUEUE}
+    _judge_pulls(part, night, facts, raw, made["route_changes"], shard)
+    events = queue_events(
+        rows["offset_change"], rows["offset_commit"], rows["pull"], night.small["topic_stats"], facts.committing
+    )
+    if clocks_reach is not None:
+        part.frames["client_words"] = _clocks(night, shard, events, facts, clocks_reach)
+    _judge_events(part, night, facts, rows, events)
+    pull, commits, gone = rows["pull"], rows["offset_commit"], made["unregistrations"]
+    part.frames |= {
+        "pull_signs": pull_signs_of_shard(pull, gone, limits.silent_s),
+        "commit_signs": commit_signs_of_shard(commits, gone, limits.silent_s),
+        "pulling_groups": pulling_groups_of_shard(pull),
+        "committing_groups": committing_groups_of_shard(commits),
+        "pull_intervals": pull_intervals_of_shard(pull, limits.pull_gap_s),
+        "pulled_queues": pulled_queues_of_shard(pull),
+        "answers": answers_of_shard(pull),
+        "errors": errors_of_shard(pull),
+        "refused_pulls": refused_pulls_of_shard(pull),
+        "refusals": refusals_of_shard(pull, limits.same_cause_gap_s),
+        "returned_ends": returned_ends_of_shard(pull),
+        "moved_resets": moved_resets_of_shard(pull),
+        "orphan_offsets": orphans_of_shard(rows["offset_change"], night.small["topic_config"]),
+        "logged": pl.DataFrame({"rows": [len(rows["consume"]) + len(rows["produce"])]}),
+    }
+    skewed = client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows
+    part.frames["activity"] = activity_of_shard(skewed, pull, commits)
+    return part
+
+
+def _judge_pulls(
+    part: Part, night: Night, facts: NightFacts, raw: Frames, route_changes: pl.DataFrame, shard: Shard
+) -> None:
+    day, replay = night.day, night.settings.replay
+    of_day = pl.col("day") == day.day
+    routes = pull_route(raw["pull"], route_changes, facts.born, night.starts, replay.route_slack_ms).filter(of_day)
+    part.land(night, "gold.pull_route", routes)
+    known = day.with_before("gold.pull_route", "request_ts", routes, of_shard("pull_route", shard))
+    gap_s = night.settings.findings.same_cause_gap_s
+    part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(known, gap_s)
+    part.frames["failovers"] = failovers_of_shard(known)
+    suggestions = slave_suggestion(
+        raw["pull"],
+        raw["consume"],
+        raw["produce"],
+        night.raw["broker"],
+        night.raw["subscription_group"],
+        night.raw["broker_runtime"],
+        replay.poll_slack_ms,
+        night.skew.clients if night.skew else [],
+    )
+    part.land(night, "gold.slave_suggestion", suggestions.filter(of_day))
+
+
+def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, events: QueueEvents) -> None:
+    day, replay, limits, small = night.day, night.settings.replay, night.settings.findings, night.small
+    of_day = pl.col("day") == day.day
+    part.land(night, "gold.queue_progress", queue_progress(events).filter(of_day))
+    # An answer may be said to have come years later; the windows end with the day.
+    until_ms = min(facts.last_ms or 0, int(day.end.timestamp() * 1000))
+    part.frames["status"] = status_of_shard(status_windows.windows(events, replay.status_window_s, until_ms))
+    copied = standstills.last_copies(small["snapshot"])
+    still = standstills.standing(events, limits.stuck_s, copied.of_masters)
+    part.frames["standstills"] = pl.DataFrame(pl.from_arrow(still))
+    copies = slave_copies.slave_copies(events, copied.of_slaves, limits.stale_slave_s * 1000)
+    part.frames["lacked"] = lacked_of_shard(copies)
+    part.frames["stale_spans"] = stale_spans_of_shard(pl.DataFrame(pl.from_arrow(copies)))
+    part.frames["breaks"] = offset_continuity(
+        rows["offset_change"],
+        queue_ends(rows["pull"], small["topic_stats"]),
+        pl.DataFrame(pl.from_arrow(offset_suspects.suspects(events))),
+        offset_resets(small["server_request"], rows["pull"]),
+        pl.DataFrame(pl.from_arrow(offset_suspects.skips(events))),
+        rows["offset_commit"],
+        rows["pull"],
+        facts.recording,
+        replay.reset_reach_s,
+    ).filter(of_day)
+
+
+def _clocks(night: Night, shard: Shard, events: QueueEvents, facts: NightFacts, reach: dt.timedelta) -> pl.DataFrame:
+    """Words of clients: of all that the day's recordings hold, for a client may call the whole night another day's."""
+    if reach > NO_TIME:
+        day = night.day
+        names = ("offset_change", "offset_commit", "pull")
+        rows = {name: day.around(name, reach, of_shard(name, shard)) for name in names}
+        stats = day.around("topic_stats", reach)
+        events = queue_events(rows["offset_change"], rows["offset_commit"], rows["pull"], stats, facts.committing)
+    return pl.DataFrame(pl.from_arrow(client_words.clocks(events)))
+
+
+def judge_groups(shard: Shard, night: Night) -> Part:
+    """Judge the rebalances of some groups."""
+    part, strategies = Part(), night.settings.strategies
+    mine = shard.has(name_bucket("consumer_group"))
+    judged = allocation(night.raw["rebalance"].filter(mine), strategies.groups, strategies.virtual_node_cnt)
+    of_day = judged.filter(pl.col("day") == night.day.day)
+    part.land(night, "gold.allocation", of_day)
+    known = night.day.with_before("gold.allocation", "rebalance_ts", of_day, mine)
+    part.frames["uneven_shares"] = uneven_shares_of_shard(known, night.settings.findings.uneven_queues)
+    return part
+
+
+def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[Part, ScopeOfShard]:
+    """Find messages that some queues gave twice or took back, and what of the logs the audit rests on.
+
+    ``given``: the night and its broadcasting groups.
+    """
+    night, unshared = given
+    names = [name for name in BY_QUEUE if name != "pull"]
+    rows = {name: night.day.silver(name, of_shard(name, shard), night.skew) for name in names}
+    part = Part()
+    part.frames["repeated_deliveries"] = repeated_deliveries(rows["consume"], unshared)
+    part.frames["came_back"] = came_back(rows["consume"])
+    scope = scope_of_shard(rows["produce"], rows["consume"], rows["offset_commit"], rows["offset_change"], unshared)
+    return part, scope
+
+
+def audit_messages(shard: Shard, given: tuple[Night, AuditScope, pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
+    """Count what became of some messages. ``given``: the night, the audit's scope, subscriptions and breaks."""
+    night, scope, subscriptions, continuity = given
+    mine = shard.has(name_bucket("msg_id"))
+    produce, consume = (night.day.silver(name, mine, night.skew) for name in ("produce", "consume"))
+    return message_counts_of_shard(produce, consume, scope, subscriptions, continuity)

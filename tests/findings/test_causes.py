@@ -1,0 +1,213 @@
+"""One cause, one finding: what follows from another names it and alarms nobody; what is only near in time does not."""
+
+from __future__ import annotations
+
+import random
+
+import polars as pl
+import pytest
+
+from mqreplay.findings.causes import LONGEST, with_causes
+from mqreplay.findings.every import KINDS
+from mqreplay.findings.shape import SCHEMA, none
+from silver_moments import at
+
+Finding = dict[str, object]
+
+
+def finding_of(kind: str, start: float, end: float | None, severity: str = "warning", **place: str) -> Finding:
+    """A finding but for its id; ``place`` has g (the group), t (the topic) and b (the broker name)."""
+    row: Finding = {
+        "kind": kind,
+        "severity": severity,
+        "evidence": [{"table_name": "silver.pull", "key": "record_id=r"}],
+    }
+    row |= {"consumer_group": place.get("g"), "topic": place.get("t"), "broker_name": place.get("b")}
+    return row | {"from_ts": at(start), "to_ts": None if end is None else at(end)}
+
+
+def frame_of(found: dict[str, Finding]) -> pl.DataFrame:
+    return pl.DataFrame([{"finding_id": name} | row for name, row in found.items()], SCHEMA)
+
+
+# A night each: its findings by name, and which of them follow from which.
+NIGHTS: dict[str, tuple[dict[str, Finding], dict[str, str]]] = {
+    "a master gone explains its own failovers, while clients come back": (
+        {
+            "down": finding_of("broker_down", 100, 190, "critical", b="a"),
+            "pulls": finding_of("failover_pull", 130, 195, "critical", b="a"),
+            "just in time": finding_of("failover_pull", 310, 320, "critical", b="a"),
+            "late": finding_of("failover_pull", 311, 320, "critical", b="a"),
+            "elsewhere": finding_of("failover_pull", 130, 195, "critical", b="b"),
+        },
+        {"pulls": "down", "just in time": "down"},
+    ),
+    "an effect may be seen a little before its cause, but not long before": (
+        {
+            "conflict": finding_of("strategy_conflict", 100, 180, g="g"),
+            "early": finding_of("orphan_queue", 71, 180, g="g"),
+            "too early": finding_of("orphan_queue", 69, 180, g="g", t="T"),
+            "another group's": finding_of("orphan_queue", 100, 180, g="h"),
+        },
+        {"early": "conflict"},
+    ),
+    "what a reset gave again follows from the reset, not from the rewind it shows as": (
+        {
+            "reset": finding_of("offset_reset", 100, 101, g="g", t="T"),
+            "back": finding_of("offset_rewind", 105, 120, g="g", t="T"),
+            "again": finding_of("duplicate_delivery", 108, 130, g="g"),
+        },
+        {"back": "reset", "again": "reset"},
+    ),
+    "a reset ahead gives nothing again": (
+        {
+            "ahead": finding_of("offset_reset", 100, 101, g="g", t="T"),
+            "by hand": finding_of("offset_rewind", 155, 160, g="g", t="T", b="b"),
+            "again": finding_of("duplicate_delivery", 165, 166, g="g"),
+        },
+        {"again": "by hand"},
+    ),
+    "a chain of three": (
+        {
+            "conflict": finding_of("strategy_conflict", 100, 200, g="g"),
+            "twice": finding_of("double_owned_queue", 100, 200, g="g", t="T"),
+            "back": finding_of("offset_rewind", 110, 200, g="g", t="T"),
+            "stuck": finding_of("stuck_queue", 160, 230, g="g", t="T"),
+        },
+        {"twice": "conflict", "back": "conflict", "stuck": "conflict"},
+    ),
+    "a slave that refuses explains who was sent to it, and what is stuck on it": (
+        {
+            "refusing": finding_of("slave_pull", 100, 200, "critical", b="a"),
+            "sent": finding_of("slave_pull", 100, 200, b="a", g="g"),
+            "stuck": finding_of("stuck_queue", 150, 210, b="a", g="g"),
+            "elsewhere": finding_of("slave_pull", 100, 200, b="b", g="g"),
+        },
+        {"sent": "refusing", "stuck": "refusing"},
+    ),
+    "such a slave, since the broker was gone": (
+        {
+            "down": finding_of("broker_down", 100, 190, "critical", b="a"),
+            "refusing": finding_of("slave_pull", 150, 200, "critical", b="a"),
+            "sent": finding_of("slave_pull", 160, 200, b="a", g="g"),
+            "stuck": finding_of("stuck_queue", 165, 300, b="a", g="g"),
+        },
+        {"refusing": "down", "sent": "down", "stuck": "down"},
+    ),
+    "findings without a place in common": (
+        {
+            "dead": finding_of("dead_letter", 100, 200, g="g"),
+            "lost": finding_of("consumer_lost", 100, 200, g="g"),
+            "retries": finding_of("retry_growth", 100, 200, g="h"),
+        },
+        {},
+    ),
+    "a place that is not known meets nothing": (
+        {
+            "conflict": finding_of("strategy_conflict", 100, 200),
+            "orphan": finding_of("orphan_queue", 100, 200),
+            "twice": finding_of("double_owned_queue", 100, 200, g="g"),
+            "back": finding_of("offset_rewind", 100, 200, g="g"),
+        },
+        {},
+    ),
+    "the first in the order of causes, then the nearest, then by id": (
+        {
+            "subscription": finding_of("subscription_conflict", 100, 200, g="g"),
+            "farther": finding_of("strategy_conflict", 80, 200, g="g"),
+            "b near": finding_of("strategy_conflict", 95, 200, g="g"),
+            "a near": finding_of("strategy_conflict", 105, 200, g="g"),
+            "orphan": finding_of("orphan_queue", 100, 200, g="g"),
+        },
+        {"orphan": "a near"},
+    ),
+    "a cause that has no end causes nothing": (
+        {
+            "conflict": finding_of("strategy_conflict", 100, None, g="g"),
+            "orphan": finding_of("orphan_queue", 100, 200, g="g"),
+        },
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("night", NIGHTS)
+def test_what_follows_from_what(night: str) -> None:
+    found, follows = NIGHTS[night]
+    rows = {row["finding_id"]: row for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
+    assert rows.keys() == found.keys()
+    assert {name: row["follows_from"] for name, row in rows.items() if row["follows_from"] is not None} == follows
+    for name, row in rows.items():
+        assert row["severity"] == ("info" if name in follows else found[name]["severity"])
+        effects = sorted(effect for effect, cause in follows.items() if cause == name)
+        keys = ["record_id=r", *(f"finding_id={effect}" for effect in effects)]
+        assert [each["key"] for each in row["evidence"]] == keys
+        assert {each["table_name"] for each in row["evidence"][1:]} <= {"gold.finding"}
+
+
+def test_a_cause_keeps_fifty_rows_of_its_own_and_names_every_effect() -> None:
+    own = [{"table_name": "silver.pull", "key": f"record_id={n:02}"} for n in range(60)]
+    found = {"down": finding_of("broker_down", 100, 190, "critical", b="a") | {"evidence": own}}
+    found |= {f"p{n:02}": finding_of("failover_pull", 130, 195, b="a") for n in range(60)}
+    rows = {row["finding_id"]: row for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
+    effects = [{"table_name": "gold.finding", "key": f"finding_id=p{n:02}"} for n in range(60)]
+    assert rows["down"]["evidence"] == own[:50] + effects
+
+
+def plainly(found: dict[str, Finding]) -> dict[str, str]:
+    """Effect and first cause, pair by pair."""
+
+    def ms(name: str, ts: str) -> float:
+        return found[name][ts].timestamp() * 1000  # type: ignore[attr-defined]
+
+    by: dict[str, str] = {}
+    for name, row in found.items():
+        met = []
+        for number, cause in enumerate(KINDS[str(row["kind"])].causes):
+            for other, of in found.items():
+                same = all(row[column] is not None and row[column] == of[column] for column in cause.same)
+                grave = of["severity"] == "critical" and row["severity"] != "critical"
+                since, late = ms(name, "from_ts") - ms(other, "from_ts"), ms(name, "from_ts") - ms(other, "to_ts")
+                in_time = since >= -cause.before_s * 1000 and late <= cause.after_s * 1000
+                if of["kind"] == cause.name and same and in_time and (grave or not cause.critical):
+                    met.append((number, abs(since), other))
+        if met:
+            by[name] = min(met)[2]
+    above = dict(by)
+    for _ in range(1, LONGEST):
+        by = {effect: above.get(cause, cause) for effect, cause in by.items()}
+    return by
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_as_pair_by_pair(seed: int) -> None:
+    rng = random.Random(seed)
+    found = {}
+    for number in range(120):
+        start = rng.randrange(0, 900, 5)
+        place = {name: rng.choice(f"{name}h") for name in "gtb" if rng.random() < 0.8}
+        severity = rng.choice(("critical", "warning", "info"))
+        found[f"f{number:03}"] = finding_of(
+            rng.choice(list(KINDS)), start, start + rng.randrange(0, 90, 5), severity, **place
+        )
+    causes = with_causes(frame_of(found), KINDS.values()).filter(pl.col("follows_from").is_not_null())
+    assert dict(causes.select("finding_id", "follows_from").rows()) == plainly(found)
+
+
+def test_no_findings_have_no_causes() -> None:
+    found = with_causes(none(), KINDS.values())
+    assert dict(found.schema) == SCHEMA | {"follows_from": pl.String()}
+    assert len(found) == 0
+
+
+def test_no_kind_comes_round_to_itself() -> None:
+    # slave_pull follows from slave_pull: of a critical one only, which has no such cause.
+    causes = {name: {cause.name for cause in kind.causes} - {name} for name, kind in KINDS.items()}
+    assert set().union(*causes.values()) <= KINDS.keys()
+
+    def longest(kind: str, seen: tuple[str, ...] = ()) -> int:
+        assert kind not in seen
+        return max((1 + longest(cause, (*seen, kind)) for cause in causes[kind]), default=0)
+
+    assert max(map(longest, causes)) == LONGEST
+    assert longest("stuck_queue") + 1 <= LONGEST, "with slave_pull by slave_pull between"

@@ -1,0 +1,98 @@
+"""Findings of queues without one owner: long disputes and idle members, never seconds of disagreement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from mqreplay.findings.ownership import ownership_findings
+from mqreplay.findings.shape import SCHEMA
+from silver_moments import at
+
+DISPUTE_S, IDLE_S, GAP_S = 45, 40, 120
+INSTANT = pl.Datetime("us", "UTC")
+DISPUTES = {
+    "consumer_group": pl.String,
+    "topic": pl.String,
+    "broker_name": pl.String,
+    "queue_id": pl.Int32,
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "owners": pl.Int64,
+}
+IDLE = {"consumer_group": pl.String, "client_id": pl.String, "from_ts": INSTANT, "to_ts": INSTANT}
+Row = dict[str, Any]
+
+
+def dispute(owners: int, began: float, ended: float, **differs: object) -> Row:
+    row = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0, "owners": owners}
+    return row | {"from_ts": at(began), "to_ts": at(ended)} | differs
+
+
+def idle(began: float, ended: float, client: str = "c1") -> Row:
+    return {"consumer_group": "g", "client_id": client, "from_ts": at(began), "to_ts": at(ended)}
+
+
+def found(disputes: list[Row], members: list[Row]) -> list[Row]:
+    frames = pl.DataFrame(disputes, DISPUTES), pl.DataFrame(members, IDLE)
+    return ownership_findings(*frames, "c", DISPUTE_S, IDLE_S, GAP_S).sort("kind", "from_ts", "client_id").to_dicts()
+
+
+def test_a_queue_left_to_nobody_and_one_held_twice():
+    double, orphan = found([dispute(2, 0, 200), dispute(0, 0, 200, queue_id=1)], [])
+    assert double["summary"] == (
+        "Group g: 1 queue of T was held by up to 2 clients at once, for 200 queue-seconds; what they held was consumed"
+        " more than once."
+    )
+    assert orphan["summary"] == (
+        "Group g left 1 queue of T to nobody: 200 queue-seconds in which nothing of them was consumed."
+    )
+    kinds = [(row["kind"], row["severity"]) for row in (double, orphan)]
+    assert kinds == [("double_owned_queue", "warning"), ("orphan_queue", "warning")]
+    assert (double["queue_id"], orphan["queue_id"], orphan["broker_name"]) == (0, 1, "b")
+    key = "consumer_group=g topic=T broker_name=b queue_id=0"
+    assert double["evidence"] == [{"table_name": "gold.queue_owner", "key": key}]
+    seen = {"table_name": "silver.rebalance", "key": "consumer_group=g topic=T"}
+    assert orphan["evidence"] == [seen], "no row of queue_owner names nobody"
+
+
+def test_queues_of_one_group_and_topic_near_in_time_are_one_finding():
+    disputes = [dispute(2, 0, 100), dispute(4, 0, 100, queue_id=1), dispute(3, 220, 270.5)]
+    (double,) = found(disputes, [])
+    assert "2 queues of T were held by up to 4 clients at once, for 251 queue-seconds;" in double["summary"]
+    assert (double["from_ts"], double["to_ts"], double["queue_id"]) == (at(0), at(270.5), None)
+    assert len(double["evidence"]) == 2
+    separate = [dispute(2, 0, 100), dispute(2, 220.001, 300), dispute(2, 0, 100, topic="U")]
+    assert len(found(separate, [])) == 3
+
+
+@pytest.mark.parametrize(("seconds", "reported"), [(45, 0), (45.001, 1)])
+def test_seconds_of_disagreement_are_normal(seconds, reported):
+    assert len(found([dispute(2, 60, 60 + seconds)], [])) == reported
+    assert len(found([dispute(0, 60, 60 + seconds)], [])) == reported
+
+
+def test_a_retry_topic_that_nobody_holds_is_no_alarm():
+    retry = {"topic": "%RETRY%g"}
+    both = found([dispute(0, 0, 100, **retry), dispute(2, 0, 100, **retry)], [])
+    assert [row["severity"] for row in both] == ["info"] * 2
+
+
+@pytest.mark.parametrize(("seconds", "reported"), [(40, 0), (40.001, 1)])
+def test_a_member_is_idle_after_two_rebalances(seconds, reported):
+    assert len(found([], [idle(10, 10 + seconds)])) == reported
+
+
+def test_an_idle_consumer_is_named():
+    first, second = found([], [idle(10, 60.5), idle(10, 60.5), idle(10, 100, "c2")])
+    assert first["summary"] == "Consumer c1 of group g held no queue for 51 s."
+    assert second["client_id"] == "c2"
+    assert (first["kind"], first["severity"], first["from_ts"]) == ("idle_consumer", "info", at(10))
+    assert first["evidence"] == [{"table_name": "silver.rebalance", "key": "consumer_group=g client_id=c1"}]
+
+
+def test_no_rows_give_no_findings():
+    frames = pl.DataFrame(schema=DISPUTES), pl.DataFrame(schema=IDLE)
+    assert ownership_findings(*frames, "c", DISPUTE_S, IDLE_S, GAP_S).schema == SCHEMA

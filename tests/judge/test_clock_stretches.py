@@ -1,0 +1,92 @@
+"""A client's clock, stretch by stretch: what is told of one that jumps, and what is no clock at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from mqreplay.judge.clock_stretches import SURE_MS, Stretch, Words, stretches
+
+MOST_MS = 60_000
+COPY_MS = 5_000
+HOUR = 3_600_000
+WRITTEN_MS = 3_000  # a commit is shown by a copy of about so long after
+
+
+def told(off: Callable[[int], int], copies: int = 100, unsure: int = 0) -> Words:
+    """A word a copy, said by a clock that is ``off`` by so much at the moment of the copy."""
+    shown = np.arange(copies) * COPY_MS + 1_000_000
+    off_ms = np.array([off(number) - WRITTEN_MS for number in range(copies)])
+    return Words(shown + off_ms, shown, off_ms, np.full(copies, unsure))
+
+
+def skews(words: Words) -> list[int]:
+    return [stretch.skew_ms for stretch in stretches(words, MOST_MS)]
+
+
+def test_a_clock_that_is_right_or_nearly_so_is_not_told() -> None:
+    assert skews(told(lambda n: 0)) == []
+    assert skews(told(lambda n: 59_000)) == []
+    assert skews(told(lambda n: 100_000, unsure=50_000)) == []
+
+
+def test_a_clock_that_is_off_all_night_is_one_stretch() -> None:
+    assert stretches(told(lambda n: HOUR), MOST_MS) == [Stretch(None, None, None, HOUR, 100)]
+    assert skews(told(lambda n: HOUR, copies=3)) == [HOUR]
+    assert skews(told(lambda n: HOUR, copies=2)) == []
+
+
+@pytest.mark.parametrize("since", [6, 50, 94])
+@pytest.mark.parametrize("by", [HOUR, -HOUR, 65_000])
+def test_a_clock_that_jumps_has_a_stretch_before_and_one_after(since: int, by: int) -> None:
+    words = told(lambda n: by if n >= since else 0)
+    before, after = stretches(words, MOST_MS)
+    assert (before.skew_ms, after.skew_ms) == (0, by)
+    assert before.matches + after.matches == 100
+    if by > 0:
+        assert words.said[since - 1] < before.said_until_ms <= words.said[since]
+    else:
+        assert before.said_until_ms == words.said[since - 1] + 1
+    assert (before.shown_until_ms, after.shown_from_ms) == (words.shown[since - 1], words.shown[since])
+
+
+def test_a_clock_that_is_set_right_again_has_three() -> None:
+    assert skews(told(lambda n: HOUR if 40 <= n < 60 else 0)) == [0, HOUR, 0]
+
+
+def test_what_shows_for_a_moment_only_is_no_stretch() -> None:
+    least = SURE_MS // COPY_MS
+    assert skews(told(lambda n: HOUR if 40 <= n < 40 + least else 0)) == []
+    assert skews(told(lambda n: HOUR if 40 <= n <= 40 + least else 0)) == [0, HOUR, 0]
+    assert skews(told(lambda n: HOUR if n >= 100 - least else 0)) == []
+
+
+def test_single_words_that_say_otherwise_end_no_stretch() -> None:
+    wrong = {10, 11, 30, 50, 70, 71}
+    assert skews(told(lambda n: 0 if n in wrong else HOUR)) == [HOUR]
+    assert skews(told(lambda n: HOUR if n in wrong else 0)) == []
+
+
+def test_commits_that_a_broker_lost_while_it_was_down_are_no_clock() -> None:
+    """All of ten minutes are in the first copy after its return, a queue's last ones or those of many queues."""
+    usual = told(lambda n: 0)
+    back, said = usual.shown[50], np.linspace(usual.shown[50] - 600_000, usual.shown[50], 200).astype(np.int64)
+    lost = Words(said, np.full(200, back), said - back, np.zeros(200, np.int64))
+    pairs = zip(vars(usual).values(), vars(lost).values(), strict=True)
+    assert skews(Words(*map(np.concatenate, pairs))) == []
+
+
+def test_a_word_that_is_unsure_by_the_jump_itself_joins_no_stretches() -> None:
+    usual = told(lambda n: HOUR if n >= 50 else 0)
+    unsure = usual.unsure.copy()
+    unsure[49:51] = HOUR // 2
+    assert skews(Words(usual.said, usual.shown, usual.off, unsure)) == [0, HOUR]
+
+
+def test_the_order_of_words_does_not_matter() -> None:
+    words = told(lambda n: HOUR if n >= 50 else 0)
+    found = stretches(words, MOST_MS)
+    for seed in range(20):
+        assert stretches(words.of(np.random.default_rng(seed).permutation(100)), MOST_MS) == found

@@ -1,0 +1,160 @@
+"""Causes of offset changes, against each rule said plainly: any row of evidence that meets the bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import polars as pl
+import pytest
+
+from mqreplay.judge.offset_causes import with_committed, with_reset, with_skip
+from mqreplay.judge.offset_resets import offset_resets
+from mqreplay.judge.offset_suspects import skips
+from mqreplay.judge.queue_events import queue_events
+from silver_moments import at
+from silver_rows import rows
+
+SEEDS = range(60)
+REACH_S = 3
+REACH = timedelta(seconds=REACH_S)
+BASE = {"broker_name": "b", "topic": "T", "client_id": "c"}
+CHANGE = BASE | {"source_name": "b-0", "broker_id": 0}
+NONE = {name: rows(f"silver.{name}", {}, []) for name in ("offset_change", "offset_commit", "pull", "topic_stats")}
+NO_RESET = offset_resets(rows("silver.server_request", {}, []), NONE["pull"])
+NO_SKIP = pl.DataFrame(pl.from_arrow(skips(queue_events(*NONE.values(), set()))))
+
+Row = dict[str, Any]
+
+
+class Night:
+    """Changes and evidence of three offsets, in few seconds and with few values: much agrees, or nearly so."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+
+    def some(self, one: Callable[[], Row]) -> list[Row]:
+        return [BASE | self._place() | one() for _ in range(self.random.randrange(30))]
+
+    def second(self) -> int:
+        return self.random.randrange(14)
+
+    def offset(self) -> int | None:
+        return self.random.choice([None, 0, 1, 1, 2, 2, 3])
+
+    def _place(self) -> Row:
+        return self.random.choice([{"consumer_group": g, "queue_id": q} for g, q in (("g", 0), ("g", 1), ("h", 0))])
+
+    def changes(self) -> pl.DataFrame:
+        """Rows that source_digest numbers, in any order."""
+        listed = []
+        for number in range(40):
+            to_s, wait = self.second(), self.random.choice([None, 0, 1, 2, 4])
+            times = {"from_ts": None if wait is None else at(to_s - wait), "to_ts": at(to_s)}
+            offsets = {"previous_offset": self.offset(), "new_offset": self.offset()}
+            listed.append(self._place() | offsets | times | {"source_digest": str(number)})
+        return rows("silver.offset_change", CHANGE, listed)
+
+    def reset(self) -> Row:
+        since, by = self.second(), self.random.choice(["server_request", "pull"])
+        wait = self.random.choice([0, 0, 1, 4, 8])
+        times = {"since": at(since), "ts": at(since + wait)}
+        return {"offset": self.offset(), "table_name": f"silver.{by}", "record_id": "r"} | times
+
+    def skip(self) -> Row:
+        skipped = {f"skipped_{end}": self.random.randrange(4) for end in ("from", "to")}
+        return skipped | {"ts": at(self.second())}
+
+    def commit(self) -> Row:
+        kind = self.random.choice(["UPDATE", "UPDATE", "QUERY"])
+        return {"ts": at(self.second()), "commit_offset": self.offset(), "kind": kind}
+
+    def pull(self) -> Row:
+        flag = self.random.choice([None, 2, 3, 3])
+        return {"request_ts": at(self.second()), "commit_offset": self.offset(), "sys_flag": flag}
+
+
+def framed(listed: list[Row], like: pl.DataFrame) -> pl.DataFrame:
+    return pl.DataFrame([{name: row[name] for name in like.columns} for row in listed], like.schema)
+
+
+def hits(changes: pl.DataFrame, evidence: Iterable[Row], is_hit: Callable[[Row, Row], bool]) -> dict[str, bool]:
+    """Of each change whether any evidence of its group and queue agrees with it."""
+    found = {}
+    for change in changes.iter_rows(named=True):
+        mine = (row for row in evidence if all(row[name] == change[name] for name in ("consumer_group", "queue_id")))
+        found[change["source_digest"]] = any(is_hit(change, row) for row in mine)
+    return found
+
+
+def added(changes: pl.DataFrame, name: str) -> dict[str, Any]:
+    return dict(changes.select("source_digest", name).iter_rows())
+
+
+def began(change: Row) -> Any:
+    return change["from_ts"] or change["to_ts"]
+
+
+def is_back(change: Row) -> bool:
+    old, new = change["previous_offset"], change["new_offset"]
+    return None not in (old, new) and new < old
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_resets(seed):
+    def is_hit(change: Row, reset: Row) -> bool:
+        if reset["offset"] is None or change["new_offset"] is None:
+            return False
+        back, answered = is_back(change), reset["table_name"] == "silver.pull"
+        latest = change["to_ts"] + (REACH if back and answered else timedelta())
+        in_reach = reset["ts"] >= began(change) - REACH and reset["since"] <= latest
+        between = began(change) <= reset["ts"] <= change["to_ts"]
+        to_this = reset["offset"] == change["new_offset"] and in_reach
+        return to_this or (back and reset["offset"] < change["new_offset"] and between)
+
+    night = Night(seed)
+    changes, resets = night.changes(), night.some(night.reset)
+    found = with_reset(changes, framed(resets, NO_RESET), REACH_S)
+    assert added(found, "reset") == hits(changes, resets, is_hit)
+    assert found.drop("reset").equals(changes)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_skips(seed):
+    def is_hit(change: Row, skip: Row) -> bool:
+        old, new = change["previous_offset"], change["new_offset"]
+        if old is None or skip["skipped_to"] != new or skip["ts"] < began(change) - REACH:
+            return False
+        return old <= skip["skipped_from"] <= new
+
+    night = Night(seed)
+    changes, skipped = night.changes(), night.some(night.skip)
+    found = with_skip(changes, framed(skipped, NO_SKIP), REACH_S)
+    assert added(found, "skipped") == hits(changes, skipped, is_hit)
+    assert found.drop("skipped").equals(changes)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_commits(seed):
+    def is_hit(change: Row, sent: Row) -> bool:
+        if sent["commit_offset"] is None or sent["commit_offset"] != change["new_offset"]:
+            return False
+        if "kind" in sent:
+            return sent["kind"] == "UPDATE" and began(change) - REACH <= sent["ts"] <= change["to_ts"]
+        carries = sent["sys_flag"] == 3 and change["from_ts"] is not None
+        return carries and change["from_ts"] <= sent["request_ts"] <= change["to_ts"]
+
+    night = Night(seed)
+    changes, commits, pulls = night.changes(), night.some(night.commit), night.some(night.pull)
+    recording = set(night.random.choice(["", "g", "h", "gh"]))
+    frames = (rows("silver.offset_commit", {}, commits), rows("silver.pull", {}, pulls))
+    found = with_committed(changes, *frames, recording, REACH_S)
+    group = added(changes, "consumer_group")
+    expected = {
+        number: hit or (False if group[number] in recording else None)
+        for number, hit in hits(changes, [*commits, *pulls], is_hit).items()
+    }
+    assert added(found, "committed") == expected
+    assert found.drop("committed").equals(changes)

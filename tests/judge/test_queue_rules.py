@@ -1,0 +1,280 @@
+"""What is judged queue by queue, against the same rules written row by row in plain Python."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from mqreplay.judge import client_words, offset_suspects, queue_progress, slave_copies, standstills, status_windows
+from mqreplay.judge.queue_events import CHANGE, COMMIT, KEY, PULL, QUEUE, STATS, QueueEvents
+from queue_recordings import (
+    ARROW,
+    EVENTS,
+    GRAINS,
+    QUEUES,
+    SECOND,
+    SEEDS,
+    START,
+    STEP_S,
+    STUCK_S,
+    WINDOW_S,
+    Event,
+    Row,
+    copies_of,
+    recorded,
+    slaves_of,
+    table,
+)
+from queue_rules import (
+    behind_by_rule,
+    clocks_by_rule,
+    copies_by_rule,
+    ends_by_rule,
+    lacked_by_rule,
+    progress_by_rule,
+    seen_by_rule,
+    skips_by_rule,
+    standing_by_rule,
+    suspects_by_rule,
+    windows_by_rule,
+)
+
+STALE_MS = 3 * STEP_S * 1000
+
+
+def plain(found: pa.Table) -> list[Row]:
+    """The rows in one order, instants in microseconds."""
+    columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in found.columns]
+    return in_order(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def stretches(whole: QueueEvents, seed: int) -> list[Row]:
+    """One row a stretch."""
+    found = standstills.standing(whole, STUCK_S, copies_of(seed))
+    held = found["stretches"].combine_chunks()
+    own = found.select(list(KEY)).take(pc.list_parent_indices(held))
+    columns = [*own.columns, *held.flatten().flatten()]
+    return plain(pa.table(columns, names=[str(number) for number in range(len(columns))]))
+
+
+def as_by_rule(find: Callable[[QueueEvents], pa.Table], rule: Callable[[list[Event]], Iterable[Row]]) -> list[Row]:
+    """What is found in all recordings, having seen that it is in each what the rule says."""
+    found_in_all: list[Row] = []
+    for seed in SEEDS:
+        events, whole = recorded(seed)
+        found = plain(find(whole))
+        assert found == in_order(rule(events)), seed
+        found_in_all += found
+    return found_in_all
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=repr)  # null has no order of its own
+
+
+def slaves(events: QueueEvents, seed: int) -> pa.Table:
+    return slave_copies.slave_copies(events, slaves_of(seed), STALE_MS)
+
+
+def until_ms(seed: int) -> int:
+    return START // 1000 + Random(seed).randrange(-1, GRAINS + 5) * STEP_S * 1000
+
+
+def plain_ends(events: QueueEvents) -> list[Row]:
+    """By the names of the queues, in the order they are held in."""
+    of_rows = zip(*(events.rows[name].to_pylist() for name in QUEUE), strict=True)
+    names = dict(zip(events.queue.tolist(), of_rows, strict=True))
+    e = events.ends
+    columns = zip(*(c.tolist() for c in (e.queue, e.at, e.low, e.has_low, e.high, e.has_high)), strict=True)
+    return [
+        (names[queue], at, low if has_low else None, high if has_high else None)
+        for queue, at, low, has_low, high, has_high in columns
+    ]
+
+
+FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
+    "clocks": (client_words.SCHEMA, lambda events, _: client_words.clocks(events)),
+    "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.progress(events)),
+    "suspects": (offset_suspects.SCHEMA, lambda events, _: offset_suspects.suspects(events)),
+    "skips": (offset_suspects.SKIP_SCHEMA, lambda events, _: offset_suspects.skips(events)),
+    "standing": (standstills.SCHEMA, lambda events, seed: standstills.standing(events, STUCK_S, copies_of(seed))),
+    "slaves": (slave_copies.SCHEMA, lambda events, seed: slaves(events, seed)),
+    "windows": (status_windows.SCHEMA, lambda events, seed: status_windows.windows(events, WINDOW_S, until_ms(seed))),
+}
+
+
+def test_ends_are_what_masters_told() -> None:
+    missing: Counter[str] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        found, want = plain_ends(whole), ends_by_rule(events)
+        assert in_order(found) == in_order(want), seed
+        places = list(zip(whole.ends.queue.tolist(), whole.ends.at.tolist(), strict=True))
+        assert places == sorted(places), seed
+        missing.update(str((low is None, high is None)) for _, _, low, high in want)
+    assert len(missing) == 4  # with and without either of both
+
+
+def test_progress_is_the_rule_of_each_hour() -> None:
+    found_in_all = as_by_rule(queue_progress.progress, progress_by_rule)
+    assert Counter(row[-1] is None for row in found_in_all).keys() == {True, False}
+    assert any(row[10] > 1 for row in found_in_all)
+    for column in range(6, 10):
+        assert Counter(row[column] is None for row in found_in_all).keys() == {True, False}
+
+
+def test_suspects_are_queues_whose_offset_did_not_simply_rise() -> None:
+    reasons: Counter[str] = Counter()
+    clean = 0
+    for seed in SEEDS:
+        events, whole = recorded(seed)
+        want = suspects_by_rule(events)
+        assert plain(offset_suspects.suspects(whole)) == in_order(want), seed
+        reasons.update(min(why) for why in want.values() if len(why) == 1)
+        clean += len({(e.consumer_group, e.queue) for e in events if e.what == CHANGE}) - len(want)
+    # Each reason was enough alone, and not all queues were suspect.
+    assert len(reasons) == 4
+    assert clean
+
+
+def test_skips_are_pulls_past_all_that_was_given() -> None:
+    assert as_by_rule(offset_suspects.skips, skips_by_rule)
+
+
+def test_standing_is_the_stretches_in_which_messages_waited() -> None:
+    ended_by: Counter[str] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        want = list(standing_by_rule(events, STUCK_S, copies_of(seed)))
+        assert stretches(whole, seed) == in_order(row for row, _ in want), seed
+        ended_by.update(ended for _, ended in want)
+    # With commits, and without.
+    assert ended_by.keys() == {"moved", "end of recording", "copy", "last copy"}
+
+
+def test_windows_are_what_the_law_says_of_each_queue() -> None:
+    sources: Counter[str] = Counter()
+    statuses: Counter[str | None] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        found = plain(status_windows.windows(whole, WINDOW_S, until_ms(seed)))
+        assert found == in_order(windows_by_rule(events, WINDOW_S, until_ms(seed))), seed
+        sources.update(row[-2] for row in found)
+        statuses.update(window["status"] for row in found for window in row[-1])
+    assert sources.keys() == {"offset_commit", "offset_change"}
+    assert {None, "OK", "WARN", "STOP"} <= statuses.keys()
+
+
+def test_slaves_copies_are_held_against_their_masters_files() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in SEEDS:
+        events, whole = recorded(seed, open_ties=True)
+        want, found = {}, {}
+        for key, changes in copies_by_rule(events, slaves_of(seed)).items():
+            last = slaves_of(seed).get(key[2], {}).get(key[4]) if any(e.saved_by_master for e in changes) else None
+            want[key] = lacked_by_rule(changes), behind_by_rule(seen_by_rule(changes, last), STALE_MS)
+        for *key, lacked, behind in plain(slaves(whole, seed)):
+            minutes = [(int(m["minute"].timestamp()) * SECOND, *list(m.values())[1:]) for m in lacked]
+            found[tuple(key)] = minutes, [tuple(span.values()) for span in behind]
+        assert found == want, seed
+        for lacked, behind in want.values():
+            kinds.update(f"lacks {m[1] > 0} {m[2] > 0} by {m[3]} {m[4]}" for m in lacked)
+            kinds.update(f"behind {began != since}" for began, since, *_ in behind)
+    # Spans that go on and those that begin; messages that are lacked, or not known, whichever file changed.
+    lacking = [
+        f"lacks {what} by {who}" for what in ("True False", "False True") for who in ("True False", "False True")
+    ]
+    assert {"behind True", "behind False", *lacking} <= kinds.keys()
+
+
+# What holds for all.
+
+
+@pytest.mark.parametrize("name", FINDERS)
+def test_the_order_of_rows_does_not_matter_nor_their_chunks(name: str) -> None:
+    _, find = FINDERS[name]
+    found_any = False
+    for seed in SEEDS[::5]:
+        events, whole = recorded(seed, open_ties=True)
+        found = plain(find(whole, seed))
+        rows = events.copy()
+        for _ in range(2):
+            Random(seed).shuffle(rows)
+            chunks = pa.concat_tables([table(rows[:7]), table(rows[7:])])
+            assert plain(find(QueueEvents(chunks), seed)) == found, seed
+        found_any |= bool(found)
+    assert found_any
+
+
+@pytest.mark.parametrize("name", FINDERS)
+def test_text_may_be_given_as_dictionaries(name: str) -> None:
+    _, find = FINDERS[name]
+    for seed in SEEDS[::20]:
+        events, whole = recorded(seed, open_ties=True)
+        encoded = [
+            column.dictionary_encode() if pa.types.is_string(column.type) else column
+            for column in table(events).slice(3).columns
+        ]
+        plain_text = QueueEvents(table(events).slice(3))
+        dictionaries = QueueEvents(pa.table(encoded, names=EVENTS.names))
+        assert plain(find(dictionaries, seed)) == plain(find(plain_text, seed)), seed
+        assert find(dictionaries, seed).schema == find(whole, seed).schema
+
+
+def test_the_order_of_rows_does_not_matter_to_ends() -> None:
+    for seed in SEEDS[::5]:
+        events, whole = recorded(seed, open_ties=True)
+        rows = events.copy()
+        Random(seed).shuffle(rows)
+        of_queue = [
+            {queue: [end for end in ends if end[0] == queue] for queue in QUEUES}
+            for ends in (plain_ends(whole), plain_ends(QueueEvents(table(rows))))
+        ]
+        assert of_queue[0] == of_queue[1], seed
+
+
+NOTHING = [EVENTS.empty_table(), table([]), pa.Table.from_batches([], EVENTS)]
+
+
+@pytest.mark.parametrize("name", FINDERS)
+def test_columns_are_those_of_the_schema(name: str) -> None:
+    ddl, find = FINDERS[name]
+    want = [tuple(column.split(" ")) for column in re.sub("<STRUCT<[^>]*>>", "", ddl).split(", ")]
+    events, _ = recorded(1)
+    for rows in (table(events), *NOTHING):
+        found = find(QueueEvents(rows), 1)
+        assert found.num_rows == 0 or rows.num_rows
+        assert found.column_names == [column for column, _ in want]
+        for column, kind in want:
+            if kind != "ARRAY":
+                assert found[column].type == ARROW[kind.lower()], column
+            else:
+                assert found[column].type.value_field.name == "element", "as Spark calls the items of a list"
+
+
+def test_where_nothing_was_told_there_are_no_ends() -> None:
+    assert [plain_ends(QueueEvents(rows)) for rows in NOTHING] == [[], [], []]
+
+
+@pytest.mark.parametrize("missing", [CHANGE, COMMIT, PULL, STATS])
+def test_recordings_without_one_kind_of_row(missing: int) -> None:
+    for seed in SEEDS[:10]:
+        rest = [e for e in recorded(seed)[0] if e.what != missing]
+        whole = QueueEvents(table(rest))
+        assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(rest))
+        assert plain(offset_suspects.suspects(whole)) == in_order(suspects_by_rule(rest))
+        assert plain(offset_suspects.skips(whole)) == in_order(skips_by_rule(rest))
+        stuck = [row for row, _ in standing_by_rule(rest, STUCK_S, copies_of(seed))]
+        assert stretches(whole, seed) == in_order(stuck)
+        told = windows_by_rule(rest, WINDOW_S, until_ms(seed))
+        assert plain(status_windows.windows(whole, WINDOW_S, until_ms(seed))) == in_order(told)
+
+
+def test_clocks_are_what_copies_say_of_clients_words() -> None:
+    assert len({row[-1] for row in as_by_rule(client_words.clocks, clocks_by_rule)}) > 1

@@ -1,0 +1,102 @@
+"""gold.replay_gap: what could not be judged, for want of which file, and why a row is undetermined."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+
+import polars as pl
+import pytest
+
+from mqreplay.decode.kinds import KINDS
+from mqreplay.judge.replay_gap import GAP, NEEDED, missing_kinds, replay_gap, undetermined_of_shard
+from mqreplay.lake.column_types import arrow_schema
+from mqreplay.lake.contract import load_contracts
+from silver_moments import BEGAN, at
+
+DAY = BEGAN.date()
+FINDING_NEEDS = {"consumer_lost": {"heartbeats": "record heartbeats"}, "clock_skew": {}}
+PULLS = {
+    "day": pl.Date,
+    "consumer_group": pl.String,
+    "topic": pl.String,
+    "broker_name": pl.String,
+    "request_ts": pl.Datetime("us", "UTC"),
+    "judgement": pl.String,
+    "reason": pl.String,
+}
+ASKED = [
+    (DAY, "g", "T", "b", at(7), "undetermined", "the route of 12 ms before names no broker id 1"),
+    (DAY, "g", "T", "b", at(3), "undetermined", "the route of 9 ms before names no broker id 0"),
+    (DAY, "g", "T", "b", at(9), "agree", "the master"),
+    (DAY, "g", "T", "c", at(4), "undetermined", "the route of 9 ms before names no broker id 0"),
+    (DAY, "g", None, "b", at(5), "undetermined", "no -1"),
+]
+
+
+def pulls(listed: list[tuple[object, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(listed, PULLS, orient="row")
+
+
+def gap_id(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
+
+
+def test_each_decision_that_needs_a_missing_file_has_a_gap() -> None:
+    found = replay_gap(missing_kinds(DAY, {"heartbeats", "lock_requests"}, FINDING_NEEDS), "c")
+    owners = (
+        "nothing of kind heartbeats was recorded; "
+        "record heartbeats (heartbeats.jsonl): they tell who came, left and was lost"
+    )
+    lost = "nothing of kind heartbeats was recorded; record heartbeats"
+    expected = {
+        (gap_id("c", name, "heartbeats", str(DAY), "", "", "", reason), name, reason)
+        for name, reason in (("gold.queue_owner", owners), ("finding consumer_lost", lost))
+    }
+    assert set(found.select("gap_id", "decision", "reason").rows()) == expected
+    assert set(found["evidence"]) == {"heartbeats"}
+    assert found["decisions"].to_list() == [0, 0]
+    assert found["from_ts"].null_count() == 2
+
+
+def test_a_whole_recording_has_no_gap() -> None:
+    assert missing_kinds(DAY, set(), FINDING_NEEDS).is_empty()
+
+
+def test_each_kind_of_file_that_is_needed_exists() -> None:
+    copied = {"brokers", "consumer_offset", "subscription_groups", "topics"}
+    assert {kind for _, kind, _ in NEEDED} <= KINDS.keys() | copied
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_undetermined_rows_of_one_place_and_reason_are_one_gap(size: int) -> None:
+    parts = [undetermined_of_shard("gold.pull_route", part, "request_ts") for part in pulls(ASKED).iter_slices(size)]
+    found = replay_gap(pl.concat(parts), "c").sort("from_ts")
+    reason = "the route of N ms before names no broker id N"
+    place = ["consumer_group", "topic", "broker_name", "from_ts", "to_ts", "decisions", "reason"]
+    assert found.select(place).rows() == [
+        ("g", "T", "b", at(3), at(7), 2, reason),
+        ("g", "T", "c", at(4), at(4), 1, reason),
+        ("g", None, "b", at(5), at(5), 1, "no -N"),
+    ]
+    ids = [gap_id("c", "gold.pull_route", "undetermined", str(DAY), "g", "T", "b", reason)]
+    assert found["gap_id"].to_list()[:1] == ids
+    assert found["gap_id"].n_unique() == 3
+
+
+def test_a_table_without_a_broker_name_has_gaps_without_one() -> None:
+    found = undetermined_of_shard("gold.allocation", pulls(ASKED).drop("broker_name"), "request_ts")
+    assert found.sort("from_ts").select("broker_name", "decisions").rows() == [(None, 3), (None, 1)]
+
+
+def test_no_rows_make_no_gaps_but_the_columns_of_the_table() -> None:
+    parts = [missing_kinds(DAY, set(), {}), undetermined_of_shard("gold.pull_route", pulls([]), "request_ts")]
+    assert all(part.schema == pl.Schema(GAP) for part in parts)
+    columns = load_contracts()["gold.replay_gap"].columns
+    expected = pl.from_arrow(arrow_schema((c.name, c.type) for c in columns if c.name != "cluster").empty_table())
+    assert replay_gap(pl.concat(parts), "c").schema == expected.schema
+
+
+def test_days_are_separate() -> None:
+    listed = [ASKED[0], (DAY + dt.timedelta(1), *ASKED[0][1:])]
+    assert undetermined_of_shard("gold.pull_route", pulls(listed), "request_ts")["decisions"].to_list() == [1, 1]
