@@ -10,6 +10,7 @@ import polars as pl
 from pyspark.sql import Row
 
 from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.lake.buckets import key_of
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.delta_files import TableFiles, read_files, table_files
 from mqreplay.lake.running_tasks import running_tasks
@@ -46,7 +47,8 @@ def replay_day(
     ``is_first``: nothing was recorded before this day. ``afresh``: gold holds no row of it.
     """
     since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
-    night = Day(cluster, day, since, _files(warehouse, cluster, day, since), is_first)
+    keys = {name: key_of(contract.shard_key) for name, contract in warehouse.contracts.items() if contract.shard_key}
+    night = Day(cluster, day, since, _files(warehouse, cluster, day, since), keys, is_first)
     landings = {name: warehouse.landing(name, {"cluster": cluster}) for name in _gold(warehouse)}
     engine = SparkEngine(warehouse.spark)
     replay = Replay(night, settings, _recorded(found, night), landings, engine, progress)

@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
 
 from mqreplay.lake import session
-from mqreplay.lake.session import RECORDED, SOCKETS, SOCKETS_DIR, bounded_batches, few_rows, fit_to, is_small
+from mqreplay.lake.session import RECORDED, SOCKETS, SOCKETS_DIR, fit_to, is_small
 
 LIB = Path(__file__).parents[2] / "lib"
 WORK = """
@@ -96,40 +95,11 @@ def plans(spark):
 SMALL, LARGE = ("false", "false"), ("true", "true")
 
 
-@pytest.mark.parametrize(
-    ("size", "whole", "of_few_rows"), [(0, SMALL, SMALL), (3 * 10**8, LARGE, SMALL), (10**9, LARGE, LARGE)]
-)
-def test_a_small_night_runs_its_plans_as_they_are(spark, plans, size: int, whole, of_few_rows) -> None:
+@pytest.mark.parametrize(("size", "whole"), [(0, SMALL), (3 * 10**8, LARGE), (10**9, LARGE)])
+def test_a_small_night_runs_its_plans_as_they_are(spark, plans, size: int, whole) -> None:
     fit_to(spark, size)
     assert plans() == whole
     assert is_small(spark) == (whole == SMALL)
-    with few_rows(spark):
-        assert plans() == of_few_rows
-        assert is_small(spark) == (whole == SMALL)
-    assert plans() == whole
-
-
-def test_wide_rows_go_to_python_by_their_bytes_too(spark) -> None:
-    """Rows of a megabyte: 100 would make one batch, of 100 MB."""
-
-    def rows_a_batch() -> int:
-        wide = spark.range(100).coalesce(1).selectExpr("repeat('x', 1000000) AS text")
-        counted = wide.mapInArrow(lambda batches: (pa.record_batch({"n": [b.num_rows]}) for b in batches), "n BIGINT")
-        return max(row.n for row in counted.collect())
-
-    assert rows_a_batch() == 100
-    with bounded_batches(spark):
-        assert rows_a_batch() < 70
-    with pytest.raises(ValueError, match="broken"), bounded_batches(spark):
-        raise ValueError("broken")
-    assert rows_a_batch() == 100
-
-
-def test_after_what_fails_plans_run_as_before(spark, plans) -> None:
-    fit_to(spark, 3 * 10**8)
-    with pytest.raises(ValueError, match="broken"), few_rows(spark):
-        raise ValueError("broken")
-    assert plans() == LARGE
 
 
 def test_what_spark_submit_was_told_of_executors_java_stands(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ class Contract:
     clustered_by: tuple[str, ...]
     checks: Mapping[str, str]
     quality: tuple[dict[str, Any], ...]
+    shard_key: tuple[str, ...] = ()  # by which files keep their rows (lake/buckets.py)
 
     @property
     def layer(self) -> str:
@@ -139,6 +140,7 @@ def _load(path: Path) -> Contract:
         tuple(custom.get("clusteredBy") or ()),
         dict(custom.get("checks") or {}),
         tuple(_rule(q, path) for q in table.quality or []),
+        tuple(custom.get("shardKey") or ()),
     )
     _check(contract, path)
     return contract
@@ -162,7 +164,8 @@ def _check(contract: Contract, path: Path) -> None:
     names = [c.name for c in contract.columns]
     if contract.name != f"{path.parent.name}.{path.stem}":
         raise ContractError(f"contract {path}: physicalName is {contract.name!r}, its place says otherwise")
-    for said, column in [("clusteredBy", c) for c in contract.clustered_by]:
+    sharded = [("shardKey", name) for text in contract.shard_key for name in text.split("|")]
+    for said, column in [*(("clusteredBy", c) for c in contract.clustered_by), *sharded]:
         if column not in names:
             raise ContractError(f"contract {path}: {said} names {column}, which is no column")
     if not contract.key:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
+
+from mqreplay.lake.buckets import COLUMN as BUCKET
+from mqreplay.lake.buckets import Key, buckets, columns_of
 
 
 @dataclass(frozen=True)
@@ -58,24 +62,62 @@ def _may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr
     return (least <= pl.lit(high)).fill_null(True) & (most >= pl.lit(low)).fill_null(True)
 
 
-def read_files(files: TableFiles, columns: Sequence[str] | None, wanted: pl.Expr) -> pl.DataFrame:
-    """Return the rows of the files that are ``wanted``: all columns of the schema, or those named, in that order.
+@dataclass(frozen=True)
+class Buckets:
+    """Rows whose bucket (buckets.py) is one of ``low`` to ``high``, by the table's ``key``."""
 
-    Columns that a file of an older version lacks are null.
+    low: int
+    high: int
+    key: Key
+
+
+def read_files(
+    files: TableFiles, columns: Sequence[str] | None, wanted: pl.Expr, of: Buckets | None = None
+) -> pl.DataFrame:
+    """Return the rows of the files that are ``wanted``, and in the buckets if any are given.
+
+    All columns of the schema, or those named, in that order. Columns that a file of an older version lacks are null.
     """
     names = list(columns) if columns is not None else files.schema.names
-    if not files.paths:
-        empty = pl.DataFrame(pl.from_arrow(files.schema.empty_table()))
-        return empty.select(names)
+    parts = [pl.DataFrame(pl.from_arrow(files.schema.empty_table())).select(names)]
+    if of is None:
+        parts.append(_scanned(files, files.paths).filter(wanted).select(names).collect() if files.paths else parts[0])
+        return pl.concat(parts[-1:])
+    by_bucket, others = _by_bucket(files.paths)
+    if by_bucket:
+        mine = pl.col(BUCKET).is_between(of.low, of.high)
+        parts.append(_scanned(files, by_bucket, {BUCKET: pl.Int32()}).filter(wanted & mine).select(names).collect())
+    if others:
+        needed = list(dict.fromkeys([*names, *columns_of(of.key)]))
+        rows = _scanned(files, others).filter(wanted).select(needed).collect()
+        parts.append(rows.filter(buckets(rows, of.key).is_between(of.low, of.high)).select(names))
+    return pl.concat(parts)
+
+
+def read_buckets(files: TableFiles, key: Key, wanted: pl.Expr) -> pl.Series:
+    """Return the bucket of each row that is ``wanted``."""
+    by_bucket, others = _by_bucket(files.paths)
+    parts = [pl.Series(BUCKET, [], pl.Int32)]
+    if by_bucket:
+        rows = _scanned(files, by_bucket, {BUCKET: pl.Int32()}).filter(wanted).select(BUCKET).collect()
+        parts.append(rows[BUCKET])
+    if others:
+        parts.append(buckets(_scanned(files, others).filter(wanted).select(columns_of(key)).collect(), key))
+    return pl.concat(parts)
+
+
+def _by_bucket(paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Files whose rows lie by buckets, and those that another writer made."""
+    has = [BUCKET in pq.read_schema(path).names for path in paths]
+    return [p for p, is_sorted in zip(paths, has, strict=True) if is_sorted], [
+        p for p, is_sorted in zip(paths, has, strict=True) if not is_sorted
+    ]
+
+
+def _scanned(files: TableFiles, paths: Sequence[str], more: Mapping[str, pl.DataType] | None = None) -> pl.LazyFrame:
+    schema = pl.Schema({**polars_schema(files.schema), **(more or {})})
     # `glob`: a path may hold [ or *, which are characters like others.
-    rows = pl.scan_parquet(
-        list(files.paths),
-        schema=polars_schema(files.schema),
-        missing_columns="insert",
-        extra_columns="ignore",
-        glob=False,
-    )
-    return rows.filter(wanted).select(names).collect()
+    return pl.scan_parquet(list(paths), schema=schema, missing_columns="insert", extra_columns="ignore", glob=False)
 
 
 def polars_schema(schema: pa.Schema) -> pl.Schema:

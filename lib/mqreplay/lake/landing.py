@@ -21,9 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mqreplay.lake.buckets import COLUMN as BUCKET
+from mqreplay.lake.buckets import Key, buckets, columns_of
+
 # What a task tells of each of its files: its name within the table's folder, its size, its rows, Delta's statistics.
 LANDED = pa.schema([("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())])
 GROUP_ROWS = 100_000  # rows of a row group, and at most about so many in memory
+SORTED_ROWS, SORTED_BYTES = 400_000, 128_000_000  # sorted by bucket together, and written as
+SORTED_GROUPS = 16  # row groups, of which a task that reads some buckets reads some;
+LEAST_ROWS = 10_000  # fewer of so many rows each
 GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25 to 40 MB, and one row may have 16 MiB
 
 
@@ -33,7 +39,8 @@ class Landing:
 
     ``schema`` is the table's; ``same`` are columns of one value in all rows; ``day_of`` is the instant whose date (UTC)
     is the column day, if the rows do not bring it. ``required`` columns must not be null. Of ``bounded`` ones Delta is
-    told the bounds. ``repeating`` are the leaves of columns that are worth a dictionary.
+    told the bounds. ``repeating`` are the leaves of columns that are worth a dictionary. ``shard_key``: files keep
+    their rows by its buckets (buckets.py).
     """
 
     folder: str
@@ -43,6 +50,7 @@ class Landing:
     required: tuple[str, ...]
     bounded: tuple[str, ...]
     repeating: tuple[str, ...] = ()
+    shard_key: Key = ()
 
     @property
     def asked(self) -> pa.Schema:
@@ -84,33 +92,56 @@ def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.Rec
     name = f"part-{uuid.uuid4()}.zstd.parquet"
     path = os.path.join(landing.folder, name)
     told = _Told(landing.bounded)
-    waiting: list[pa.RecordBatch] = []
-    waiting_rows = waiting_bytes = 0
     writer = None
     try:
         for batch in batches:
             if batch.num_rows == 0:
                 continue
             if writer is None:
-                options = {"compression": "zstd", "use_dictionary": list(landing.repeating), "store_schema": False}
-                writer = pq.ParquetWriter(path, landing.schema, **options)
+                writer = _Writer(path, landing)
             rows = landing.completed(batch)
             told.saw(rows)
-            waiting.append(rows)
-            waiting_rows, waiting_bytes = waiting_rows + rows.num_rows, waiting_bytes + rows.nbytes
-            if waiting_rows >= GROUP_ROWS or waiting_bytes >= GROUP_BYTES:
-                writer.write_table(pa.Table.from_batches(waiting))
-                waiting, waiting_rows, waiting_bytes = [], 0, 0
+            writer.add(rows)
         if writer is None:
             return
-        if waiting:
-            writer.write_table(pa.Table.from_batches(waiting))
+        writer.flush()
     finally:
         if writer is not None:
             writer.close()
     yield pa.RecordBatch.from_pylist(
         [{"name": name, "bytes": os.path.getsize(path), "rows": told.rows, "stats": told.stats()}], schema=LANDED
     )
+
+
+class _Writer:
+    """One file: batches wait until they make row groups; by the buckets of their key, if the landing has one."""
+
+    def __init__(self, path: str, landing: Landing) -> None:
+        self._key = landing.shard_key
+        schema = landing.schema.append(pa.field(BUCKET, pa.int32())) if self._key else landing.schema
+        options = {"compression": "zstd", "use_dictionary": list(landing.repeating), "store_schema": False}
+        self._file = pq.ParquetWriter(path, schema, **options)
+        self._rows, self._bytes = (SORTED_ROWS, SORTED_BYTES) if self._key else (GROUP_ROWS, GROUP_BYTES)
+        self._waiting: list[pa.RecordBatch] = []
+        self.close = self._file.close
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        self._waiting.append(rows)
+        if sum(b.num_rows for b in self._waiting) >= self._rows or sum(b.nbytes for b in self._waiting) >= self._bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting)
+        self._waiting = []
+        if not self._key:
+            self._file.write_table(table)
+            return
+        bucket = buckets(pl.DataFrame(pl.from_arrow(table.select(columns_of(self._key)))), self._key).to_numpy()
+        order = np.argsort(bucket, kind="stable")
+        table = table.take(pa.array(order)).append_column(pa.field(BUCKET, pa.int32()), pa.array(bucket[order]))
+        self._file.write_table(table, row_group_size=max(-(-len(table) // SORTED_GROUPS), LEAST_ROWS))
 
 
 def land_rows(rows: pl.DataFrame, landing: Landing) -> list[dict[str, Any]]:

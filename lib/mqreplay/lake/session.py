@@ -7,8 +7,6 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
@@ -23,7 +21,6 @@ from mqreplay.lake.scratch import scratch
 from mqreplay.places import conf_dir
 from mqreplay.settings import SparkSettings
 
-BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 # Settings that no table or answer depends on, but speed and quiet do.
 TUNING = {
     "spark.ui.enabled": "false",
@@ -49,7 +46,7 @@ TUNING = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Batches end at 10,000 rows alone: Spark would add up the bytes of all columns after each row that goes to Python.
-    BATCH_BYTES: "2147483647",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.parquet.compression.codec": "zstd",
     # A task has one core: kernels with threads of their own would take each other's.
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
@@ -76,7 +73,7 @@ MEANING = {
 
 
 SMALL_NIGHT = 100_000_000  # bytes as they lie in the recording
-LARGE_NIGHT = 1_000_000_000  # from here on even what findings read is much
+LARGE_NIGHT = 1_000_000_000
 RECORDED = "spark.mqreplay.recordedBytes"  # what the session was fitted to
 PARTITION_BYTES = (
     256_000_000  # as recorded, of a shuffle's partition: some 100 MB of rows, which a sort keeps in memory
@@ -151,27 +148,6 @@ def fit_to(session: SparkSession, recorded_bytes: int, least_partitions: int = 1
 def is_small(session: SparkSession) -> bool:
     """Whether the session was fitted to a small night: its tables then fit into memory together."""
     return _recorded(session) < SMALL_NIGHT
-
-
-@contextmanager
-def few_rows(session: SparkSession) -> Iterator[None]:
-    """Within, plans read little, if the night is not a very large one: they are run as a small night's."""
-    _run_plans(session, as_small=_recorded(session) < LARGE_NIGHT)
-    try:
-        yield
-    finally:
-        _run_plans(session, as_small=is_small(session))
-
-
-@contextmanager
-def bounded_batches(session: SparkSession) -> Iterator[None]:
-    """Within, batches of rows for Python end at 64 MB, too: for rows so wide that 10,000 of them fill the memory."""
-    before = session.conf.get(BATCH_BYTES)
-    session.conf.set(BATCH_BYTES, "67108864")
-    try:
-        yield
-    finally:
-        session.conf.set(BATCH_BYTES, str(before))
 
 
 def _recorded(session: SparkSession) -> int:

@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from mqreplay import __version__
 from mqreplay.errors import ContractError
+from mqreplay.lake.buckets import key_of
 from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import KEPT_LOG, Contract, load_contracts
 from mqreplay.lake.java_process import check_java_names
@@ -179,6 +180,7 @@ class Warehouse:
             required,
             contract.looked_for,
             repeating(nullable, contract.alone),
+            key_of(contract.shard_key),
         )
 
     def put(self, name: str, rows: Sequence[Sequence[Any]], predicate: str, *, nothing_there: bool) -> None:

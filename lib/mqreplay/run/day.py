@@ -15,8 +15,9 @@ import polars as pl
 from mqreplay.judge.carried import carried_configs, carried_offsets
 from mqreplay.judge.client_clocks import by_recorders_clock
 from mqreplay.judge.offset_checkpoint import CHAIN, VALUES, offsets_at
-from mqreplay.lake.delta_files import TableFiles, read_files
-from mqreplay.run.shards import Shard, queue_bucket
+from mqreplay.lake.buckets import Key, key_of
+from mqreplay.lake.delta_files import Buckets, TableFiles, read_buckets, read_files
+from mqreplay.run.shards import Counts, Shard, count_buckets
 
 DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()
@@ -39,13 +40,12 @@ INSTANTS = {
     "snapshot": "ts",
 }
 BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large: read a shard at a time
+QUEUE = key_of(("broker_name", "topic", "queue_id"))
 DESCRIPTIONS = ("broker", "subscription_group")  # each row holds until the next
 JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
 
 
-def of_shard(name: str, shard: Shard) -> pl.Expr:
-    """Whether a row of a silver or gold table is of the shard; a delivery is of the queue that it came from."""
-    return shard.has(queue_bucket(pl.coalesce("queue_topic", "topic") if name == "consume" else pl.col("topic")))
+Wanted = pl.Expr | Shard | None  # which rows: those for which it holds, those of a shard, or all
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,14 @@ class Skew:
 class Day:
     """One day of one cluster: its bounds (UTC) and the files that hold its rows. It pickles.
 
-    ``files`` are by table; ``is_first``: nothing of the cluster was recorded before this day.
+    ``files`` and ``keys`` (shard keys) are by table; ``is_first``: nothing of the cluster was recorded before this day.
     """
 
     cluster: str
     day: dt.date
     since: dt.datetime
     files: Mapping[str, TableFiles]
+    keys: Mapping[str, Key]
     is_first: bool
 
     @property
@@ -94,11 +95,15 @@ class Day:
         return self.begin + DAY
 
     def silver(
-        self, name: str, of: pl.Expr | None = None, skew: Skew | None = None, columns: Sequence[str] | None = None
+        self,
+        name: str,
+        of: Wanted = None,
+        skew: Skew | None = None,
+        columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
         """Return rows of a silver table: of the day and of the lookback, by the recorder's clock where ``skew`` is.
 
-        ``of``: only rows for which it holds, such as those of a shard.
+        ``of``: only the rows of a shard, or those for which an expression holds.
         """
         ts = INSTANTS[name]
         rows = self.around(name, NO_TIME, of, columns)
@@ -114,7 +119,7 @@ class Day:
         return rows
 
     def around(
-        self, name: str, reach: dt.timedelta, of: pl.Expr | None = None, columns: Sequence[str] | None = None
+        self, name: str, reach: dt.timedelta, of: Wanted = None, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
         """Return rows of a silver table of so much sooner and later, too; not what was carried over."""
         since, end = self.since - reach, self.end + reach
@@ -122,16 +127,22 @@ class Day:
         days = pl.col("day").is_between(since.date(), end.date())  # row groups are passed over by it
         return self._read(f"silver.{name}", days & (ts >= since) & (ts < end), of, columns)
 
+    def counts(self, name: str) -> Counts:
+        """Return how many rows of the day a silver table has in each bucket."""
+        table = f"silver.{name}"
+        of_day = (pl.col("cluster") == self.cluster) & pl.col("day").is_between(self.since.date(), self.day)
+        return count_buckets(read_buckets(self.files[table], self.keys.get(table, QUEUE), of_day))
+
     def described(self, name: str) -> pl.DataFrame:
         """Return rows of a table of descriptions that hold until the next: all until the day's end."""
         return self._read(f"silver.{name}", pl.col("ts") < self.end, None, None)
 
-    def gold_before(self, name: str, ts: str, of: pl.Expr | None = None) -> pl.DataFrame:
+    def gold_before(self, name: str, ts: str, of: Wanted = None) -> pl.DataFrame:
         """Return rows of a gold table of days before this one, whose instant is of the lookback."""
         before = (pl.col("day") < self.day) & (pl.col("day") >= self.since.date())
         return self._read(name, before & (pl.col(ts) >= self.since) & (pl.col(ts) < self.end), of, None)
 
-    def with_before(self, name: str, ts: str, rows: pl.DataFrame, of: pl.Expr | None = None) -> pl.DataFrame:
+    def with_before(self, name: str, ts: str, rows: pl.DataFrame, of: Wanted = None) -> pl.DataFrame:
         """Return the day's rows of a gold table, and those of the day before that are of the lookback."""
         before = self.gold_before(name, ts, of)
         return pl.concat([before.select(rows.columns), rows]) if len(before) else rows
@@ -144,7 +155,7 @@ class Day:
         """Return the rows of bronze.quarantine, of all days."""
         return self._read("bronze.quarantine", pl.lit(True), None, None)
 
-    def _carried_offsets(self, changes: pl.DataFrame, of: pl.Expr | None) -> pl.DataFrame:
+    def _carried_offsets(self, changes: pl.DataFrame, of: Wanted) -> pl.DataFrame:
         """Offsets from before the lookback: as the checkpoint of the next midnight has them, or of an earlier one."""
         midnight = self.since.date() + DAY
         kept = self._read("silver.standing_offset", pl.col("day") <= midnight, of, None)
@@ -160,7 +171,7 @@ class Day:
         return carried_offsets(earlier, changes, self.around("snapshot", NO_TIME))
 
     def _put_right(
-        self, rows: pl.DataFrame, name: str, of: pl.Expr | None, skew: Skew, columns: Sequence[str] | None
+        self, rows: pl.DataFrame, name: str, of: Wanted, skew: Skew, columns: Sequence[str] | None
     ) -> pl.DataFrame:
         """The rows by the recorder's clock: some that a client calls another day's are of this one, or the reverse."""
         ts = INSTANTS[name]
@@ -170,9 +181,10 @@ class Day:
         of_day = right.filter((pl.col(ts) >= self.since) & (pl.col(ts) < self.end))
         return pl.concat([rows.filter(~theirs), of_day])
 
-    def _read(self, table: str, wanted: pl.Expr, of: pl.Expr | None, columns: Sequence[str] | None) -> pl.DataFrame:
+    def _read(self, table: str, wanted: pl.Expr, of: Wanted, columns: Sequence[str] | None) -> pl.DataFrame:
+        files = self.files[table]
+        names = columns if columns is not None else [name for name in files.schema.names if name != "cluster"]
         mine = (pl.col("cluster") == self.cluster) & wanted
-        if of is not None:
-            mine &= of
-        names = columns if columns is not None else [n for n in self.files[table].schema.names if n != "cluster"]
-        return read_files(self.files[table], names, mine)
+        if isinstance(of, Shard):
+            return read_files(files, names, mine, Buckets(of.low, of.high, self.keys.get(table, QUEUE)))
+        return read_files(files, names, mine if of is None else mine & of)

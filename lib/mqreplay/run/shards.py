@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-BUCKETS = 4096  # a shard is some of them; a queue is in one
+from mqreplay.lake.buckets import BUCKETS
+
 SHARD_ROWS = 400_000  # rows of pull and the like: some 500 MB of a worker's memory while they are judged
 
 Counts = npt.NDArray[np.int64]
@@ -17,21 +19,14 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Shard:
-    """Whole queues: those whose bucket is one of these. ``number`` is its place among the day's shards."""
+    """All rows whose bucket is one of ``low`` to ``high``: whole queues, for a queue is in one bucket."""
 
-    number: int
-    buckets: tuple[int, ...]
+    low: int
+    high: int
 
     def has(self, bucket: pl.Expr) -> pl.Expr:
         """Whether a row is of the shard, by its bucket."""
-        return pl.lit(True) if len(self.buckets) == BUCKETS else bucket.is_in(list(self.buckets))
-
-
-def queue_bucket(topic: str | pl.Expr = "topic") -> pl.Expr:
-    """Return the bucket of each row's queue; the same in all processes of a run."""
-    name = pl.col(topic) if isinstance(topic, str) else topic
-    mixed = pl.col("broker_name").hash(1) + name.hash(2) + pl.col("queue_id").hash(3)
-    return (mixed % BUCKETS).cast(pl.Int32)
+        return bucket.is_between(self.low, self.high)
 
 
 def name_bucket(name: str | pl.Expr) -> pl.Expr:
@@ -46,19 +41,21 @@ def count_buckets(bucket: pl.Series) -> Counts:
 
 
 def deal(counts: Counts, most_rows: int = SHARD_ROWS) -> list[Shard]:
-    """Return shards of about equal size, as few as hold ``most_rows`` rows each; at least one.
+    """Return shards of about equal size that hold at most ``most_rows`` rows each, but for a bucket that holds more.
 
-    The largest buckets are dealt first, each to the shard that has fewest rows: a queue of more rows than that has a
-    shard to itself.
+    Buckets of one shard follow each other, as they do in files. There is at least one shard.
     """
     number = max(1, -(-int(counts.sum()) // most_rows))
-    rows = np.zeros(number, np.int64)
-    dealt: list[list[int]] = [[] for _ in range(number)]
-    for bucket in np.argsort(-counts, kind="stable").tolist():
-        least = int(rows.argmin()) if counts[bucket] else bucket % number
-        dealt[least].append(bucket)
-        rows[least] += counts[bucket]
-    return [Shard(place, tuple(sorted(buckets))) for place, buckets in enumerate(dealt)]
+    wanted = counts.sum() / number
+    ends, rows = [], 0
+    for bucket, count in enumerate(counts.tolist()):
+        # A shard ends before a bucket that would make it larger than it should be by more than it now lacks.
+        if rows and rows + count - wanted > wanted - rows:
+            ends.append(bucket)
+            rows = 0
+        rows += count
+    bounds = [0, *ends, BUCKETS]
+    return [Shard(low, high - 1) for low, high in pairwise(bounds)]
 
 
 def deal_evenly(rows: int, most_rows: int = SHARD_ROWS) -> list[Shard]:

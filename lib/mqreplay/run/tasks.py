@@ -44,8 +44,8 @@ from mqreplay.judge.replay_gap import undetermined_of_shard
 from mqreplay.judge.slave_suggestion import slave_suggestion
 from mqreplay.judge.stale_copies import stale_spans_of_shard
 from mqreplay.lake.landing import Landing, land_rows
-from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew, of_shard
-from mqreplay.run.shards import Counts, Shard, count_buckets, name_bucket, queue_bucket, total
+from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew
+from mqreplay.run.shards import Counts, Shard, name_bucket, total
 from mqreplay.settings import Settings
 
 Files = dict[str, list[dict[str, Any]]]  # by table, what a landing tells of each file
@@ -90,15 +90,13 @@ class Part:
 
 def survey_files(part: Day, night: Night) -> tuple[Survey, Counts]:
     """Survey the rows of some files: ``part`` is the day with those files alone. Counts are of rows by bucket."""
-    place = ["broker_name", "topic", "queue_id"]
     pull, commits = (
-        part.silver(name, None, night.skew, [*columns, *place])
-        for name, columns in (("pull", PULL), ("offset_commit", COMMIT))
+        part.silver(name, None, night.skew, columns) for name, columns in (("pull", PULL), ("offset_commit", COMMIT))
     )
     # What stood before the lookback is carried over with the instant of a first copy, which is not the last.
-    changes = part.around("offset_change", NO_TIME, None, [*CHANGE, *place])
-    counts = [count_buckets(frame.select(queue_bucket()).to_series()) for frame in (pull, commits, changes)]
-    return survey(pull, commits, changes, night.starts), total(counts)
+    changes = part.around("offset_change", NO_TIME, None, CHANGE)
+    counts = total([part.counts(name) for name in ("pull", "offset_commit", "offset_change")])
+    return survey(pull, commits, changes, night.starts), counts
 
 
 def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | None, Frames]) -> Part:
@@ -109,10 +107,10 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
     """
     night, facts, clocks_reach, made = given
     day, limits, part = night.day, night.settings.findings, Part()
-    raw = {name: day.silver(name, of_shard(name, shard)) for name in BY_QUEUE}
+    raw = {name: day.silver(name, shard) for name in BY_QUEUE}
     rows = raw
     if night.skew is not None:
-        rows = {name: day.silver(name, of_shard(name, shard), night.skew) for name in BY_QUEUE}
+        rows = {name: day.silver(name, shard, night.skew) for name in BY_QUEUE}
     _judge_pulls(part, night, facts, raw, made["route_changes"], shard)
     events = queue_events(
         rows["offset_change"], rows["offset_commit"], rows["pull"], night.small["topic_stats"], facts.committing
@@ -149,7 +147,7 @@ def _judge_pulls(
     of_day = pl.col("day") == day.day
     routes = pull_route(raw["pull"], route_changes, facts.born, night.starts, replay.route_slack_ms).filter(of_day)
     part.land(night, "gold.pull_route", routes)
-    known = day.with_before("gold.pull_route", "request_ts", routes, of_shard("pull_route", shard))
+    known = day.with_before("gold.pull_route", "request_ts", routes, shard)
     gap_s = night.settings.findings.same_cause_gap_s
     part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(known, gap_s)
     part.frames["failovers"] = failovers_of_shard(known)
@@ -197,7 +195,7 @@ def _clocks(night: Night, shard: Shard, events: QueueEvents, facts: NightFacts, 
     if reach > NO_TIME:
         day = night.day
         names = ("offset_change", "offset_commit", "pull")
-        rows = {name: day.around(name, reach, of_shard(name, shard)) for name in names}
+        rows = {name: day.around(name, reach, shard) for name in names}
         stats = day.around("topic_stats", reach)
         events = queue_events(rows["offset_change"], rows["offset_commit"], rows["pull"], stats, facts.committing)
     return pl.DataFrame(pl.from_arrow(client_words.clocks(events)))
@@ -222,7 +220,7 @@ def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[P
     """
     night, unshared = given
     names = [name for name in BY_QUEUE if name != "pull"]
-    rows = {name: night.day.silver(name, of_shard(name, shard), night.skew) for name in names}
+    rows = {name: night.day.silver(name, shard, night.skew) for name in names}
     part = Part()
     part.frames["repeated_deliveries"] = repeated_deliveries(rows["consume"], unshared)
     part.frames["came_back"] = came_back(rows["consume"])

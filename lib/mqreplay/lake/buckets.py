@@ -1,0 +1,36 @@
+"""Buckets of rows by a key, such as a queue: a file keeps its rows in their order, so that a task reads some.
+
+The bucket is a column of the Parquet files and of no table: other readers of the table do not see it, and files that
+lack it (OPTIMIZE writes such) are read whole.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+
+import polars as pl
+
+BUCKETS = 4096
+COLUMN = "_bucket"
+Key = tuple[tuple[str, ...], ...]  # of each part its columns: the first that is not null counts
+
+
+def key_of(texts: Iterable[str]) -> Key:
+    """Return a key as contracts write it: a column for each part, or several with | between them."""
+    return tuple(tuple(text.split("|")) for text in texts)
+
+
+def buckets(rows: pl.DataFrame, key: Key) -> pl.Series:
+    """Return the bucket of each row, from 0 on: the CRC-32 of its key's texts; the same on every machine."""
+    parts = [pl.coalesce(names).cast(pl.String).fill_null("") for names in key]
+    text = rows.select(pl.concat_str(parts, separator="\x1f").alias("key"))
+    distinct = text.unique()
+    numbers = [zlib.crc32(value.encode()) % BUCKETS for value in distinct["key"].to_list()]
+    known = distinct.with_columns(pl.Series(COLUMN, numbers, pl.Int32))
+    return text.join(known, on="key", how="left", maintain_order="left")[COLUMN]
+
+
+def columns_of(key: Key) -> list[str]:
+    """Return all columns that the key names."""
+    return [name for names in key for name in names]
