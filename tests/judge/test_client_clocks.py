@@ -1,4 +1,4 @@
-"""Whose clock is off, and their instants put right: each just below its bound and above, and against a plain rule."""
+"""Whose clock is off, and their instants put right: each just below its bound and above, and against the law."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from random import Random
 import polars as pl
 import pytest
 
+from mqreplay.core.client_clock import ClockSample
+from mqreplay.core.clock_stretch import ClockStretch, clock_stretches, recorders_ms
 from mqreplay.judge import client_words
 from mqreplay.judge.client_clocks import SCHEMA, WORDS, by_recorders_clock, client_clocks
-from mqreplay.judge.clock_stretches import Words, stretches
 from mqreplay.judge.queue_events import queue_events
 from queue_shards import queue_shards
 from silver_moments import at
@@ -78,9 +79,8 @@ def test_what_is_found_is_what_is_found_of_each_client_by_itself() -> None:
                 each.append((client, shown + off, shown, off, random.choice([0, 0, 900])))
         want = []
         for client in sorted({word[0] for word in each}):
-            own = words_of(*(word for word in each if word[0] == client))
-            arrays = Words(*(own[name].to_numpy() for name in ("said_ms", "shown_ms", "off_ms", "unsure_ms")))
-            want += [(client, *vars(stretch).values()) for stretch in stretches(arrays, 60_000)]
+            own = [ClockSample(*word[1:]) for word in each if word[0] == client]
+            want += [(client, *stretch) for stretch in clock_stretches(own, 60_000)]
         random.shuffle(each)
         assert client_clocks([words_of(*each[part::3]) for part in range(3)], 60).rows() == want, seed
         met.add(len(want))
@@ -152,9 +152,8 @@ def test_rows_are_put_right_as_row_by_row() -> None:
         def right(client: str | None, us: int | None, found: list[tuple[str, int | None, int]] = found) -> int | None:
             if us is None:
                 return None
-            said = us // 1000
-            skews = (skew for who, until, skew in found if who == client and (until is None or said < until))
-            return (said - next(skews, 0)) * 1000
+            of_client = [ClockStretch(until, None, None, skew, 9) for who, until, skew in found if who == client]
+            return recorders_ms(us // 1000, of_client) * 1000
 
         put = by_recorders_clock(frame, skewed(*found), "ts", "also")
         want = [right(client, us) for client, us in frame.select("client_id", pl.col("ts").cast(pl.Int64)).rows()]

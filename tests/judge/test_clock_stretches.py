@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mqreplay.core.client_clock import ClockSample
+from mqreplay.core.clock_stretch import clock_stretches
 from mqreplay.judge.clock_stretches import SURE_MS, Stretch, Words, stretches
 
 MOST_MS = 60_000
@@ -90,3 +94,25 @@ def test_the_order_of_words_does_not_matter() -> None:
     found = stretches(words, MOST_MS)
     for seed in range(20):
         assert stretches(words.of(np.random.default_rng(seed).permutation(100)), MOST_MS) == found
+
+
+@st.composite
+def jumping_clocks(draw: st.DrawFn) -> list[ClockSample]:
+    """Samples of a clock that is set a few times, some of them unsure or wrong, and some of one copy."""
+    offs = st.sampled_from([0, 0, 60_000, 60_001, HOUR, -HOUR, -63_000])
+    found: list[ClockSample] = []
+    shown = 0
+    for off in draw(st.lists(offs, min_size=1, max_size=4)):
+        for _ in range(draw(st.integers(1, 9))):
+            shown += draw(st.sampled_from([0, COPY_MS, COPY_MS, 4 * COPY_MS]))
+            wrong = draw(st.sampled_from([0] * 8 + [HOUR, -14_999, 15_000, 15_001]))
+            off_ms = off + wrong - WRITTEN_MS + draw(st.integers(-500, 500))
+            found.append(ClockSample(shown + off_ms, shown, off_ms, draw(st.sampled_from([0, 0, 0, 1_000, HOUR // 2]))))
+    return found
+
+
+@given(jumping_clocks(), st.sampled_from([1, MOST_MS, HOUR - 1_000]))
+def test_stretches_are_those_of_the_law(samples: list[ClockSample], most_ms: int) -> None:
+    words = Words(*(np.array(column) for column in zip(*samples, strict=True)))
+    found = [tuple(vars(stretch).values()) for stretch in stretches(words, most_ms)]
+    assert found == [tuple(stretch) for stretch in clock_stretches(samples, most_ms)]

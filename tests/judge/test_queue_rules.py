@@ -1,4 +1,4 @@
-"""What is judged queue by queue, against the same rules written row by row in plain Python."""
+"""What is judged queue by queue, against the laws of core, which take one queue and group at a time."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from mqreplay.judge import client_words, offset_suspects, queue_progress, slave_copies, standstills, status_windows
-from mqreplay.judge.queue_events import CHANGE, COMMIT, KEY, PULL, QUEUE, STATS, QueueEvents
+from mqreplay.judge.queue_events import CHANGE, COMMIT, PULL, QUEUE, STATS, QueueEvents
+from queue_answers import STALE_MS, in_order, of_slaves, plain, slaves, stretches
 from queue_recordings import (
     ARROW,
     EVENTS,
     GRAINS,
     QUEUES,
-    SECOND,
     SEEDS,
     START,
     STEP_S,
@@ -32,54 +32,29 @@ from queue_recordings import (
     table,
 )
 from queue_rules import (
-    behind_by_rule,
     clocks_by_rule,
     copies_by_rule,
     ends_by_rule,
-    lacked_by_rule,
+    hours_by_rule,
     progress_by_rule,
-    seen_by_rule,
     skips_by_rule,
     standing_by_rule,
     suspects_by_rule,
     windows_by_rule,
 )
 
-STALE_MS = 3 * STEP_S * 1000
-
-
-def plain(found: pa.Table) -> list[Row]:
-    """The rows in one order, instants in microseconds."""
-    columns = [c.cast(pa.int64()) if pa.types.is_timestamp(c.type) else c for c in found.columns]
-    return in_order(zip(*(column.to_pylist() for column in columns), strict=True))
-
-
-def stretches(whole: QueueEvents, seed: int) -> list[Row]:
-    """One row a stretch."""
-    found = standstills.standing(whole, STUCK_S, copies_of(seed))
-    held = found["stretches"].combine_chunks()
-    own = found.select(list(KEY)).take(pc.list_parent_indices(held))
-    columns = [*own.columns, *held.flatten().flatten()]
-    return plain(pa.table(columns, names=[str(number) for number in range(len(columns))]))
+MOST = 2**63 - 1
 
 
 def as_by_rule(find: Callable[[QueueEvents], pa.Table], rule: Callable[[list[Event]], Iterable[Row]]) -> list[Row]:
     """What is found in all recordings, having seen that it is in each what the rule says."""
     found_in_all: list[Row] = []
     for seed in SEEDS:
-        events, whole = recorded(seed)
+        events, whole = recorded(seed, open_ties=True)
         found = plain(find(whole))
         assert found == in_order(rule(events)), seed
         found_in_all += found
     return found_in_all
-
-
-def in_order(rows: Iterable[Row]) -> list[Row]:
-    return sorted(rows, key=repr)  # null has no order of its own
-
-
-def slaves(events: QueueEvents, seed: int) -> pa.Table:
-    return slave_copies.slave_copies(events, slaves_of(seed), STALE_MS)
 
 
 def until_ms(seed: int) -> int:
@@ -121,6 +96,16 @@ def test_ends_are_what_masters_told() -> None:
     assert len(missing) == 4  # with and without either of both
 
 
+def test_advance_and_lag_are_the_law_of_each_hour() -> None:
+    key = ["broker_name", "broker_id", "topic", "consumer_group", "queue_id"]
+    for seed in SEEDS[::5]:
+        events, whole = recorded(seed, open_ties=True)
+        rows = queue_progress.queue_progress(whole)
+        found = rows.select(*key, pl.col("hour").dt.epoch("us"), "advance", "lag").rows()
+        want = [(*of_file, hour.hour, hour.advance, hour.lag) for of_file, hour in hours_by_rule(events)]
+        assert in_order(found) == in_order(want), seed
+
+
 def test_progress_is_the_rule_of_each_hour() -> None:
     found_in_all = as_by_rule(queue_progress.progress, progress_by_rule)
     assert Counter(row[-1] is None for row in found_in_all).keys() == {True, False}
@@ -133,7 +118,7 @@ def test_suspects_are_queues_whose_offset_did_not_simply_rise() -> None:
     reasons: Counter[str] = Counter()
     clean = 0
     for seed in SEEDS:
-        events, whole = recorded(seed)
+        events, whole = recorded(seed, open_ties=True)
         want = suspects_by_rule(events)
         assert plain(offset_suspects.suspects(whole)) == in_order(want), seed
         reasons.update(min(why) for why in want.values() if len(why) == 1)
@@ -151,9 +136,9 @@ def test_standing_is_the_stretches_in_which_messages_waited() -> None:
     ended_by: Counter[str] = Counter()
     for seed in SEEDS:
         events, whole = recorded(seed, open_ties=True)
-        want = list(standing_by_rule(events, STUCK_S, copies_of(seed)))
-        assert stretches(whole, seed) == in_order(row for row, _ in want), seed
-        ended_by.update(ended for _, ended in want)
+        want = standing_by_rule(events, STUCK_S, copies_of(seed))
+        assert stretches(whole, seed) == in_order((*key, *still) for key, still, _ in want), seed
+        ended_by.update(ended for *_, ended in want)
     # With commits, and without.
     assert ended_by.keys() == {"moved", "end of recording", "copy", "last copy"}
 
@@ -175,14 +160,8 @@ def test_slaves_copies_are_held_against_their_masters_files() -> None:
     kinds: Counter[str] = Counter()
     for seed in SEEDS:
         events, whole = recorded(seed, open_ties=True)
-        want, found = {}, {}
-        for key, changes in copies_by_rule(events, slaves_of(seed)).items():
-            last = slaves_of(seed).get(key[2], {}).get(key[4]) if any(e.saved_by_master for e in changes) else None
-            want[key] = lacked_by_rule(changes), behind_by_rule(seen_by_rule(changes, last), STALE_MS)
-        for *key, lacked, behind in plain(slaves(whole, seed)):
-            minutes = [(int(m["minute"].timestamp()) * SECOND, *list(m.values())[1:]) for m in lacked]
-            found[tuple(key)] = minutes, [tuple(span.values()) for span in behind]
-        assert found == want, seed
+        want = copies_by_rule(events, slaves_of(seed), STALE_MS)
+        assert of_slaves(whole, seed) == want, seed
         for lacked, behind in want.values():
             kinds.update(f"lacks {m[1] > 0} {m[2] > 0} by {m[3]} {m[4]}" for m in lacked)
             kinds.update(f"behind {began != since}" for began, since, *_ in behind)
@@ -270,10 +249,37 @@ def test_recordings_without_one_kind_of_row(missing: int) -> None:
         assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(rest))
         assert plain(offset_suspects.suspects(whole)) == in_order(suspects_by_rule(rest))
         assert plain(offset_suspects.skips(whole)) == in_order(skips_by_rule(rest))
-        stuck = [row for row, _ in standing_by_rule(rest, STUCK_S, copies_of(seed))]
+        stuck = [(*key, *still) for key, still, _ in standing_by_rule(rest, STUCK_S, copies_of(seed))]
         assert stretches(whole, seed) == in_order(stuck)
         told = windows_by_rule(rest, WINDOW_S, until_ms(seed))
         assert plain(status_windows.windows(whole, WINDOW_S, until_ms(seed))) == in_order(told)
+
+
+def enormous(e: Event) -> Event:
+    """Offsets of 3 and more end with Long.MAX_VALUE, and those below 0 begin with its opposite."""
+
+    def large(offset: int | None) -> int | None:
+        if offset is None or 0 <= offset < 3:
+            return offset
+        return MOST - 20 + offset if offset > 0 else -MOST - 1 - offset
+
+    offsets = ("committed", "previous_offset", "queue_offset", "next_begin_offset", "min_offset", "max_offset")
+    return e._replace(**{name: large(getattr(e, name)) for name in offsets})
+
+
+def test_offsets_may_be_all_that_a_bigint_holds() -> None:
+    for seed in SEEDS:
+        events = [enormous(e) for e in recorded(seed, open_ties=True)[0]]
+        whole = QueueEvents(table(events))
+        assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(events)), seed
+        assert plain(offset_suspects.suspects(whole)) == in_order(suspects_by_rule(events)), seed
+        assert plain(offset_suspects.skips(whole)) == in_order(skips_by_rule(events)), seed
+        assert plain(client_words.clocks(whole)) == in_order(clocks_by_rule(events)), seed
+        stuck = [(*key, *still) for key, still, _ in standing_by_rule(events, STUCK_S, copies_of(seed))]
+        assert stretches(whole, seed) == in_order(stuck), seed
+        assert of_slaves(whole, seed) == copies_by_rule(events, slaves_of(seed), STALE_MS), seed
+        hours = [(hour.advance, hour.lag) for _, hour in hours_by_rule(events)]
+        assert in_order(queue_progress.queue_progress(whole).select("advance", "lag").rows()) == in_order(hours), seed
 
 
 def test_clocks_are_what_copies_say_of_clients_words() -> None:

@@ -1,8 +1,8 @@
-"""Stale spans of slaves' copies, against the rules said plainly: only what was watched is judged."""
+"""Stale spans of slaves' copies, against the law: only what was watched is judged."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -10,6 +10,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqreplay.core.stale_copy import StaleSpan, stale_stretches, watched_spans
 from mqreplay.judge.stale_copies import COPY, stale_copies
 from silver_moments import at
 from silver_rows import rows
@@ -32,6 +33,7 @@ Night = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 SHORT_S = 10
 NAMES, IDS = "xy", (0, 1, 2)
 TICK = timedelta(seconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @st.composite
@@ -65,44 +67,33 @@ def stale_nights(draw: st.DrawFn) -> Night:
     )
 
 
-def ms(ts: Any) -> int:
-    return int((ts - at(0)) // timedelta(milliseconds=1)) + int(at(0).timestamp() * 1000)
+def us(ts: Any) -> int:
+    return int((ts - EPOCH) // timedelta(microseconds=1))
 
 
-def watched_by_rule(snapshot: pl.DataFrame, outages: pl.DataFrame, name: str, slave_id: int) -> list[tuple[int, int]]:
-    copied = {broker_id: [] for broker_id in IDS}
+def watched_by_law(snapshot: pl.DataFrame, outages: pl.DataFrame, name: str, slave_id: int) -> list[tuple[int, int]]:
+    copied: dict[int, list[int]] = {broker_id: [] for broker_id in IDS}
     for row in snapshot.filter(pl.col("broker_name") == name).rows(named=True):
-        copied[row["broker_id"]].append(row["ts"])
-    gone = [(since, until) for of, broker_id, since, until in outages.rows() if (of, broker_id) == (name, 0)]
-    watched: list[tuple[int, int]] = []
-    for ts in sorted(copied[slave_id]):
-        masters = [master for master in copied[0] if master <= ts]
-        is_near = bool(masters) and ms(ts) - ms(max(masters)) < SHORT_S * 1000
-        if not is_near or any(since <= ts and until > ts - timedelta(seconds=SHORT_S) for since, until in gone):
-            continue
-        if watched and ms(ts) - watched[-1][1] <= SHORT_S * 1000:
-            watched[-1] = (watched[-1][0], ms(ts))
-        else:
-            watched.append((ms(ts), ms(ts)))
-    return watched
+        copied[row["broker_id"]].append(us(row["ts"]))
+    gone = [(us(since), us(until)) for of, broker_id, since, until in outages.rows() if (of, broker_id) == (name, 0)]
+    return watched_spans(copied[slave_id], copied[0], gone, SHORT_S * 1000)
 
 
 @given(stale_nights())
 def test_only_what_was_watched_is_judged(night):
     spans, snapshot, outages = night
-    expected = {}
+    of_copies: dict[tuple[Any, ...], list[StaleSpan]] = {}
     for *copy, began, from_ms, to_ms, lacks, holds, has in spans.select(*COPY, *NUMBERS).rows():
-        for since, until in watched_by_rule(snapshot, outages, *copy[:2]):
-            if max(since, from_ms) <= min(until, to_ms):
-                last, most = expected.get((*copy, began), (0, ()))
-                expected[*copy, began] = max(last, min(until, to_ms)), max(most, (lacks, to_ms, holds, has))
+        of_copies.setdefault(tuple(copy), []).append(StaleSpan(began, from_ms, to_ms, lacks, holds, has))
     found = stale_copies(spans, snapshot, outages, SHORT_S)
     wanted = []
-    for (name, slave_id, *_, began), (last, (lacks, _, holds, has)) in expected.items():
-        ended = at(0) + timedelta(milliseconds=last - ms(at(0)))
-        of_slave = (pl.col("broker_name") == name) & (pl.col("broker_id") == slave_id) & (pl.col("ts") <= ended)
-        shown = snapshot.filter(of_slave).sort("ts")["source_digest"].to_list()[-1:] or [None]
-        wanted.append((name, slave_id, began - SHORT_S * 1000, last, lacks, holds, has, *shown))
+    for (name, slave_id, *_), of_copy in of_copies.items():
+        watched = watched_by_law(snapshot, outages, name, slave_id)
+        for from_ms, to_ms, holds, has, lacks in stale_stretches(of_copy, watched, SHORT_S * 1000):
+            ended = EPOCH + timedelta(milliseconds=to_ms)
+            of_slave = (pl.col("broker_name") == name) & (pl.col("broker_id") == slave_id) & (pl.col("ts") <= ended)
+            shown = snapshot.filter(of_slave).sort("ts")["source_digest"].to_list()[-1:] or [None]
+            wanted.append((name, slave_id, from_ms, to_ms, lacks, holds, has, *shown))
     epoch = [pl.col(name).dt.epoch("ms") for name in ("from_ts", "to_ts")]
     columns = ["size", "previous_offset", "new_offset", "source_digest"]
     assert sorted(found.select("broker_name", "broker_id", *epoch, *columns).rows()) == sorted(wanted)

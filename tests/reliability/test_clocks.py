@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mqreplay.core.clock_stretch import LEAST, SURE_MS
 from mqreplay.judge import client_words, offset_suspects, queue_progress, slave_copies, standstills, status_windows
-from mqreplay.judge.clock_stretches import LEAST, SURE_MS, Stretch, Words, stretches
+from mqreplay.judge.clock_stretches import Stretch, Words, stretches
 from mqreplay.judge.queue_events import KEY, QueueEvents
 from mqreplay.night import run
 from mqreplay.settings import load_settings

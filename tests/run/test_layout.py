@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -56,4 +57,4 @@ def test_row_groups_of_other_shards_can_be_passed_over(tmp_path: Path) -> None:
     parquet = pq.ParquetFile(tmp_path / file["name"]).metadata
     groups = [parquet.row_group(n).column(parquet.num_columns - 1).statistics for n in range(parquet.num_row_groups)]
     assert len(groups) > 1
-    assert all(one.max <= other.min for one, other in zip(groups, groups[1:], strict=False))
+    assert all(one.max <= other.min for one, other in pairwise(groups))

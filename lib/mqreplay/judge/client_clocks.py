@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from mqreplay.judge.clock_stretches import LEAST, WRITE_MS, Words, stretches
+from mqreplay.core.clock_stretch import LEAST, WRITE_MS
+from mqreplay.judge.clock_stretches import Words, stretches
 
 WORDS: dict[str, pl.DataType] = {
     "client_id": pl.String(),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from mqreplay.core.client_clock import USUAL_MS
 from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, ranks, starts
 from mqreplay.judge.queue_events import COMMIT, PULL, Mask, QueueEvents, lasts, one_later
 
 SCHEMA = "client_id STRING, said_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT"
-USUAL_MS = 5_000  # from a copy or a commit to the next
 
 
 def clocks(events: QueueEvents) -> pa.Table:

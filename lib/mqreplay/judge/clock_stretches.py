@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mqreplay.core.clock_stretch import AROUND, LEAST, NEAR_MS, SURE_MS, WRITE_MS
 from mqreplay.judge.nearest import Numbers, starts
-
-WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
-LEAST = 3  # words that must agree; of a stretch among others, copies
-NEAR_MS = 15_000  # words of one stretch differ by less, and by what copies far apart leave open
-SURE_MS = 20_000  # a stretch among others lasts so long: in less, a few commits may have been lost, or another's
-AROUND = 5  # a copy is judged with those around it, so many in all: one that is wrong ends no stretch
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.offset_evidence import COUNTLESS
+
+__all__ = ["COUNTLESS", "MOST", "less", "total"]
+
 MOST = 2**63 - 1
-COUNTLESS = 2**53  # no queue holds so many messages: what is further apart was set, not consumed
 
 
 def less(a: str | pl.Expr, b: str | pl.Expr) -> pl.Expr:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from mqreplay.core.standstill import USUAL_STEPS
 from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, starts
 from mqreplay.judge.queue_events import (
     CHANGE,
@@ -26,7 +27,6 @@ from mqreplay.judge.queue_events import (
     spread,
 )
 
-STEPS = 3
 STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
 SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
 
@@ -59,7 +59,7 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     which they waited where it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the
     master's file of each broker name was last copied (microseconds); where no commits of a queue were recorded, an
     offset stood still only as long as copies and pulls showed it: it may have moved at any time between two of them.
-    And what is usual from pull to pull is no standstill: it takes STEPS such.
+    And what is usual from pull to pull is no standstill: it takes USUAL_STEPS such.
     """
     since, until, moves, rows, least_ms = _stretches(events, stuck_s * 1000, last_copies)
     stuck = ~moves | (_ms(until) - _ms(since) >= least_ms)
@@ -119,7 +119,7 @@ def _stretches(
     recorded = has_commits[events.key[rows]]
     told_without = all_told[~has_commits[events.key[all_told]]]
     until[~recorded] = _last_shown(events, rows[~recorded], told_without, last_copies)
-    pace = STEPS * _usual_step(events, all_told[events.what[all_told] == PULL])[events.key[rows]]
+    pace = USUAL_STEPS * _usual_step(events, all_told[events.what[all_told] == PULL])[events.key[rows]]
     least_ms = np.where(recorded, stuck_ms, np.maximum(stuck_ms, pace))
     return since, until, moves | ~recorded, rows, least_ms
 

@@ -1,6 +1,6 @@
 """core's status_windows over whole Arrow columns: the law's twin for the nightly, whose queues are many and short.
 
-Measured (tests/bench/bind_faces.py --queues 2000: 308 thousand windows, 11.5 million ends): the law takes 9.4 s of a
+Measured (tools/bench/bind_faces.py --queues 2000: 308 thousand windows, 11.5 million ends): the law takes 9.4 s of a
 processor, 15.5 s with the Arrow face around it, and this 0.33 s.
 
 Held to the law by tests/bind/test_status_columns.py. The rules are in status_arrays; here rows become its arrays, and

@@ -1,0 +1,136 @@
+"""The stretches of a client's clock: until when and by how much it is off, since it may jump or be set right.
+
+Not a rule of RocketMQ, but of mqreplay, over the samples of client_clock of one client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, pairwise
+from operator import attrgetter
+from statistics import median
+from typing import NamedTuple
+
+from mqreplay.core.client_clock import ClockSample
+
+WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
+LEAST = 3  # samples that must agree; of a stretch among others, copies
+NEAR_MS = 15_000  # samples of one stretch differ by less, and by what copies far apart leave open
+SURE_MS = 20_000  # a stretch among others lasts so long: in less, a few commits may have been lost, or another's
+AROUND = 5  # a copy is judged with those around it, so many in all: one that is wrong ends no stretch
+
+
+class ClockStretch(NamedTuple):
+    """All that a client states until ``said_until_ms`` by its clock, which is ``skew_ms`` ahead of the recorder's.
+
+    ``shown_from_ms`` and ``shown_until_ms`` are epoch ms by the recorder's clock. None: from the first sample, until
+    the last. ``matches``: how many samples.
+    """
+
+    said_until_ms: int | None
+    shown_from_ms: int | None
+    shown_until_ms: int | None
+    skew_ms: int
+    matches: int
+
+
+def clock_stretches(samples: Iterable[ClockSample], most_ms: int) -> list[ClockStretch]:
+    """Return the stretches of one client's clock, in order; none if it never is off by more than ``most_ms``.
+
+    A clock counts as off if 3 samples or more say so in the middle, by more than ``most_ms`` and what copies far from
+    each other leave open. Stretches beside others last 20 s or more, in 3 copies or more. A clock that goes back
+    states some instants twice; they count as the first of the two times.
+    No method of RocketMQ: mqreplay's own rule.
+
+    >>> hour = [ClockSample(3_600_000 + ms, ms + 3_000, 3_597_000, 0) for ms in range(0, 60_000, 5_000)]
+    >>> clock_stretches(hour, 60_000)
+    [ClockStretch(said_until_ms=None, shown_from_ms=None, shown_until_ms=None, skew_ms=3600000, matches=12)]
+    >>> clock_stretches(hour, 3_600_000)
+    []
+    """
+    ordered = sorted(samples, key=attrgetter("shown_ms", "said_ms", "off_ms"))
+    if not ordered:
+        return []
+    runs = _sure_runs(ordered) or [ordered]
+    skews = [_skew_ms(run, most_ms) for run in runs]
+    if not any(skews):
+        return []
+    until = [_bound_ms(earlier, later) for earlier, later in pairwise(runs)]
+    began = [run[0].shown_ms for run in runs[1:]]
+    ended = [run[-1].shown_ms for run in runs[:-1]]
+    bounds = zip([*until, None], [None, *began], [*ended, None], strict=True)
+    return [ClockStretch(*bound, skew, len(run)) for bound, skew, run in zip(bounds, skews, runs, strict=True)]
+
+
+def recorders_ms(said_ms: int, stretches: Iterable[ClockStretch]) -> int:
+    """Return an instant by the recorder's clock that a client states as ``said_ms``, both epoch ms.
+
+    ``stretches``: those of `clock_stretches` of the client, in order.
+    No method of RocketMQ: mqreplay's own rule.
+
+    >>> stretches = [ClockStretch(50_000, None, 40_000, 0, 9), ClockStretch(None, 45_000, None, 60_000, 9)]
+    >>> recorders_ms(49_999, stretches), recorders_ms(110_000, stretches), recorders_ms(110_000, [])
+    (49999, 50000, 110000)
+    """
+    skews = (each.skew_ms for each in stretches if each.said_until_ms is None or said_ms < each.said_until_ms)
+    return said_ms - next(skews, 0)
+
+
+def _skew_ms(run: Sequence[ClockSample], most_ms: int) -> int:
+    skew_ms = round(_median(run, "off_ms")) + WRITE_MS
+    is_off = len(run) >= LEAST and abs(skew_ms) - _median(run, "unsure_ms") > most_ms
+    return skew_ms if is_off else 0
+
+
+def _bound_ms(earlier: Sequence[ClockSample], later: Sequence[ClockSample]) -> int:
+    """Return the instant by the client's clock at which the later stretch begins."""
+    end, begin = max(each.said_ms for each in earlier), min(each.said_ms for each in later)
+    return (end + begin) // 2 if end < begin else end + 1
+
+
+def _sure_runs(samples: Sequence[ClockSample]) -> list[list[ClockSample]]:
+    """Return runs of copies that show about the same skew, without samples that differ; neighbours that agree are one.
+
+    A pull after a jump repeats what was committed since a statement before it: such samples, less sure than usual by
+    the jump itself, show nothing.
+    """
+    usual_ms = _median(samples, "unsure_ms")
+    sure = [each for each in samples if each.unsure_ms <= usual_ms + NEAR_MS]
+    copies = [list(of_copy) for _, of_copy in groupby(sure, key=attrgetter("shown_ms"))]
+    found: list[list[ClockSample]] = []
+    for copies_of_run in _cut_at_jumps(copies):
+        middle = median(_median(of_copy, "off_ms") for of_copy in copies_of_run)
+        of_run = [each for of_copy in copies_of_run for each in of_copy]
+        run = [each for each in of_run if abs(each.off_ms - middle) <= NEAR_MS + each.unsure_ms]
+        if not _is_sure(run):
+            continue
+        if found and abs(_median(found[-1], "off_ms") - _median(run, "off_ms")) <= NEAR_MS:
+            run = found.pop() + run
+        found.append(run)
+    return found
+
+
+def _cut_at_jumps(copies: Sequence[list[ClockSample]]) -> list[list[list[ClockSample]]]:
+    """Return the copies in runs, cut where the skew changes by more than samples of one stretch differ."""
+    off = [_median(of_copy, "off_ms") for of_copy in copies]
+    unsure = [_median(of_copy, "unsure_ms") for of_copy in copies]
+    half = AROUND // 2
+    smooth = [median(off[max(place - half, 0) : place + half + 1]) for place in range(len(off))]
+    runs: list[list[list[ClockSample]]] = []
+    for place, of_copy in enumerate(copies):
+        is_jump = place > 0 and abs(smooth[place] - smooth[place - 1]) > NEAR_MS + unsure[place] + unsure[place - 1]
+        if is_jump or not runs:
+            runs.append([])
+        runs[-1].append(of_copy)
+    return runs
+
+
+def _is_sure(run: Sequence[ClockSample]) -> bool:
+    if len({each.shown_ms for each in run}) < LEAST:
+        return False
+    said = [each.said_ms for each in run]
+    return min(run[-1].shown_ms - run[0].shown_ms, max(said) - min(said)) >= SURE_MS
+
+
+def _median(samples: Iterable[ClockSample], name: str) -> float:
+    return float(median(getattr(each, name) for each in samples))
