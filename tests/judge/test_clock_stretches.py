@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.client_clock import ClockSample
-from mqreplay.core.clock_stretch import clock_stretches
-from mqreplay.judge.clock_stretches import SURE_MS, Stretch, Words, stretches
+from mqreplay.core.clock_stretch import SURE_MS, clock_stretches
+from mqreplay.judge.clock_stretches import Stretch, Words, stretches
 
 MOST_MS = 60_000
 COPY_MS = 5_000

@@ -168,7 +168,7 @@ def _line_reader(kind: Kind) -> Callable[[bytes], object]:
         assert set(row) == columns
         assert all(row[name] is not None for name in kind.required)
         if fast is not None:
-            assert {name: column[0].as_py() for name, column in fast.items()} == row
+            assert fast.frame.row(0, named=True) == row
         for name, column in renamed.items():
             row[column] = row.pop(name)
         (batch,) = batches(iter([row]), schema)

@@ -1,6 +1,6 @@
 """A small recorded night without Spark: its files decoded by mqreplay's decoders, as the events of queues.
 
-This is what replay/by_queue/events.py makes of the silver tables, from files: lines that stand in two files count once,
+This is what judge/queue_events.py makes of the silver tables, from files: lines that stand in two files count once,
 as ingest has it (test_any_order.py holds that against the tables).
 """
 

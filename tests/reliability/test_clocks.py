@@ -2,7 +2,7 @@
 
 Three levels, for a whole replay takes half a minute:
 
-- Kernels: mqreplay's decoders read the files, and the kernels of replay/by_queue judge them, without Spark (500 seeds).
+- Kernels: mqreplay's decoders read the files, and the kernels of judge/ judge them, without Spark (500 seeds).
 - Ingest: the silver tables of shuffled, doubled and split files are those of the files as they were recorded.
 - Nights: ingest and replay in Spark, and what is compared are the findings and judgements (a few cases).
 
