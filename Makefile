@@ -7,7 +7,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE := lib tests jobs setup.py
+CODE := lib tests tools jobs setup.py
 PURE := tests/core tests/decode tests/vectors
 
 # The first Python of the right version that has venv, and Java's major version: looked for once, when first needed.
@@ -96,12 +96,12 @@ $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
 	@$(PIP) install --require-hashes -r requirements/bench.txt
 	@touch $@
 
-bench: machine $(VENV)/.bench ## Measure: a made-up estate's night beside polars and DuckDB; ARGS="--size M --runs 5"
-	@$(BIN)/python tests/bench/bind_faces.py
-	@$(BIN)/python tests/bench/nights.py $(ARGS)
+bench: machine $(VENV)/.bench ## Measure: a made-up estate's night beside polars and DuckDB; ARGS="--size M --full --runs 5"
+	@$(BIN)/python tools/bench/bind_faces.py
+	@$(BIN)/python tools/bench/nights.py $(ARGS)
 
 mutate: setup-dev ## Change core bit by bit: do its tests notice? docs/mutation.md (half an hour; ARGS="--jobs 4")
-	@$(BIN)/python tests/mutation/run.py $(ARGS)
+	@$(BIN)/python tools/mutation/run.py $(ARGS)
 
 audit: setup-dev ## Licences of all packages and JARs, a bill of materials, known vulnerabilities (where a database is)
 	@PYTHONPATH=tests $(BIN)/python -m audit.run
@@ -123,4 +123,4 @@ docs: setup-dev ## Make the generated pages anew
 
 clean: ## Remove what was built and the demo's tables, but not .venv
 	@rm -rf build dist warehouse/demo spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache lib/*.egg-info
-	@find lib tests jobs -name __pycache__ -prune -exec rm -rf {} +
+	@find lib tests tools jobs -name __pycache__ -prune -exec rm -rf {} +

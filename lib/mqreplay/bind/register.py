@@ -1,6 +1,6 @@
 """The catalogue as SQL functions of a session.
 
-SQL gets the Arrow face: measured (tests/bench/bind_faces.py), it is the fastest that answers exactly.
+SQL gets the Arrow face: measured (tools/bench/bind_faces.py), it is the fastest that answers exactly.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Rows that are equal have equal hashes: where no two hashes are equal, which is nearly always, no two rows are. Otherwise
 a window says which they are. Great Expectations' own is partitioned by a struct of the columns, and Spark sorts structs
 by comparing them field by field; with the hash before them columns are compared only where hashes are equal
-(tests/bench/unique_key.py has the figures).
+(tools/bench/unique_key.py has the figures).
 """
 
 from __future__ import annotations

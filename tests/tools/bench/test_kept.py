@@ -1,0 +1,44 @@
+"""The benches of many nights and of many files end, and tell what they are to tell."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.estate.write import write_estate
+
+BENCH = Path(__file__).parents[3] / "tools" / "bench"
+
+
+def told(script: str, *options: object) -> str:
+    done = subprocess.run(
+        [sys.executable, BENCH / script, *map(str, options)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+def test_a_night_beside_others_is_timed(tmp_path: Path) -> None:
+    write_estate("XS", 3, tmp_path / "XS")
+    table = told("kept.py", "--recording", tmp_path / "XS", "--nights", "0,2", "--out", tmp_path / "out")
+    head, _, *rows = table.splitlines()
+    assert head == "| beside so many nights | 0 | 2 |"
+    stages = {
+        name.strip(): [float(cell.replace(",", "")) for cell in cells]
+        for _, name, *cells, _ in (r.split("|") for r in rows)
+    }
+    assert stages.keys() == {"ingest", "replay", "validate", "report", "all", "peak MB"}
+    assert all(seconds > 0 for cells in stages.values() for seconds in cells)
+
+
+@pytest.mark.long
+def test_memory_of_many_files_is_told(tmp_path: Path) -> None:
+    line = told("many_files.py", "--sources", 3, "--snapshots", 20, "--folder", tmp_path)
+    found = re.fullmatch(r"60 files: [\d.]+ s, the driver's Python at the most (0\.\d\d) GB\n", line)
+    assert found is not None, line
+    assert 0.05 < float(found[1]) < 0.6
