@@ -177,6 +177,20 @@ def test_a_file_that_grows_while_it_is_read_is_read_no_further(tmp_path, monkeyp
     assert looked == [100, 100]
 
 
+def test_blocks_are_bounded_by_their_bytes(tmp_path):
+    path = tmp_path / "pull_log.jsonl"
+    many = [b"%07d" % number for number in range(2_000_000)]
+    long = [b"x" * (lines.BLOCK // 2), b"y" * (3 * lines.BLOCK), b"z"]
+    path.write_bytes(b"\n".join([*many, *long]))
+    blocks = list(LineReader(str(path), KINDS["pull_log"].decode).blocks())
+    assert b"\n".join(block.text for block in blocks).split(b"\n") == [*many, *long]
+    assert [block.first for block in blocks[1:]] == [block.first + block.lines for block in blocks[:-1]]
+    assert [block.whole for block in blocks] == [True] * (len(blocks) - 1) + [False]
+    # A long line comes with what was read before it.
+    assert sorted(len(block.text) for block in blocks)[-2] < 2 * lines.BLOCK
+    assert sorted(len(block.text) for block in blocks)[-1] < 5 * lines.BLOCK
+
+
 BOMBS = {
     "short lines": (b"x\n", 3_000_000),
     "usual lines": (b'{"request_ts": 1795229406000, "client_id": "c", "bad": ' + b"y" * 150 + b"\n", 1_000_000_000),

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import struct
 import zlib
 from pathlib import Path
 
@@ -117,6 +118,64 @@ def test_a_stream_that_holds_the_signs_of_a_member_is_not_damaged_for_that() -> 
     text = (b"\x1f\x8b\x08\x00 no member\n" * 300) + TEXT * 40
     data = stored.compress(text) + stored.flush()
     assert check(io.BytesIO(data[:-500_000])).truncated
+
+
+def header(flags: int, beside: bytes = b"") -> bytes:
+    return b"\x1f\x8b\x08" + bytes([flags]) + bytes(5) + b"\xff" + beside
+
+
+def member(text: bytes, begin: bytes, level: int = 6, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
+    packed = zlib.compressobj(level, zlib.DEFLATED, -15, 8, strategy)
+    return begin + packed.compress(text) + packed.flush() + struct.pack("<II", zlib.crc32(text), len(text))
+
+
+NAME, FIELDS = b"pull_log.jsonl\0", b"\x05\0abcdename\0comment\0"
+CHECKED_HEADER = header(2 + 4 + 8 + 16, FIELDS)
+CHECKED_HEADER += struct.pack("<H", zlib.crc32(CHECKED_HEADER) & 0xFFFF)
+SHORT = TEXT[:300]
+STREAMS = {
+    "plain": member(TEXT[:3000], header(0)),
+    "fixed codes": member(SHORT, header(0), strategy=zlib.Z_FIXED),
+    "stored": member(SHORT, header(0), level=0),
+    "empty": member(b"", header(0)),
+    "name": member(SHORT, header(8, NAME)),
+    "fields": member(SHORT, header(4 + 8 + 16, FIELDS)),
+    "checked header": member(SHORT, CHECKED_HEADER),
+    "two members": member(SHORT, header(8, NAME)) + member(SHORT, header(0)),
+    "padded": member(SHORT, header(0)) + bytes(9) + member(SHORT, header(0)) + bytes(5),
+}
+
+
+def outcome(data: bytes) -> tuple[str, bytes]:
+    """What is said of a stream, and what is read of it."""
+    try:
+        said = str(check(io.BytesIO(data)))
+    except DecodeError as error:
+        return str(error), b""
+    return said, inflated(data)
+
+
+@pytest.mark.parametrize("read", [gzip_stream.READ, 7])
+@pytest.mark.parametrize("name", STREAMS)
+def test_each_flipped_bit_and_each_cut_is_judged_as_zlib_alone_does(name: str, read: int, monkeypatch) -> None:
+    data = STREAMS[name]
+    monkeypatch.setattr(gzip_stream, "READ", read)
+    streams = [
+        data,
+        *(flipped(data, bit) for bit in range(8 * len(data))),
+        *(data[:end] for end in range(2, len(data))),
+    ]
+    found = [outcome(stream) for stream in streams]
+    monkeypatch.setattr(gzip_stream, "_is_usual", lambda data: False)
+    assert found == [outcome(stream) for stream in streams]
+    assert found[0][1] == b"".join(gzip.decompress(data).splitlines(keepends=True))
+    assert {said.partition(":")[0] for said, _ in found if said.startswith("damaged")} == {"damaged_gzip"}
+
+
+def test_usual_streams_are_not_left_to_zlib(monkeypatch) -> None:
+    monkeypatch.setattr(gzip_stream.zlib, "decompressobj", None)
+    for data in (WHOLE, gzip.compress(TEXT), STREAMS["name"], STREAMS["two members"], STREAMS["padded"]):
+        assert inflated(data)
 
 
 def test_memory_is_bounded_however_far_a_stream_inflates() -> None:

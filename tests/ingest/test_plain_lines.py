@@ -4,42 +4,154 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mqreplay.decode.columns import PlainColumns
+from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError
-from mqreplay.ingest.plain_lines import SLICE, PlainLines
-from mqreplay.ingest.records import BLOCK_BYTES, BLOCK_LINES, _blocks
+from mqreplay.ingest.plain_lines import PlainLines
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
-PULL = KINDS["pull_log"]
-FAST = PlainLines(PULL.plain)
+RECORDINGS = ("orders-4.9.7", "bulk-5.3.3")
+PLAIN_KINDS = sorted(stem for stem, kind in KINDS.items() if kind.plain is not None)
+PULL = KINDS["pull_log"].plain
 
 
-def one_by_one(lines: list[bytes]) -> list[dict] | None:
+def one_by_one(plain: PlainColumns, lines: list[bytes]) -> list[dict] | None:
     try:
-        return [PULL.decode(line) for line in lines]
+        return [plain.take(read_object(line)) for line in lines]
     except DecodeError:
         return None
 
 
-def many(lines: list[bytes]) -> list[dict] | None:
-    found = FAST.read(lines)
+def many(plain: PlainColumns, lines: list[bytes]) -> list[dict] | None:
+    found = PlainLines(plain).read(lines)
     if found is None:
         return None
-    return [{name: column[i].as_py() for name, column in found.items()} for i in range(len(lines))]
+    assert found.lines == lines
+    return found.frame.to_dicts()
 
 
-@pytest.mark.parametrize("name", ["orders-4.9.7", "bulk-5.3.3"])
-def test_every_pull_of_the_samples_is_read_at_once_and_alike(name: str) -> None:
-    with gzip.open(SAMPLE / name / "pull_log.jsonl.gz") as stream:
-        lines = stream.read().splitlines()
-    assert many(lines[:5000]) == one_by_one(lines[:5000])
-    assert FAST.read(lines) is not None
+@cache
+def sample(recording: str, kind: str) -> list[bytes]:
+    with gzip.open(SAMPLE / recording / f"{kind}.jsonl.gz") as stream:
+        return stream.read().splitlines()
+
+
+@pytest.mark.parametrize("kind", PLAIN_KINDS)
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_every_line_of_the_samples_is_read_at_once_and_alike(recording: str, kind: str) -> None:
+    lines = sample(recording, kind)[:3000]
+    assert many(KINDS[kind].plain, lines) == one_by_one(KINDS[kind].plain, lines)
+    assert many(KINDS[kind].plain, lines) is not None
+
+
+SMALL = PlainColumns({"n": "int", "m": "bigint", "s": "string", "t": "string", "f": "boolean"}, ())
+NAMES = st.sampled_from(["n", "m", "s", "t", "f", "new", "s:", "", 'q\\"', "\\u0073", "é"])
+TEXTS = ['"x"', '"5"', '""', '":"', '","', '"null"', r'"\""', r'"\\"', r'"\\\""', r'"\\\\"', r'"\u0041"', r'"\ud800"']
+TEXTS += [
+    r'"\ud83d\ude00"',
+    r'"\uDC00"',
+    r'"\/\b\f"',
+    r'"\x"',
+    r'"\u00z0"',
+    '"\t"',
+    '"é"',
+    '"{"',
+    '"\x7f"',
+    r'"\u0000"',
+]
+OTHERS = ["1", "-0", "0", "7", "01", "1.0", "1e3", "2147483648", "9223372036854775807", "9223372036854775808", "1e999"]
+OTHERS += [
+    "null",
+    "true",
+    "false",
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "nul",
+    "True",
+    "",
+    "[]",
+    "{}",
+    "[1]",
+    '["x"]',
+    "[[]]",
+]
+OTHERS += ['{"s":"x"}', '{"s":null}', '{"n":1,"n":2}', "[null]", "1_0", "+1", "0x1", "'x'"]
+BLANKS = st.sampled_from([""] * 8 + [" ", "  ", "\t", "\r", "\x0c", "\xa0"])
+FIELDS = st.tuples(NAMES, BLANKS, BLANKS, st.sampled_from([*TEXTS, *OTHERS]), BLANKS)
+FITTING = st.one_of(
+    *(
+        st.tuples(st.just(name), st.just(""), st.sampled_from(["", " "]), st.sampled_from(values), st.just(""))
+        for name, values in {"n": ["1", "null"], "s": ["5", '"5"', "null"], "t": ['"x"', "null"], "f": ["true"]}.items()
+    )
+)
+
+
+def line_of(fields: list[tuple[str, ...]], ends: tuple[str, str]) -> bytes:
+    inner = ",".join(f'"{name}"{before}:{blank}{value}{after}' for name, before, blank, value, after in fields)
+    return f'{ends[0]}"pad":"{"p" * 30}"{"," if inner else ""}{inner}{ends[1]}'.encode()
+
+
+ENDS = st.sampled_from(
+    [("{", "}")] * 9 + [("{", ",}"), ("{,", "}"), ("\ufeff{", "}"), ("{", "}}"), ("[{", "}]"), (" {", "} ")]
+)
+BUILT = st.builds(line_of, st.lists(st.one_of(FIELDS, FITTING, FITTING), max_size=5), ENDS)
+
+
+@given(st.lists(BUILT, min_size=1, max_size=3))
+@example([b'{"pad":"pppppppppppppppppppppppppppp","n":1,"n" :2,"s":5}'])
+@example([b'{"pad":"pppppppppppppppppppppppppppp","n":1,"n":null}'])
+@example([b'{"pad":"pppppppppppppppppppppppppppp","n":null,"n":1}'])
+@example([b'{"pad":"pppppppppppppppppppppppppppp","n":null,"n":null}'])
+@example([b'{"pad":"pppppppppppppppppppppppppppp","n":"5","s":5}'])
+@example([b'{"pad":"pppppppppppppppppppppppppppp","s":[":"]}', b'{"pad":"pppppppppppppppppppppppppppp","s":"x" }'])
+@example(
+    [b'{"pad":"pppppppppppppppppppppppppppp","q\\"":null}', b'{"pad":"pppppppppppppppppppppppppppp","\xc3\xa9":null}']
+)
+def test_what_is_read_at_once_is_what_the_decoder_takes(lines: list[bytes]) -> None:
+    found = many(SMALL, lines)
+    if found is not None:
+        assert found == one_by_one(SMALL, lines)
+
+
+SIGNS = b'"\\,:{}[] nul0-9.eE\t\n\r\x00\x1f\x80\xff\xed'
+EDIT = st.tuples(
+    st.sampled_from(["change", "add", "drop", "twice"]),
+    st.floats(0, 1, exclude_max=True),
+    st.one_of(st.sampled_from(list(SIGNS)), st.integers(0, 255)),
+    st.integers(1, 40),
+)
+
+
+def edited(line: bytes, edits: list[tuple[str, float, int, int]]) -> bytes:
+    for how, where, sign, size in edits:
+        at = int(where * len(line))
+        rest = {"change": line[at + 1 :], "add": line[at:], "drop": line[at + size :], "twice": line[at:]}[how]
+        middle = {"drop": b"", "twice": line[max(0, at - size) : at]}.get(how, bytes([sign]))
+        line = line[:at] + middle + rest
+    return line
+
+
+@given(
+    st.sampled_from(RECORDINGS),
+    st.sampled_from(PLAIN_KINDS),
+    st.lists(st.tuples(st.integers(0, 5000), st.lists(EDIT, max_size=2)), min_size=1, max_size=3),
+)
+def test_real_lines_with_wrong_bytes_are_read_alike_or_left(recording: str, kind: str, chosen: list) -> None:
+    whole = sample(recording, kind)
+    text = b"\n".join(edited(whole[number % len(whole)], edits) for number, edits in chosen)
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    found = many(KINDS[kind].plain, lines)
+    if found is not None:
+        assert found == one_by_one(KINDS[kind].plain, lines)
 
 
 WHOLE = {
@@ -61,21 +173,30 @@ VALUES = st.one_of(
     st.lists(st.integers(), max_size=2),
     st.dictionaries(st.sampled_from(["a", "b"]), st.integers(), max_size=2),
 )
-LINES = st.dictionaries(st.sampled_from([*PULL.columns, "new_field", "other"]), VALUES, max_size=4).map(
+LINES = st.dictionaries(st.sampled_from([*PULL.types, "new_field", "other"]), VALUES, max_size=4).map(
     lambda more: json.dumps(WHOLE | more, ensure_ascii=len(more) % 2 == 0).encode("utf-8", "surrogatepass")
 )
 
 
 @given(st.lists(LINES, min_size=1, max_size=4))
-def test_what_is_read_at_once_is_what_the_decoder_takes(lines: list[bytes]) -> None:
-    found = many(lines)
+def test_records_of_any_values_are_read_alike_or_left(lines: list[bytes]) -> None:
+    found = many(PULL, lines)
     if found is not None:
-        assert found == one_by_one(lines)
+        assert found == one_by_one(PULL, lines)
 
 
-@given(st.lists(st.builds(lambda n: json.dumps(WHOLE | {"opaque": n}).encode(), st.integers(0, 9)), min_size=1))
+@given(
+    st.lists(
+        st.builds(
+            lambda remark, new: json.dumps(WHOLE | {"remark": remark, "new": new}, ensure_ascii=False).encode(),
+            st.one_of(st.none(), st.text(st.characters(codec="utf-8"), max_size=20)),
+            st.integers(0, 9),
+        ),
+        min_size=1,
+    )
+)
 def test_usual_lines_are_read_at_once(lines: list[bytes]) -> None:
-    assert many(lines) == one_by_one(lines)
+    assert many(PULL, lines) == one_by_one(PULL, lines)
 
 
 LINE = json.dumps(WHOLE).encode()
@@ -92,9 +213,20 @@ LINE = json.dumps(WHOLE).encode()
         [LINE[:-1], b"}"],
         [LINE.replace(b'"c"', b'"\xff"')],
         [LINE.replace(b'"c"', b'"\\ud800"')],
+        [LINE.replace(b'"c"', b'["c"]')],
+        [LINE.replace(b'"c"', b"5")],
         [b"\xef\xbb\xbf" + LINE],
         [LINE.replace(b"7}", b"07}")],
         [LINE.replace(b"7}", b"7.0}")],
+        [LINE.replace(b"7}", b"7,}")],
+        [LINE.replace(b"7}", b'"7"}')],
+        [LINE.replace(b'"queue_id": 0', b'"queue_id": -1')],
+        [LINE.replace(b'"queue_id": 0', b'"queue_id": 2147483648')],
+        [LINE, LINE.replace(b"7}", b'7, "opaque": -2147483649}')],
+        [LINE.replace(b"1795228808477", b"946684799999"), LINE],
+        [LINE.replace(b"1795228808477", b"4102444800001"), LINE],
+        [LINE.replace(b"7}", b"9223372036854775808}")],
+        [LINE.replace(b'"c"', b'"\t"')],
         [LINE.replace(b"}", b', "x": Inf}')],
         [LINE.replace(b"}", b', "x": [1.5, -Infinity]}')],
         [LINE, LINE.replace(b"}", b', "x": ' + b"9" * 5000 + b"}")],
@@ -102,16 +234,11 @@ LINE = json.dumps(WHOLE).encode()
         [LINE, LINE.replace(b"}", b', "x": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001)],
         [b"[" + LINE + b"]"],
         [b"{}"],
+        [],
     ],
 )
 def test_anything_doubtful_is_left_to_the_decoder(lines: list[bytes]) -> None:
-    assert many(lines) is None
-
-
-def test_containers_and_long_lines_are_read_at_once_where_they_are_harmless() -> None:
-    lines = [json.dumps(WHOLE | {"new": [[1.5], [2.5]], "remark": "Info " + "x" * 9000}).encode()] * 300
-    assert many(lines) == one_by_one(lines)
-    assert many(lines) is not None
+    assert many(PULL, lines) is None
 
 
 def with_new_names(number: int) -> bytes:
@@ -120,18 +247,6 @@ def with_new_names(number: int) -> bytes:
 
 
 def test_names_without_end_are_left_to_the_decoder_before_they_fill_the_memory() -> None:
-    fast = PlainLines(PULL.plain)
-    assert fast.read([with_new_names(n) for n in range(SLICE)]) is None
-    assert fast.read([LINE]) is None  # of such a file nothing more is tried
-    nested = [json.dumps(WHOLE | {"new": {f"new-{n}": n}}).encode() for n in range(20 * SLICE)]
-    assert PlainLines(PULL.plain).read(nested) is None
-
-
-def test_a_block_is_bounded_by_its_bytes_too() -> None:
-    lines = [(number, b"x" * (BLOCK_BYTES // 4), True) for number in range(10)]
-    blocks = list(_blocks(iter(lines)))
-    assert [len(block) for block in blocks] == [4, 4, 2]
-    assert [line for block in blocks for line in block] == lines
-    assert [len(block) for block in _blocks((n, b"{}", True) for n in range(BLOCK_LINES + 1))] == [BLOCK_LINES, 1]
-    long = [(number, b"x" * (BLOCK_BYTES // 2 + 1), True) for number in range(3)]
-    assert [len(block) for block in _blocks(iter(long))] == [1, 1, 1]
+    fast = PlainLines(PULL)
+    assert fast.read([with_new_names(n) for n in range(1000)]) is None
+    assert fast.read([LINE]) is not None

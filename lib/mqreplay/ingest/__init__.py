@@ -2,8 +2,9 @@
 
 recording.py   what lies in a recording's folder, and what each file is
 manifest.py    what of it is new, changed, or was read before (bronze.source_file)
-lines.py       a JSONL file -> decoded lines, refused lines, counts (pure Python, run on the workers)
-plain_lines.py many lines at once, by Arrow; repeats.py: lines that stand twice in a file
+lines.py       a JSONL file -> blocks, decoded lines, refused lines, counts (pure Python, run on the workers)
+plain_lines.py many lines at once, by polars; line_guard.py: the proof that they are what the decoder reads
+repeats.py     lines that stand twice in a file
 records.py     the JSONL kinds -> their silver tables
 copies.py      lines that stand in two files
 diffs.py       snapshot files in time order -> what changed (pure Python, run on the workers)

@@ -7,14 +7,21 @@ One flipped bit can make a stream run past its end marker without an error. It t
 stream ends anywhere, and a damaged one still ends with its trailer: the last four bytes are the length of the last
 member (modulo 2^32). If they fit what was inflated, the stream counts as damaged. If a whole member follows inside the
 bytes of the member that seems cut off, the stream is damaged, too.
+
+ISA-L inflates twice as fast as zlib, but ignores errors in some headers, and finds damage at other places. So it reads
+members with the usual headers, and its word counts only where all checksums fit. Everything else is left to zlib.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO
+
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
 from mqreplay.errors import DecodeError
 
@@ -26,6 +33,8 @@ GZIP = 31  # wbits: zlib then reads the header and checks CRC and length
 # those of half a megabyte. The wider this is, the more truncated streams are refused: 1 of 8 for each GB inflated.
 NEAR = 4  # the lengths may differ by one part in so many,
 NEAR_BYTES = 64 * 1024  # and by so many bytes
+HEADER = 10  # bytes of a member's header, before the file's name
+NAMED = 8  # the flag of a header that has the file's name, which ends with a zero byte
 SHORTEST = 18  # bytes of a member: header, trailer, and no data
 MOST_HEADERS = 100  # places that look like the header of a member and are tried
 ENOUGH = 16 * 1024 * 1024  # bytes; what inflates so far without an error is a member
@@ -42,9 +51,9 @@ class Checked:
 class _Members:
     """Inflates the members of a stream one after the other, and knows where it is."""
 
-    def __init__(self, stream: BinaryIO, most: int | None = None) -> None:
-        """``most`` is how many compressed bytes are read; None: all."""
-        self._stream, self._left = stream, most
+    def __init__(self, stream: BinaryIO, most: int | None = None, *, by_zlib: bool) -> None:
+        """``most`` is how many compressed bytes are read; None: all. ``by_zlib``: zlib reads every member."""
+        self._stream, self._left, self._by_zlib = stream, most, by_zlib
         self.read = 0  # compressed bytes
         self.begin = 0  # where the current member begins
         self.inflated = 0  # bytes of the current member
@@ -55,10 +64,13 @@ class _Members:
         data = self._more()
         while True:
             self.begin, self.inflated = self.read - len(data), 0
-            member = zlib.decompressobj(GZIP)
+            member = (zlib if self._by_zlib or not _is_usual(data) else isal_zlib).decompressobj(GZIP)
             while not member.eof:
                 data = data or self._more()
-                piece = member.decompress(data, CHUNK)
+                try:
+                    piece = member.decompress(data, CHUNK)
+                except IsalError as error:  # type: ignore[misc]  # its stub says that it is an instance
+                    raise zlib.error(str(error)) from None
                 if not data and not piece and not member.eof:
                     raise EOFError
                 data = member.unused_data if member.eof else member.unconsumed_tail
@@ -80,7 +92,7 @@ class _Members:
 
 
 def check(stream: BinaryIO) -> Checked:
-    """Inflate all of a stream for its checksums alone. Raises DecodeError (damaged_gzip), and OSError.
+    """Inflate all of a stream, from its beginning, for its checksums alone. Raises DecodeError (damaged_gzip), OSError.
 
     >>> import gzip, io
     >>> whole = gzip.compress(b"a line\\n")
@@ -90,7 +102,13 @@ def check(stream: BinaryIO) -> Checked:
     Traceback (most recent call last):
     mqreplay.errors.DecodeError: damaged_gzip: the compressed stream is damaged: incorrect length check
     """
-    members = _Members(stream)
+    members = _Members(stream, by_zlib=False)
+    with suppress(zlib.error, EOFError):
+        for _ in members.pieces():
+            pass
+        return Checked(members.read, truncated=False)
+    stream.seek(0)
+    members = _Members(stream, by_zlib=True)
     try:
         for _ in members.pieces():
             pass
@@ -110,12 +128,19 @@ def inflate(stream: BinaryIO, checked: Checked) -> Iterator[bytes]:
     Raises zlib.error where the bytes are not those that were checked.
     """
     stream.seek(0)
-    return _Members(stream, checked.size).pieces()
+    return _Members(stream, checked.size, by_zlib=checked.truncated).pieces()
 
 
 def not_gzip() -> DecodeError:
     """The error for a file with a gzip file's name that does not begin like one."""
     return _damaged("its name ends in .gz, and it does not begin like a gzip stream")
+
+
+def _is_usual(data: bytes) -> bool:
+    """Whether a member begins with a header that has no checksum, and nothing beside the file's name."""
+    if data[:3] != MAGIC + b"\x08" or len(data) < HEADER:
+        return False
+    return data[3] == 0 or (data[3] == NAMED and data.find(0, HEADER) >= 0)
 
 
 def _damaged(detail: str) -> DecodeError:

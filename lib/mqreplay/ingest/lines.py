@@ -7,12 +7,14 @@ truncated one its lines up to the last complete one (gzip_stream.py).
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedReader
+from typing import NamedTuple
 
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, check, inflate, not_gzip
@@ -21,6 +23,7 @@ from mqreplay.ingest.opening import open_recorded
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a line past this is no record, and must not fill the memory
 MOST_CONTAINERS = 500_000  # objects and lists of a line; each takes some 200 bytes once it is decoded
 CHUNK = 1024 * 1024  # bytes read at once
+BLOCK = 4 * CHUNK  # bytes of lines given at once; polars takes a fifth longer for blocks of 1 MiB
 KEPT = 4096  # bytes of a refused line that go to quarantine
 LONGEST_REASON = 1_000  # characters; some name a field, which may be as long as its line
 KEPT_OF_FILE = 1024 * 1024  # bytes of all refused lines of a file that go to quarantine
@@ -44,6 +47,27 @@ USUAL_ADVICE = "compare it with a whole line of the same file; the other lines w
 Record = dict[str, object]
 Decoder = Callable[[bytes], Record]
 Numbered = tuple[int, bytes, bool]
+
+
+class Block(NamedTuple):
+    """Lines of a file: the number of the first, how many, and their bytes as they are, without the last line feed.
+
+    If it is not ``whole``, it is one line that has no line break, or is cut off for its length.
+    """
+
+    first: int
+    lines: int
+    text: bytes
+    whole: bool = True
+
+    def numbered(self) -> Iterator[Numbered]:
+        """(number, line without its line break, whether it had one) of every line that is not blank."""
+        if not self.whole:
+            yield self.first, self.text, False
+            return
+        for number, line in enumerate(io.BytesIO(self.text), self.first):
+            if not line.isspace():
+                yield number, line.rstrip(b"\r\n"), True
 
 
 @dataclass(frozen=True)
@@ -137,10 +161,15 @@ class LineReader:
 
     def numbered(self) -> Iterator[Numbered]:
         """(number, line without its line break, whether it had one) of every line that is not blank."""
+        for block in self.blocks(CHUNK):
+            yield from block.numbered()
+
+    def blocks(self, size: int | None = None) -> Iterator[Block]:
+        """The file in blocks of whole lines of ``size`` bytes (BLOCK) or more; other lines are blocks of their own."""
         self._number = 0
         try:
             with open_recorded(self.path, self.root) as stream:
-                yield from self._lines_of(stream)
+                yield from self._blocks_of(stream, size or BLOCK)
         except DecodeError as error:
             self._end(error.code, error.detail, whole=True)
         except OSError as error:  # it was there when the run began
@@ -150,13 +179,13 @@ class LineReader:
         """Refuse a line."""
         self.refused.append(Refused(number, code, reason[:LONGEST_REASON], line[:KEPT]))
 
-    def _lines_of(self, stream: BufferedReader) -> Iterator[Numbered]:
+    def _blocks_of(self, stream: BufferedReader, size: int) -> Iterator[Block]:
         if not is_gzip(self.path, stream.peek(len(MAGIC))[: len(MAGIC)]):
-            yield from self._split(iter(partial(stream.read, CHUNK), b""))
+            yield from self._cut(iter(partial(stream.read, CHUNK), b""), size)
             return
         checked = check(stream)
         try:
-            yield from self._split(inflate(stream, checked))
+            yield from self._cut(inflate(stream, checked), size)
         except EOFError:
             if checked.truncated:
                 self._end("torn_gzip", f"truncated: the compressed stream ends within line {self._number + 1}")
@@ -165,31 +194,45 @@ class LineReader:
         except zlib.error:
             self._end("changed", f"it changed while line {self._number + 1} was read")
 
-    def _split(self, pieces: Iterable[bytes]) -> Iterator[Numbered]:
+    def _cut(self, pieces: Iterator[bytes], size: int) -> Iterator[Block]:
         # Grows in place: members of a gzip stream may have a byte each, and a copy for each piece would take seconds.
-        rest, too_long = bytearray(), False
-        for piece in pieces:
-            *lines, end = piece.split(b"\n")
-            if lines and too_long:
-                del lines[0]
-                too_long = False
-            elif lines and rest:
-                rest += lines[0]
-                lines[0] = bytes(rest)
-                rest = bytearray()
-            for line in lines:
-                self._number += 1
-                if line and not line.isspace():
-                    yield self._number, line.rstrip(b"\r"), True
+        rest, end, too_long = bytearray(), -1, False  # end: of the last whole line in rest
+        broken: Exception | None = None
+        while True:
+            try:
+                piece = next(pieces, None)
+            except (EOFError, OSError, zlib.error) as error:  # what came before it is given first
+                piece, broken = None, error
+            if piece is None:
+                break
             if too_long:
-                continue
-            rest += end
-            if len(rest) > LONGEST_LINE:
+                _, feed, piece = piece.partition(b"\n")
+                too_long = not feed
+            found = piece.rfind(b"\n")
+            end = len(rest) + found if found >= 0 else end
+            rest += piece
+            if end >= 0 and len(rest) >= size:
+                yield self._block(rest, end)
+                end = -1
+            if end < 0 and len(rest) > LONGEST_LINE:
                 self._number += 1
-                yield self._number, bytes(rest[: LONGEST_LINE + 1]), False
+                yield Block(self._number, 1, bytes(rest[: LONGEST_LINE + 1]), whole=False)
                 rest, too_long = bytearray(), True
+        if end >= 0:
+            yield self._block(rest, end)
+        if broken is not None:
+            raise broken
         if rest and not rest.isspace():
-            yield self._number + 1, bytes(rest.rstrip(b"\r")), False
+            yield Block(self._number + 1, 1, bytes(rest.rstrip(b"\r")), whole=False)
+
+    def _block(self, rest: bytearray, end: int) -> Block:
+        """Take the lines up to ``end`` out of ``rest``."""
+        with memoryview(rest) as view, view[:end] as lines:
+            text = bytes(lines)
+        del rest[: end + 1]
+        block = Block(self._number + 1, text.count(b"\n") + 1, text)
+        self._number += block.lines
+        return block
 
     def _end(self, code: str, reason: str, *, whole: bool = False) -> None:
         """Refuse the rest of the file, or the whole."""

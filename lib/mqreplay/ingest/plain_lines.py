@@ -1,47 +1,47 @@
-"""Many JSONL lines of plain columns at once, by Arrow's own JSON reader: the fast twin of PlainColumns.take.
+"""Many JSONL lines of plain columns at once, by polars' JSON reader: the fast twin of PlainColumns.take.
 
 It takes a block only where every line is what the decoder of its kind would take: one object a line, no field twice,
-every field of its type and within its bounds. Where Arrow refuses the block, or would read it otherwise, the answer is
-None, and the caller decodes it line by line, which also says what is wrong and where. Runs on the workers.
+every field of its type and within its bounds. polars itself refuses what is no JSON, and what is no number or no
+boolean in a column of these; line_guard.py proves the rest. Where either has a doubt, the answer is None, and the
+caller decodes the lines one by one, which also says what is wrong and where. Runs on the workers.
 """
 
 from __future__ import annotations
 
-import io
 import re
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
+from typing import NamedTuple
 
-import numpy as np
+import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from mqreplay.decode.columns import PlainColumns
-from mqreplay.ingest.lines import record_id
+from mqreplay.ingest.line_guard import is_proven
+from mqreplay.ingest.lines import BLOCK, CHUNK, Block, record_id
 from mqreplay.ingest.repeats import Repeats
 
-_TYPES = {
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "int": pa.int64(),
-    "bigint": pa.int64(),
-    "timestamp_ms": pa.int64(),
+_TYPES: dict[str, type[pl.DataType]] = {
+    "string": pl.String,
+    "boolean": pl.Boolean,
+    "int": pl.Int64,
+    "bigint": pl.Int64,
+    "timestamp_ms": pl.Int64,
 }
-# What Arrow takes in a field that it does not know, and the line decoder does not: words for numbers, and integers of
-# more digits than Python reads.
-_NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Inf)")
-_MOST_DIGITS = sys.int_info.default_max_str_digits
-_LONG_INTEGER = re.compile(rb"[0-9]{%d}" % (_MOST_DIGITS + 1))
-# Containers in containers: Arrow's reader goes down by calling itself, and from some ten thousand on the process dies.
-_DEEPEST = 100
-SLICE = 1_000  # lines that Arrow reads at once
-# Arrow makes a column of each name that it meets, and in each a place for every line it reads: of names that are all
-# different, as where a recorder made names of ids, some thousand lines would take gigabytes.
-_COLONS = 16  # of a line on an average, beyond one for each column of its kind
-_NEW_NAMES = 256  # that a kind of record may have besides its columns
-JSON_BLOCK = 1 << 22  # bytes
-Columns = dict[str, pa.Array]
+# Of a field that the kind does not know, by the first byte of its first value. A field is known to hold text, numbers
+# or booleans: one that holds anything else, or not always the same, is for the decoder.
+_KINDS: dict[bytes, type[pl.DataType]] = {b'"': pl.String, b"n": pl.String, b"t": pl.Boolean, b"f": pl.Boolean}
+_FIELD = re.compile(rb'"([^"\\]{1,100})": ?(["ntf0-9-])')
+_NEW_NAMES = 64  # that the records of a file may have besides their columns
+_LONGEST = BLOCK + CHUNK  # bytes; only a block with a very long line has more
+_LEAST_LINE = 30  # bytes of a line on an average: a list of shorter ones takes several times the room of their bytes
+_SLICE = 256 * 1024  # bytes of lines that are tried again together where a block is refused
+
+
+class Plain(NamedTuple):
+    """Lines without their line breaks, and their columns: a row for each line, times as epoch ms."""
+
+    lines: list[bytes]
+    frame: pl.DataFrame
 
 
 class PlainLines:
@@ -50,104 +50,100 @@ class PlainLines:
     def __init__(self, columns: PlainColumns) -> None:
         """``columns`` is the kind's: its types, bounds and required fields are the law here too."""
         self.columns = columns
-        self._schema = pa.schema([(name, _TYPES[kind]) for name, kind in columns.types.items()])
-        self._hopeless = False  # too many names: the rest of the file is not tried
-        self._seen: pa.Schema | None = None
-        self._floats = False
+        self.schema = {name: _TYPES[kind] for name, kind in columns.types.items()}
+        self._learned = False
 
-    def read(self, lines: Sequence[bytes]) -> Columns | None:
-        """The columns of lines (no line feeds, none blank), times as epoch ms; None to have them read one by one."""
-        tables = []
-        for begin in range(0, len(lines), SLICE):
-            table = self._read(lines[begin : begin + SLICE])
-            if table is None:
-                return None
-            tables.append(table)
-        whole = pa.concat_tables(tables)
-        found = {name: whole.column(name).combine_chunks() for name in self.columns.types}
-        return found if self._fits(found) else None
+    def parts(self, block: Block) -> Iterator[tuple[Block, Plain | None]]:
+        """The block, or smaller ones if it is refused as a whole, each with what was read; None: one by one."""
+        if not block.whole:
+            yield block, None
+            return
+        if not self._learned:
+            self._learned = True
+            self._learn(block.text[:_SLICE])
+        # A carriage return is no part of its line.
+        plain = self._read(block.text, block.lines) if b"\r" not in block.text else None
+        if plain is not None:
+            yield block, plain
+            return
+        for part in slices(block):
+            yield part, self.read([line for _, line, _ in part.numbered()])
 
-    def _read(self, lines: Sequence[bytes]) -> pa.Table | None:
-        block = b"\n".join(lines)
-        if self._hopeless or _doubtful(block, len(lines), len(self.columns.types)):
+    def read(self, lines: list[bytes]) -> Plain | None:
+        """What some lines say; None to have them read one by one."""
+        text = b"\n".join(lines)
+        plain = self._read(text, len(lines))
+        if plain is None and _is_usual(text, len(lines)) and self._learn(text):
+            return self._read(text, len(lines))
+        return plain
+
+    def _read(self, text: bytes, lines: int) -> Plain | None:
+        if not _is_usual(text, lines):
             return None
         try:
-            block.decode("utf-8")
-            table = pj.read_json(
-                io.BytesIO(block),
-                read_options=pj.ReadOptions(use_threads=False, block_size=JSON_BLOCK),
-                parse_options=pj.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="infer"),
-            )
-        except (UnicodeDecodeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            frame = pl.read_ndjson(text, schema=self.schema)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return None
-        if table.schema != self._seen:
-            self._seen, self._floats = table.schema, _has_floats(table.schema)
-            self._hopeless = _names(pa.struct(table.schema)) > len(self._schema) + _NEW_NAMES
-        if self._hopeless or table.num_rows != len(lines) or (self._floats and _NO_NUMBER.search(block)):
+        if frame.height != lines or not is_proven(text, frame):
             return None
-        return table.select(self._schema.names)
+        frame = frame.select(list(self.columns.types))
+        return Plain(text.split(b"\n"), frame) if self._fits(frame) else None
 
-    def _fits(self, found: Columns) -> bool:
-        if any(found[name].null_count for name in self.columns.required):
+    def _learn(self, text: bytes) -> bool:
+        """Add the fields of these lines that are not known yet; False if there are none, or too many."""
+        found = {name.decode("ascii", "replace"): kind for name, kind in dict(_FIELD.findall(text)).items()}
+        new = {name: _KINDS.get(kind, pl.Float64) for name, kind in found.items() if name not in self.schema}
+        if not new or len(self.schema) + len(new) > len(self.columns.types) + _NEW_NAMES:
+            return False
+        self.schema |= new
+        return True
+
+    def _fits(self, frame: pl.DataFrame) -> bool:
+        if any(frame[name].null_count() for name in self.columns.required):
             return False
         for names, low, high, _ in self.columns.bounded:
-            for name in names:
-                ends = pc.min_max(found[name])
-                if ends["min"].is_valid and not low <= ends["min"].as_py() <= ends["max"].as_py() <= high:
-                    return False
+            ends = frame.select(pl.col(names).min().name.suffix("<"), pl.col(names).max().name.suffix(">")).row(0)
+            if any(end is not None and not low <= end <= high for end in ends):
+                return False
         return True
 
 
-def _doubtful(block: bytes, lines: int, columns: int) -> bool:
-    """Whether it may be anything but an object a line, of about so many columns, without too much in each other."""
-    text = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(text == ord("\n"))
-    # Between a line that ends an object and one that begins one, no object can go on.
-    if block[:1] + block[-1:] != b"{}" or (text[ends - 1] != ord("}")).any() or (text[ends + 1] != ord("{")).any():
-        return True
-    # Each name has its colon.
-    if np.count_nonzero(text == ord(":")) > lines * (columns + _COLONS):
-        return True
-    # One bit tells [ from {. A line opens one container at least, and hardly ever many.
-    opened = np.count_nonzero(text | 32 == ord("{"))
-    if opened - lines >= _DEEPEST and any(
-        line.count(b"{") + line.count(b"[") > _DEEPEST for line in block.split(b"\n")
-    ):
-        return True
-    longest = int(np.diff(ends, prepend=-1, append=len(block)).max())
-    return longest > _MOST_DIGITS and _LONG_INTEGER.search(block) is not None
+def _is_usual(text: bytes, lines: int) -> bool:
+    return 0 < lines * _LEAST_LINE <= len(text) <= _LONGEST
 
 
-def _names(kind: pa.DataType) -> int:
-    """How many names of fields are in the type, at any depth."""
-    if pa.types.is_list(kind):
-        return _names(kind.value_type)
-    if pa.types.is_struct(kind):
-        return sum(1 + _names(field.type) for field in kind)
-    return 0
+def slices(block: Block) -> list[Block]:
+    """The block in smaller ones: a line that is refused then sends few others to the decoder.
+
+    >>> [len(one.text) for one in slices(Block(1, 7, b"\\n".join([b"x" * 99_999] * 7)))]
+    [299999, 299999, 99999]
+    """
+    parts, begin, first = [], 0, block.first
+    while begin <= len(block.text):
+        end = block.text.find(b"\n", begin + _SLICE)
+        end = len(block.text) if end < 0 else end
+        text = block.text[begin:end]
+        parts.append(Block(first, text.count(b"\n") + 1, text))
+        first += parts[-1].lines
+        begin = end + 1
+    return parts
 
 
-def _has_floats(schema: pa.Schema) -> bool:
-    """Whether Arrow took anything for a number with a point; the names of nested types tell what is in them."""
-    return any("double" in str(field.type) or "float" in str(field.type) for field in schema)
-
-
-def as_batch(
-    columns: Columns, lines: Sequence[bytes], digest: str, repeats: Repeats, schema: pa.Schema
-) -> pa.RecordBatch:
+def as_batch(plain: Plain, digest: str, repeats: Repeats, schema: pa.Schema) -> pa.RecordBatch:
     """The rows of a block in the shape of ``schema``, with their identity and their file's; other columns are null."""
-    rows = len(lines)
-    ids = repeats.named([record_id(line) for line in lines])
-    beside = {
+    rows = len(plain.lines)
+    ids = repeats.named([record_id(line) for line in plain.lines])
+    columns = plain.frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    given = dict(zip(columns.column_names, columns.columns, strict=True)) | {
         "record_id": pa.array(ids, pa.string()),
         "source_digest": pa.repeat(pa.scalar(digest, pa.string()), rows),
     }
-    given = columns | beside
     arrays = [_cast(given[f.name], f.type) if f.name in given else pa.nulls(rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("ms", kind.tz)).cast(kind)
-    return column.cast(kind)
+        whole = whole.cast(pa.timestamp("ms", kind.tz))
+    return whole.cast(kind)

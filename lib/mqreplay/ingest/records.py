@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +14,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
-from mqreplay.ingest.lines import LineReader, Numbered, Refusals
-from mqreplay.ingest.plain_lines import JSON_BLOCK, PlainLines, as_batch
+from mqreplay.ingest.lines import LineReader, Refusals
+from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
 from mqreplay.ingest.told import FileTold, Told
@@ -27,8 +28,7 @@ from mqreplay.settings import IngestSettings
 FILES = "kind STRING, files ARRAY<STRUCT<full_path: STRING, digest: STRING, root: STRING>>"
 LANDED_OF_KIND = StructType([StructField("kind", StringType()), *LANDED.fields])
 DEFAULT_LIMITS = IngestSettings()
-BLOCK_LINES = 20_000  # lines read at once: about 16 MB of pulls
-BLOCK_BYTES = 32_000_000  # of lines read at once: a line may have 16 MiB, and so thousands of them in a small gzip file
+BLOCK_LINES = 20_000  # lines decoded at once
 TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
 # Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
 RENAMED = {
@@ -113,32 +113,17 @@ def decode_lines(
     repeats = Repeats()
     plain = KINDS[kind].plain
     fast = None if plain is None else PlainLines(plain)
-    for chunk in _blocks(reader.numbered()):
-        lines = [line for _, line, _ in chunk]
-        # Arrow hardly reads a line that is longer than its block, and to learn that takes memory and time.
-        columns = None if fast is None or max(map(len, lines)) > JSON_BLOCK else fast.read(lines)
-        if columns is None:
-            yield from batches(_rows(reader.take(chunk), digest, kind, repeats), schema)
-        else:
-            reader.lines += len(lines)
-            yield as_batch(columns, lines, digest, repeats, schema)
-        del chunk, lines, columns  # the next block must not come beside this one
+    for block in reader.blocks():
+        for part, read in [(block, None)] if fast is None else fast.parts(block):
+            if read is not None:
+                reader.lines += len(read.lines)
+                yield as_batch(read, digest, repeats, schema)
+                continue
+            numbered = part.numbered()
+            while lines := list(islice(numbered, BLOCK_LINES)):
+                yield from batches(_rows(reader.take(lines), digest, kind, repeats), schema)
     found.lines, found.reason = reader.lines, reader.reason
     found.refused, found.quarantined = reader.refused.listed(), reader.refused.total
-
-
-def _blocks(numbered: Iterable[Numbered]) -> Iterator[list[Numbered]]:
-    """The lines, so many at a time, or so many bytes."""
-    block: list[Numbered] = []
-    size = 0
-    for one in numbered:
-        if block and (len(block) == BLOCK_LINES or size + len(one[1]) > BLOCK_BYTES):
-            yield block
-            block, size = [], 0
-        block.append(one)
-        size += len(one[1])
-    if block:
-        yield block
 
 
 def _rows(

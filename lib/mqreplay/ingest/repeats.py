@@ -23,7 +23,8 @@ class Repeats:
 
     def __init__(self) -> None:
         """Nothing was seen yet."""
-        self._seen: Marks = np.empty(0, np.uint64)
+        # Sorted, each shorter than the one before, so that to add some thousands does not sort millions anew.
+        self._seen: list[Marks] = []
         self._times: dict[int, int] = {}
 
     def named(self, ids: Sequence[str]) -> list[str]:
@@ -44,14 +45,18 @@ class Repeats:
         again = np.union1d(twice, ordered[before])
         if len(again):
             self._count(names, marks, again)
-        self._seen = np.sort(np.concatenate([self._seen, ordered]), kind="stable")
+        self._seen.append(ordered)
+        while len(self._seen) > 1 and len(self._seen[-2]) <= len(self._seen[-1]):
+            last = self._seen.pop()
+            self._seen[-1] = np.sort(np.concatenate([self._seen[-1], last]), kind="stable")
         return names
 
     def _known(self, marks: Marks) -> npt.NDArray[np.bool_]:
-        if not len(self._seen):
-            return np.zeros(len(marks), bool)
-        place = np.minimum(np.searchsorted(self._seen, marks), len(self._seen) - 1)
-        return self._seen[place] == marks
+        known = np.zeros(len(marks), bool)
+        for seen in self._seen:
+            place = np.minimum(np.searchsorted(seen, marks), len(seen) - 1)
+            known |= seen[place] == marks
+        return known
 
     def _count(self, names: list[str], marks: Marks, again: Marks) -> None:
         seen_before = dict(zip(again.tolist(), self._known(again).tolist(), strict=True))
