@@ -6,15 +6,11 @@ functions of a session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 from mqreplay.bind import laws
 from mqreplay.bind.function import BoundFunction
 from mqreplay.core import allocation, offset_store, pull_answer, pull_node
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
-from mqreplay.judge import strategies
 
 QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
 _ALLOCATE = f"consumer_group STRING, current_cid STRING, mq_all ARRAY<{QUEUE}>, cid_all ARRAY<STRING>"
@@ -23,15 +19,9 @@ allocate_averagely = BoundFunction("allocate_averagely", allocation.allocate_ave
 allocate_averagely_by_circle = BoundFunction(
     "allocate_averagely_by_circle", allocation.allocate_averagely_by_circle, _ALLOCATE, f"ARRAY<{QUEUE}>"
 )
-# By getName(). CONFIG, MACHINE_ROOM and MACHINE_ROOM_NEARBY-* live on settings that no recording has: core
-# answers them as it does without those settings; `allocate_with` has those that a user tells.
+# By getName(). CONFIG, MACHINE_ROOM and MACHINE_ROOM_NEARBY-* need settings that no recording has: core answers as it
+# does without them.
 allocate = BoundFunction("allocate", laws.allocate, f"strategy_name STRING NOT NULL, {_ALLOCATE}", f"ARRAY<{QUEUE}>")
-
-
-def allocate_with(groups: Mapping[str, strategies.GroupSettings], virtual_node_cnt: int) -> BoundFunction:
-    """`allocate` with what a user told of each group's strategy; see strategies."""
-    return replace(allocate, law=strategies.allocate_with(groups, virtual_node_cnt))
-
 
 recalculate_pull_from_which_node = BoundFunction(
     "recalculate_pull_from_which_node",
