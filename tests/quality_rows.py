@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from mqreplay.lake.column_types import arrow_schema
+from mqreplay.lake.contract import Contract
+
 if TYPE_CHECKING:
-    from mqreplay.lake.contract import Contract
     from mqreplay.quality.result import ValidationRow
 
 START = dt.datetime(2026, 11, 21, 3, 0, tzinfo=dt.UTC)
@@ -27,11 +34,41 @@ def epoch_ms(instant: dt.datetime) -> int:
 
 def filled(contract: Contract, row: Row) -> tuple[Any, ...]:
     """A whole row of the contract's table."""
-    fitting = {"STRING": "x", "INT": 1, "BIGINT": 1, "DOUBLE": 1.0, "TIMESTAMP": START, "DATE": START.date()}
-    unsaid = {c.name: None if c.nullable else fitting.get(c.type.upper(), True) for c in contract.columns}
+    fitting = {
+        "STRING": "x",
+        "INT": 1,
+        "BIGINT": 1,
+        "DOUBLE": 1.0,
+        "BOOLEAN": True,
+        "TIMESTAMP": START,
+        "DATE": START.date(),
+        "BINARY": b"",
+    }
+    # Of the others an empty list is one, of items or of a map's entries.
+    unsaid = {c.name: None if c.nullable else fitting.get(c.type.upper(), []) for c in contract.columns}
     unknown = row.keys() - unsaid.keys()
     assert not unknown, f"{contract.name} has no {unknown}"
     return tuple((unsaid | row).values())
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A warehouse of tables that a test writes, so that they may break what they like: no CHECK stops it."""
+
+    root: Path
+    contracts: dict[str, Contract]
+
+    def location(self, name: str) -> str:
+        """Return the folder of a table."""
+        return str(self.root / name.replace(".", "/"))
+
+    def write(self, name: str, rows: Iterable[Row]) -> None:
+        """Make the table hold these rows and no others."""
+        contract = self.contracts[name]
+        schema = arrow_schema((c.name, c.type) for c in contract.columns)
+        columns = list(zip(*(filled(contract, row) for row in rows), strict=True)) or [()] * len(schema)
+        table = pa.table([pa.array(list(c), f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+        write_deltalake(self.location(name), table, mode="overwrite")
 
 
 def change(minute: int, previous: int | None, new: int | None, **differs: Any) -> Row:

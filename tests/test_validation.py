@@ -18,9 +18,17 @@ from mqreplay.quality.scope import UNDATED
 from mqreplay.settings import load_settings
 from mqreplay.steps import Span
 from mqreplay.validation import TABLE, Validation
-from quality_rows import Row, at, change, filled
+from quality_rows import Folder, Row, at, change
 
-TABLES = ("bronze.source_file", "silver.broker", "silver.offset_change", "silver.route", "silver.pull", TABLE)
+TABLES = (
+    "bronze.source_file",
+    "silver.broker",
+    "silver.offset_change",
+    "silver.pull",
+    "silver.route",
+    "silver.standing_offset",
+    TABLE,
+)
 NIGHT, NEXT = 0, 24 * 60  # minutes
 FIRST, SECOND, THIRD = (str(at(days * NEXT).date()) for days in range(3))
 
@@ -45,27 +53,24 @@ def file(name: str, kind: str, first: int, last: int, rows: int) -> Row:
 
 
 class Kept(Warehouse):
-    """Rows given by a test, so that they may break what they like; results are really kept."""
+    """Rows given by a test, so that they may break what they like."""
 
     rows: dict[str, list[Row]]
 
-    def exists(self, name: str) -> bool:
-        return super().exists(name) if name == TABLE else name in self.rows
-
-    def read(self, name: str) -> Any:
-        if name == TABLE:
-            return super().read(name)
-        return self.frame(name, [filled(self.contracts[name], row) for row in self.rows.get(name, [])])
+    def validated(self, docs: Path, *, scopes: list[str] | None = None, **told: Any) -> Validation:
+        """Write the rows, and run those scopes; all, where none are given."""
+        for name, rows in self.rows.items():
+            Folder(Path(self.root), self.contracts).write(name, rows)
+        found = [Span("r", f["kind"], f["path"], f["first_ts"], f["last_ts"]) for f in self.rows["bronze.source_file"]]
+        judging = Validation(self, "c", found, load_settings())
+        judging.run(sorted(judging.wanted) if scopes is None else scopes, str(docs), **told)
+        return judging
 
 
 @pytest.fixture
 def kept(spark: SparkSession, tmp_path: Path) -> Kept:
     contracts = {name: load_contracts()[name] for name in TABLES}
     return Kept(spark, str(tmp_path / "warehouse"), contracts)
-
-
-def spans(warehouse: Kept) -> list[Span]:
-    return [Span("r", f["kind"], f["path"], f["first_ts"], f["last_ts"]) for f in warehouse.rows["bronze.source_file"]]
 
 
 def failed(warehouse: Kept) -> set[tuple[str, str, str]]:
@@ -93,9 +98,8 @@ def test_of_several_days_only_those_that_changed_are_looked_at(
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
     docs = tmp_path / "docs"
-    judging = Validation(kept, "c", spans(kept), load_settings())
+    judging = kept.validated(docs)
     assert sorted(judging.wanted) == [FIRST, SECOND, UNDATED]
-    judging.run(sorted(judging.wanted), str(docs))
     assert failed(kept) == set()
     before = {(r.day, r.run_id, r.table_name, r.expectation, r.arguments) for r in kept.read(TABLE).collect()}
     assert {str(day or UNDATED) for day, *_ in before} == {FIRST, SECOND, UNDATED}
@@ -105,12 +109,11 @@ def test_of_several_days_only_those_that_changed_are_looked_at(
     # A third day: a row is lost on the way over midnight, and nobody recorded pulls any more.
     kept.rows["bronze.source_file"].append(file("s3", "consumer_offset", 2 * NEXT, 2 * NEXT + 59, 2))
     kept.rows["silver.offset_change"] += [moved(2 * NEXT + 1, 15, 16), moved(2 * NEXT + 59, 16, 17)]
-    again = Validation(kept, "c", spans(kept), load_settings())
-    changed = [scope for scope, digest in again.wanted.items() if judging.wanted.get(scope) != digest]
-    assert sorted(changed) == [THIRD, UNDATED]
     said: list[str] = []
     monkeypatch.setattr("mqreplay.validation.Ticker", partial(Ticker, every_s=0.05))
-    again.run(changed, str(docs), said.append)
+    again = kept.validated(docs, scopes=[THIRD, UNDATED], say=said.append)
+    changed = [scope for scope, digest in again.wanted.items() if judging.wanted.get(scope) != digest]
+    assert sorted(changed) == [THIRD, UNDATED]
     assert said
     assert all(re.fullmatch(r"c: validated 0 of 0 MB(, 0\.\d MB/s, about [\d,]+ s left)?", line) for line in said)
     assert failed(kept) == {
@@ -134,7 +137,7 @@ def test_rows_lost_on_any_day_are_missed(kept: Kept, tmp_path: Path) -> None:
         "silver.broker": [{"cluster": "c", "broker_name": "broker-a"}],
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
-    Validation(kept, "c", spans(kept), load_settings()).run([SECOND, UNDATED], str(tmp_path))
+    kept.validated(tmp_path / "docs", scopes=[SECOND, UNDATED])
     row = kept.read(TABLE).where("NOT passed AND day IS NULL").head()
     assert row.expectation == "expect_rows_conserved"
     problem = "its files (pull_log) gave 3 rows, it holds 2"
@@ -151,6 +154,5 @@ def test_a_recording_that_pauses_ends_with_the_days_own_rows(kept: Kept, tmp_pat
         "silver.offset_change": [moved(9, None, 5), moved(NEXT + 9, 5, 6)],
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
-    judging = Validation(kept, "c", spans(kept), load_settings())
-    judging.run(sorted(judging.wanted), str(tmp_path))
+    kept.validated(tmp_path / "docs")
     assert failed(kept) == set()

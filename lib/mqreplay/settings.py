@@ -84,13 +84,6 @@ class FindingSettings:
 
 
 @dataclass(frozen=True)
-class QualitySettings:
-    """How expectations run. Rows above ``pandas_rows`` are checked on Spark instead of in memory."""
-
-    pandas_rows: int = 200_000
-
-
-@dataclass(frozen=True)
 class StrategySettings:
     """What clients made their allocation strategies with; ``groups``: consumer group -> keys of GROUP_KEYS."""
 
@@ -120,7 +113,6 @@ BOUNDS = {
     "status_window_s": (1, 86_400),
     "uneven_queues": (1, 100_000),
     "retry_warn_messages": (0, 1_000_000_000),
-    "pandas_rows": (0, 1_000_000_000),
     "virtual_node_cnt": (1, 10_000),
 }
 BOUNDS_OF_UNIT = {"ms": (0, 86_400_000), "s": (0, 604_800)}  # a day; a week
@@ -135,7 +127,6 @@ class Settings:
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
-    quality: QualitySettings = field(default_factory=QualitySettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
     source: tuple[str, ...] = ()
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from mqreplay import __version__
 from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.ticker import Ticker, pace
@@ -60,18 +58,19 @@ class Validation:
         from mqreplay.quality.evidence import silver_rows
         from mqreplay.quality.pages import write_index
         from mqreplay.quality.run import validate
+        from mqreplay.quality.tables import Tables
 
         days = [dt.date.fromisoformat(scope) for scope in todo if scope != UNDATED]
         rows: list[tuple[Any, ...]] = []  # of quality/result.py, ValidationRow
         counts: dict[str, int] = {}
-        limit = self.settings.quality.pandas_rows
         for day in days:
-            rows += validate(self.warehouse, self.cluster, self._scope(day), docs_dir, limit, counts, judged_one)
+            rows += validate(self.warehouse, self.cluster, self._scope(day), docs_dir, counts, judged_one)
         if UNDATED in todo:
             if len(days) + 1 < len(self.wanted):
-                for name, count in silver_rows(self.warehouse, self.cluster, days).items():
-                    counts[name] = counts.get(name, 0) + count
-            rows += validate(self.warehouse, self.cluster, self._scope(None), docs_dir, limit, counts, judged_one)
+                with Tables(self.warehouse, self.cluster) as tables:
+                    for name, count in silver_rows(tables, days).items():
+                        counts[name] = counts.get(name, 0) + count
+            rows += validate(self.warehouse, self.cluster, self._scope(None), docs_dir, counts, judged_one)
         first = not self.warehouse.exists(TABLE)
         mine = f"cluster = {quoted(self.cluster)}"
         of_scopes = f"({among('day', [str(day) for day in days])}{' OR day IS NULL' if UNDATED in todo else ''})"
@@ -91,12 +90,13 @@ class Validation:
 
     def _counted(self) -> list[tuple[str, str, int, int]]:
         """Of each scope and table, how many expectations were run, and how many failed."""
-        mine = self.warehouse.read(TABLE).where(F.col("cluster") == self.cluster)
-        title = F.coalesce(F.col("day").cast("string"), F.lit(UNDATED)).alias("title")
-        asked = mine.groupBy(title, "table_name").agg(
-            F.count(F.lit(1)).alias("asked"), F.count_if(~F.col("passed")).alias("failed")
-        )
-        return [(row.title, row.table_name, row.asked, row.failed) for row in asked.collect()]
+        from mqreplay.quality.tables import Tables
+
+        with Tables(self.warehouse, self.cluster) as tables:
+            rows = tables.rows(TABLE, ["day", "table_name", "passed"])
+            title = f"coalesce(CAST(day AS VARCHAR), '{UNDATED}')"
+            counted = f"SELECT {title}, table_name, count(*), count_if(NOT passed) FROM ({rows}) GROUP BY ALL"
+            return [tuple(row) for row in tables.run(counted)]
 
 
 def _digest(text: str) -> str:

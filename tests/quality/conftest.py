@@ -1,21 +1,20 @@
-"""A table's rows, judged by its contract as a night would, on either engine."""
+"""A table's rows, judged by its contract as a night would."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from mqreplay.lake.contract import load_contracts
-from mqreplay.quality.frames import fetch
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of
-from mqreplay.quality.run import judge
+from mqreplay.quality.run import judge, make_views
 from mqreplay.quality.scope import Scope
-from quality_rows import START, Judge, Row, filled
+from mqreplay.quality.tables import Tables
+from quality_rows import START, Folder, Row
 
-ROW_LIMIT = {"pandas": 1_000, "spark": 0}
 PARAMETERS: dict[str, Any] = {
     "known_brokers": [],
     "recording_end_ms": None,
@@ -24,23 +23,31 @@ PARAMETERS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=["pandas", "spark"])
-def engine(request: pytest.FixtureRequest) -> str:
-    """Each test of an expectation runs on both."""
-    return str(request.param)
+class Judge:
+    """Judges rows of a table by its contract."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._tried = 0
+
+    def all(self, table: str, rows: list[Row], **parameters: Any) -> list[ValidationRow]:
+        """The results of all rules, in the contract's order."""
+        self._tried += 1
+        folder = Folder(self._root / str(self._tried), load_contracts())
+        contract = folder.contracts[table]
+        folder.write(table, [{"cluster": "c"} | row for row in rows])
+        great = Great("a-run", START, str(self._root / "docs"))
+        with Tables(folder, "c") as tables:
+            great.read(tables)
+            make_views(tables, contract)
+            found = judge(great, contract, PARAMETERS | parameters)
+        return [row_of("c", Scope("a-run"), contract, rule, result) for rule, result in found]
+
+    def __call__(self, table: str, rows: list[Row], **parameters: Any) -> dict[str, ValidationRow]:
+        """The results by expectation type (the last of each)."""
+        return {row.expectation: row for row in self.all(table, rows, **parameters)}
 
 
 @pytest.fixture
-def judged(spark: SparkSession, engine: str, tmp_path: Any) -> Judge:
-    """Judges rows of a table by its contract; gives its results by expectation type (the last of each)."""
-
-    def run(table: str, rows: list[Row], **parameters: Any) -> dict[str, ValidationRow]:
-        contract = load_contracts()[table]
-        frame = spark.createDataFrame([filled(contract, row) for row in rows], contract.struct_type())
-        great = Great("a-run", START, str(tmp_path / "docs"))
-        fetched = fetch(frame, contract, ROW_LIMIT[engine])
-        assert fetched.on_spark == (engine == "spark" and bool(rows))
-        found = judge(great, contract, fetched, PARAMETERS | parameters)
-        return {rule.type: row_of("c", Scope("a-run"), contract, rule, result) for rule, result in found}
-
-    return run
+def judged(tmp_path: Path) -> Judge:
+    return Judge(tmp_path)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from mqreplay.lake.contract import Contract
-from mqreplay.lake.warehouse import Warehouse
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
-from mqreplay.standing import CHAIN, Standing
+from mqreplay.quality.suite import CHAINED
+from mqreplay.quality.tables import Days, Tables, literal
+from mqreplay.standing import CHAIN, CHANGES, PLACE
+from mqreplay.standing import TABLE as KEPT
 
-CHAINED, FRESH = "expect_offset_continuity", "expect_table_to_be_fresh"
+FRESH = "expect_table_to_be_fresh"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+DAY = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -42,53 +41,46 @@ class Evidence:
         }
 
 
-def gather(warehouse: Warehouse, cluster: str, day: dt.date | None) -> Evidence:
-    """Reads the evidence in one Spark job; recordings of a ``day`` end with it at the latest."""
-    here = F.col("cluster") == cluster
-    brokers = warehouse.read("silver.broker").where(here).select("broker_name")
-    routes = warehouse.read("silver.route").where(here)
-    routed = routes.select(F.explode("broker_datas.broker_name").alias("broker_name"))
-    names = brokers.union(routed).select(F.array_sort(F.collect_set("broker_name")).alias("names"))
-    files = warehouse.read("bronze.source_file").where(here)
-    row = names.crossJoin(_ends(files, day)).head()
-    if row is None:
-        return Evidence([], None)
-    end_ms = row.end_ms
-    if row.goes_on:
+def gather(tables: Tables, day: dt.date | None) -> Evidence:
+    """Read the evidence; recordings of a ``day`` end with it at the latest."""
+    brokers = tables.rows("silver.broker", ["broker_name"])
+    routes = f"SELECT unnest(broker_datas) AS broker FROM ({tables.rows('silver.route', ['broker_datas'])})"
+    names = tables.run(f"{brokers} UNION SELECT broker.broker_name FROM ({routes})")
+    end_ms, goes_on = _end(tables, day)
+    if goes_on and day is not None:
         # A file that goes on after the day does not say when it paused: the day's own rows do.
-        end_ms = _newest(warehouse, here & (F.col("day") == F.lit(day)))
-    return Evidence(list(row.names), end_ms)
+        asked = {name: fresh_by(contract) for name, contract in tables.contracts.items()}
+        newest = [_newest(tables, name, column, Days(day, day)) for name, column in asked.items() if column]
+        end_ms = max((ms for ms in newest if ms is not None), default=None)
+    return Evidence(sorted(name for (name,) in names if name is not None), end_ms)
 
 
-def _ends(files: DataFrame, day: dt.date | None) -> DataFrame:
-    """end_ms, goes_on: when files that speak of the day end, and whether one goes on after it."""
+def _end(tables: Tables, day: dt.date | None) -> tuple[int | None, bool]:
+    """Return when files that speak of the day end (epoch ms), and whether one goes on after it."""
+    files = tables.rows("bronze.source_file", ["first_ts", "last_ts"])
     if day is None:
-        return files.select(F.max(F.unix_millis("last_ts")).alias("end_ms"), F.lit(False).alias("goes_on"))
-    begin = dt.datetime.combine(day, dt.time(), dt.UTC)
-    next_day = F.lit(begin + dt.timedelta(days=1))
-    of_day = files.where((F.col("first_ts") < next_day) & (F.col("last_ts") >= F.lit(begin)))
-    return of_day.select(
-        F.max(F.unix_millis("last_ts")).alias("end_ms"),
-        F.coalesce(F.max(F.col("last_ts") >= next_day), F.lit(False)).alias("goes_on"),
+        return tables.run(f"SELECT epoch_ms(max(last_ts)) FROM ({files})")[0][0], False
+    begin, end = (f"TIMESTAMP {literal(str(midnight))}" for midnight in (day, day + DAY))
+    query = f"""SELECT epoch_ms(max(last_ts)), coalesce(bool_or(last_ts >= {end}), false) FROM ({files})
+        WHERE first_ts < {end} AND last_ts >= {begin}"""
+    end_ms, goes_on = tables.run(query)[0]
+    return end_ms, goes_on
+
+
+def _newest(tables: Tables, name: str, column: str, days: Days) -> int | None:
+    """Return the newest instant (epoch ms) of the table's column on some days; None where it has none."""
+    newest: int | None = tables.run(f"SELECT epoch_ms(max({column})) FROM ({tables.rows(name, [column], days)})")[0][0]
+    return newest
+
+
+def newest_before(tables: Tables, name: str, day: dt.date) -> int | None:
+    """Return the newest instant (epoch ms) before the day by which the table must be fresh; None where it has none."""
+    column = fresh_by(tables.contracts[name])
+    return (
+        None
+        if column is None or not tables.contracts[name].by_day
+        else _newest(tables, name, column, Days(last=day - DAY))
     )
-
-
-def _newest(warehouse: Warehouse, where: Column) -> int | None:
-    """The newest instant (epoch ms) that any table asked to be fresh has."""
-    asked = {name: fresh_by(contract) for name, contract in warehouse.contracts.items() if warehouse.exists(name)}
-    found = [_newest_of(warehouse.read(name).where(where), column) for name, column in asked.items() if column]
-    row = reduce(DataFrame.unionByName, found).agg(F.max("newest_ms").alias("newest_ms")).head() if found else None
-    return None if row is None else row.newest_ms
-
-
-def _newest_of(rows: DataFrame, column: str) -> DataFrame:
-    return rows.select(F.max(F.unix_millis(column)).alias("newest_ms"))
-
-
-def newest_before(table: DataFrame, column: str, day: dt.date) -> int | None:
-    """The newest instant of ``column`` in the table's rows before the day (epoch ms), null if there are none."""
-    row = _newest_of(table.where(F.col("day") < F.lit(day)), column).head()
-    return None if row is None else row.newest_ms
 
 
 def fresh_by(contract: Contract) -> str | None:
@@ -96,24 +88,34 @@ def fresh_by(contract: Contract) -> str | None:
     return next((rule["kwargs"]["column"] for rule in contract.quality if rule["type"] == FRESH), None)
 
 
-def before_in_chain(
-    warehouse: Warehouse, cluster: str, contract: Contract, of_day: DataFrame, day: dt.date
-) -> DataFrame | None:
-    """The rows from which the day's chains go on: of each the last one before it; null where nothing is chained."""
-    if not any(rule["type"] == CHAINED for rule in contract.quality):
-        return None
-    last = Standing(warehouse, cluster).last_before(day).join(of_day.select(*CHAIN).distinct(), CHAIN, "left_semi")
-    return last.withColumns({"day": F.to_date("to_ts"), "source_digest": F.lit("")})  # which file it was is not asked
+def is_chained(contract: Contract) -> bool:
+    """Whether the table's rows form chains that go on from day to day."""
+    return any(rule["type"] == CHAINED for rule in contract.quality)
 
 
-def silver_rows(warehouse: Warehouse, cluster: str, but: Collection[dt.date]) -> dict[str, int]:
-    """Rows (or records) that each silver table with days has on other days than those."""
-    names = [name for name in KINDS_OF_TABLE if warehouse.exists(name) and warehouse.contracts[name].by_day]
-    counts = [_counted(warehouse, name, cluster, but) for name in names]
-    return {row.name: row.rows for row in reduce(DataFrame.unionByName, counts).collect()} if counts else {}
+def before_in_chain(tables: Tables, columns: list[str], day: dt.date) -> str:
+    """Return a query of the rows from which the day's chains go on: of each the last one before the day."""
+    own = [*CHAIN, *PLACE, "previous_offset", "new_offset", "from_ts", "to_ts"]
+    kept = tables.run(f"SELECT max(day) FROM ({tables.rows(KEPT, ['day'], Days(last=day))})")[0][0]
+    before = tables.rows(CHANGES, own, Days(kept, day - DAY))
+    if kept is not None:
+        before = f"{before} UNION ALL {tables.rows(KEPT, own, Days(kept, kept))}"
+    last = f"""SELECT unnest(arg_max(offset_row, to_ts)) FROM (SELECT r AS offset_row, to_ts FROM ({before}) r)
+        GROUP BY {", ".join(f"offset_row.{name}" for name in (*CHAIN, *PLACE))}"""
+    today = tables.rows(CHANGES, CHAIN, Days(day, day))
+    # Which file a row came from is not asked.
+    given = {"day": "CAST(to_ts AS DATE)", "source_digest": "''"}
+    shown = ", ".join(f"{given.get(name, name)} AS {name}" for name in columns)
+    return f"SELECT {shown} FROM ({last}) SEMI JOIN ({today}) USING ({', '.join(CHAIN)})"
 
 
-def _counted(warehouse: Warehouse, name: str, cluster: str, but: Collection[dt.date]) -> DataFrame:
-    rows = warehouse.read(name).where((F.col("cluster") == cluster) & ~F.col("day").isin(list(but)))
-    count = F.count_distinct("record_id") if name in COUNTED_BY_RECORD else F.count(F.lit(1))
-    return rows.select(F.lit(name).alias("name"), count.alias("rows"))
+def silver_rows(tables: Tables, but: Collection[dt.date]) -> dict[str, int]:
+    """Return how many rows (or records) each silver table with days has on other days than those."""
+    none = ", ".join(["NULL", *(f"DATE {literal(str(day))}" for day in but)])
+    counts = {}
+    for name in KINDS_OF_TABLE:
+        if name in tables.contracts and tables.contracts[name].by_day:
+            column = "record_id" if name in COUNTED_BY_RECORD else None
+            rows = tables.rows(name, [column] if column else ["day"])
+            counts[name] = tables.count(f"{rows} AND NOT coalesce(day IN ({none}), false)", column)
+    return counts

@@ -21,9 +21,10 @@ from great_expectations.data_context.types.resource_identifiers import (
 )
 from great_expectations.datasource.fluent.interfaces import Batch
 
-from mqreplay.quality.frames import Rows
+from mqreplay.quality.dialect import NAME, engine_options
 from mqreplay.quality.pages import escaped, make_safe
 from mqreplay.quality.result import plain
+from mqreplay.quality.tables import Tables
 
 SITE = "data_docs"
 
@@ -41,14 +42,15 @@ class Great:
         context.variables.data_docs_sites = {SITE: _site(docs_dir)}
         self.context, self._docs_dir = context, docs_dir
         self.run = RunIdentifier(run_name=run_id, run_time=run_time)
-        self._pandas = context.data_sources.add_pandas("pandas")
-        self._spark = context.data_sources.add_spark("spark", persist=False)
 
-    def batch(self, name: str, rows: Rows) -> Batch:
-        """A table's rows as a batch, on the engine that holds them."""
-        source = self._spark if rows.on_spark else self._pandas
-        whole = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
-        return whole.get_batch(batch_parameters={"dataframe": rows.frame})
+    def read(self, tables: Tables) -> None:
+        """Make batches of the tables' views from now on."""
+        options = engine_options(tables.connection)
+        self._source = self.context.data_sources.add_sql(NAME, connection_string=f"{NAME}://", kwargs=options)
+
+    def batch(self, name: str, view: str) -> Batch:
+        """The rows of a view as a batch, under the name that its page is to have."""
+        return self._source.add_table_asset(name, table_name=view).add_batch_definition_whole_table("all").get_batch()
 
     def keep(self, result: ExpectationSuiteValidationResult, batch: Batch, suite: gx.ExpectationSuite) -> None:
         """Puts a result and its suite among the pages to build."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from typing import Any, NamedTuple
 
-import pandas as pd
 from great_expectations.core import ExpectationValidationResult
 
 from mqreplay.lake.contract import Contract
@@ -75,7 +75,7 @@ def _sample(found: ExpectationValidationResult, columns: list[str]) -> list[Any]
         return [plain(found.result["details"])]
     if "partial_unexpected_index_list" not in found.result:
         return plain(found.result.get("partial_unexpected_list") or [])[:SAMPLE]
-    # Engines differ in the order of columns and rows, and in which columns they add.
+    # Great Expectations adds columns of its own choice.
     rows = found.result["partial_unexpected_index_list"][:SAMPLE]
     shown = [{name: plain(row[name]) for name in columns} for row in rows]
     return sorted(shown, key=lambda row: json.dumps(row))
@@ -89,15 +89,13 @@ def _error(found: ExpectationValidationResult) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """As JSON can hold it, the same from both engines: instants in UTC, integers as integers, null as null."""
+    """As JSON can hold it: instants, which are of UTC, with their zone."""
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and pd.isna(value)):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, dt.datetime):
-        return value.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if hasattr(value, "item"):
-        return value.item()
+        return value.replace(tzinfo=dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return value if isinstance(value, (str, int, float, bool)) else str(value)

@@ -1,80 +1,95 @@
 """All tables of one cluster against their contracts, by Great Expectations.
 
-Each table's rules run together, asking first only whether they hold: one pass over pandas, or on Spark one aggregation
-and a job for each rule that needs a window. Only a rule that does not hold is run again, alone, for the rows that break
-it. The results go to gold.validation_result, and into Data Docs.
+Each table's rules run together, asking first only whether they hold: one query of the table, and one for each rule that
+looks at more than a row. Only a rule that does not hold is run again, alone, for the rows that break it. The results go
+to gold.validation_result, and into Data Docs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from great_expectations.core import ExpectationValidationResult
-from pyspark.sql import functions as F
 
 from mqreplay.lake.contract import Contract
-from mqreplay.lake.warehouse import Warehouse
-from mqreplay.quality.evidence import before_in_chain, fresh_by, gather, newest_before
+from mqreplay.quality.evidence import before_in_chain, gather, is_chained, newest_before
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
-from mqreplay.quality.frames import ROW_LIMIT, Rows, fetch
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
 from mqreplay.quality.scope import Scope
-from mqreplay.quality.suite import NUMBER, Rule, rules, suite
+from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
+from mqreplay.quality.tables import EVERY, Days, Located, Tables, quoted
 
 LEDGER = "bronze.source_file"  # goes last: its rows must add up to those of the others
-FEW_BYTES = 2_000_000  # of a table's files: to count their rows before they are read takes as long again
-READERS = 4  # tables read at once: most of a small read is planning and waiting
 
 
 def validate(
-    warehouse: Warehouse,
+    warehouse: Located,
     cluster: str,
     scope: Scope,
     data_docs_dir: str,
-    row_limit: int = ROW_LIMIT,
     silver_rows: dict[str, int] | None = None,
     judged_one: Callable[[str], None] = lambda name: None,
 ) -> list[ValidationRow]:
     """Runs contracts' expectations on the scope's rows of the cluster, and builds Data Docs in ``data_docs_dir``.
 
-    Tables of up to ``row_limit`` rows are judged on pandas, bigger ones on Spark; both give the same rows. Those of
-    silver are added up in ``silver_rows``, which rows_conserved is asked with. ``judged_one`` is told each table's name
-    when it is done.
+    Rows of silver are added up in ``silver_rows``, which rows_conserved is asked with. ``judged_one`` is told each
+    table's name when it is done.
     """
     names = sorted(scope.names or warehouse.contracts, key=lambda name: (name == LEDGER, name))
     found: list[ValidationRow] = []
     counts = {} if silver_rows is None else silver_rows
-    with ThreadPoolExecutor(READERS) as pool:
-        gathered = pool.submit(gather, warehouse, cluster, scope.day)
-        reads = {name: pool.submit(_read, warehouse, cluster, name, row_limit, scope) for name in names}
-        evidence = gathered.result()
+    with Tables(warehouse, cluster) as tables:
+        evidence = gather(tables, scope.day)
         great = Great(scope.run_id, evidence.end, str(Path(data_docs_dir, scope.title)))
+        great.read(tables)
         for name in names:
-            contract, (rows, newest_ms) = warehouse.contracts[name], reads.pop(name).result()
-            held = rows.distinct("record_id") if name in COUNTED_BY_RECORD else rows.count
+            contract = warehouse.contracts[name]
+            held = _held(tables, contract, scope)
             counts[name] = counts.get(name, 0) + held
-            judged = judge(great, contract, rows, evidence.parameters(counts, newest_ms))
+            make_views(tables, contract, _days(contract, scope), _before(tables, contract, scope))
+            newest_ms = newest_before(tables, name, scope.day) if scope.day and scope.goes_on and not held else None
+            judged = judge(great, contract, evidence.parameters(counts, newest_ms))
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
-    great.build_docs()
+        great.build_docs()
     return found
 
 
+def _days(contract: Contract, scope: Scope) -> Days:
+    return Days(scope.day, scope.day) if contract.by_day else EVERY
+
+
+def _held(tables: Tables, contract: Contract, scope: Scope) -> int:
+    """Return how many rows the table has in the scope; records, where a line of a file gives many rows."""
+    column = "record_id" if contract.name in COUNTED_BY_RECORD else None
+    return tables.count(tables.rows(contract.name, [column or "cluster"], _days(contract, scope)), column)
+
+
+def _before(tables: Tables, contract: Contract, scope: Scope) -> str | None:
+    """Return a query of the rows that the day's chains go on from; None where nothing is chained."""
+    if scope.day is None or not scope.goes_on or not is_chained(contract):
+        return None
+    return before_in_chain(tables, columns_needed(contract), scope.day)
+
+
 def judge(
-    great: Great, contract: Contract, rows: Rows, parameters: dict[str, Any]
+    great: Great, contract: Contract, parameters: dict[str, Any]
 ) -> list[tuple[Rule, ExpectationValidationResult]]:
     """The table's rules, in the contract's order, each with what Great Expectations found."""
     asked, expectations = rules(contract), suite(contract)
-    batch = great.batch(contract.name, rows)
+    view, ordered = view_names(contract)
+    batch = great.batch(contract.name, view)
     whole = batch.validate(expectations, result_format="BOOLEAN_ONLY", expectation_parameters=parameters)
     numbers = [result.expectation_config.meta[NUMBER] for result in whole.results]
-    for place, number in enumerate(numbers):
-        if not whole.results[place].success:
-            whole.results[place] = batch.validate(
+    broken = [place for place, result in enumerate(whole.results) if not result.success]
+    if broken:
+        by_key = great.batch(ordered, ordered)
+        for place in broken:
+            number = numbers[place]
+            whole.results[place] = by_key.validate(
                 expectations.expectations[number],
                 result_format=sample_format(contract, asked[number]),
                 expectation_parameters=parameters,
@@ -84,14 +99,21 @@ def judge(
     return [(rule, found[number]) for number, rule in enumerate(asked)]
 
 
-def _read(warehouse: Warehouse, cluster: str, name: str, row_limit: int, scope: Scope) -> tuple[Rows, int | None]:
-    """The table's rows; and, where the day has none, the newest instant before it by which it must be fresh."""
-    table, contract = warehouse.read(name).where(F.col("cluster") == cluster), warehouse.contracts[name]
-    few = warehouse.file_bytes(name) < FEW_BYTES
-    if scope.day is None or not contract.by_day:
-        return fetch(table, contract, row_limit, looks_few=few), None
-    of_day = table.where(F.col("day") == F.lit(scope.day))
-    before = before_in_chain(warehouse, cluster, contract, of_day, scope.day) if scope.goes_on else None
-    rows = fetch(of_day, contract, row_limit, before, looks_few=few)
-    column = fresh_by(contract) if scope.goes_on and rows.count == 0 else None
-    return rows, None if column is None else newest_before(table, column, scope.day)
+def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: str | None = None) -> None:
+    """Make the view of a table that its rules look at; and the same in the order of the key, to take samples from.
+
+    ``before`` gives rows of other days that those of a chain go on from.
+    """
+    needed = columns_needed(contract)
+    rows = tables.rows(contract.name, needed, days, lost=True) + (f" UNION ALL {before}" if before else "")
+    sound = "".join(f", {condition} AS {quoted(name)}" for name, condition in truths(contract).items())
+    view, ordered = view_names(contract)
+    key = ", ".join(f"{quoted(name)} NULLS LAST" for name in contract.key)
+    tables.view(view, f"SELECT *{sound} FROM ({rows})")
+    tables.view(ordered, f"SELECT * FROM {view} ORDER BY {key}")
+
+
+def view_names(contract: Contract) -> tuple[str, str]:
+    """Return the names of a table's view, and of the same in the order of its key."""
+    name = contract.name.replace(".", "_")  # Great Expectations takes what is before a point for a schema
+    return name, f"{name}_in_order"

@@ -19,13 +19,17 @@ from great_expectations.expectations.registry import get_expectation_impl
 import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import Contract
+from mqreplay.quality.conditions import duckdb_condition
 from mqreplay.quality.expectations.check_constraint import check_column
-from mqreplay.quality.expectations.offset_continuity import CHAIN, LINK
+from mqreplay.quality.expectations.offset_continuity import LINK, LINKED_COLUMN, LINKED_CONDITION
 from mqreplay.quality.expectations.rows_conserved import COUNTS
+from mqreplay.quality.expectations.unique_key import UNIQUE_COLUMN, unique_condition
+from mqreplay.standing import CHAIN
 
 NOT_NULL = "expect_column_values_to_not_be_null"
 UNIQUE = "expect_compound_columns_to_be_unique"
 CHECK = "expect_check_constraint_to_hold"
+CHAINED = "expect_offset_continuity"
 NUMBER = "rule"  # in the meta of an expectation: Great Expectations gives results in an order of its own
 # What an expectation must know of other tables: its argument -> the suite parameter of quality/evidence.py.
 PARAMETERS = {
@@ -35,7 +39,7 @@ PARAMETERS = {
 }
 # Columns that an expectation looks at without being told.
 COLUMNS = {
-    "expect_offset_continuity": (*CHAIN, *LINK),
+    CHAINED: (*CHAIN, *LINK),
     "expect_rows_conserved": ("path", "kind", "status", *COUNTS),
 }
 
@@ -83,6 +87,24 @@ def columns_needed(contract: Contract) -> list[str]:
     """The table's columns that its expectations look at, or that name a row in a sample."""
     needed = {*contract.key, *(column for rule in rules(contract) for column in rule.columns)}
     return [c.name for c in contract.columns if c.name in needed]
+
+
+def truths(contract: Contract) -> dict[str, str]:
+    """Return the columns that expectations look at beside the table's own, each with its SQL: whether a row is sound.
+
+    A query that does not ask for one does not compute it.
+    """
+    names = [c.name for c in contract.columns]
+    found = {
+        check_column(name): f"coalesce({duckdb_condition(condition, names)}, false)"
+        for name, condition in contract.checks.items()
+    }
+    for rule in rules(contract):
+        if rule.type == UNIQUE:
+            found[UNIQUE_COLUMN] = unique_condition(rule.arguments["column_list"])
+        if rule.type == CHAINED:
+            found[LINKED_COLUMN] = LINKED_CONDITION
+    return found
 
 
 def _rule(kind: str, arguments: dict[str, Any], description: str) -> Rule:

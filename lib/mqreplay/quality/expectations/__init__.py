@@ -1,8 +1,8 @@
-"""Expectations that Great Expectations does not ship, or not as fast, under the names the contracts use.
+"""Expectations that Great Expectations does not ship, or not for DuckDB, under the names the contracts use.
 
-Importing this package registers them; each file is one expectation with its metric on both engines, pandas
-and Spark. What an expectation must know of other tables comes to it as a suite parameter (``{"$PARAMETER":
-name}``), filled in from quality/evidence.py when the suite runs.
+Importing this package registers them; each file is one expectation with its metric in SQL. What an expectation must
+know of other tables comes to it as a suite parameter (``{"$PARAMETER": name}``), filled in from quality/evidence.py
+when the suite runs.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from mqreplay.quality.expectations.freshness import ExpectTableToBeFresh
 from mqreplay.quality.expectations.known_brokers import ExpectKnownBrokers
 from mqreplay.quality.expectations.offset_continuity import ExpectOffsetContinuity
 from mqreplay.quality.expectations.rows_conserved import ExpectRowsConserved
-from mqreplay.quality.expectations.unique_key import UniqueByHash
+from mqreplay.quality.expectations.unique_key import ExpectCompoundColumnsToBeUnique
 
 __all__ = [
     "ExpectCheckConstraintToHold",
+    "ExpectCompoundColumnsToBeUnique",
     "ExpectKnownBrokers",
     "ExpectOffsetContinuity",
     "ExpectRowsConserved",
     "ExpectTableToBeFresh",
-    "UniqueByHash",
 ]

@@ -1,22 +1,20 @@
 """expect_check_constraint_to_hold: a CHECK of the contract, true in each row.
 
-The condition is SQL, and Spark evaluates it, as it does when Delta enforces it: quality/frames.py adds its
-truth to the rows as a column, so that it means the same whichever engine counts. As in Delta, a condition
-that is NULL does not hold.
+The condition is SQL. The view of the table has its truth as a column (quality/suite.py, truths). As in Delta, a
+condition that is NULL does not hold.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-from great_expectations.execution_engine import PandasExecutionEngine, SparkDFExecutionEngine
+import sqlalchemy as sa
+from great_expectations.execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import ColumnMapExpectation
 from great_expectations.expectations.metrics.map_metric_provider import (
     ColumnMapMetricProvider,
     column_condition_partial,
 )
-from pyspark.sql import Column
 
 
 def check_column(name: str) -> str:
@@ -29,12 +27,8 @@ class CheckHolds(ColumnMapMetricProvider):
 
     condition_metric_name = "column_values.check_holds"
 
-    @column_condition_partial(engine=PandasExecutionEngine)
-    def _pandas(cls, column: pd.Series, **kwargs: Any) -> pd.Series:
-        return column.astype(bool)
-
-    @column_condition_partial(engine=SparkDFExecutionEngine)
-    def _spark(cls, column: Column, **kwargs: Any) -> Column:
+    @column_condition_partial(engine=SqlAlchemyExecutionEngine)
+    def _sql(cls, column: sa.ColumnClause[bool], **kwargs: Any) -> sa.ColumnElement[bool]:
         return column
 
 

@@ -11,34 +11,26 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import pandas as pd
+import sqlalchemy as sa
 from great_expectations.core.suite_parameters import SuiteParameterDict
-from great_expectations.execution_engine import ExecutionEngine, PandasExecutionEngine, SparkDFExecutionEngine
+from great_expectations.execution_engine import ExecutionEngine, SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import ColumnAggregateExpectation
 from great_expectations.expectations.metrics.column_aggregate_metric_provider import (
     ColumnAggregateMetricProvider,
     column_aggregate_partial,
-    column_aggregate_value,
 )
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 METRIC = "column.newest_instant"
 
 
 class NewestInstant(ColumnAggregateMetricProvider):
-    """Epoch milliseconds of the newest instant, or null: instants themselves lose their zone on the way."""
+    """Epoch milliseconds of the newest instant, or null."""
 
     metric_name = METRIC
 
-    @column_aggregate_value(engine=PandasExecutionEngine)
-    def _pandas(cls, column: pd.Series, **kwargs: Any) -> int | None:
-        newest = column.max()
-        return None if pd.isna(newest) else int(newest.value // 1_000_000)
-
-    @column_aggregate_partial(engine=SparkDFExecutionEngine)
-    def _spark(cls, column: Column, **kwargs: Any) -> Column:
-        return F.max(F.unix_millis(column))
+    @column_aggregate_partial(engine=SqlAlchemyExecutionEngine)
+    def _sql(cls, column: sa.ColumnClause[dt.datetime], **kwargs: Any) -> sa.ColumnElement[int]:
+        return sa.func.epoch_ms(sa.func.max(column))
 
 
 class ExpectTableToBeFresh(ColumnAggregateExpectation):

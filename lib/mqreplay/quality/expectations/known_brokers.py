@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
+import sqlalchemy as sa
 from great_expectations.core.suite_parameters import SuiteParameterDict
-from great_expectations.execution_engine import PandasExecutionEngine, SparkDFExecutionEngine
+from great_expectations.execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import ColumnMapExpectation
 from great_expectations.expectations.metrics.map_metric_provider import (
     ColumnMapMetricProvider,
     column_condition_partial,
 )
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 
 class KnownBroker(ColumnMapMetricProvider):
@@ -26,13 +24,9 @@ class KnownBroker(ColumnMapMetricProvider):
     condition_metric_name = "column_values.known_broker"
     condition_value_keys = ("known_brokers",)
 
-    @column_condition_partial(engine=PandasExecutionEngine)
-    def _pandas(cls, column: pd.Series, known_brokers: list[str], **kwargs: Any) -> pd.Series:
-        return column.isin(known_brokers) if known_brokers else pd.Series(True, index=column.index)
-
-    @column_condition_partial(engine=SparkDFExecutionEngine)
-    def _spark(cls, column: Column, known_brokers: list[str], **kwargs: Any) -> Column:
-        return column.isin(known_brokers) if known_brokers else F.lit(True)
+    @column_condition_partial(engine=SqlAlchemyExecutionEngine)
+    def _sql(cls, column: sa.ColumnClause[str], known_brokers: list[str], **kwargs: Any) -> sa.ColumnElement[bool]:
+        return column.in_(known_brokers) if known_brokers else sa.true()
 
 
 class ExpectKnownBrokers(ColumnMapExpectation):

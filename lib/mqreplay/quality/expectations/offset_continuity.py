@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
-from great_expectations.execution_engine import PandasExecutionEngine, SparkDFExecutionEngine
+import sqlalchemy as sa
+from great_expectations.execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import MulticolumnMapExpectation
 from great_expectations.expectations.metrics.map_metric_provider import MulticolumnMapMetricProvider
 from great_expectations.expectations.metrics.map_metric_provider.multicolumn_condition_partial import (
     multicolumn_condition_partial,
 )
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
 from mqreplay.standing import CHAIN
 
 LINK = ["previous_offset", "new_offset", "from_ts", "to_ts"]
+LINKED_COLUMN = "is_linked"  # of the table's view: whether the row goes on where the row before it ended
+_WINDOW = "(PARTITION BY {} ORDER BY to_ts)".format(", ".join(CHAIN))
+LINKED_CONDITION = (
+    f"(previous_offset IS NOT DISTINCT FROM lag(new_offset) OVER {_WINDOW} OR row_number() OVER {_WINDOW} = 1)"
+    " AND (from_ts IS NULL OR from_ts <= to_ts)"
+)
 
 
 class OffsetContinuity(MulticolumnMapMetricProvider):
@@ -39,25 +42,33 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
         "ignore_row_if",
     )
 
-    @multicolumn_condition_partial(engine=PandasExecutionEngine)
-    def _pandas(cls, column_list: pd.DataFrame, **kwargs: Any) -> pd.Series:
-        rows = column_list.sort_values("to_ts", kind="stable")
-        chain = rows.groupby(CHAIN, dropna=False, sort=False)
-        before = chain["new_offset"].shift()
-        same = (rows["previous_offset"] == before).fillna(False).astype(bool)
-        linked = same | (rows["previous_offset"].isna() & before.isna()) | (chain.cumcount() == 0)
-        forwards = rows["from_ts"].isna() | (rows["from_ts"] <= rows["to_ts"])
-        return (linked & forwards).reindex(column_list.index).astype(bool)
+    @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)
+    def _sql(
+        cls, column_list: list[sa.ColumnClause[Any]], _table: Any, _sqlalchemy_engine: sa.Engine, **kwargs: Any
+    ) -> sa.ColumnElement[bool]:
+        with _sqlalchemy_engine.connect() as connection:
+            return sa.column(LINKED_COLUMN) if connection.execute(_suspect(_table)).first() else sa.true()
 
-    @multicolumn_condition_partial(
-        engine=SparkDFExecutionEngine, partial_fn_type=MetricPartialFunctionTypes.WINDOW_CONDITION_FN
-    )
-    def _spark(cls, column_list: DataFrame, **kwargs: Any) -> Column:
-        # The hash first: sorts then compare the columns only where hashes are equal.
-        chain = Window.partitionBy(F.xxhash64(*CHAIN), *CHAIN).orderBy("to_ts")
-        before = F.lag("new_offset").over(chain)
-        linked = F.col("previous_offset").eqNullSafe(before) | (F.row_number().over(chain) == 1)
-        return linked & (F.col("from_ts").isNull() | (F.col("from_ts") <= F.col("to_ts")))
+
+def _suspect(table: Any) -> sa.Select[Any]:
+    """Return a query for a row that may be out of its chain: none where all chains are whole.
+
+    Chains are sorted by a hash of their columns, which takes a third of the time. A row that follows one of another
+    chain, by a second hash, is suspect too.
+    """
+    chain: list[sa.ColumnElement[Any]] = [sa.column(name) for name in CHAIN]
+    links: list[sa.ColumnElement[Any]] = [sa.column(name) for name in LINK]
+    before, after, start, end = links
+    second = sa.func.hash(*chain, 1)
+
+    def earlier(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.func.lag(column).over(partition_by=sa.func.hash(*chain), order_by=end)
+
+    goes_on = sa.and_(earlier(second) == second, before.is_not_distinct_from(earlier(after)))
+    linked = sa.or_(earlier(second).is_(None), goes_on)
+    sound = sa.and_(linked, sa.or_(start.is_(None), start <= end))
+    rows = sa.select(sound.label("is_sound")).select_from(table).subquery()
+    return sa.select(sa.literal(1)).select_from(rows).where(rows.c.is_sound.is_not(sa.true())).limit(1)
 
 
 class ExpectOffsetContinuity(MulticolumnMapExpectation):

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
+import sqlalchemy as sa
 from great_expectations.core.metric_domain_types import MetricDomainTypes
-from great_expectations.execution_engine import ExecutionEngine, PandasExecutionEngine, SparkDFExecutionEngine
+from great_expectations.execution_engine import ExecutionEngine, SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.render import LegacyDiagnosticRendererType, RenderedTableContent
 from great_expectations.render.renderer.renderer import renderer
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 # Which kinds of file give rows to a silver table.
 KINDS_OF_TABLE = {
@@ -49,8 +47,10 @@ GIVEN = "table.rows_given_by_kind"
 SAMPLE = 20
 
 
-def _rows(engine: ExecutionEngine, domain: dict[str, Any]) -> Any:
-    return engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)[0]
+def _selected(engine: SqlAlchemyExecutionEngine, domain: dict[str, Any], query: sa.Select[Any]) -> list[Any]:
+    """Return the rows of a query of the table."""
+    table, _, _ = engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)
+    return list(engine.execute_query(query.select_from(table)).fetchall())
 
 
 class FilesNotAddingUp(TableMetricProvider):
@@ -58,23 +58,17 @@ class FilesNotAddingUp(TableMetricProvider):
 
     metric_name = FILES
 
-    @metric_value(engine=PandasExecutionEngine)
-    def _pandas(
-        cls, execution_engine: PandasExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
+    @metric_value(engine=SqlAlchemyExecutionEngine)
+    def _sql(
+        cls, execution_engine: SqlAlchemyExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
     ) -> tuple[int, list[dict[str, Any]]]:
-        rows: pd.DataFrame = _rows(execution_engine, metric_domain_kwargs)
-        broken = rows[rows["rows_in"] != rows["rows_out"] + rows["rows_quarantined"] + rows["rows_duplicate"]]
-        first = broken.sort_values("path").head(SAMPLE)
-        return len(broken), [_file(**row) for row in first[["path", *COUNTS]].to_dict("records")]
-
-    @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(
-        cls, execution_engine: SparkDFExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
-    ) -> tuple[int, list[dict[str, Any]]]:
-        rows: DataFrame = _rows(execution_engine, metric_domain_kwargs)
-        broken = rows.where("rows_in <> rows_out + rows_quarantined + rows_duplicate").select("path", *COUNTS)
-        first = broken.orderBy("path").limit(SAMPLE).collect()
-        return (broken.count() if first else 0), [_file(**row.asDict()) for row in first]
+        counts: list[sa.ColumnElement[Any]] = [sa.column(name) for name in COUNTS]
+        rows_in, *parts = counts
+        broken = rows_in != sum(parts[1:], parts[0])
+        counted = sa.select(sa.func.count()).where(broken)
+        first = sa.select(sa.column("path"), *counts).where(broken).order_by("path").limit(SAMPLE)
+        shown = [_file(**row._asdict()) for row in _selected(execution_engine, metric_domain_kwargs, first)]
+        return _selected(execution_engine, metric_domain_kwargs, counted)[0][0], shown
 
 
 class RowsGivenByKind(TableMetricProvider):
@@ -82,21 +76,13 @@ class RowsGivenByKind(TableMetricProvider):
 
     metric_name = GIVEN
 
-    @metric_value(engine=PandasExecutionEngine)
-    def _pandas(
-        cls, execution_engine: PandasExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
+    @metric_value(engine=SqlAlchemyExecutionEngine)
+    def _sql(
+        cls, execution_engine: SqlAlchemyExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
     ) -> dict[str, int]:
-        rows: pd.DataFrame = _rows(execution_engine, metric_domain_kwargs)
-        given = rows[rows["status"] == "read"].groupby("kind")["rows_out"].sum()
-        return {str(kind): int(count) for kind, count in given.items()}
-
-    @metric_value(engine=SparkDFExecutionEngine)
-    def _spark(
-        cls, execution_engine: SparkDFExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
-    ) -> dict[str, int]:
-        rows: DataFrame = _rows(execution_engine, metric_domain_kwargs)
-        given = rows.where("status = 'read'").groupBy("kind").agg(F.sum("rows_out").alias("rows_out"))
-        return {row.kind: int(row.rows_out) for row in given.collect()}
+        kind: sa.ColumnElement[str] = sa.column("kind")
+        query = sa.select(kind, sa.func.sum(sa.column("rows_out"))).where(sa.column("status") == "read").group_by(kind)
+        return {name: int(rows or 0) for name, rows in _selected(execution_engine, metric_domain_kwargs, query)}
 
 
 class ExpectRowsConserved(BatchExpectation):

@@ -1,46 +1,57 @@
-"""expect_compound_columns_to_be_unique, as Great Expectations has it, but for how Spark is asked.
+"""expect_compound_columns_to_be_unique, as Great Expectations has it, but for how rows are compared.
 
 Rows that are equal have equal hashes: where no two hashes are equal, which is nearly always, no two rows are. Otherwise
-a window says which they are. Great Expectations' own is partitioned by a struct of the columns, and Spark sorts structs
-by comparing them field by field; with the hash before them columns are compared only where hashes are equal
-(tools/bench/unique_key.py has the figures).
+a window says which they are, and takes nulls for equal, which the join of Great Expectations' own metric drops.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
-from great_expectations.core.metric_function_types import MetricPartialFunctionTypes
-from great_expectations.execution_engine import SparkDFExecutionEngine
+import sqlalchemy as sa
+from great_expectations.execution_engine import SqlAlchemyExecutionEngine
+from great_expectations.expectations import core
+from great_expectations.expectations.metrics.map_metric_provider import MulticolumnMapMetricProvider
 from great_expectations.expectations.metrics.map_metric_provider.multicolumn_condition_partial import (
     multicolumn_condition_partial,
 )
-from great_expectations.expectations.metrics.multicolumn_map_metrics.compound_columns_unique import (
-    CompoundColumnsUnique,
-)
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
-from mqreplay.quality.equal_hashes import equal_hashes
+UNIQUE_COLUMN = "is_unique"  # of a table's view: whether no other row equals this one
 
-# It would warn that a metric of its own is replaced, which is the point.
+
+def unique_condition(columns: Sequence[str]) -> str:
+    """Return the SQL of UNIQUE_COLUMN."""
+    return "count(*) OVER (PARTITION BY {}) = 1".format(", ".join(f'"{name}"' for name in columns))
+
+
+class UniqueRows(MulticolumnMapMetricProvider):
+    """True of a row that no other row equals in these columns."""
+
+    condition_metric_name = "multicolumn_values.unique_rows"
+    condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
+
+    @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)
+    def _sql(
+        cls, column_list: list[sa.ColumnClause[Any]], _table: Any, _sqlalchemy_engine: sa.Engine, **kwargs: Any
+    ) -> sa.ColumnElement[bool]:
+        hashed = sa.func.hash(*column_list)
+        equal = sa.select(sa.literal(1)).select_from(_table).group_by(hashed).having(sa.func.count() > 1).limit(1)
+        with _sqlalchemy_engine.connect() as connection:
+            return sa.column(UNIQUE_COLUMN) if connection.execute(equal).first() else sa.true()
+
+
+# It would warn that an expectation of its own is replaced, which is the point.
 _registry = logging.getLogger("great_expectations.expectations.registry")
 _level = _registry.level
 _registry.setLevel(logging.ERROR)
 
 
-class UniqueByHash(CompoundColumnsUnique):
-    """True of a row that no other row equals in these columns."""
+class ExpectCompoundColumnsToBeUnique(core.ExpectCompoundColumnsToBeUnique):
+    """Expect no two rows to be equal in these columns."""
 
-    @multicolumn_condition_partial(
-        engine=SparkDFExecutionEngine, partial_fn_type=MetricPartialFunctionTypes.WINDOW_CONDITION_FN
-    )
-    def _spark(cls, column_list: DataFrame, **kwargs: Any) -> Column:
-        names = column_list.columns
-        if not equal_hashes(column_list):
-            return F.lit(True)
-        return F.count(F.lit(1)).over(Window.partitionBy(F.xxhash64(*names), *names)) <= 1
+    map_metric = "multicolumn_values.unique_rows"
 
 
 _registry.setLevel(_level)

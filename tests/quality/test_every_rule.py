@@ -1,0 +1,125 @@
+"""Every rule of every contract, broken once: it fails, and shows the row that breaks it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.quality.expectations.rows_conserved import KINDS_OF_TABLE
+from mqreplay.quality.result import plain
+from mqreplay.quality.suite import Rule, rules
+from quality_rows import START, Row, at, epoch_ms
+
+CONTRACTS = load_contracts()
+CHECKS: dict[str, Row] = {  # what breaks each CHECK
+    "line_not_negative": {"line_number": -1},
+    "bytes_not_negative": {"bytes": -1},
+    "rows_add_up": {"rows_in": 7},
+    "queue_id_not_negative": {"queue_id": -1},
+    "something_changed": {"previous_offset": 5, "new_offset": 5},
+    "counts_fit": {"changed": -1},
+    "stood_before_the_day": {"to_ts": at(24 * 60)},
+}
+END = {"recording_end_ms": epoch_ms(START)}
+
+
+def sound(contract: Contract) -> Row:
+    """A row that breaks nothing."""
+    row: Row = {"cluster": "c"}
+    for rule in contract.quality:
+        told = rule["kwargs"]
+        if "value_set" in told:
+            row[told["column"]] = told["value_set"][0]
+        if "min_value" in told:
+            row[told["column"]] = told["min_value"]
+        if "column_A" in told:
+            row |= {told["column_A"]: at(1), told["column_B"]: at(0)}
+    named = {"broker_name": "broker-a", "previous_offset": 1, "new_offset": 2}
+    row |= {name: value for name, value in named.items() if name in {c.name for c in contract.columns}}
+    if contract.name == "bronze.source_file":
+        row |= {"rows_in": 3, "rows_out": 1, "rows_quarantined": 1, "rows_duplicate": 1}
+    if contract.name == "silver.standing_offset":
+        row |= {"to_ts": at(-24 * 60)}
+    return row
+
+
+def marked(contract: Contract, number: int, row: Row) -> Row:
+    """The row with a key of its own, by which a sample names it."""
+    other: dict[str, Callable[[], Any]] = {
+        "STRING": lambda: f"{number:03}",
+        "INT": lambda: number,
+        "BIGINT": lambda: number,
+        "TIMESTAMP": lambda: at(number),
+    }
+    types = {c.name: c.type for c in contract.columns}
+    free = [name for name in contract.key if name not in row and types[name] in other]
+    return {name: other[types[name]]() for name in free} | row
+
+
+def breaking(contract: Contract, rule: Rule) -> tuple[list[Row], dict[str, Any]]:
+    """Rows that break the rule, beside the sound row; and what must be known of other tables for it."""
+    told = rule.arguments
+    match rule.type:
+        case "expect_column_values_to_not_be_null":
+            return [{told["column"]: None}], {}
+        case "expect_compound_columns_to_be_unique":
+            return [{}, {}], {}
+        case "expect_column_values_to_be_in_set":
+            return [{told["column"]: "no such word"}], {}
+        case "expect_column_values_to_be_between":
+            below = [{told["column"]: told["min_value"] - 1}]
+            return below + ([{told["column"]: told["max_value"] + 1}] if "max_value" in told else []), {}
+        case "expect_column_pair_values_a_to_be_greater_than_b":
+            return [{told["column_A"]: at(0), told["column_B"]: at(1)}], {}
+        case "expect_check_constraint_to_hold":
+            return [CHECKS[told["check"]]], {}
+        case "expect_known_brokers":
+            return [{told["column"]: "broker-z"}], {"known_brokers": ["broker-a"]}
+        case "expect_offset_continuity":
+            link = {"topic": "broken"}
+            return [link | {"to_ts": at(1)}, link | {"to_ts": at(2), "previous_offset": 7}], {}
+        case "expect_table_to_be_fresh":
+            return [], {"recording_end_ms": epoch_ms(at(24 * 60))}
+        case "expect_rows_conserved":
+            return [{"rows_in": 7}], {"silver_rows": {"silver.pull": 1}}
+    raise AssertionError(f"no rows break {rule.type}; add some")
+
+
+@pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
+def test_rows_that_break_nothing_pass_every_rule(judged: Any, contract: Contract) -> None:
+    row = sound(contract)
+    held = {}
+    if contract.name == "bronze.source_file":
+        row["kind"] = KINDS_OF_TABLE["silver.pull"][0]
+        held = {"silver_rows": {"silver.pull": 1}}
+    found = judged.all(contract.name, [row], known_brokers=["broker-a"], **END, **held)
+    assert [row for row in found if not row.passed] == []
+    assert len(found) == len(rules(contract))
+
+
+@pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
+def test_every_rule_that_is_broken_fails_and_shows_rows(judged: Any, contract: Contract) -> None:
+    rows, known, shown = [sound(contract)], {}, []
+    for number, rule in enumerate(rules(contract), 10):
+        broken, parameters = breaking(contract, rule)
+        made = [marked(contract, number, sound(contract) | row) for row in broken]
+        rows += made
+        known |= parameters
+        shown.append(made[-1:])
+    found = judged.all(contract.name, rows, **known)
+    assert [row.expectation for row in found if row.passed] == []
+    for row, made, rule in zip(found, shown, rules(contract), strict=True):
+        sample = json.loads(row.unexpected_sample or "[]")
+        assert sample, row
+        assert "error" not in sample[0], row
+        if rule.type in ("expect_table_to_be_fresh", "expect_rows_conserved"):
+            continue
+        assert row.unexpected_count is not None
+        assert row.unexpected_count >= len(sample)
+        named = {name: plain(made[0][name]) for name in contract.key if name in made[0] and name != "cluster"}
+        assert named
+        assert any(named.items() <= one.items() for one in sample), (row, named)
