@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +18,9 @@ from deltalake import DeltaTable
 
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
+
+LOG = "_delta_log"
+ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs takes a path for a URL
 
 
 @dataclass(frozen=True)
@@ -42,15 +48,24 @@ def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.d
 
     ``days`` None: of every day. Files are passed over by the bounds that Delta keeps of them.
     """
-    if not os.path.isdir(os.path.join(location, "_delta_log")):
+    if not os.path.isdir(os.path.join(location, LOG)):
         return TableFiles((), 0, schema)
-    listed = pl.DataFrame(pa.table(DeltaTable(location).get_add_actions(flatten=True)))
+    listed = _live_files(location)
     wanted = _may_hold(listed, "cluster", cluster, cluster)
     if days is not None:
         wanted &= _may_hold(listed, "day", *days)
     kept = listed.filter(wanted).sort("path")
     paths = tuple(os.path.join(location, path) for path in kept["path"].to_list())
     return TableFiles(paths, int(kept["num_records"].sum()), schema)
+
+
+def _live_files(location: str) -> pl.DataFrame:
+    """Return what Delta's log says of each file of the last version."""
+    if ODD.search(location) is None:
+        return pl.DataFrame(pa.table(DeltaTable(location).get_add_actions(flatten=True)))
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(os.path.join(location, LOG), os.path.join(folder, LOG))
+        return pl.DataFrame(pa.table(DeltaTable(folder).get_add_actions(flatten=True)))
 
 
 def _may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
