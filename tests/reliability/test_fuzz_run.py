@@ -27,7 +27,7 @@ def loop(data: bytes) -> None:
 
 
 def fill(data: bytes) -> None:
-    bytearray(300 * 1024 * 1024)
+    bytearray(8 * 1024**3)  # more than the process may have freed and kept for itself
 
 
 def die(data: bytes) -> None:
