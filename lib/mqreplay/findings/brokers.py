@@ -7,11 +7,11 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.pulls import SLAVE_PULL
-from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding
+from mqreplay.findings.shape import counted, finding
 from mqreplay.judge.broker_outages import BROKER
 from mqreplay.judge.held_standstills import REFUSED
-from mqreplay.judge.sessions import with_session
 
 BROKER_DOWN = FindingKind(
     name="broker_down",
@@ -59,19 +59,10 @@ def outage_findings(
 def refusals_of_shard(pull: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     """Return runs of a shard's pulls that a slave refused, each at most ``gap_s`` seconds after the one before.
 
-    Columns: BROKER, from_ts, to_ts, pulls, the least and the most of each column in NARROW (topic_least, ...), and
-    record_ids, the first EVIDENCE_ROWS of them.
+    Columns: BROKER and those of `pull_runs`, of NARROW.
     """
     refused = pull.filter((pl.col("response_code") == REFUSED) & (pl.col("broker_id") > 0))
-    runs = with_session(refused, BROKER, "request_ts", "request_ts", gap_s).group_by(*BROKER, "session")
-    return runs.agg(
-        pl.col("request_ts").min().alias("from_ts"),
-        pl.col("request_ts").max().alias("to_ts"),
-        pl.len().cast(pl.Int64).alias("pulls"),
-        *[pl.col(name).min().alias(f"{name}_least") for name in NARROW],
-        *[pl.col(name).max().alias(f"{name}_most") for name in NARROW],
-        pl.col("record_id").unique().sort().head(EVIDENCE_ROWS).alias("record_ids"),
-    ).drop("session")
+    return pull_runs(refused, BROKER, dict(zip(NARROW, NARROW, strict=True)), gap_s)
 
 
 def refusing_slaves(refusals: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
@@ -79,15 +70,7 @@ def refusing_slaves(refusals: pl.DataFrame, cluster: str, gap_s: int) -> pl.Data
 
     ``refusals`` has the rows of `refusals_of_shard` of all shards.
     """
-    together = with_session(refusals, BROKER, "from_ts", "to_ts", gap_s)
-    keys = pl.lit("record_id=") + pl.col("record_ids").explode()
-    found = together.group_by(*BROKER, "session").agg(
-        pl.col("from_ts").min(),
-        pl.col("to_ts").max(),
-        pl.col("pulls").sum(),
-        *[_shared(name) for name in NARROW],
-        evidence_rows("silver.pull", keys.unique().sort().head(EVIDENCE_ROWS).implode()),
-    )
+    found = joined_runs(refusals, BROKER, NARROW, gap_s, "silver.pull")
     summary = pl.format(
         "Slave {} of {} refused {} that its master had sent to it: it may not be read.",
         "broker_id",
@@ -108,8 +91,3 @@ def _whole_seconds() -> pl.Expr:
     """Return how long an outage lasted, in seconds, rounded."""
     ms = pl.col("to_ts").dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms")
     return (ms + 500) // 1000
-
-
-def _shared(name: str) -> pl.Expr:
-    least, most = pl.col(f"{name}_least").min(), pl.col(f"{name}_most").max()
-    return pl.when(least == most).then(most).alias(name)

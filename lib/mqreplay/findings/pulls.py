@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, one_or_none
-from mqreplay.judge.sessions import with_session
+from mqreplay.findings.pull_runs import joined_runs, pull_runs
+from mqreplay.findings.shape import counted, finding, one_or_none
 
 SLAVE_PULL = FindingKind(
     name="slave_pull",
@@ -40,22 +40,13 @@ PLACE_COLUMNS = {"queue_id": "queue_id", "client_id": "client_id", "actual_broke
 def exceptional_pulls_of_shard(pull_route: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     """Return runs of a shard's pulls to slaves: of one RUN_OF, each at most ``gap_s`` seconds after the one before.
 
-    Columns: RUN_OF, from_ts, to_ts, pulls, the least and the most of each of PLACE_COLUMNS (queue_id_least, ...), and
-    record_ids, the first EVIDENCE_ROWS of them.
+    Columns: RUN_OF and those of `pull_runs`, of PLACE_COLUMNS.
     """
     # Without a master in its route a client may also be told to stay at the slave: the failover explains such a pull.
     has_master = pl.col("route_broker_ids").list.contains(0)
     slow = (pl.col("cause") == SUGGESTED) & has_master
     pulls = pull_route.filter(slow | (pl.col("cause") == MASTER_GONE))
-    runs = with_session(pulls, RUN_OF, "request_ts", "request_ts", gap_s).group_by(*RUN_OF, "session")
-    return runs.agg(
-        pl.col("request_ts").min().alias("from_ts"),
-        pl.col("request_ts").max().alias("to_ts"),
-        pl.len().cast(pl.Int64).alias("pulls"),
-        *[pl.col(column).min().alias(f"{name}_least") for column, name in PLACE_COLUMNS.items()],
-        *[pl.col(column).max().alias(f"{name}_most") for column, name in PLACE_COLUMNS.items()],
-        pl.col("record_id").unique().sort().head(EVIDENCE_ROWS).alias("record_ids"),
-    ).drop("session")
+    return pull_runs(pulls, RUN_OF, PLACE_COLUMNS, gap_s)
 
 
 def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: int) -> pl.DataFrame:
@@ -95,19 +86,7 @@ def _failover_pulls(runs: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFram
 
 def _sessions(runs: pl.DataFrame, by: Sequence[str], gap_s: int) -> pl.DataFrame:
     """Join the runs of all shards; a column of the place has a value where all pulls share it."""
-    together = with_session(runs, by, "from_ts", "to_ts", gap_s)
-    keys = pl.lit("record_id=") + pl.col("record_ids").explode()
-    return together.group_by(*by, "session").agg(
-        pl.col("from_ts").min(),
-        pl.col("to_ts").max(),
-        pl.col("pulls").sum(),
-        pl.col("consumer_group").drop_nulls().n_unique().cast(pl.Int64).alias("groups"),
-        *[one_or_none(name) for name in ("consumer_group", "topic") if name not in by],
-        *[_shared(name) for name in PLACE_COLUMNS.values()],
-        evidence_rows("gold.pull_route", keys.unique().sort().head(EVIDENCE_ROWS).implode()),
-    )
-
-
-def _shared(name: str) -> pl.Expr:
-    least, most = pl.col(f"{name}_least").min(), pl.col(f"{name}_most").max()
-    return pl.when(least == most).then(most).alias(name)
+    groups = pl.col("consumer_group").drop_nulls().n_unique().cast(pl.Int64).alias("groups")
+    shared = [one_or_none(name) for name in ("consumer_group", "topic") if name not in by]
+    names = list(PLACE_COLUMNS.values())
+    return joined_runs(runs, by, names, gap_s, "gold.pull_route", groups, *shared)
