@@ -11,7 +11,6 @@ from pyspark.sql import Row
 
 from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.lake.buckets import key_of
-from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.delta_files import TableFiles, read_files, table_files
 from mqreplay.lake.running_tasks import running_tasks
 from mqreplay.lake.sql import quoted
@@ -26,9 +25,10 @@ from mqreplay.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 Progress = Callable[[str], None]
 WRITERS = 3
 OTHER_KINDS = ("brokers", "consumer_offset", "subscription_groups", "topics")  # not of lines, and so no RECORD_TABLES
-TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS, "standing_offset")]
+CHECKPOINT = "silver.standing_offset"
+TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
 TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
-ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group", "silver.standing_offset")
+ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group")
 
 
 def replay_day(
@@ -72,19 +72,21 @@ def _gold(warehouse: Warehouse) -> list[str]:
 
 def _files(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetime) -> Mapping[str, TableFiles]:
     files = {name: _listed(warehouse, name, cluster, (since.date() - DAY, day + DAY)) for name in TABLES}
-    checkpoints = files["silver.standing_offset"]
-    days = read_files(checkpoints, ["day"], pl.col("cluster") == cluster)["day"]
-    # Without the checkpoint of the midnight after ``since``, changes of earlier days are needed.
-    if since.date() + DAY not in days.to_list():
+    # Without the checkpoint of the midnight after ``since``, an earlier one and the changes since then are needed.
+    midnight = since.date() + DAY
+    at_midnight = _listed(warehouse, CHECKPOINT, cluster, (midnight, midnight))
+    if read_files(at_midnight, ["day"], (pl.col("cluster") == cluster) & (pl.col("day") == midnight)).is_empty():
+        files[CHECKPOINT] = _listed(warehouse, CHECKPOINT, cluster, (dt.date.min, midnight))
         files["silver.offset_change"] = _listed(warehouse, "silver.offset_change", cluster, (dt.date.min, day + DAY))
+    else:
+        files[CHECKPOINT] = at_midnight
     return files
 
 
 def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, dt.date]) -> TableFiles:
-    columns = warehouse.contracts[name].columns
-    dated = any(column.name == "day" for column in columns) and name not in ALL_DAYS
-    schema = arrow_schema((column.name, column.type) for column in columns)
-    return table_files(warehouse.location(name), schema, cluster, days if dated else None)
+    contract = warehouse.contracts[name]
+    dated = any(column.name == "day" for column in contract.columns) and name not in ALL_DAYS
+    return table_files(warehouse.location(name), contract.arrow_schema, cluster, days if dated else None)
 
 
 def _recorded(found: list[Span], night: Day) -> Recorded:

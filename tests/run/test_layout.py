@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqreplay.lake.buckets import COLUMN, key_of
-from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.delta_files import Buckets, TableFiles, read_buckets, read_files
 from mqreplay.lake.landing import Landing, land_rows
@@ -19,7 +18,7 @@ from mqreplay.run.shards import deal_evenly
 from silver_rows import rows
 
 CONTRACT = load_contracts()["silver.pull"]
-SCHEMA = arrow_schema((column.name, column.type) for column in CONTRACT.columns)
+SCHEMA = CONTRACT.arrow_schema
 KEY = key_of(CONTRACT.shard_key)
 QUEUES = 50
 

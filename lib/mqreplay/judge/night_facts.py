@@ -10,7 +10,7 @@ import polars as pl
 
 from mqreplay.judge.client_memory import born_clients, first_subscriptions_of_shard
 from mqreplay.judge.offset_continuity import recording_groups_of_shard
-from mqreplay.judge.queue_events import committing_groups_of_shard, last_instant
+from mqreplay.judge.queue_events import commits_that_count, committing_groups_of_shard, last_instant
 
 PULL = ["client_id", "request_ts", "response_ts", "sub_version", "broker_id", "max_offset"]
 COMMIT = ["client_id", "consumer_group", "ts", "kind", "commit_offset", "error"]
@@ -50,10 +50,7 @@ def survey(
     """Return what these rows contribute. They are any part of the tables, with the columns PULL, COMMIT and CHANGE."""
     ended = pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null())
     ends = ended.select(pl.coalesce("response_ts", "request_ts").max().dt.epoch("ms")).item()
-    sent = offset_commit.filter(
-        (pl.col("kind") == "UPDATE") & pl.col("commit_offset").is_not_null() & pl.col("error").is_null()
-    )
-    commits = sent.select(pl.col("ts").max().dt.epoch("ms")).item()
+    commits = commits_that_count(offset_commit).select(pl.col("ts").max().dt.epoch("ms")).item()
     saved = offset_change.filter((pl.col("broker_id") == 0) & pl.col("new_offset").is_not_null())
     changes = saved.group_by("consumer_group").agg(pl.col("to_ts").max().dt.epoch("ms"))
     return Survey(

@@ -174,8 +174,12 @@ def queue_events(
 
 def committing_groups_of_shard(offset_commit: pl.DataFrame) -> set[str]:
     """Return the groups of which a commit reached a broker."""
-    sent = offset_commit.filter(_IS_COMMIT & pl.col("error").is_null())
-    return set(sent["consumer_group"].unique().to_list())
+    return set(commits_that_count(offset_commit)["consumer_group"].unique().to_list())
+
+
+def commits_that_count(offset_commit: pl.DataFrame) -> pl.DataFrame:
+    """Return the commits that reached a broker."""
+    return offset_commit.filter(_IS_COMMIT & pl.col("error").is_null())
 
 
 def last_instant_of_shard(events: QueueEvents) -> int | None:

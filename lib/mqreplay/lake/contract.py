@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import yaml
 from open_data_contract_standard.model import OpenDataContractStandard
 from pydantic import ValidationError
 from pyspark.sql.types import StructType
 
 from mqreplay.errors import ContractError
+from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.sql import delta_table, quoted
 from mqreplay.places import schemas_dir
 
@@ -91,6 +93,11 @@ class Contract:
         """The columns as Spark's schema. Needs a running session: only that can parse types."""
         columns = ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)
         return StructType.fromDDL(columns)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns as Arrow's schema, for readers that run without Java; every column may be null."""
+        return arrow_schema((column.name, column.type) for column in self.columns)
 
     @property
     def properties(self) -> dict[str, str]:

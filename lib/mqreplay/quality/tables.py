@@ -17,7 +17,6 @@ from typing import Any, Protocol, Self
 
 import duckdb
 
-from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.delta_files import table_files
 from mqreplay.lake.scratch import scratch
@@ -108,7 +107,7 @@ class Tables:
 
     def _files(self, contract: Contract, days: Days) -> str:
         """Return a query of all columns of the files that may hold the rows."""
-        schema = arrow_schema((c.name, c.type) for c in contract.columns)
+        schema = contract.arrow_schema
         between = (days.first or dt.date.min, days.last or dt.date.max) if days != EVERY else None
         files = table_files(self._location(contract.name), schema, self._cluster, between)
         # Columns that files of an older version lack are null.
