@@ -7,10 +7,8 @@ from random import Random
 
 import polars as pl
 
-from mqreplay.judge.offset_continuity import offset_continuity, recording_groups_of_shard
-from mqreplay.judge.offset_resets import offset_resets
-from mqreplay.judge.offset_suspects import skips, suspects
-from mqreplay.judge.queue_ends import queue_ends
+from mqreplay.judge.offset_causes import offset_resets
+from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, recording_groups_of_shard, skips, suspects
 from mqreplay.judge.queue_events import queue_events
 from silver_moments import at
 from silver_rows import rows

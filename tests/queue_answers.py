@@ -7,10 +7,16 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqreplay.judge import slave_copies, standstills
+from mqreplay.judge import standstills
+from mqreplay.judge.failover_exposure import MINUTES, lacking
 from mqreplay.judge.queue_events import KEY, QueueEvents
+from mqreplay.judge.slave_copies import SPAN, Copied, both_files, falling_behind
 from queue_recordings import SECOND, STEP_S, STUCK_S, Row, copies_of, slaves_of
 
+SLAVES = (
+    "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, slave_id BIGINT, "
+    f"lacked ARRAY<{MINUTES}>, behind ARRAY<{SPAN}>"
+)
 STALE_MS = 3 * STEP_S * 1000
 
 
@@ -33,8 +39,14 @@ def stretches(whole: QueueEvents, seed: int) -> list[Row]:
     return plain(pa.table(columns, names=[str(number) for number in range(len(columns))]))
 
 
+def slave_copies(events: QueueEvents, slaves: Copied, reach_ms: int) -> pa.Table:
+    """One row a queue, group and slave of which a file was copied, of SLAVES' columns."""
+    copies = both_files(events, slaves)
+    return copies.table(lacked=lacking(copies), behind=falling_behind(copies, reach_ms))
+
+
 def slaves(events: QueueEvents, seed: int) -> pa.Table:
-    return slave_copies.slave_copies(events, slaves_of(seed), STALE_MS)
+    return slave_copies(events, slaves_of(seed), STALE_MS)
 
 
 def of_slaves(events: QueueEvents, seed: int) -> dict[Row, tuple[list[Row], list[Row]]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mqreplay.findings.messages import dead_letters, duplicate_findings, retry_findings, returned_ends_of_shard
 from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
 from mqreplay.judge.deliveries import came_back, repeated_deliveries
-from mqreplay.judge.queue_ends import polled_ends
+from mqreplay.judge.offset_continuity import polled_ends
 from silver_moments import at
 from silver_rows import rows
 

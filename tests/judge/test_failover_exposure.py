@@ -8,9 +8,8 @@ from typing import Any
 import polars as pl
 
 from mqreplay.judge.failover_exposure import LACKED, failover_exposure, lacked_by_minute, lacked_of_shard
-from mqreplay.judge.queue_events import queue_events
-from mqreplay.judge.slave_copies import slave_copies
-from mqreplay.judge.standstills import last_copies
+from mqreplay.judge.queue_events import last_copies, queue_events
+from mqreplay.judge.slave_copies import both_files
 from queue_shards import queue_shards
 from silver_moments import BEGAN, at
 from silver_rows import rows
@@ -18,7 +17,6 @@ from silver_rows import rows
 CHANGE = {"source_name": "x", "broker_name": "b", "topic": "T", "consumer_group": "g", "queue_id": 0}
 COPY = {"source_name": "x", "file_name": "consumerOffset.json", "entries": 1, "changed": 0}
 POLL = {"broker_name": "b", "full_table": False}
-STALE_MS = 150_000
 Row = dict[str, Any]
 
 
@@ -39,7 +37,7 @@ def exposed(polls: Sequence[Row], changes: Sequence[Row]) -> pl.DataFrame:
     found = []
     for shards in (1, 7):
         parts = [
-            lacked_of_shard(slave_copies(queue_events(part, *none, set()), slaves, STALE_MS))
+            lacked_of_shard(both_files(queue_events(part, *none, set()), slaves))
             for part in queue_shards(rows("silver.offset_change", CHANGE, changes), shards)
         ]
         found.append(failover_exposure(rows("silver.broker_runtime", POLL, polls), lacked_by_minute(parts)))

@@ -8,11 +8,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mqreplay.judge.offset_causes import with_committed, with_reset, with_skip
-from mqreplay.judge.offset_continuity import CHAIN, recording_groups_of_shard
-from mqreplay.judge.offset_resets import offset_resets
-from mqreplay.judge.offset_suspects import skips
-from mqreplay.judge.queue_ends import queue_ends
+from mqreplay.judge.offset_causes import offset_resets, with_committed, with_reset, with_skip
+from mqreplay.judge.offset_continuity import CHAIN, queue_ends, recording_groups_of_shard, skips
 from mqreplay.judge.queue_events import queue_events
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts

@@ -14,7 +14,7 @@ from mqreplay.judge.client_clocks import client_clocks
 from mqreplay.judge.client_words import clocks
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute, lacked_of_shard
 from mqreplay.judge.group_status import group_status, merged_status, status_of_shard
-from mqreplay.judge.offset_suspects import skips, suspects
+from mqreplay.judge.offset_continuity import skips, suspects
 from mqreplay.judge.queue_events import (
     CHANGE,
     COMMIT,
@@ -22,14 +22,16 @@ from mqreplay.judge.queue_events import (
     STATS,
     QueueEvents,
     committing_groups_of_shard,
+    last_copies,
     last_instant,
     last_instant_of_shard,
     queue_events,
 )
 from mqreplay.judge.queue_progress import queue_progress
-from mqreplay.judge.slave_copies import slave_copies
-from mqreplay.judge.standstills import last_copies, standing
+from mqreplay.judge.slave_copies import both_files
+from mqreplay.judge.standstills import standing
 from mqreplay.judge.status_windows import windows
+from queue_answers import slave_copies
 from queue_recordings import (
     SEEDS,
     START,
@@ -192,7 +194,7 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
     last = last_instant(map(last_instant_of_shard, events), frames.topic_stats)
     copies = [slave_copies(part, slaves_of(seed), STUCK_S * 1000) for part in events]
     status = [status_of_shard(windows(part, WINDOW_S, last or 0)) for part in events]
-    lacked = lacked_by_minute([lacked_of_shard(part) for part in copies])
+    lacked = lacked_by_minute([lacked_of_shard(both_files(part, slaves_of(seed))) for part in events])
     words = [pl.DataFrame(clocks(part)) for part in events]
     per_queue: dict[str, list[pa.Table | pl.DataFrame]] = {
         "words": list(words),

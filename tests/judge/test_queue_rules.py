@@ -11,9 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from mqreplay.judge import client_words, offset_suspects, queue_progress, slave_copies, standstills, status_windows
+from mqreplay.judge import client_words, offset_continuity, queue_progress, standstills, status_windows
 from mqreplay.judge.queue_events import CHANGE, COMMIT, PULL, QUEUE, STATS, QueueEvents
-from queue_answers import STALE_MS, in_order, of_slaves, plain, slaves, stretches
+from queue_answers import SLAVES, STALE_MS, in_order, of_slaves, plain, slaves, stretches
 from queue_recordings import (
     ARROW,
     EVENTS,
@@ -76,10 +76,10 @@ def plain_ends(events: QueueEvents) -> list[Row]:
 FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
     "clocks": (client_words.SCHEMA, lambda events, _: client_words.clocks(events)),
     "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.progress(events)),
-    "suspects": (offset_suspects.SCHEMA, lambda events, _: offset_suspects.suspects(events)),
-    "skips": (offset_suspects.SKIP_SCHEMA, lambda events, _: offset_suspects.skips(events)),
+    "suspects": (offset_continuity.SUSPECTS, lambda events, _: offset_continuity.suspects(events)),
+    "skips": (offset_continuity.SKIPS, lambda events, _: offset_continuity.skips(events)),
     "standing": (standstills.SCHEMA, lambda events, seed: standstills.standing(events, STUCK_S, copies_of(seed))),
-    "slaves": (slave_copies.SCHEMA, lambda events, seed: slaves(events, seed)),
+    "slaves": (SLAVES, lambda events, seed: slaves(events, seed)),
     "windows": (status_windows.SCHEMA, lambda events, seed: status_windows.windows(events, WINDOW_S, until_ms(seed))),
 }
 
@@ -120,7 +120,7 @@ def test_suspects_are_queues_whose_offset_did_not_simply_rise() -> None:
     for seed in SEEDS:
         events, whole = recorded(seed, open_ties=True)
         want = suspects_by_rule(events)
-        assert plain(offset_suspects.suspects(whole)) == in_order(want), seed
+        assert plain(offset_continuity.suspects(whole)) == in_order(want), seed
         reasons.update(min(why) for why in want.values() if len(why) == 1)
         clean += len({(e.consumer_group, e.queue) for e in events if e.what == CHANGE}) - len(want)
     # Each reason was enough alone, and not all queues were suspect.
@@ -129,7 +129,7 @@ def test_suspects_are_queues_whose_offset_did_not_simply_rise() -> None:
 
 
 def test_skips_are_pulls_past_all_that_was_given() -> None:
-    assert as_by_rule(offset_suspects.skips, skips_by_rule)
+    assert as_by_rule(offset_continuity.skips, skips_by_rule)
 
 
 def test_standing_is_the_stretches_in_which_messages_waited() -> None:
@@ -247,8 +247,8 @@ def test_recordings_without_one_kind_of_row(missing: int) -> None:
         rest = [e for e in recorded(seed)[0] if e.what != missing]
         whole = QueueEvents(table(rest))
         assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(rest))
-        assert plain(offset_suspects.suspects(whole)) == in_order(suspects_by_rule(rest))
-        assert plain(offset_suspects.skips(whole)) == in_order(skips_by_rule(rest))
+        assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(rest))
+        assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(rest))
         stuck = [(*key, *still) for key, still, _ in standing_by_rule(rest, STUCK_S, copies_of(seed))]
         assert stretches(whole, seed) == in_order(stuck)
         told = windows_by_rule(rest, WINDOW_S, until_ms(seed))
@@ -272,8 +272,8 @@ def test_offsets_may_be_all_that_a_bigint_holds() -> None:
         events = [enormous(e) for e in recorded(seed, open_ties=True)[0]]
         whole = QueueEvents(table(events))
         assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(events)), seed
-        assert plain(offset_suspects.suspects(whole)) == in_order(suspects_by_rule(events)), seed
-        assert plain(offset_suspects.skips(whole)) == in_order(skips_by_rule(events)), seed
+        assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(events)), seed
+        assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(events)), seed
         assert plain(client_words.clocks(whole)) == in_order(clocks_by_rule(events)), seed
         stuck = [(*key, *still) for key, still, _ in standing_by_rule(events, STUCK_S, copies_of(seed))]
         assert stretches(whole, seed) == in_order(stuck), seed

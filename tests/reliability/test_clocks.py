@@ -21,12 +21,13 @@ import numpy as np
 import pytest
 
 from mqreplay.core.clock_stretch import LEAST, SURE_MS
-from mqreplay.judge import client_words, offset_suspects, queue_progress, slave_copies, standstills, status_windows
+from mqreplay.judge import client_words, offset_continuity, queue_progress, standstills, status_windows
 from mqreplay.judge.clock_stretches import Stretch, Words, stretches
 from mqreplay.judge.queue_events import KEY, QueueEvents
 from mqreplay.night import run
 from mqreplay.settings import load_settings
 from night.cut import INSTANTS, cut, jsonl_files
+from queue_answers import slave_copies
 from reliability.queue_evidence import TOLD_OF_QUEUES, Row, changes, queue_events
 from reliability.told_lines import Clock, Lines, changed_by, lines_of, parts, read, told_by
 from tests_shared import SAMPLE, table_rows, tables
@@ -72,9 +73,9 @@ def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
     Suspects are left out: offset_continuity judges them.
     """
     rows = {
-        "skips": offset_suspects.skips(events).to_pylist(),
+        "skips": offset_continuity.skips(events).to_pylist(),
         "progress": queue_progress.progress(events).to_pylist(),
-        "slaves": slave_copies.slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
+        "slaves": slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
         "standing": [
             _named(row) | {"offset": stretch["offset"]}
             for row in standstills.standing(events, LIMITS.stuck_s, {}).to_pylist()

@@ -12,12 +12,10 @@ import polars as pl
 from mqreplay import night, replay_day
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
-from mqreplay.judge import offset_suspects
 from mqreplay.judge.night_facts import NightFacts
-from mqreplay.judge.offset_continuity import offset_continuity
-from mqreplay.judge.offset_resets import offset_resets
+from mqreplay.judge.offset_causes import offset_resets
+from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
 from mqreplay.judge.pull_route import pull_route
-from mqreplay.judge.queue_ends import queue_ends
 from mqreplay.judge.queue_events import queue_events
 from mqreplay.judge.route_changes import route_changes
 from mqreplay.lake.session import build_session, fit_to
@@ -58,9 +56,9 @@ def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame
     breaks = offset_continuity(
         moves,
         queue_ends(pull, stats),
-        pl.DataFrame(pl.from_arrow(offset_suspects.suspects(events))),
+        pl.DataFrame(pl.from_arrow(suspects(events))),
         offset_resets(mine.small["server_request"], pull),
-        pl.DataFrame(pl.from_arrow(offset_suspects.skips(events))),
+        pl.DataFrame(pl.from_arrow(skips(events))),
         commits,
         pull,
         facts.recording,

@@ -30,7 +30,7 @@ from mqreplay.findings.shape import SCHEMA, that_reach
 from mqreplay.judge import conflicts
 from mqreplay.judge import ownership as owned
 from mqreplay.judge.held_standstills import held_standstills
-from mqreplay.judge.queue_ends import polled_ends
+from mqreplay.judge.offset_continuity import polled_ends
 
 _KINDS = (
     offsets.OFFSET_REWIND,

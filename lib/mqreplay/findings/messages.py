@@ -16,7 +16,8 @@ from mqreplay.findings.shape import (
     one_or_none,
 )
 from mqreplay.judge.deliveries import MESSAGE
-from mqreplay.judge.queue_ends import QUEUE, pulled_ends
+from mqreplay.judge.offset_continuity import pulled_ends
+from mqreplay.judge.queue_events import QUEUE
 from mqreplay.judge.saturating import less, total
 from mqreplay.judge.sessions import with_session
 
@@ -64,7 +65,7 @@ GROUP = ("consumer_group",)
 
 
 def returned_ends_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return judge/queue_ends.py's rows of retry and dead letter topics that the answers to a shard's pulls state."""
+    """Return pulled_ends' rows of retry and dead letter topics that the answers to a shard's pulls state."""
     topic = pl.col("topic").str
     return pulled_ends(pull.filter(topic.starts_with(RETRY) | topic.starts_with(DLQ)))
 

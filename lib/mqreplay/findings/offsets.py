@@ -165,7 +165,7 @@ def reset_findings(
 ) -> pl.DataFrame:
     """Return OFFSET_RESET, one for each group, topic and reset; ``continuity`` shows how far the offsets moved.
 
-    ``resets`` is judge/offset_resets.py's frame. Pushes ``gap_s`` seconds apart or less are one reset; its effect
+    ``resets`` is offset_resets' frame. Pushes ``gap_s`` seconds apart or less are one reset; its effect
     shows within ``reach_s`` seconds.
     """
     key = pl.struct("table_name", (pl.lit("record_id=") + pl.col("record_id")).alias("key"))

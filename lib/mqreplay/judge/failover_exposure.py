@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.judge.saturating import less
+from mqreplay.judge.nearest import NOWHERE, Numbers, starts
+from mqreplay.judge.queue_events import Mask, instants, lasts, lists, one_later, runs
+from mqreplay.judge.saturating import COUNTLESS, less
+from mqreplay.judge.slave_copies import BothFiles, last_such
 
 COPY = ["broker_name", "slave_id"]
 OF_GROUP = [*COPY, "consumer_group"]
@@ -27,11 +31,18 @@ LACKED: dict[str, pl.DataType] = {
     "of_slave": pl.Boolean(),
 }
 BY_GROUP = pl.List(pl.Struct({"key": pl.String(), "value": pl.Int64()}))
+MINUTE = 60_000_000  # microseconds
+MINUTES = "STRUCT<minute: TIMESTAMP, messages: BIGINT, unknown: BIGINT, of_master: BOOLEAN, of_slave: BOOLEAN>"
 
 
-def lacked_of_shard(copies: pa.Table) -> pl.DataFrame:
-    """Return LACKED rows of the shard's queues. ``copies`` is the table of slave_copies.slave_copies."""
-    each = pl.DataFrame(copies).select(*OF_GROUP, "lacked").explode("lacked").unnest("lacked")
+def lacked_of_shard(copies: BothFiles) -> pl.DataFrame:
+    """Return LACKED rows of the shard's queues."""
+    each = (
+        pl.DataFrame(copies.table(lacked=lacking(copies)))
+        .select(*OF_GROUP, "lacked")
+        .explode("lacked")
+        .unnest("lacked")
+    )
     return _added_up(each)
 
 
@@ -142,3 +153,47 @@ def _both_known(lacked: pl.DataFrame) -> pl.DataFrame:
     first = [pl.col("minute").filter(pl.col(name)).min().alias(name) for name in ("of_master", "of_slave")]
     known = lacked.group_by(COPY).agg(first).drop_nulls()
     return known.select(*COPY, pl.max_horizontal("of_master", "of_slave").alias("since"))
+
+
+def lacking(copies: BothFiles) -> pa.ListArray:
+    """Of each copy the minutes in which it or the master's file changed, as MINUTES.
+
+    ``messages`` that the copy lacked at the minute's end, and whether that is ``unknown`` (1: one of the files has no
+    offset, or one that somebody set), less what it was after the minute before: what adds up over queues and minutes.
+    ``of_master``, ``of_slave``: whose file changed.
+    """
+    messages, unknown = _standing(copies)
+    minute = copies.at // MINUTE
+    first = starts(copies.copy, minute)
+    last = lasts(first, len(minute))
+    goes_on = one_later(copies.copy[first], NOWHERE) == copies.copy[first]
+    fields = {
+        "minute": instants(minute[first] * MINUTE),
+        "messages": pa.array(_risen(messages[last], goes_on)),
+        "unknown": pa.array(_risen(unknown[last], goes_on)),
+        "of_master": pa.array(runs(np.logical_or, copies.of_master, first)),
+        "of_slave": pa.array(runs(np.logical_or, ~copies.of_master, first)),
+    }
+    return lists(np.append(np.flatnonzero(~goes_on), len(first)), fields)
+
+
+def _standing(copies: BothFiles) -> tuple[Numbers, Numbers]:
+    """After each row: messages that the slave's copy lacks, and 1 where that is not known."""
+    held, is_held = _last_offset(copies, copies.of_master)
+    copied, is_copied = _last_offset(copies, ~copies.of_master)
+    more = is_held & is_copied & (held > copied)
+    lacks = held - copied
+    # A number that somebody set counts no messages; below 0 is what no bigint holds.
+    far = more & ((lacks > COUNTLESS) | (lacks < 0))
+    return np.where(more & ~far, lacks, 0), ((is_held != is_copied) | far).astype(np.int64)
+
+
+def _last_offset(copies: BothFiles, such: Mask) -> tuple[Numbers, Mask]:
+    offset, there = copies.offset
+    row = last_such(such, copies.first)
+    return offset[row], there[row] & (row != NOWHERE)
+
+
+def _risen(values: Numbers, goes_on: Mask) -> Numbers:
+    """Each less the one before it, where it goes on from that."""
+    return values - np.where(goes_on, one_later(values), 0)

@@ -15,12 +15,60 @@ import polars as pl
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
 from mqreplay.judge.as_of import as_of
 from mqreplay.judge.nearest import NOWHERE, common_codes, nearest, numbers
-from mqreplay.judge.offset_resets import ANSWERED, GROUP_QUEUE
 from mqreplay.judge.queue_events import MOST, runs
 
+GROUP_QUEUE = ["consumer_group", "broker_name", "topic", "queue_id"]
 NEW_OFFSET = [*GROUP_QUEUE, "new_offset"]
 BEGAN = pl.coalesce("from_ts", "to_ts")
+OFFSET_MOVED = 21  # ResponseCode.PULL_OFFSET_MOVED
+PUSHED, ANSWERED = "silver.server_request", "silver.pull"
 _FELL = pl.col("new_offset") < pl.col("previous_offset")
+
+
+def offset_resets(server_request: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
+    """Return resets as clients received them: GROUP_QUEUE, offset (messages), since, ts, table_name, record_id.
+
+    A pull that waited is answered later than the offset was set: ``since`` is the instant of its request.
+
+    With the pulls of one shard the result holds all resets of the shard's queues, and those pushed for other queues
+    too. To cover several shards, concatenate `moved_resets_of_shard` of each of them and add `pushed_resets` once.
+    """
+    return pl.concat([pushed_resets(server_request), moved_resets_of_shard(pull)])
+
+
+def pushed_resets(server_request: pl.DataFrame) -> pl.DataFrame:
+    """Return the resets that brokers pushed, of all queues: 4.9 sends RESET_CONSUMER_CLIENT_OFFSET to clients."""
+    reset = pl.col("reset_offsets").struct.field
+    return (
+        server_request.filter(pl.col("reset_offsets").list.len() > 0)
+        .select("consumer_group", "ts", "record_id", "reset_offsets")
+        .explode("reset_offsets")
+        .select(
+            "consumer_group",
+            *(reset(name) for name in ("broker_name", "topic", "queue_id", "offset")),
+            pl.col("ts").alias("since"),
+            "ts",
+            pl.lit(PUSHED).alias("table_name"),
+            "record_id",
+        )
+    )
+
+
+def moved_resets_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
+    """Return the resets that brokers sent as answers to the pulls of a shard.
+
+    A 5.x broker sets the offset itself (ConsumerOffsetManager#assignResetOffset), and answers the next pull inside the
+    queue's range with PULL_OFFSET_MOVED.
+    """
+    in_range = pl.col("queue_offset").is_between("min_offset", "max_offset")
+    return pull.filter((pl.col("response_code") == OFFSET_MOVED) & in_range).select(
+        *GROUP_QUEUE,
+        pl.col("next_begin_offset").alias("offset"),
+        pl.col("request_ts").alias("since"),
+        pl.coalesce("response_ts", "request_ts").alias("ts"),
+        pl.lit(ANSWERED).alias("table_name"),
+        "record_id",
+    )
 
 
 def with_reset(changes: pl.DataFrame, resets: pl.DataFrame, reach_s: int) -> pl.DataFrame:
@@ -68,7 +116,7 @@ def _least_reset(changes: pl.DataFrame, resets: pl.DataFrame) -> pl.Series:
 def with_skip(changes: pl.DataFrame, skips: pl.DataFrame, reach_s: int) -> pl.DataFrame:
     """Add ``skipped``: whether a pull began at this offset, past messages that the group was not given.
 
-    ``skips`` is the frame of offset_suspects.skips. The pull comes when a consumer next asks: at once, or when the
+    ``skips`` is the frame of offset_continuity.skips. The pull comes when a consumer next asks: at once, or when the
     group is started again.
     """
     past = skips.rename({"skipped_to": "new_offset"}).filter(pl.col("skipped_from") <= pl.col("new_offset"))

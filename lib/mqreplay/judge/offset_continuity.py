@@ -6,7 +6,7 @@ ConsumerOffsetManager#commitOffset stores whatever it is given, so every break i
   beyond_max  the master stated, after it, that the queue ends before the offset
   below_min   the master stated, before it, that the queue begins after the offset
   jump        the offset rose past messages that the group was not given: by a reset, or the next pull skips them
-  stale       a slave's file stayed below all that its master's had held for a while (stale_copies.py)
+  stale       a slave's file stayed below all that its master's had held for a while (slave_copies.py)
 A rise is no break by its size alone: one slow message holds an offset back, and lets it go at once (ProcessQueue).
 """
 
@@ -14,15 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from mqreplay.judge.as_of import as_of
-from mqreplay.judge.offset_causes import BEGAN, with_committed, with_reset, with_skip
-from mqreplay.judge.offset_resets import GROUP_QUEUE
-from mqreplay.judge.queue_ends import QUEUE
+from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, starts
+from mqreplay.judge.offset_causes import BEGAN, GROUP_QUEUE, with_committed, with_reset, with_skip
+from mqreplay.judge.queue_events import LEAST, QUEUE, Mask, QueueEvents, instants, lengths, one_later
 from mqreplay.judge.saturating import less
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
+SUSPECTS = "consumer_group STRING, broker_name STRING, topic STRING, queue_id INT"
+SKIPS = f"{SUSPECTS}, skipped_from BIGINT, skipped_to BIGINT, ts TIMESTAMP"
 
 
 def recording_groups_of_shard(offset_commit: pl.DataFrame) -> set[str]:
@@ -45,7 +49,7 @@ def offset_continuity(
 
     The table is the concatenation over the shards. ``offset_change``, ``offset_commit`` and ``pull`` are the shard's
     rows of the silver tables; only brokers' files are judged. ``ends`` is queue_ends' frame, ``resets`` offset_resets',
-    ``suspects`` and ``skips`` are those of judge/offset_suspects.py; rows of other queues in these four have no effect.
+    ``suspects`` and ``skips`` those of the functions; rows of other queues in these four have no effect.
     ``recording_groups`` are the groups of which commits were recorded, in any shard.
     ``reset_reach_s`` is how long a reset takes at most to show in a snapshot (clients commit it, slaves copy it).
     """
@@ -152,3 +156,109 @@ def _redelivered_max() -> pl.Expr:
     again = pl.when(_corrected()).then(nothing).otherwise(pl.max_horizontal(less(top, bottom), nothing))
     is_other = pl.col("kind").is_in(["jump", "beyond_max", "below_min"])
     return pl.when(pl.col("kind") == "rewind").then(again).when(is_other).then(nothing)
+
+
+def queue_ends(pull: pl.DataFrame, topic_stats: pl.DataFrame) -> pl.DataFrame:
+    """Return QUEUE, ``at``, queue_min_offset and queue_max_offset (messages): one row a statement of a master.
+
+    With the pulls of one shard the result holds all that is known of the shard's queues, and what topic statistics
+    state about other queues too. To cover several shards, concatenate `pulled_ends` of each of them and add
+    `polled_ends` once: topic statistics also name queues of no shard, such as dead letter queues.
+    """
+    return pl.concat([pulled_ends(pull), polled_ends(topic_stats)])
+
+
+def pulled_ends(pull: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `queue_ends` that come from answers to the pulls of a shard."""
+    return pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null()).select(
+        *QUEUE,
+        pl.coalesce("response_ts", "request_ts").alias("at"),
+        pl.col("min_offset").alias("queue_min_offset"),
+        pl.col("max_offset").alias("queue_max_offset"),
+    )
+
+
+def polled_ends(topic_stats: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `queue_ends` that come from topic statistics, of all queues."""
+    offset = pl.col("offsets").struct.field
+    return (
+        topic_stats.filter((pl.col("broker_id") == 0) & (pl.col("offsets").list.len() > 0))
+        .select("ts", "offsets")
+        .explode("offsets")
+        .select(
+            *(offset(name) for name in QUEUE),
+            pl.col("ts").alias("at"),
+            offset("min_offset").alias("queue_min_offset"),
+            offset("max_offset").alias("queue_max_offset"),
+        )
+    )
+
+
+def suspects(events: QueueEvents) -> pa.Table:
+    """GROUP_QUEUE: queues whose offset fell, vanished, or stood outside of what masters told of the queue."""
+    rows = events.changes
+    new, has_new = events.numbers("committed", rows)
+    old, has_old = events.numbers("previous_offset", rows)
+    fell = ~has_new | (has_old & (new < old))
+    at = events.known("at", rows)
+    since, has_since = events.numbers("also_at", rows)
+    ends, queue = events.ends, events.queue[rows]
+    began = np.where(has_since, since, at)
+    high, above = _told(queue, at, ends.queue, ends.at, ends.high, ends.has_high, "after")
+    low, below = _told(queue, began, ends.queue, ends.at, ends.low, ends.has_low, "before")
+    outside = (above & (new > high)) | (below & (new < low))
+    found = rows[fell | outside]
+    _, first = np.unique(events.key[found], return_index=True)
+    return events.table(found[first], GROUP_QUEUE)
+
+
+def _told(
+    queue: Numbers, at: Numbers, of: Numbers, told_at: Numbers, value: Numbers, there: Mask, side: str
+) -> tuple[Numbers, Mask]:
+    rows = np.flatnonzero(there)
+    # Of several words of one moment the strictest: lowest of ends, highest of beginnings.
+    rows = rows[np.argsort(value[rows], kind="stable")]
+    place = nearest(queue, at, of[rows], told_at[rows], side=side)
+    if not len(rows):
+        return np.zeros(len(queue), np.int64), np.zeros(len(queue), bool)
+    return value[rows][place], place != NOWHERE
+
+
+def skips(events: QueueEvents) -> pa.Table:
+    """GROUP_QUEUE, ``skipped_from``, ``skipped_to`` (messages), ``ts``: pulls that begin past all the group was given.
+
+    The first pull of a queue skips nothing: what the group was given before the recording is not known. Nor does a pull
+    past the queue's end: it is corrected.
+    """
+    rows = events.pulls
+    opaque, has_opaque = events.numbers("opaque", rows)
+    at, key = events.known("at", rows), events.key[rows]
+    rows = rows[np.lexsort((events.client_order[rows], opaque, has_opaque, at, key))]
+    key, (begins, asks) = events.key[rows], events.numbers("queue_offset", rows)
+    given, answered = events.numbers("next_begin_offset", rows)
+    reaches = np.maximum(np.where(answered, given, LEAST), np.where(asks, begins, LEAST))
+    reached = _running_most(key, reaches)
+    most, told = events.numbers("max_offset", rows)
+    skipped = np.flatnonzero(asks & told & (reached != LEAST) & (begins > reached) & (begins <= most))
+    found = rows[skipped]
+    return events.table(
+        found,
+        GROUP_QUEUE,
+        skipped_from=reached[skipped],
+        skipped_to=begins[skipped],
+        ts=instants(events.known("at", found)),
+    )
+
+
+def _running_most(key: Numbers, values: Numbers) -> Numbers:
+    """Of rows sorted by key: the most of the key's rows before each, LEAST for the first."""
+    if not len(key):
+        return values
+    distinct, rank = np.unique(values, return_inverse=True)
+    first = starts(key)
+    run = np.repeat(np.arange(len(first)), lengths(first, len(key)))
+    # Runs rise, so that no run's values are carried into the next.
+    most = np.maximum.accumulate(run * (len(distinct) + 1) + rank) - run * (len(distinct) + 1)
+    before = one_later(distinct[most])
+    before[first] = LEAST
+    return before

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -260,6 +260,26 @@ def _encoded(column: pa.ChunkedArray) -> pa.Array:
 
 def _decoded(column: pa.Array) -> pa.Array:
     return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+
+
+class LastCopies(NamedTuple):
+    """When brokers' files of offsets were last copied (microseconds)."""
+
+    of_masters: dict[str, int]  # by broker name
+    of_slaves: dict[str, dict[int, int]]  # by broker name and broker id
+
+
+def last_copies(snapshot: pl.DataFrame) -> LastCopies:
+    """Return when each broker's consumerOffset.json was last copied."""
+    of_broker = pl.col("broker_id").is_not_null() & pl.col("file_name").str.starts_with("consumerOffset.json")
+    last = snapshot.filter(of_broker).group_by("broker_name", "broker_id").agg(pl.col("ts").max().dt.epoch("us"))
+    found = LastCopies({}, {})
+    for broker_name, broker_id, copied_us in last.rows():
+        if broker_id == 0:
+            found.of_masters[broker_name] = copied_us
+        else:
+            found.of_slaves.setdefault(broker_name, {})[broker_id] = copied_us
+    return found
 
 
 def lasts(first: Numbers, rows: int) -> Numbers:

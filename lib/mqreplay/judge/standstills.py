@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from mqreplay.core.standstill import USUAL_STEPS
@@ -29,26 +28,6 @@ from mqreplay.judge.queue_events import (
 
 STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
 SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
-
-
-class LastCopies(NamedTuple):
-    """When brokers' files of offsets were last copied (microseconds)."""
-
-    of_masters: dict[str, int]  # by broker name
-    of_slaves: dict[str, dict[int, int]]  # by broker name and broker id
-
-
-def last_copies(snapshot: pl.DataFrame) -> LastCopies:
-    """Return when each broker's consumerOffset.json was last copied."""
-    of_broker = pl.col("broker_id").is_not_null() & pl.col("file_name").str.starts_with("consumerOffset.json")
-    last = snapshot.filter(of_broker).group_by("broker_name", "broker_id").agg(pl.col("ts").max().dt.epoch("us"))
-    found = LastCopies({}, {})
-    for broker_name, broker_id, copied_us in last.rows():
-        if broker_id == 0:
-            found.of_masters[broker_name] = copied_us
-        else:
-            found.of_slaves.setdefault(broker_name, {})[broker_id] = copied_us
-    return found
 
 
 def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:

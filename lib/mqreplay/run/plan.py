@@ -28,11 +28,11 @@ from mqreplay.judge.group_status import group_status
 from mqreplay.judge.judgement import judgement
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
-from mqreplay.judge.offset_resets import pushed_resets
+from mqreplay.judge.offset_causes import pushed_resets
 from mqreplay.judge.queue_owner import owned_from, queue_owner
 from mqreplay.judge.replay_gap import missing_kinds, replay_gap
 from mqreplay.judge.route_changes import route_changes
-from mqreplay.judge.stale_copies import stale_copies
+from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.lake.landing import Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
 from mqreplay.run.engine import Engine

@@ -15,7 +15,7 @@ from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.topics import orphans_of_shard
-from mqreplay.judge import client_words, offset_suspects, slave_copies, standstills, status_windows
+from mqreplay.judge import client_words, slave_copies, standstills, status_windows
 from mqreplay.judge.allocation import allocation
 from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
@@ -33,16 +33,14 @@ from mqreplay.judge.membership import (
     pulling_groups_of_shard,
 )
 from mqreplay.judge.night_facts import CHANGE, COMMIT, PULL, NightFacts, Survey, survey
-from mqreplay.judge.offset_continuity import offset_continuity
-from mqreplay.judge.offset_resets import moved_resets_of_shard, offset_resets
+from mqreplay.judge.offset_causes import moved_resets_of_shard, offset_resets
+from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
 from mqreplay.judge.pull_intervals import pull_intervals_of_shard, pulled_queues_of_shard
 from mqreplay.judge.pull_route import pull_route
-from mqreplay.judge.queue_ends import queue_ends
-from mqreplay.judge.queue_events import QueueEvents, queue_events
+from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
 from mqreplay.judge.slave_suggestion import slave_suggestion
-from mqreplay.judge.stale_copies import stale_spans_of_shard
 from mqreplay.lake.landing import Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew
 from mqreplay.run.shards import Counts, Shard, name_bucket, total
@@ -171,18 +169,18 @@ def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, eve
     # An answer may be said to have come years later; the windows end with the day.
     until_ms = min(facts.last_ms or 0, int(day.end.timestamp() * 1000))
     part.frames["status"] = status_of_shard(status_windows.windows(events, replay.status_window_s, until_ms))
-    copied = standstills.last_copies(small["snapshot"])
+    copied = last_copies(small["snapshot"])
     still = standstills.standing(events, limits.stuck_s, copied.of_masters)
     part.frames["standstills"] = pl.DataFrame(pl.from_arrow(still))
-    copies = slave_copies.slave_copies(events, copied.of_slaves, limits.stale_slave_s * 1000)
+    copies = slave_copies.both_files(events, copied.of_slaves)
     part.frames["lacked"] = lacked_of_shard(copies)
-    part.frames["stale_spans"] = stale_spans_of_shard(pl.DataFrame(pl.from_arrow(copies)))
+    part.frames["stale_spans"] = slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000)
     part.frames["breaks"] = offset_continuity(
         rows["offset_change"],
         queue_ends(rows["pull"], small["topic_stats"]),
-        pl.DataFrame(pl.from_arrow(offset_suspects.suspects(events))),
+        pl.DataFrame(pl.from_arrow(suspects(events))),
         offset_resets(small["server_request"], rows["pull"]),
-        pl.DataFrame(pl.from_arrow(offset_suspects.skips(events))),
+        pl.DataFrame(pl.from_arrow(skips(events))),
         rows["offset_commit"],
         rows["pull"],
         facts.recording,

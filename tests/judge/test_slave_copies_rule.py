@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.stale_copy import StaleSpan, stale_stretches, watched_spans
-from mqreplay.judge.stale_copies import COPY, stale_copies
+from mqreplay.judge.slave_copies import COPY, stale_copies
 from silver_moments import at
 from silver_rows import rows
 

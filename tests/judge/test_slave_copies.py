@@ -9,8 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from mqreplay.judge.queue_events import queue_events
-from mqreplay.judge.slave_copies import slave_copies
-from mqreplay.judge.stale_copies import stale_copies, stale_spans_of_shard
+from mqreplay.judge.slave_copies import both_files, stale_copies, stale_spans_of_shard
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from silver_moments import at
@@ -136,7 +135,7 @@ Night = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]
 
 @pytest.fixture(scope="module")
 def night() -> Night:
-    """The frame of slave_copies, silver.snapshot, and outages."""
+    """The spans of stale copies, silver.snapshot, and outages."""
     files = scenarios()
     changes = rows("silver.offset_change", CHANGE, files.changes)
     snapshot = rows("silver.snapshot", SNAPSHOT, files.copies)
@@ -147,14 +146,14 @@ def night() -> Night:
         if copy["broker_id"]:
             copied = int(copy["ts"].timestamp() * 1_000_000)
             of_name[copy["broker_id"]] = max(copied, of_name.get(copy["broker_id"], 0))
-    copies = slave_copies(queue_events(changes, *others, set()), slaves, BOUND_S * 1000)
-    return pl.DataFrame(pl.from_arrow(copies)), snapshot, pl.DataFrame(files.outages, OUTAGE, orient="row")
+    copies = both_files(queue_events(changes, *others, set()), slaves)
+    return stale_spans_of_shard(copies, BOUND_S * 1000), snapshot, pl.DataFrame(files.outages, OUTAGE, orient="row")
 
 
 @pytest.fixture(scope="module")
 def breaks(night: Night) -> pl.DataFrame:
-    copies, snapshot, outages = night
-    return stale_copies(stale_spans_of_shard(copies), snapshot, outages, BOUND_S)
+    spans, snapshot, outages = night
+    return stale_copies(spans, snapshot, outages, BOUND_S)
 
 
 @pytest.fixture(scope="module")
@@ -233,9 +232,9 @@ def test_the_columns_are_the_tables(breaks, night):
     columns = [(c.name, c.type) for c in load_contracts()["gold.offset_continuity"].columns if c.name != "cluster"]
     expected = pl.DataFrame(pl.from_arrow(arrow_schema(columns).empty_table())).schema
     assert breaks.schema == expected
-    copies, snapshot, outages = night
-    assert stale_copies(stale_spans_of_shard(copies.clear()), snapshot, outages, BOUND_S).schema == expected
-    nothing = stale_copies(stale_spans_of_shard(copies), snapshot.clear(), outages.clear(), BOUND_S)
+    spans, snapshot, outages = night
+    assert stale_copies(spans.clear(), snapshot, outages, BOUND_S).schema == expected
+    nothing = stale_copies(spans, snapshot.clear(), outages.clear(), BOUND_S)
     assert nothing.is_empty()
     assert nothing.schema == expected
 
@@ -250,9 +249,9 @@ def test_what_the_slave_dropped_was_stale_before_if_at_all(slaves):
 
 @pytest.mark.parametrize("count", [1, 7])
 def test_shards_together_are_the_whole(night, breaks, count):
-    copies, snapshot, outages = night
+    whole, snapshot, outages = night
     part = pl.struct("broker_name", "topic", "queue_id").hash(1) % count
-    spans = [stale_spans_of_shard(copies.filter(part == i)) for i in range(count)]
+    spans = [whole.filter(part == i) for i in range(count)]
     assert_frame_equal(stale_copies(pl.concat(spans), snapshot, outages, BOUND_S), breaks, check_row_order=False)
     parts = pl.concat([stale_copies(one, snapshot, outages, BOUND_S) for one in spans])
     assert_frame_equal(parts, breaks, check_row_order=False)
