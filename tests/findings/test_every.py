@@ -22,7 +22,7 @@ from mqreplay.judge.broker_outages import failovers_of_shard
 from mqreplay.judge.deliveries import came_back, repeated_deliveries
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.offset_causes import offset_resets
-from mqreplay.judge.pull_intervals import pulled_queues_of_shard
+from mqreplay.judge.ownership import pulled_queues_of_shard
 from silver_moments import at
 from silver_rows import rows
 

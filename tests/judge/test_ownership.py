@@ -18,9 +18,8 @@ from mqreplay.judge.membership import (
     unregistrations,
     unshared_groups,
 )
-from mqreplay.judge.ownership import disputes, due_queues, idle_members, subscribers
-from mqreplay.judge.pull_intervals import pull_intervals_of_shard, pulled_queues_of_shard
-from mqreplay.judge.queue_owner import owned_from, queue_owner
+from mqreplay.judge.ownership import disputes, due_queues, idle_members, pulled_queues_of_shard, subscribers
+from mqreplay.judge.queue_owner import owned_from, pull_intervals_of_shard, queue_owner
 from queue_shards import queue_shards
 from silver_moments import BEGAN, at
 from silver_rows import rows

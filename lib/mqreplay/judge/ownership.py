@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from mqreplay.judge.membership import MEMBER, subscriptions
-from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.queue_events import KEY, QUEUE
 from mqreplay.judge.sessions import with_session
 from mqreplay.judge.wide_rows import slices
 
@@ -32,6 +32,14 @@ def disputes(owners: pl.DataFrame, due: pl.DataFrame) -> pl.DataFrame:
         pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("owners").max()
     )
     return spans.drop("orphan", "session")
+
+
+def pulled_queues_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
+    """Return QUEUE, first_ts, last_ts: from when to when any client pulled a queue."""
+    return pull.group_by(QUEUE).agg(
+        pl.col("request_ts").min().alias("first_ts"),
+        pl.coalesce("response_ts", "request_ts").max().alias("last_ts"),
+    )
 
 
 def due_queues(

@@ -13,11 +13,11 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.judge.membership import INSTANT, MEMBER, within_session
-from mqreplay.judge.pull_intervals import HELD
-from mqreplay.judge.queue_events import QUEUE
-from mqreplay.judge.queue_locks import lock_intervals
-from mqreplay.judge.value_numbers import distinct_values
+from mqreplay.judge.queue_events import KEY, QUEUE
+from mqreplay.judge.value_numbers import distinct_values, value_numbers
 
+HELD = [*MEMBER, *QUEUE]
+LOCKED_S = 60  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
 SOURCES = ("assignment", "rebalance", "lock", "pull")  # the best first
 _VIEW = [*MEMBER, "scope"]
 _INTERVAL = [*HELD, "from_ts", "to_ts"]
@@ -33,7 +33,7 @@ def queue_owner(
 ) -> pl.DataFrame:
     """Return gold.queue_owner: one row an interval, closed at its start and open at its end.
 
-    ``pull_intervals`` are those of all shards, see pull_intervals.py; ``members`` and ``unshared`` are the frames of
+    ``pull_intervals`` are `pull_intervals_of_shard` of all shards; ``members`` and ``unshared`` are the frames of
     membership.py: the members of unshared groups own nothing for themselves. What a client showed to hold counts until
     it shows it again, or until its session ends.
     """
@@ -138,3 +138,58 @@ def _without_repeats(views: pl.DataFrame) -> pl.DataFrame:
         pl.col("_list").first(),
     )
     return runs.with_columns(lists["queues"].gather(runs["_list"]))
+
+
+def lock_intervals(lock: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return HELD, from_ts, to_ts: from a grant until the owner unlocks, another client gets it, or it expires.
+
+    A client asks for one queue when it takes it, and for all its queues of a broker to renew them: no request shows
+    all that it holds (RebalanceLockManager, RebalanceImpl#lock, #lockAll). ``members`` is the frame of `membership`.
+    """
+    events = pl.concat(
+        [
+            _lock_events(lock, "LOCK_BATCH_MQ", "lock_ok_mq_set", True),
+            _lock_events(lock, "UNLOCK_BATCH_MQ", "mq_set", False),
+        ]
+    ).sort("ts", "granted", "client_id")
+    owner = pl.when("granted").then("client_id").forward_fill().over(KEY)
+    # A client that lost a lock unlocks nothing that another one holds.
+    valid = events.filter(owner == pl.col("client_id")).with_columns(pl.col("ts").shift(-1).over(KEY).alias("_next"))
+    expires = pl.col("ts") + pl.duration(seconds=LOCKED_S)
+    spans = within_session(valid.filter("granted"), members, pl.min_horizontal("_next", expires))
+    goes_on = pl.col("until").shift(1).over(HELD) == pl.col("ts")
+    numbered = spans.with_columns((~goes_on).fill_null(True).alias("_begins")).with_columns(
+        pl.col("_begins").cum_sum().over(HELD).alias("_interval")
+    )
+    intervals = numbered.group_by(*HELD, "_interval").agg(
+        pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts")
+    )
+    return intervals.drop("_interval")
+
+
+def _lock_events(lock: pl.DataFrame, kind: str, queues: str, granted: bool) -> pl.DataFrame:
+    listed = lock.filter((pl.col("kind") == kind) & (pl.col(queues).list.len() > 0))
+    each = listed.select(*MEMBER, "ts", pl.col(queues).alias("queue")).explode("queue")
+    queue = [pl.col("queue").struct.field(name) for name in QUEUE]
+    return each.select(*MEMBER, *queue, "ts", pl.lit(granted).alias("granted"))
+
+
+def pull_intervals_of_shard(pull: pl.DataFrame, pull_gap_s: int) -> pl.DataFrame:
+    """Return HELD, from_ts, to_ts: intervals in which a client pulled a queue for its group.
+
+    An interval goes on over a silence of at most ``pull_gap_s`` seconds, and over a longer one if no other client
+    pulled the queue for the group meanwhile. A queue lies in one shard with all its pulls.
+    """
+    ends = [pl.col("request_ts").alias("ts"), pl.coalesce("response_ts", "request_ts").alias("until")]
+    queue, held = value_numbers(pull, KEY, "_queue"), value_numbers(pull, HELD, "_held")
+    pulls = pull.select(*HELD, *ends, queue, held).sort("ts", "client_id")
+    silence_ms = pl.col("ts").dt.epoch("ms") - pl.col("ts").shift(1).over("_held").dt.epoch("ms")
+    alone = pl.col("_held").shift(1).over("_queue") == pl.col("_held")
+    goes_on = (silence_ms <= pull_gap_s * 1000) | (silence_ms.is_not_null() & alone)
+    numbered = pulls.with_columns((~goes_on).fill_null(True).alias("_begins")).with_columns(
+        pl.col("_begins").cum_sum().over("_held").alias("_interval")
+    )
+    intervals = numbered.group_by("_held", "_interval").agg(
+        pl.col(HELD).first(), pl.col("ts").min().alias("from_ts"), pl.col("until").max().alias("to_ts")
+    )
+    return intervals.drop("_held", "_interval")

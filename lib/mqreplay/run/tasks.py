@@ -35,9 +35,10 @@ from mqreplay.judge.membership import (
 from mqreplay.judge.night_facts import CHANGE, COMMIT, PULL, NightFacts, Survey, survey
 from mqreplay.judge.offset_causes import moved_resets_of_shard, offset_resets
 from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
-from mqreplay.judge.pull_intervals import pull_intervals_of_shard, pulled_queues_of_shard
+from mqreplay.judge.ownership import pulled_queues_of_shard
 from mqreplay.judge.pull_route import pull_route
 from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
+from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
 from mqreplay.judge.slave_suggestion import slave_suggestion
