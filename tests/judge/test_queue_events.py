@@ -10,8 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from mqreplay.judge.client_clocks import client_clocks
-from mqreplay.judge.client_words import clocks
+from mqreplay.judge.client_clocks import client_clocks, client_words
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute, lacked_of_shard
 from mqreplay.judge.group_status import group_status, merged_status, status_of_shard
 from mqreplay.judge.offset_continuity import skips, suspects
@@ -195,7 +194,7 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
     copies = [slave_copies(part, slaves_of(seed), STUCK_S * 1000) for part in events]
     status = [status_of_shard(windows(part, WINDOW_S, last or 0)) for part in events]
     lacked = lacked_by_minute([lacked_of_shard(both_files(part, slaves_of(seed))) for part in events])
-    words = [pl.DataFrame(clocks(part)) for part in events]
+    words = [pl.DataFrame(client_words(part)) for part in events]
     per_queue: dict[str, list[pa.Table | pl.DataFrame]] = {
         "words": list(words),
         "suspects": [suspects(part) for part in events],
@@ -254,7 +253,7 @@ def test_ends_of_other_queues_change_no_result() -> None:
         assert lines(given.rows) == lines(whole(frames).rows), seed
         # Nor would they if they were kept.
         kept, left_out = QueueEvents(table([*events, *others])), QueueEvents(table(events))
-        for find in (clocks, suspects, skips, queue_progress):
+        for find in (client_words, suspects, skips, queue_progress):
             assert lines(find(kept)) == lines(find(left_out)), seed
         found = [
             [

@@ -11,7 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from mqreplay.judge import client_words, offset_continuity, queue_progress, standstills, status_windows
+from mqreplay.judge import offset_continuity, queue_progress, standstills, status_windows
+from mqreplay.judge.client_clocks import client_words
 from mqreplay.judge.queue_events import CHANGE, COMMIT, PULL, QUEUE, STATS, QueueEvents
 from queue_answers import SLAVES, STALE_MS, in_order, of_slaves, plain, slaves, stretches
 from queue_recordings import (
@@ -74,7 +75,10 @@ def plain_ends(events: QueueEvents) -> list[Row]:
 
 
 FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
-    "clocks": (client_words.SCHEMA, lambda events, _: client_words.clocks(events)),
+    "clocks": (
+        "client_id STRING, said_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT",
+        lambda events, _: client_words(events),
+    ),
     "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.progress(events)),
     "suspects": (offset_continuity.SUSPECTS, lambda events, _: offset_continuity.suspects(events)),
     "skips": (offset_continuity.SKIPS, lambda events, _: offset_continuity.skips(events)),
@@ -274,7 +278,7 @@ def test_offsets_may_be_all_that_a_bigint_holds() -> None:
         assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(events)), seed
         assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(events)), seed
         assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(events)), seed
-        assert plain(client_words.clocks(whole)) == in_order(clocks_by_rule(events)), seed
+        assert plain(client_words(whole)) == in_order(clocks_by_rule(events)), seed
         stuck = [(*key, *still) for key, still, _ in standing_by_rule(events, STUCK_S, copies_of(seed))]
         assert stretches(whole, seed) == in_order(stuck), seed
         assert of_slaves(whole, seed) == copies_by_rule(events, slaves_of(seed), STALE_MS), seed
@@ -283,4 +287,4 @@ def test_offsets_may_be_all_that_a_bigint_holds() -> None:
 
 
 def test_clocks_are_what_copies_say_of_clients_words() -> None:
-    assert len({row[-1] for row in as_by_rule(client_words.clocks, clocks_by_rule)}) > 1
+    assert len({row[-1] for row in as_by_rule(client_words, clocks_by_rule)}) > 1

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from mqreplay.core.clock_stretch import LEAST, SURE_MS
-from mqreplay.judge import client_words, offset_continuity, queue_progress, standstills, status_windows
-from mqreplay.judge.clock_stretches import Stretch, Words, stretches
+from mqreplay.judge import offset_continuity, queue_progress, standstills, status_windows
+from mqreplay.judge.client_clocks import Stretch, Words, client_words, stretches
 from mqreplay.judge.queue_events import KEY, QueueEvents
 from mqreplay.night import run
 from mqreplay.settings import load_settings
@@ -100,7 +100,7 @@ def _named(row: Row) -> Row:
 def words(events: QueueEvents) -> dict[str, list[tuple[int, ...]]]:
     """By client, what the master's file shows of its words, by the instant of the copy."""
     found: dict[str, list[tuple[int, ...]]] = {}
-    for row in client_words.clocks(events).to_pylist():
+    for row in client_words(events).to_pylist():
         one = tuple(row[name] for name in ("shown_ms", "said_ms", "off_ms", "unsure_ms"))
         found.setdefault(row["client_id"], []).append(one)
     return {client: sorted(of_client) for client, of_client in found.items()}

@@ -8,11 +8,19 @@ of brokers and name servers are by the recorder's clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
+import pyarrow as pa
 
-from mqreplay.core.clock_stretch import LEAST, WRITE_MS
-from mqreplay.judge.clock_stretches import Words, stretches
+from mqreplay.core.client_clock import USUAL_MS
+from mqreplay.core.clock_stretch import AROUND, LEAST, NEAR_MS, SURE_MS, WRITE_MS
+from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, ranks, starts
+from mqreplay.judge.queue_events import COMMIT, PULL, Mask, QueueEvents, lasts, one_later
 
 WORDS: dict[str, pl.DataType] = {
     "client_id": pl.String(),
@@ -21,7 +29,7 @@ WORDS: dict[str, pl.DataType] = {
     "off_ms": pl.Int64(),
     "unsure_ms": pl.Int64(),
 }
-# clock_stretches.Stretch explains the columns.
+# Stretch explains the columns.
 SCHEMA: dict[str, pl.DataType] = {
     "client_id": pl.String(),
     "said_until_ms": pl.Int64(),
@@ -35,7 +43,7 @@ SCHEMA: dict[str, pl.DataType] = {
 def client_clocks(words: Sequence[pl.DataFrame], skew_s: int) -> pl.DataFrame:
     """Return SCHEMA: all stretches, in order, of each client whose clock was ever off by more than ``skew_s`` seconds.
 
-    ``words`` are the rows of client_words.clocks, one frame a shard. Only words of clients that may be off are put
+    ``words`` are the rows of `client_words`, one frame a shard. Only words of clients that may be off are put
     together.
     """
     most_ms = skew_s * 1000
@@ -89,3 +97,173 @@ def _off(words: pl.DataFrame, most_ms: int) -> pl.DataFrame:
 def _words(of_client: pl.DataFrame) -> Words:
     said, shown, off, unsure = (of_client[name].to_numpy() for name in ("said_ms", "shown_ms", "off_ms", "unsure_ms"))
     return Words(said, shown, off, unsure)
+
+
+def client_words(events: QueueEvents) -> pa.Table:
+    """Of each client and each rise of an offset in the master's file the client's last word that the rise contains.
+
+    client_id, ``said_ms`` (by the client's clock), ``shown_ms`` (of the copy), ``off_ms`` (its clock less the
+    recorder's, by this word), ``unsure_ms`` (how far that may be off).
+
+    The master's file took a commit after the copy before the first that shows its offset or a later one, and a pull
+    only repeats what was committed since the client's word before. Where these are further apart than USUAL_MS the
+    middle counts. Offsets that the file passed more than once, as after a reset, tell nothing.
+    """
+    risen, low = _rises(events)
+    said, since = _first_words(events)
+    of, offset = events.key[said], events.known("committed", said)
+    rise = nearest(of, offset, events.key[risen], events.known("committed", risen), side="after")
+    met = np.flatnonzero(rise != NOWHERE)
+    met = met[low[rise[met]] < offset[met]] if len(risen) else met
+    met = met[np.lexsort((offset[met], rise[met], events.by_client[said[met]]))]
+    met = met[lasts(starts(events.by_client[said[met]], rise[met]), len(met))]
+    said, since, shown = said[met], since[met], risen[rise[met]] if len(risen) else risen
+    at, copied = events.known("at", said) // 1000, events.known("at", shown) // 1000
+    before, there = events.numbers("also_at", shown)
+    of_copy = _half_of_more(np.where(there, copied - before // 1000, 0))
+    of_word = _half_of_more(at - since // 1000)
+    off, unsure = (at - of_word) - (copied - of_copy), of_copy + of_word
+    return events.table(said, ("client_id",), said_ms=at, shown_ms=copied, off_ms=off, unsure_ms=unsure)
+
+
+def _half_of_more(ms: Numbers) -> Numbers:
+    return np.maximum(ms - USUAL_MS, 0) // 2
+
+
+def _rises(events: QueueEvents) -> tuple[Numbers, Numbers]:
+    """Changes of masters' files by which an offset rose to where it never was before or after, and from where."""
+    rows = events.changes
+    new, has_new = events.numbers("committed", rows)
+    old, has_old = events.numbers("previous_offset", rows)
+    _, has_before = events.numbers("also_at", rows)
+    told = np.flatnonzero(events.of_master[rows] & has_new & (has_old | has_before))
+    rows, new, old = rows[told], new[told], old[told]  # an entry that was not there is as good as 0
+    low, high = np.where(new > old, old, new - 1), np.maximum(new, old)
+    alone = _alone(events.key[rows], low, high) & (new > old)
+    return rows[alone], old[alone]
+
+
+def _alone(key: Numbers, low: Numbers, high: Numbers) -> Mask:
+    """Whether each range, without its low end, meets no other of its key."""
+    low_rank, high_rank = np.split(ranks(np.tile(key, 2), np.concatenate([low, high])), 2)
+    order = np.argsort(low_rank, kind="stable")
+    begin, end = low_rank[order], np.maximum.accumulate(high_rank[order])
+    found = np.ones(len(key), bool)
+    meets = np.flatnonzero(begin[1:] < end[:-1])
+    found[order[meets + 1]] = False
+    found[order[meets[begin[meets + 1] < high_rank[order][meets]]]] = False
+    return found
+
+
+def _first_words(events: QueueEvents) -> tuple[Numbers, Numbers]:
+    """Of each client, queue, group and offset the row of its first word of it, and since when it may have been so.
+
+    A commit says when it is; a pull, by which a client repeats what it committed, only that it was since its last word.
+    """
+    offset, told = events.numbers("committed")
+    rows = np.flatnonzero(((events.what == COMMIT) | (events.what == PULL)) & told & (offset > 0))
+    rows = rows[np.lexsort((events.what[rows], events.known("at", rows), events.by_client[rows]))]
+    at, client, is_commit = events.known("at", rows), events.by_client[rows], events.what[rows] == COMMIT
+    goes_on = one_later(client, NOWHERE) == client
+    since = np.where(is_commit | ~goes_on, at, one_later(at))
+    order = np.lexsort((np.arange(len(rows)), offset[rows], client))
+    first = order[starts(client[order], offset[rows][order])]
+    first = first[goes_on[first]]  # a client's first word may repeat what is long past
+    return rows[first], since[first]
+
+
+@dataclass(frozen=True)
+class Words:
+    """What `client_words` found of one client, in any order; all in ms."""
+
+    said: Numbers
+    shown: Numbers
+    off: Numbers
+    unsure: Numbers
+
+    def of(self, which: npt.NDArray[Any]) -> Words:
+        """Some of the words."""
+        return Words(self.said[which], self.shown[which], self.off[which], self.unsure[which])
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """All that a client said until ``said_until_ms``, its clock being ``skew_ms`` ahead of the recorder's.
+
+    ``shown_from_ms`` and ``shown_until_ms`` are by the recorder's clock. None: from the first word, until the last.
+    """
+
+    said_until_ms: int | None
+    shown_from_ms: int | None
+    shown_until_ms: int | None
+    skew_ms: int
+    matches: int
+
+
+def stretches(words: Words, most_ms: int) -> list[Stretch]:
+    """In order; none if the clock was never off by more than ``most_ms`` and by what copies far apart leave open.
+
+    A clock that went back says some instants twice; they count as the first of the two times.
+    """
+    words = words.of(np.lexsort((words.off, words.said, words.shown)))
+    runs = _sure_runs(words) or [words]
+    skews = [_skew(run, most_ms) for run in runs]
+    if not any(skews):
+        return []
+    until = [_between(earlier, later) for earlier, later in pairwise(runs)]
+    began = [int(run.shown[0]) for run in runs[1:]]
+    ended = [int(run.shown[-1]) for run in runs[:-1]]
+    bounds = zip([*until, None], [None, *began], [*ended, None], strict=True)
+    return [Stretch(*of, skew, len(run.off)) for of, skew, run in zip(bounds, skews, runs, strict=True)]
+
+
+def _skew(run: Words, most_ms: int) -> int:
+    skew = round(float(np.median(run.off))) + WRITE_MS
+    is_off = len(run.off) >= LEAST and abs(skew) - np.median(run.unsure) > most_ms
+    return skew if is_off else 0
+
+
+def _between(earlier: Words, later: Words) -> int:
+    """The instant by the client's clock at which the later stretch begins."""
+    end, begin = int(earlier.said.max()), int(later.said.min())
+    return (end + begin) // 2 if end < begin else end + 1
+
+
+def _sure_runs(words: Words) -> list[Words]:
+    """Runs of copies that show about the same, without words that say otherwise; neighbours that agree are one."""
+    # A pull after a jump only repeats what was committed since a word before it: that tells nothing.
+    words = words.of(words.unsure <= np.median(words.unsure) + NEAR_MS)
+    first = starts(words.shown)
+    off, unsure = (_medians(column, first) for column in (words.off, words.unsure))
+    jump = np.abs(np.diff(_smooth(off))) > NEAR_MS + unsure[1:] + unsure[:-1]
+    found: list[Words] = []
+    of_words, of_copies = np.split(np.arange(len(words.off)), first[1:][jump]), np.split(off, np.flatnonzero(jump) + 1)
+    for run, copies in zip(of_words, of_copies, strict=True):
+        one = words.of(run)
+        one = one.of(np.abs(one.off - np.median(copies)) <= NEAR_MS + one.unsure)
+        if not _is_sure(one):
+            continue
+        if found and abs(np.median(found[-1].off) - np.median(one.off)) <= NEAR_MS:
+            one = _joined(found.pop(), one)
+        found.append(one)
+    return found
+
+
+def _is_sure(run: Words) -> bool:
+    copies = len(starts(run.shown))
+    return copies >= LEAST and bool(min(np.ptp(run.shown), np.ptp(run.said)) >= SURE_MS)
+
+
+def _joined(one: Words, other: Words) -> Words:
+    pairs = ((one.said, other.said), (one.shown, other.shown), (one.off, other.off), (one.unsure, other.unsure))
+    return Words(*map(np.concatenate, pairs))
+
+
+def _medians(values: Numbers, first: Numbers) -> npt.NDArray[np.float64]:
+    return np.array([np.median(part) for part in np.split(values, first[1:])])
+
+
+def _smooth(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Of each value the median of those around it; at either end of fewer."""
+    half = AROUND // 2
+    return np.array([np.median(values[max(i - half, 0) : i + half + 1]) for i in range(len(values))])

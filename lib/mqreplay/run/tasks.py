@@ -15,11 +15,11 @@ from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.topics import orphans_of_shard
-from mqreplay.judge import client_words, slave_copies, standstills, status_windows
+from mqreplay.judge import slave_copies, standstills, status_windows
 from mqreplay.judge.allocation import allocation
 from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
-from mqreplay.judge.client_clocks import client_clocks
+from mqreplay.judge.client_clocks import client_clocks, client_words
 from mqreplay.judge.deliveries import came_back, repeated_deliveries
 from mqreplay.judge.delivery_audit import message_counts_of_shard
 from mqreplay.judge.failover_exposure import lacked_of_shard
@@ -197,7 +197,7 @@ def _clocks(night: Night, shard: Shard, events: QueueEvents, facts: NightFacts, 
         rows = {name: day.around(name, reach, shard) for name in names}
         stats = day.around("topic_stats", reach)
         events = queue_events(rows["offset_change"], rows["offset_commit"], rows["pull"], stats, facts.committing)
-    return pl.DataFrame(pl.from_arrow(client_words.clocks(events)))
+    return pl.DataFrame(pl.from_arrow(client_words(events)))
 
 
 def judge_groups(shard: Shard, night: Night) -> Part:
