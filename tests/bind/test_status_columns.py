@@ -16,8 +16,8 @@ from bench.bind_faces import night_of_queues
 from mqreplay.bind import functions
 from mqreplay.core.burrow import STATUSES
 from mqreplay.core.status_windows import status_windows
-from mqreplay.judge import status_arrow
-from mqreplay.judge.status_arrow import WINDOWS, status_windows_arrow
+from mqreplay.judge import status_windows as twin
+from mqreplay.judge.status_windows import WINDOWS, status_windows_arrow
 
 LIMIT = 2**44
 LISTS, LONG = pa.list_(pa.int64()), pa.int64()
@@ -46,7 +46,7 @@ def law(row: Row) -> str | None:
 @pytest.fixture
 def without_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is told is told by the arrays."""
-    monkeypatch.setattr(status_arrow.law, "status_windows", None)
+    monkeypatch.setattr(twin.law, "status_windows", None)
 
 
 @st.composite
@@ -75,14 +75,14 @@ ANY = rows((-1, -1), (LIMIT - 1, LIMIT, 1 - LIMIT, -LIMIT))
 def test_every_row_is_answered_as_by_the_law(given_rows: list[Row], skipped: int) -> None:
     want = [law(row) for row in given_rows[skipped:]]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(status_arrow.law, "status_windows", None)
+        patch.setattr(twin.law, "status_windows", None)
         assert told(*(column.slice(skipped) for column in columns(given_rows))) == want
 
 
 @given(st.lists(REGULAR, min_size=2, max_size=8), st.integers(1, 200))
 def test_pieces_change_nothing(given_rows: list[Row], piece: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(status_arrow, "PIECE", piece)
+        patch.setattr(twin, "PIECE", piece)
         assert told(*columns(given_rows)) == [law(row) for row in given_rows]
 
 
@@ -156,7 +156,7 @@ def test_a_window_that_ends_past_the_limit_ends_before_the_next_row(without_the_
 )
 def test_the_law_is_asked_for_just_those_rows(monkeypatch: pytest.MonkeyPatch, odd: Row) -> None:
     asked = []
-    monkeypatch.setattr(status_arrow.law, "status_windows", lambda *row: asked.append(row) or status_windows(*row))
+    monkeypatch.setattr(twin.law, "status_windows", lambda *row: asked.append(row) or status_windows(*row))
     regular = ([7, 7], [1, 2], [6, 7], [4, 3], 3, 30)
     assert told(*columns([regular, odd, regular])) == [law(regular), law(odd), law(regular)]
     assert asked == [odd]

@@ -14,8 +14,7 @@ from mqreplay.core.burrow import STATUSES
 from mqreplay.core.burrow import group_status as law
 from mqreplay.judge.group_status import PARTIAL, group_status, merged_status, status_of_shard
 from mqreplay.judge.queue_events import committing_groups_of_shard, last_instant_of_shard, queue_events
-from mqreplay.judge.status_arrow import WINDOWS
-from mqreplay.judge.status_windows import windows
+from mqreplay.judge.status_windows import WINDOWS, windows
 from silver_moments import at
 from silver_rows import rows
 

@@ -74,17 +74,24 @@ def plain_ends(events: QueueEvents) -> list[Row]:
     ]
 
 
+GROUP_QUEUE = "consumer_group STRING, broker_name STRING, topic STRING, queue_id INT"
 FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
     "clocks": (
         "client_id STRING, said_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT",
         lambda events, _: client_words(events),
     ),
     "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.progress(events)),
-    "suspects": (offset_continuity.SUSPECTS, lambda events, _: offset_continuity.suspects(events)),
-    "skips": (offset_continuity.SKIPS, lambda events, _: offset_continuity.skips(events)),
+    "suspects": (GROUP_QUEUE, lambda events, _: offset_continuity.suspects(events)),
+    "skips": (
+        f"{GROUP_QUEUE}, skipped_from BIGINT, skipped_to BIGINT, ts TIMESTAMP",
+        lambda events, _: offset_continuity.skips(events),
+    ),
     "standing": (standstills.SCHEMA, lambda events, seed: standstills.standing(events, STUCK_S, copies_of(seed))),
     "slaves": (SLAVES, lambda events, seed: slaves(events, seed)),
-    "windows": (status_windows.SCHEMA, lambda events, seed: status_windows.windows(events, WINDOW_S, until_ms(seed))),
+    "windows": (
+        "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, source STRING, w ARRAY",
+        lambda events, seed: status_windows.windows(events, WINDOW_S, until_ms(seed)),
+    ),
 }
 
 

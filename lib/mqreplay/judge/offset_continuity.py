@@ -25,8 +25,6 @@ from mqreplay.judge.queue_events import LEAST, QUEUE, Mask, QueueEvents, instant
 from mqreplay.judge.saturating import less
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
-SUSPECTS = "consumer_group STRING, broker_name STRING, topic STRING, queue_id INT"
-SKIPS = f"{SUSPECTS}, skipped_from BIGINT, skipped_to BIGINT, ts TIMESTAMP"
 
 
 def recording_groups_of_shard(offset_commit: pl.DataFrame) -> set[str]:

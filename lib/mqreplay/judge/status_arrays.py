@@ -1,4 +1,4 @@
-"""The rules of core's status_windows on numpy arrays, all queues and windows at once; see status_columns.
+"""The rules of core's status_windows on numpy arrays, all queues and windows at once; see status_windows.py.
 
 The queues' lists stand behind each other: `place` is an index into all items, `row` says whose an item is. Nothing
 goes window by window, because:
