@@ -8,8 +8,8 @@ from random import Random
 import polars as pl
 
 from mqreplay.judge.offset_causes import offset_resets
-from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, recording_groups_of_shard, skips, suspects
-from mqreplay.judge.queue_events import queue_events
+from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
+from mqreplay.judge.queue_events import groups_with_commits_of_shard, queue_events
 from silver_moments import at
 from silver_rows import rows
 
@@ -46,7 +46,7 @@ def continuity(night: Tables, recording: set[str] | None = None) -> pl.DataFrame
     events = queue_events(changes, commits, pull, stats, set())
     ends, resets = queue_ends(pull, stats), offset_resets(night["server_request"], pull)
     suspect, skipped = (pl.DataFrame(pl.from_arrow(law(events))) for law in (suspects, skips))
-    recording = recording_groups_of_shard(commits) if recording is None else recording
+    recording = groups_with_commits_of_shard(commits) if recording is None else recording
     return offset_continuity(changes, ends, suspect, resets, skipped, commits, pull, recording, REACH_S)
 
 

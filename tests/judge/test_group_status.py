@@ -13,7 +13,7 @@ import pytest
 from mqreplay.core.burrow import STATUSES
 from mqreplay.core.burrow import group_status as law
 from mqreplay.judge.group_status import PARTIAL, group_status, merged_status, status_of_shard
-from mqreplay.judge.queue_events import committing_groups_of_shard, last_instant_of_shard, queue_events
+from mqreplay.judge.queue_events import groups_with_accepted_commits_of_shard, last_instant_of_shard, queue_events
 from mqreplay.judge.status_windows import WINDOWS, windows
 from silver_moments import at
 from silver_rows import rows
@@ -61,7 +61,7 @@ def judged(commits: Sequence[Row], ends: Sequence[Row], changes: Sequence[Row] =
         sent,
         rows("silver.pull", PULL, ends),
         rows("silver.topic_stats", {}, []),
-        committing_groups_of_shard(sent),
+        groups_with_accepted_commits_of_shard(sent),
     )
     until_ms = last_instant_of_shard(events)
     assert until_ms is not None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.judge.held_standstills import held_standstills, refused_pulls_of_shard
-from mqreplay.judge.queue_events import committing_groups_of_shard, queue_events
+from mqreplay.judge.queue_events import groups_with_accepted_commits_of_shard, queue_events
 from mqreplay.judge.standstills import standing
 from silver_moments import at
 from silver_rows import rows
@@ -152,7 +152,7 @@ def found_of(
         commit,
         pull,
         rows("silver.topic_stats", {}, []),
-        committing_groups_of_shard(commit),
+        groups_with_accepted_commits_of_shard(commit),
     )
     last = {"b": int(copied[-1].timestamp()) * 1_000_000} if copied else {}
     still = pl.DataFrame(pl.from_arrow(standing(events, STUCK_S, last)))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from mqreplay.judge.membership import (
     commit_signs_of_shard,
-    committing_groups_of_shard,
     membership,
     pull_signs_of_shard,
     pulling_groups_of_shard,
@@ -21,6 +20,7 @@ from mqreplay.judge.membership import (
     unregistrations,
     unshared_groups,
 )
+from mqreplay.judge.queue_events import groups_with_commits_of_shard
 from queue_shards import queue_shards
 from silver_moments import at
 from silver_rows import rows
@@ -269,6 +269,6 @@ def test_groups_that_share_no_queues_and_those_without_evidence():
             rows("silver.rebalance", {"topic": "T"}, held[:1]),
             rows("silver.assignment", {}, held),
             pl.concat([pulling_groups_of_shard(shard) for shard in queue_shards(pulled, shards)]),
-            pl.concat([committing_groups_of_shard(shard) for shard in queue_shards(committed, shards)]),
+            set().union(*map(groups_with_commits_of_shard, queue_shards(committed, shards))),
         )
         assert sorted(found["consumer_group"]) == ["asks", "d", "does not tell", "holds", "pulls"]

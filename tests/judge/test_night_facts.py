@@ -55,8 +55,8 @@ def surveyed(pull: pl.DataFrame, commits: pl.DataFrame, changes: pl.DataFrame) -
 def test_facts_of_a_night() -> None:
     facts = night_facts([surveyed(PULLS, COMMITS, CHANGES)], STATS, STARTS)
     assert facts.born["client_id"].to_list() == ["new"]
-    assert facts.committing == {"g"}
-    assert facts.recording == {"g", "failing"}
+    assert facts.groups_with_accepted_commits == {"g"}
+    assert facts.groups_with_commits == {"g", "failing"}
     assert facts.last_ms == ms(20)
 
 
@@ -73,7 +73,7 @@ def test_rows_surveyed_apart_give_the_same_facts() -> None:
 
 def test_the_last_instant_is_that_of_the_events() -> None:
     facts = night_facts([surveyed(PULLS, COMMITS, CHANGES)], STATS, STARTS)
-    events = queue_events(CHANGES, COMMITS, PULLS, STATS, facts.committing)
+    events = queue_events(CHANGES, COMMITS, PULLS, STATS, facts.groups_with_accepted_commits)
     assert facts.last_ms == last_instant([last_instant_of_shard(events)], STATS)
 
 
@@ -83,4 +83,4 @@ def test_an_empty_night_has_no_last_instant() -> None:
 
 
 def plain(facts: NightFacts) -> tuple[object, ...]:
-    return sorted(facts.born.rows()), facts.committing, facts.recording, facts.last_ms
+    return sorted(facts.born.rows()), facts.groups_with_accepted_commits, facts.groups_with_commits, facts.last_ms

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mqreplay.judge.offset_continuity import polled_ends, pulled_ends, queue_ends, recording_groups_of_shard
-from mqreplay.judge.queue_events import QUEUE
+from mqreplay.judge.offset_continuity import polled_ends, pulled_ends, queue_ends
+from mqreplay.judge.queue_events import QUEUE, groups_with_commits_of_shard
 from offset_nights import COMMIT, Row, change, continuity, pull, pushed, tables
 from silver_moments import at
 from silver_rows import rows
@@ -94,7 +94,7 @@ def test_without_commits_the_cause_is_unknown():
 def test_commits_of_the_group_in_another_shard_show_that_they_were_recorded():
     found = continuity(tables([change(10, 9, 3)]), recording={"g"})
     assert found["cause"].to_list() == ["set_from_outside"]
-    assert recording_groups_of_shard(
+    assert groups_with_commits_of_shard(
         rows("silver.offset_commit", COMMIT, [{}, {"kind": "QUERY", "consumer_group": "h"}])
     ) == {"g"}
 

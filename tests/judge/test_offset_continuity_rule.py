@@ -9,8 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from mqreplay.judge.offset_causes import offset_resets, with_committed, with_reset, with_skip
-from mqreplay.judge.offset_continuity import CHAIN, queue_ends, recording_groups_of_shard, skips
-from mqreplay.judge.queue_events import queue_events
+from mqreplay.judge.offset_continuity import CHAIN, queue_ends, skips
+from mqreplay.judge.queue_events import groups_with_commits_of_shard, queue_events
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from offset_nights import REACH_S, continuity, random_night
@@ -79,7 +79,7 @@ def test_shards_together_are_the_whole(seed):
     assert set(whole["kind"]) == {"rewind", "vanished", "beyond_max", "below_min", "jump"}
     causes = {"removed", "reset", "client_commit", "set_from_outside", "unknown", "corrected"}
     assert set(whole["cause"]) == causes
-    recording = recording_groups_of_shard(night["offset_commit"])
+    recording = groups_with_commits_of_shard(night["offset_commit"])
     for count in (1, 7):
         parts = []
         for part in range(count):

@@ -209,7 +209,7 @@ def judge(night: Night, shards: int) -> Judged:
     pulled = [pull_signs_of_shard(pull, gone, SILENT_S) for pull in of_shards]
     members = membership(pl.concat([signs(heartbeat, rebalance, assignment), *pulled]), SILENT_S)
     groups = pl.concat([pulling_groups_of_shard(pull) for pull in of_shards])
-    unshared = unshared_groups(heartbeat, rebalance, assignment, groups, rebalance.clear())
+    unshared = unshared_groups(heartbeat, rebalance, assignment, groups, set())
     intervals = pl.concat([pull_intervals_of_shard(pull, PULL_GAP_S) for pull in of_shards])
     owners = queue_owner(assignment, rebalance, lock, intervals, members, unshared)
     subscribed = subscribers(members, heartbeat, rebalance, owners)

@@ -20,7 +20,7 @@ from mqreplay.judge.queue_events import (
     PULL,
     STATS,
     QueueEvents,
-    committing_groups_of_shard,
+    groups_with_accepted_commits_of_shard,
     last_copies,
     last_instant,
     last_instant_of_shard,
@@ -52,7 +52,7 @@ Lines = Counter[str]
 
 
 def whole(frames: Silver) -> QueueEvents:
-    return queue_events(*frames, committing_groups_of_shard(frames.offset_commit))
+    return queue_events(*frames, groups_with_accepted_commits_of_shard(frames.offset_commit))
 
 
 def with_ends(events: Iterable[Event]) -> list[Event]:
@@ -130,10 +130,12 @@ def test_a_groups_snapshots_count_where_no_commit_of_it_reached_a_broker() -> No
     changed = [saved, saved | {"new_offset": None}, saved | {"broker_id": 1}]
     sent = [{"ts": at(1), "commit_offset": 5, "error": "connect failed"}, {"ts": at(1), "commit_offset": None}]
     frames = of_rows(changed, sent)
-    assert committing_groups_of_shard(frames.offset_commit) == set()
+    assert groups_with_accepted_commits_of_shard(frames.offset_commit) == set()
     assert whole(frames).rows["counts"].to_pylist() == [True, False, False, False]
     assert queue_events(*frames, {"g"}).rows["counts"].to_pylist() == [False] * 4
-    assert committing_groups_of_shard(of_rows(sent=[{"ts": at(1), "commit_offset": 0}]).offset_commit) == {"g"}
+    assert groups_with_accepted_commits_of_shard(of_rows(sent=[{"ts": at(1), "commit_offset": 0}]).offset_commit) == {
+        "g"
+    }
 
 
 def ms(seconds: float) -> int:
@@ -188,7 +190,7 @@ def test_when_a_brokers_file_was_last_copied() -> None:
 def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | list[dict[str, object]] | None]:
     """Everything that is made of a night's shards."""
     parts = list(zip(*(queue_shards(frame, shards) for frame in frames[:3]), strict=True))
-    groups = set().union(*(committing_groups_of_shard(commits) for _, commits, _ in parts))
+    groups = set().union(*(groups_with_accepted_commits_of_shard(commits) for _, commits, _ in parts))
     events = [queue_events(*part, frames.topic_stats, groups) for part in parts]
     last = last_instant(map(last_instant_of_shard, events), frames.topic_stats)
     copies = [slave_copies(part, slaves_of(seed), STUCK_S * 1000) for part in events]

@@ -52,7 +52,7 @@ def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame
     routes = pull_route(pull, changes, facts.born, mine.starts, replay.route_slack_ms)
     part.land(mine, "gold.pull_route", routes.filter(of_day))
     stats = mine.small["topic_stats"]
-    events = queue_events(moves, commits, pull, stats, facts.committing)
+    events = queue_events(moves, commits, pull, stats, facts.groups_with_accepted_commits)
     breaks = offset_continuity(
         moves,
         queue_ends(pull, stats),
@@ -61,7 +61,7 @@ def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame
         pl.DataFrame(pl.from_arrow(skips(events))),
         commits,
         pull,
-        facts.recording,
+        facts.groups_with_commits,
         replay.reset_reach_s,
     )
     part.land(mine, "gold.offset_continuity", breaks.filter(of_day))

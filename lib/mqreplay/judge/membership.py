@@ -10,6 +10,8 @@ the moment at which a client that unregistered counts as back, so that it always
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 import polars as pl
 
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
@@ -193,29 +195,26 @@ def pulling_groups_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     return pull.group_by("consumer_group").agg(commits.any().alias("commits"))
 
 
-def committing_groups_of_shard(offset_commit: pl.DataFrame) -> pl.DataFrame:
-    """Return consumer_group: the groups that commit to a broker in a shard."""
-    return offset_commit.filter(pl.col("kind") == "UPDATE").select("consumer_group").unique()
-
-
 def unshared_groups(
     heartbeat: pl.DataFrame,
     rebalance: pl.DataFrame,
     assignment: pl.DataFrame,
     pulling: pl.DataFrame,
-    committing: pl.DataFrame,
+    groups_with_commits: AbstractSet[str],
 ) -> pl.DataFrame:
     """Return consumer_group: the broadcasting groups, and those without evidence that their members share queues.
 
-    ``pulling`` and ``committing`` are the groups of all shards. A heartbeat tells which. Without one, members share
-    queues if they share rebalance (RebalanceImpl#rebalanceByTopic), or commit to brokers: by UPDATE_CONSUMER_OFFSET
-    (RemoteBrokerOffsetStore) or with a pull (DefaultMQPushConsumerImpl#pullMessage).
+    ``pulling`` is the frame of `pulling_groups_of_shard`, of all shards; ``groups_with_commits`` are those of the
+    night. A heartbeat tells which. Without one, members share queues if they share rebalance
+    (RebalanceImpl#rebalanceByTopic), or commit to brokers: by UPDATE_CONSUMER_OFFSET (RemoteBrokerOffsetStore) or with
+    a pull (DefaultMQPushConsumerImpl#pullMessage).
     """
     group = "consumer_group"
     broadcasts = (pl.col("message_model") == BROADCASTING).any()
     stated = _consumer_groups(heartbeat).group_by(group).agg(broadcasts.alias("broadcasts"))
     by_pull = pulling.filter("commits")
-    shared = pl.concat([frame.select(group) for frame in (rebalance, committing, by_pull)]).unique()
+    commits = pl.DataFrame({group: sorted(groups_with_commits)}, {group: pl.String})
+    shared = pl.concat([frame.select(group) for frame in (rebalance, commits, by_pull)]).unique()
     active = pl.concat([frame.select(group) for frame in (pulling, assignment)]).unique()
     unknown = active.join(stated, group, how="anti").join(shared, group, how="anti")
     return pl.concat([stated.filter("broadcasts").select(group), unknown])

@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from mqreplay.judge.client_memory import born_clients, first_subscriptions_of_shard
-from mqreplay.judge.offset_continuity import recording_groups_of_shard
-from mqreplay.judge.queue_events import commits_that_count, committing_groups_of_shard, last_instant
+from mqreplay.judge.queue_events import (
+    accepted_commits,
+    groups_with_accepted_commits_of_shard,
+    groups_with_commits_of_shard,
+    last_instant,
+)
 
 PULL = ["client_id", "request_ts", "response_ts", "sub_version", "broker_id", "max_offset"]
 COMMIT = ["client_id", "consumer_group", "ts", "kind", "commit_offset", "error"]
@@ -22,22 +26,23 @@ class Survey:
     """What any part of a night's pulls, commits and changes contributes; instants are epoch ms."""
 
     subscriptions: pl.DataFrame
-    committing: frozenset[str] = frozenset()
-    recording: frozenset[str] = frozenset()
+    groups_with_accepted_commits: frozenset[str] = frozenset()
+    groups_with_commits: frozenset[str] = frozenset()
     last_ms: int | None = None
     last_change_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class NightFacts:
-    """``born``: clients that subscribed in the recording. ``committing``: groups of which a commit reached a broker.
+    """``born``: clients that subscribed in the recording. ``last_ms``: the last commit or end of a queue (epoch ms).
 
-    ``recording``: groups of which commits were recorded. ``last_ms``: the last commit or end of a queue (epoch ms).
+    ``groups_with_commits``: those of which commits were recorded, and of these ``groups_with_accepted_commits``: those
+    of which a broker accepted one.
     """
 
     born: pl.DataFrame
-    committing: frozenset[str]
-    recording: frozenset[str]
+    groups_with_accepted_commits: frozenset[str]
+    groups_with_commits: frozenset[str]
     last_ms: int | None
 
 
@@ -50,13 +55,13 @@ def survey(
     """Return what these rows contribute. They are any part of the tables, with the columns PULL, COMMIT and CHANGE."""
     ended = pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null())
     ends = ended.select(pl.coalesce("response_ts", "request_ts").max().dt.epoch("ms")).item()
-    commits = commits_that_count(offset_commit).select(pl.col("ts").max().dt.epoch("ms")).item()
+    commits = accepted_commits(offset_commit).select(pl.col("ts").max().dt.epoch("ms")).item()
     saved = offset_change.filter((pl.col("broker_id") == 0) & pl.col("new_offset").is_not_null())
     changes = saved.group_by("consumer_group").agg(pl.col("to_ts").max().dt.epoch("ms"))
     return Survey(
         first_subscriptions_of_shard(pull, starts),
-        frozenset(committing_groups_of_shard(offset_commit)),
-        frozenset(recording_groups_of_shard(offset_commit)),
+        frozenset(groups_with_accepted_commits_of_shard(offset_commit)),
+        frozenset(groups_with_commits_of_shard(offset_commit)),
         max((ms for ms in (ends, commits) if ms is not None), default=None),
         dict(changes.rows()),
     )
@@ -66,12 +71,12 @@ def night_facts(
     parts: Sequence[Survey], topic_stats: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]
 ) -> NightFacts:
     """Return the facts of the night of which ``parts`` are all surveys."""
-    committing = frozenset[str]().union(*[part.committing for part in parts])
+    accepted = frozenset[str]().union(*[part.groups_with_accepted_commits for part in parts])
     # Where no commits of a group were recorded, the master's snapshots stand in.
-    changes = [ms for part in parts for group, ms in part.last_change_ms.items() if group not in committing]
+    changes = [ms for part in parts for group, ms in part.last_change_ms.items() if group not in accepted]
     return NightFacts(
         born_clients([part.subscriptions for part in parts], starts),
-        committing,
-        frozenset[str]().union(*[part.recording for part in parts]),
+        accepted,
+        frozenset[str]().union(*[part.groups_with_commits for part in parts]),
         last_instant([*(part.last_ms for part in parts), *changes], topic_stats),
     )

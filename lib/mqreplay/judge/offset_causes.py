@@ -133,12 +133,12 @@ def with_committed(
     changes: pl.DataFrame,
     offset_commit: pl.DataFrame,
     pull: pl.DataFrame,
-    recording_groups: AbstractSet[str],
+    groups_with_commits: AbstractSet[str],
     reach_s: int,
 ) -> pl.DataFrame:
     """Add ``committed``: whether a client committed just this offset shortly before; null if no commits were recorded.
 
-    ``recording_groups`` are the groups of which commits were recorded, in any shard.
+    ``groups_with_commits`` are the groups of which commits were recorded, in any shard.
 
     A pull may carry a commit, too (PullMessageProcessor). Pulls are so many that only those between the two copies are
     evidence: over a longer time, one of them committed each offset that the group passed.
@@ -152,6 +152,6 @@ def with_committed(
         asked = as_of(asked, sent, NEW_OFFSET, "to_ts", {name: "ts"}, right_at="ts")
     near = pl.col("_commit") >= BEGAN - pl.duration(seconds=reach_s)
     hit = near.fill_null(False) | (pl.col("_carried") >= pl.col("from_ts")).fill_null(False)
-    recorded = pl.col("consumer_group").is_in(sorted(recording_groups))
+    recorded = pl.col("consumer_group").is_in(sorted(groups_with_commits))
     committed = pl.when(hit).then(True).when(recorded).then(False)
     return asked.with_columns(committed.alias("committed")).drop("_commit", "_carried")

@@ -27,11 +27,6 @@ from mqreplay.judge.saturating import less
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
 
 
-def recording_groups_of_shard(offset_commit: pl.DataFrame) -> set[str]:
-    """Return the groups of which a shard has commits. The groups of a night are the union over its shards."""
-    return set(offset_commit.filter(pl.col("kind") == "UPDATE")["consumer_group"].drop_nulls().unique())
-
-
 def offset_continuity(
     offset_change: pl.DataFrame,
     ends: pl.DataFrame,
@@ -40,7 +35,7 @@ def offset_continuity(
     skips: pl.DataFrame,
     offset_commit: pl.DataFrame,
     pull: pl.DataFrame,
-    recording_groups: AbstractSet[str],
+    groups_with_commits: AbstractSet[str],
     reset_reach_s: int,
 ) -> pl.DataFrame:
     """Return one row a break in the offsets of a shard's queues, on each broker whose file shows it.
@@ -48,7 +43,7 @@ def offset_continuity(
     The table is the concatenation over the shards. ``offset_change``, ``offset_commit`` and ``pull`` are the shard's
     rows of the silver tables; only brokers' files are judged. ``ends`` is queue_ends' frame, ``resets`` offset_resets',
     ``suspects`` and ``skips`` those of the functions; rows of other queues in these four have no effect.
-    ``recording_groups`` are the groups of which commits were recorded, in any shard.
+    ``groups_with_commits`` are the groups of which commits were recorded, in any shard.
     ``reset_reach_s`` is how long a reset takes at most to show in a snapshot (clients commit it, slaves copy it).
     """
     # In most queues nothing can be wrong: only the changes of the others are judged.
@@ -57,7 +52,7 @@ def offset_continuity(
     commits, pulls = (frame.join(judged, on=GROUP_QUEUE, how="semi") for frame in (offset_commit, pull))
     changes = _with_ends(changes, ends.join(judged, on=QUEUE, how="semi"))
     changes = with_skip(with_reset(changes, resets, reset_reach_s), skips, reset_reach_s)
-    changes = with_committed(changes, commits, pulls, recording_groups, reset_reach_s)
+    changes = with_committed(changes, commits, pulls, groups_with_commits, reset_reach_s)
     changes = changes.with_columns(_kind().alias("kind"))
     # The row before has the proof that an offset was past the end: it was judged when it was set.
     order = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]

@@ -156,14 +156,16 @@ def queue_events(
     offset_commit: pl.DataFrame,
     pull: pl.DataFrame,
     topic_stats: pl.DataFrame,
-    committing_groups: AbstractSet[str],
+    groups_with_accepted_commits: AbstractSet[str],
 ) -> QueueEvents:
     """Return the events of the shard of queues that the first three frames are of, from brokers' files only.
 
     ``topic_stats`` is of all queues: statistics of a queue of which there is no other event change no result but the
-    last instant, and last_instant reads them itself. ``committing_groups`` are those of all shards.
+    last instant, and last_instant reads them itself. ``groups_with_accepted_commits`` are those of all shards.
     """
-    rows = pl.concat([_changes(offset_change, committing_groups), _commits(offset_commit), _pulls(pull)]).to_arrow()
+    rows = pl.concat(
+        [_changes(offset_change, groups_with_accepted_commits), _commits(offset_commit), _pulls(pull)]
+    ).to_arrow()
     stats = _statistics(topic_stats)
     if len(stats):
         ends = stats.to_arrow()
@@ -172,13 +174,18 @@ def queue_events(
     return QueueEvents(rows)
 
 
-def committing_groups_of_shard(offset_commit: pl.DataFrame) -> set[str]:
-    """Return the groups of which a commit reached a broker."""
-    return set(commits_that_count(offset_commit)["consumer_group"].unique().to_list())
+def groups_with_commits_of_shard(offset_commit: pl.DataFrame) -> set[str]:
+    """Return the groups of which any commit was recorded."""
+    return set(offset_commit.filter(pl.col("kind") == "UPDATE")["consumer_group"].drop_nulls().unique())
 
 
-def commits_that_count(offset_commit: pl.DataFrame) -> pl.DataFrame:
-    """Return the commits that reached a broker."""
+def groups_with_accepted_commits_of_shard(offset_commit: pl.DataFrame) -> set[str]:
+    """Return the groups of which a broker accepted a commit."""
+    return set(accepted_commits(offset_commit)["consumer_group"].unique().to_list())
+
+
+def accepted_commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
+    """Return the commits that a broker accepted."""
     return offset_commit.filter(_IS_COMMIT & pl.col("error").is_null())
 
 
@@ -201,9 +208,9 @@ def last_instant(parts: Iterable[int | None], topic_stats: pl.DataFrame) -> int 
 _IS_COMMIT = (pl.col("kind") == "UPDATE") & pl.col("commit_offset").is_not_null()
 
 
-def _changes(offset_change: pl.DataFrame, committing_groups: AbstractSet[str]) -> pl.DataFrame:
+def _changes(offset_change: pl.DataFrame, groups_with_accepted_commits: AbstractSet[str]) -> pl.DataFrame:
     # Where no commits of a group were recorded, the master's snapshots count instead.
-    is_known = pl.col("consumer_group").is_in(sorted(committing_groups))
+    is_known = pl.col("consumer_group").is_in(sorted(groups_with_accepted_commits))
     return _events(
         offset_change.filter(pl.col("broker_id").is_not_null()),
         CHANGE,

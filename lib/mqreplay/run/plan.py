@@ -110,15 +110,15 @@ class Replay:
             name: self.day.described(name) for name in DESCRIPTIONS
         }
         night = Night(self.day, self.settings, self.landings, self.recorded.starts(NOT_OFF), raw, raw, None)
-        shards, queues = self._judge_queues(night, self.recorded.clocks_reach)
+        facts, shards, queues = self._judge_queues(night, self.recorded.clocks_reach)
         clocks = client_clocks(queues.each("client_words"), self.settings.findings.clock_skew_s)
         if len(clocks):
             self.progress("clocks of clients were off; judging again by the recorder's clock")
             night = self._by_recorders_clock(night, Skew(clocks))
-            shards, queues = self._judge_queues(night, None)
+            facts, shards, queues = self._judge_queues(night, None)
         self.progress("queues judged")
         groups = Merged(self.engine.map(judge_groups, self._group_shards(night), night))
-        judged = self._merge(night, shards, queues, groups)
+        judged = self._merge(night, facts, shards, queues, groups)
         self.progress("groups and messages judged")
         before = None if self.day.is_first else self.day.gold_day_before("gold.finding")
         limits = _limits(self.settings)
@@ -130,7 +130,7 @@ class Replay:
         starts = self.recorded.starts(skew.behind)
         return dataclasses.replace(night, skew=skew, small={**night.raw, **right}, starts=starts)
 
-    def _judge_queues(self, night: Night, clocks_reach: dt.timedelta | None) -> tuple[list[Shard], Merged]:
+    def _judge_queues(self, night: Night, clocks_reach: dt.timedelta | None) -> tuple[NightFacts, list[Shard], Merged]:
         surveyed = self.engine.map(survey_files, self._pieces(), night)
         facts: NightFacts = night_facts([part for part, _ in surveyed], night.small["topic_stats"], night.starts)
         shards = deal(total([counts for _, counts in surveyed]))
@@ -138,7 +138,7 @@ class Replay:
             "route_changes": route_changes(night.raw["route"], night.starts),
             "unregistrations": unregistrations(night.small["heartbeat"]),
         }
-        return shards, Merged(self.engine.map(judge_queues, shards, (night, facts, clocks_reach, made)))
+        return facts, shards, Merged(self.engine.map(judge_queues, shards, (night, facts, clocks_reach, made)))
 
     def _pieces(self) -> list[Day]:
         """The day with some of its files each, of which a task reads about FILE_ROWS rows."""
@@ -153,13 +153,15 @@ class Replay:
         rebalances = night.raw["rebalance"].select(name_bucket("consumer_group")).to_series()
         return deal(count_buckets(rebalances), REBALANCES)
 
-    def _merge(self, night: Night, shards: Sequence[Shard], queues: Merged, groups: Merged) -> _Judged:
+    def _merge(
+        self, night: Night, facts: NightFacts, shards: Sequence[Shard], queues: Merged, groups: Merged
+    ) -> _Judged:
         """Merge what the tasks found, and judge the messages by it."""
         small, limits = night.small, self.settings.findings
         told = (small["heartbeat"], small["rebalance"], small["assignment"])
         acts = pl.concat([signs(*told), queues.frame("pull_signs"), queues.frame("commit_signs")])
         members = membership(acts, limits.silent_s)
-        unshared = unshared_groups(*told, queues.frame("pulling_groups"), queues.frame("committing_groups"))
+        unshared = unshared_groups(*told, queues.frame("pulling_groups"), facts.groups_with_commits)
         intervals = queues.frame("pull_intervals")
         owners = queue_owner(small["assignment"], small["rebalance"], small["lock"], intervals, members, unshared)
         outages = broker_outages(

@@ -28,7 +28,6 @@ from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.judgement import judgements_of_shard
 from mqreplay.judge.membership import (
     commit_signs_of_shard,
-    committing_groups_of_shard,
     pull_signs_of_shard,
     pulling_groups_of_shard,
 )
@@ -112,7 +111,11 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
         rows = {name: day.silver(name, shard, night.skew) for name in BY_QUEUE}
     _judge_pulls(part, night, facts, raw, made["route_changes"], shard)
     events = queue_events(
-        rows["offset_change"], rows["offset_commit"], rows["pull"], night.small["topic_stats"], facts.committing
+        rows["offset_change"],
+        rows["offset_commit"],
+        rows["pull"],
+        night.small["topic_stats"],
+        facts.groups_with_accepted_commits,
     )
     if clocks_reach is not None:
         part.frames["client_words"] = _clocks(night, shard, events, facts, clocks_reach)
@@ -122,7 +125,6 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
         "pull_signs": pull_signs_of_shard(pull, gone, limits.silent_s),
         "commit_signs": commit_signs_of_shard(commits, gone, limits.silent_s),
         "pulling_groups": pulling_groups_of_shard(pull),
-        "committing_groups": committing_groups_of_shard(commits),
         "pull_intervals": pull_intervals_of_shard(pull, limits.pull_gap_s),
         "pulled_queues": pulled_queues_of_shard(pull),
         "answers": answers_of_shard(pull),
@@ -184,7 +186,7 @@ def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, eve
         pl.DataFrame(pl.from_arrow(skips(events))),
         rows["offset_commit"],
         rows["pull"],
-        facts.recording,
+        facts.groups_with_commits,
         replay.reset_reach_s,
     ).filter(of_day)
 
@@ -196,7 +198,9 @@ def _clocks(night: Night, shard: Shard, events: QueueEvents, facts: NightFacts, 
         names = ("offset_change", "offset_commit", "pull")
         rows = {name: day.around(name, reach, shard) for name in names}
         stats = day.around("topic_stats", reach)
-        events = queue_events(rows["offset_change"], rows["offset_commit"], rows["pull"], stats, facts.committing)
+        events = queue_events(
+            rows["offset_change"], rows["offset_commit"], rows["pull"], stats, facts.groups_with_accepted_commits
+        )
     return pl.DataFrame(pl.from_arrow(client_words(events)))
 
 
