@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 import yaml
+from deltalake import Schema
 from open_data_contract_standard.model import OpenDataContractStandard
 from pydantic import ValidationError
-from pyspark.sql.types import StructType
 
 from mqreplay.errors import ContractError
 from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.sql import delta_table, quoted
 from mqreplay.places import schemas_dir
 
 # A rollback needs the version before the run, however old it is: Delta would delete versions of 30 days ago.
@@ -38,11 +38,6 @@ class Column:
     def comment(self) -> str:
         """What a table's reader is told of it."""
         return self.description + (f" ({self.unit})" if self.unit else "")
-
-    @property
-    def ddl(self) -> str:
-        """As CREATE TABLE wants it."""
-        return f"`{self.name}` {self.type}{'' if self.nullable else ' NOT NULL'} COMMENT {quoted(self.comment)}"
 
 
 @dataclass(frozen=True)
@@ -89,32 +84,24 @@ class Contract:
         """Whether each row is of a day, the unit in which nights are replaced."""
         return any(c.name == "day" and not c.nullable for c in self.columns)
 
-    def struct_type(self) -> StructType:
-        """The columns as Spark's schema. Needs a running session: only that can parse types."""
-        columns = ", ".join(f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns)
-        return StructType.fromDDL(columns)
-
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The columns as Arrow's schema, for readers that run without Java; every column may be null."""
+        """The columns as Arrow's schema; every column may be null."""
         return arrow_schema((column.name, column.type) for column in self.columns)
 
     @property
     def properties(self) -> dict[str, str]:
-        """Delta's own. Checks are among them: ALTER TABLE ADD CONSTRAINT would cost a commit and a scan for each."""
+        """Delta's own, the checks among them."""
         checks = {f"delta.constraints.{k}": v for k, v in self.checks.items()} | KEPT_LOG
         bounded = {"delta.dataSkippingStatsColumns": ",".join(self.looked_for)} if self.looked_for else {}
         return checks | bounded
 
-    def ddl(self, location: str) -> str:
-        """CREATE TABLE at ``location``, with comments, clustering and CHECK constraints."""
-        columns = ",\n  ".join(c.ddl for c in self.columns)
-        clustering = f"\nCLUSTER BY ({', '.join(self.clustered_by)})" if self.clustered_by else ""
-        given = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in self.properties.items())
-        return (
-            f"CREATE TABLE IF NOT EXISTS {delta_table(location)} (\n  {columns}\n) USING delta{clustering}"
-            f"\nCOMMENT {quoted(self.description)}{f'{chr(10)}TBLPROPERTIES ({given})' if given else ''}"
-        )
+    @property
+    def fields(self) -> list[dict[str, Any]]:
+        """The columns as the schema in Delta's log has them."""
+        made: list[dict[str, Any]] = json.loads(Schema.from_arrow(self.arrow_schema).to_json())["fields"]
+        said = zip(made, self.columns, strict=True)
+        return [field | {"nullable": c.nullable, "metadata": {"comment": c.comment}} for field, c in said]
 
 
 @functools.cache

@@ -1,15 +1,18 @@
-"""The Parquet files of a Delta table's last version, listed without Spark: for kernels, which read files themselves."""
+"""The Parquet files of a Delta table, listed by delta-rs and read by polars."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import polars as pl
 import pyarrow as pa
@@ -18,6 +21,7 @@ from deltalake import DeltaTable
 
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
+from mqreplay.lake.orphans import last_version
 
 LOG = "_delta_log"
 ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs takes a path for a URL
@@ -43,32 +47,69 @@ class TableFiles:
         return [TableFiles(self.paths[n : n + step], self.rows * step // len(self.paths), self.schema) for n in starts]
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """One version of a table: its files as delta-rs tells of them, its columns as Delta's schema, its properties.
+
+    ``files`` has path, size_bytes, num_records, and of columns with bounds min.NAME and max.NAME.
+    """
+
+    version: int
+    table_id: str
+    files: pl.DataFrame
+    fields: tuple[dict[str, Any], ...]
+    configuration: dict[str, str]
+
+
+def snapshot(location: str, version: int | None = None) -> Snapshot:
+    """Return the version of the table, the last if none is given."""
+    with _readable(location) as place:
+        table = DeltaTable(place, version=version)
+        files = pl.DataFrame(pa.table(table.get_add_actions(flatten=True))).with_columns(_decoded("path")).sort("path")
+        said, fields = table.metadata(), json.loads(table.schema().to_json())["fields"]
+        return Snapshot(table.version(), str(said.id), files, tuple(fields), dict(said.configuration))
+
+
+def write_checkpoint(location: str) -> None:
+    """Spare readers the log up to the last version. Speed alone hangs on it."""
+    with _readable(location) as place:
+        if place == location:
+            DeltaTable(place).create_checkpoint()
+
+
 def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.date, dt.date] | None) -> TableFiles:
     """Return the files of the table at ``location`` that may hold rows of the cluster, from the first day to the last.
 
     ``days`` None: of every day. Files are passed over by the bounds that Delta keeps of them.
     """
-    if not os.path.isdir(os.path.join(location, LOG)):
+    if last_version(location) is None:
         return TableFiles((), 0, schema)
-    listed = _live_files(location)
-    wanted = _may_hold(listed, "cluster", cluster, cluster)
+    listed = snapshot(location).files
+    wanted = may_hold(listed, "cluster", cluster, cluster)
     if days is not None:
-        wanted &= _may_hold(listed, "day", *days)
-    kept = listed.filter(wanted).sort("path")
+        wanted &= may_hold(listed, "day", *days)
+    kept = listed.filter(wanted)
     paths = tuple(os.path.join(location, path) for path in kept["path"].to_list())
     return TableFiles(paths, int(kept["num_records"].sum()), schema)
 
 
-def _live_files(location: str) -> pl.DataFrame:
-    """Return what Delta's log says of each file of the last version."""
+@contextmanager
+def _readable(location: str) -> Iterator[str]:
+    """A folder by whose name delta-rs finds the table's log: the table's own, or one with a copy."""
     if ODD.search(location) is None:
-        return pl.DataFrame(pa.table(DeltaTable(location).get_add_actions(flatten=True)))
+        yield location
+        return
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(os.path.join(location, LOG), os.path.join(folder, LOG))
-        return pl.DataFrame(pa.table(DeltaTable(folder).get_add_actions(flatten=True)))
+        yield folder
 
 
-def _may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
+def _decoded(column: str) -> pl.Expr:
+    """A path of the log, in which some letters are escaped as in a URL."""
+    return pl.col(column).map_elements(unquote, pl.String)
+
+
+def may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
     """Whether a file may hold a value between the two; true where Delta has no bounds."""
     names = f"min.{column}", f"max.{column}"
     if not set(names) <= set(listed.columns):
@@ -94,17 +135,18 @@ def read_files(
     All columns of the schema, or those named, in that order. Columns that a file of an older version lacks are null.
     """
     names = list(columns) if columns is not None else files.schema.names
-    parts = [pl.DataFrame(pl.from_arrow(files.schema.empty_table())).select(names)]
     if of is None:
-        parts.append(_scanned(files, files.paths).filter(wanted).select(names).collect() if files.paths else parts[0])
-        return pl.concat(parts[-1:])
+        return scan_files(files.schema, files.paths).filter(wanted).select(names).collect()
+    parts = [scan_files(files.schema, []).select(names).collect()]
     by_bucket, others = _by_bucket(files.paths)
     if by_bucket:
         mine = pl.col(BUCKET).is_between(of.low, of.high)
-        parts.append(_scanned(files, by_bucket, {BUCKET: pl.Int32()}).filter(wanted & mine).select(names).collect())
+        parts.append(
+            scan_files(files.schema, by_bucket, {BUCKET: pl.Int32()}).filter(wanted & mine).select(names).collect()
+        )
     if others:
         needed = list(dict.fromkeys([*names, *columns_of(of.key)]))
-        rows = _scanned(files, others).filter(wanted).select(needed).collect()
+        rows = scan_files(files.schema, others).filter(wanted).select(needed).collect()
         parts.append(rows.filter(buckets(rows, of.key).is_between(of.low, of.high)).select(names))
     return pl.concat(parts)
 
@@ -114,10 +156,10 @@ def read_buckets(files: TableFiles, key: Key, wanted: pl.Expr) -> pl.Series:
     by_bucket, others = _by_bucket(files.paths)
     parts = [pl.Series(BUCKET, [], pl.Int32)]
     if by_bucket:
-        rows = _scanned(files, by_bucket, {BUCKET: pl.Int32()}).filter(wanted).select(BUCKET).collect()
+        rows = scan_files(files.schema, by_bucket, {BUCKET: pl.Int32()}).filter(wanted).select(BUCKET).collect()
         parts.append(rows[BUCKET])
     if others:
-        parts.append(buckets(_scanned(files, others).filter(wanted).select(columns_of(key)).collect(), key))
+        parts.append(buckets(scan_files(files.schema, others).filter(wanted).select(columns_of(key)).collect(), key))
     return pl.concat(parts)
 
 
@@ -129,10 +171,13 @@ def _by_bucket(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     ]
 
 
-def _scanned(files: TableFiles, paths: Sequence[str], more: Mapping[str, pl.DataType] | None = None) -> pl.LazyFrame:
-    schema = pl.Schema({**polars_schema(files.schema), **(more or {})})
+def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.DataType] | None = None) -> pl.LazyFrame:
+    """Return the rows of Parquet files in the shape of ``schema``; columns that a file lacks are null."""
+    wanted = pl.Schema({**polars_schema(schema), **(more or {})})
+    if not paths:
+        return pl.LazyFrame(schema=wanted)
     # `glob`: a path may hold [ or *, which are characters like others.
-    return pl.scan_parquet(list(paths), schema=schema, missing_columns="insert", extra_columns="ignore", glob=False)
+    return pl.scan_parquet(list(paths), schema=wanted, missing_columns="insert", extra_columns="ignore", glob=False)
 
 
 def polars_schema(schema: pa.Schema) -> pl.Schema:

@@ -1,7 +1,6 @@
-"""Rows that are Arrow already, into Parquet files of a table by the task that makes them (docs/adr/0016).
+"""Rows into Parquet files of a table, by the task that makes them (docs/adr/0016).
 
-By way of Spark's rows the same costs twenty times as much. The driver commits the files (lake/commit.py), so that until
-then, and after a run that dies, no reader sees them. Runs on the workers.
+The driver commits the files (lake/warehouse.py): until then, and after a run that dies, no reader sees them.
 """
 
 from __future__ import annotations
@@ -10,27 +9,37 @@ import datetime as dt
 import io
 import json
 import os
+import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
 
-# What a task tells of each of its files: its name within the table's folder, its size, its rows, Delta's statistics.
-LANDED = pa.schema([("name", pa.string()), ("bytes", pa.int64()), ("rows", pa.int64()), ("stats", pa.string())])
 GROUP_ROWS = 100_000  # rows of a row group, and at most about so many in memory
 SORTED_ROWS, SORTED_BYTES = 400_000, 128_000_000  # sorted by bucket together, and written as
 SORTED_GROUPS = 16  # row groups, of which a task that reads some buckets reads some;
 LEAST_ROWS = 10_000  # fewer of so many rows each
 GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25 to 40 MB, and one row may have 16 MiB
+
+
+class Landed(NamedTuple):
+    """A file that lies in a table's folder: its name there, its size, its rows, Delta's statistics of them."""
+
+    name: str
+    bytes: int
+    rows: int
+    stats: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Landing:
     ``schema`` is the table's; ``same`` are columns of one value in all rows; ``day_of`` is the instant whose date (UTC)
     is the column day, if the rows do not bring it. ``required`` columns must not be null. Of ``bounded`` ones Delta is
     told the bounds. ``repeating`` are the leaves of columns that are worth a dictionary. ``shard_key``: files keep
-    their rows by its buckets (buckets.py).
+    their rows by its buckets (buckets.py). ``checks`` are conditions in SQL that each row fulfils.
     """
 
     folder: str
@@ -51,6 +60,7 @@ class Landing:
     bounded: tuple[str, ...]
     repeating: tuple[str, ...] = ()
     shard_key: Key = ()
+    checks: tuple[str, ...] = ()
 
     @property
     def asked(self) -> pa.Schema:
@@ -59,7 +69,7 @@ class Landing:
         return pa.schema([f for f in self.schema if f.name not in later])
 
     def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows in the table's shape. Raises ValueError for a null where none may be."""
+        """Return the rows in the table's shape. Raises ContractError for a wrong null or a broken check."""
         rows = batch.num_rows
         beside = {name: pa.repeat(pa.scalar(value, self.schema.field(name).type), rows) for name, value in self.same}
         if self.day_of is not None:
@@ -68,8 +78,25 @@ class Landing:
         made = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         lacking = [name for name in self.required if made.column(name).null_count]
         if lacking:
-            raise ValueError(f"rows for {self.folder} lack {', '.join(lacking)}; a bug in mqreplay")
+            raise ContractError(f"rows for {self.folder} lack {', '.join(lacking)}; a bug in mqreplay")
+        for check in self.checks:
+            if not all_fulfil(made, check):
+                raise ContractError(f"rows for {self.folder} break CHECK ({check}); a bug in mqreplay")
         return made
+
+
+def all_fulfil(rows: pa.RecordBatch, condition: str) -> bool:
+    """Whether a condition in SQL is true of all rows; as in Delta, null does not fulfil it.
+
+    >>> rows = pa.RecordBatch.from_pydict({"a": [1, 2], "b": [1, None]})
+    >>> all_fulfil(rows, "a > 0"), all_fulfil(rows, "b > 0"), all_fulfil(rows, "NOT (a <=> b)")
+    (True, False, False)
+    """
+    words = set(re.findall(r"\w+", condition))
+    frame = pl.DataFrame(pl.from_arrow(rows.select([name for name in rows.schema.names if name in words])))
+    # An instant has no zone in SQL: CAST(day AS TIMESTAMP) is compared with it.
+    plain = frame.with_columns(cs.datetime(time_zone="*").dt.replace_time_zone(None))
+    return bool(plain.select(pl.sql_expr(condition).fill_null(False).all()).item())
 
 
 def repeating(schema: pa.Schema, alone: str | None) -> tuple[str, ...]:
@@ -87,8 +114,8 @@ def repeating(schema: pa.Schema, alone: str | None) -> tuple[str, ...]:
     return tuple(leaf.path for leaf in found if leaf.physical_type in ("BYTE_ARRAY", "INT32") and leaf.path != alone)
 
 
-def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.RecordBatch]:
-    """Writes them as they come into one file, none for no rows; gives what there is to tell of it, in shape LANDED."""
+def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
+    """Write rows as they come into one file, none for no rows; return what there is to tell of it."""
     name = f"part-{uuid.uuid4()}.zstd.parquet"
     path = os.path.join(landing.folder, name)
     told = _Told(landing.bounded)
@@ -103,14 +130,12 @@ def land(batches: Iterator[pa.RecordBatch], landing: Landing) -> Iterator[pa.Rec
             told.saw(rows)
             writer.add(rows)
         if writer is None:
-            return
+            return []
         writer.flush()
     finally:
         if writer is not None:
             writer.close()
-    yield pa.RecordBatch.from_pylist(
-        [{"name": name, "bytes": os.path.getsize(path), "rows": told.rows, "stats": told.stats()}], schema=LANDED
-    )
+    return [Landed(name, os.path.getsize(path), told.rows, told.stats())]
 
 
 class _Writer:
@@ -144,14 +169,19 @@ class _Writer:
         self._file.write_table(table, row_group_size=max(-(-len(table) // SORTED_GROUPS), LEAST_ROWS))
 
 
-def land_rows(rows: pl.DataFrame, landing: Landing) -> list[dict[str, Any]]:
-    """Write the rows into one file, none for no rows; return what there is to tell of it, as LANDED's columns.
+def land_rows(rows: pl.DataFrame, landing: Landing) -> list[Landed]:
+    """Write the rows into one file, none for no rows; return what there is to tell of it.
 
     ``rows`` has the columns that the landing asks for, in any order. A map is a list of structs of key and value.
     """
-    columns = [_as_type(rows[f.name].to_arrow(), f.type) for f in landing.asked]
-    table = pa.Table.from_arrays(columns, schema=landing.asked)
-    return [file for told in land(iter(table.to_batches(GROUP_ROWS)), landing) for file in told.to_pylist()]
+    return land(as_table(rows, landing.asked).to_batches(GROUP_ROWS), landing)
+
+
+def as_table(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+    """Return the columns of ``schema`` in its types. Raises ContractError where one is missing."""
+    if missing := [name for name in schema.names if name not in rows.columns]:
+        raise ContractError(f"rows lack {', '.join(missing)}; a bug in mqreplay")
+    return pa.Table.from_arrays([_as_type(rows[f.name].to_arrow(), f.type) for f in schema], schema=schema)
 
 
 def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:

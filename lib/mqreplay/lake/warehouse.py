@@ -1,46 +1,106 @@
-"""The Delta tables of one warehouse folder, each as its contract says."""
+"""The Delta tables of one warehouse folder, each as its contract says; read and written without Java."""
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
-import threading
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
+import polars as pl
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+import pyarrow.parquet as pq
 
 from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import key_of
-from mqreplay.lake.commit import commit_append
 from mqreplay.lake.contract import KEPT_LOG, Contract, load_contracts
-from mqreplay.lake.java_process import check_java_names
-from mqreplay.lake.landing import Landing, land, repeating
+from mqreplay.lake.delta_files import Snapshot, may_hold, scan_files, snapshot, write_checkpoint
+from mqreplay.lake.delta_log import (
+    Action,
+    CommitConflict,
+    added,
+    added_before,
+    commit,
+    created,
+    metadata,
+    metadata_at,
+    removed,
+)
+from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
-from mqreplay.lake.sql import delta_table, holds, quoted
-from mqreplay.lake.table_files import few_files, read_files
 
 LAYERS = ("bronze", "silver", "gold")
+BATCH_ROWS = 50_000  # of a file that is written anew, in memory at once
+COMMITS = 10  # versions that others may make while one commit is tried
+COUNTED = ("cluster", "day", "source_digest")  # the columns by which whole files are replaced
+CHECKPOINT_EVERY = 10  # versions, after which readers need not read all of the log
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a table: of a cluster, and of what is given beside.
+
+    ``days``: of one of these; ``between``: from the one day to the other; ``digests``: of files with one of these
+    (source_digest). Files are passed over by Delta's bounds of them. ``wanted``: those for which it holds.
+    """
+
+    cluster: str
+    days: frozenset[dt.date] | None = None
+    between: tuple[dt.date, dt.date] | None = None
+    digests: frozenset[str] | None = None
+    wanted: pl.Expr | None = None
+
+    @property
+    def condition(self) -> pl.Expr:
+        """Whether a row is one of them."""
+        parts = [pl.col("cluster") == self.cluster]
+        if self.days is not None:
+            parts.append(pl.col("day").is_in(sorted(self.days)))
+        if self.between is not None:
+            parts.append(pl.col("day").is_between(*self.between))
+        if self.digests is not None:
+            parts.append(pl.col("source_digest").is_in(sorted(self.digests)))
+        if self.wanted is not None:
+            parts.append(self.wanted)
+        return pl.all_horizontal(parts).fill_null(False)
+
+    def may_be_in(self, files: pl.DataFrame) -> pl.DataFrame:
+        """Return the files of a snapshot that may hold some of them."""
+        wanted = may_hold(files, "cluster", self.cluster, self.cluster)
+        for column, ends in (("day", self.between), ("day", _ends(self.days)), ("source_digest", _ends(self.digests))):
+            if ends is not None:
+                wanted &= may_hold(files, column, *ends) if ends else pl.lit(False)
+        return files.filter(wanted)
+
+    def are_all_of(self, file: dict[str, Any]) -> bool:
+        """Whether a file of a snapshot holds none but these, by Delta's bounds."""
+        if self.wanted is not None or self.between is not None:
+            return False
+        one = {c: file.get(f"min.{c}") for c in COUNTED if file.get(f"min.{c}") == file.get(f"max.{c}")}
+        in_days = self.days is None or one.get("day") in self.days
+        return (
+            one.get("cluster") == self.cluster
+            and in_days
+            and (self.digests is None or one.get("source_digest") in self.digests)
+        )
+
+
+def _ends(values: frozenset[Any] | None) -> tuple[Any, ...] | None:
+    """The least and the greatest; none of no values, None where any will do."""
+    return None if values is None else (min(values), max(values)) if values else ()
 
 
 class Warehouse:
     """Reads and replaces rows of the tables under ``root``. Safe for threads that write different tables."""
 
-    def __init__(self, spark: SparkSession, root: str, contracts: dict[str, Contract] | None = None) -> None:
+    def __init__(self, root: str, contracts: dict[str, Contract] | None = None) -> None:
         """``root`` need not exist; a table is made when it is first written."""
-        self.spark = spark
         self.root = str(Path(root).resolve())
-        check_java_names(self.root)
         self.contracts = contracts if contracts is not None else load_contracts()
-        self._made: set[str] = set()
-        self._lock = threading.Lock()
 
     def location(self, name: str) -> str:
         """Where the table lies."""
@@ -67,94 +127,23 @@ class Warehouse:
         last = {name: (path.name, path.stat().st_mtime_ns) for name, path in commits.items() if path is not None}
         return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
 
-    def frame(self, name: str, rows: Iterable[Any]) -> DataFrame:
-        """Rows, given in the contract's column order, as a frame of the table's schema."""
-        listed = list(rows)
-        # One file for rows that came from the driver: they are few.
-        made = self.spark.createDataFrame(listed, self.contracts[name].struct_type(), verifySchema=False)
-        return made.coalesce(1)
+    def read(self, name: str, rows: Rows | None = None) -> pl.LazyFrame:
+        """Return rows of the table, in the contract's column order; none if it was never made.
 
-    def read(self, name: str) -> DataFrame:
-        """The table, in the contract's column order; empty if it was never made."""
-        files = few_files(self.spark, self.location(name)) if self.exists(name) else []
-        if files is not None:
-            return self._of_files(name, files)
-        columns = [c.name for c in self.contracts[name].columns]
-        return self.spark.read.format("delta").load(self.location(name)).select(columns)
-
-    def _of_files(self, name: str, paths: Sequence[str]) -> DataFrame:
-        if not paths:
-            return self.frame(name, [])
-        return read_files(self.spark, paths, self.contracts[name].struct_type())
-
-    def ensure(self, name: str) -> bool:
-        """Makes the table if it is not there, and adds columns that an older version lacked. True if it was made."""
-        if name in self._made:
-            return False
-        fresh = not self.exists(name)
-        if fresh:
-            remove_unborn(self.location(name))
-            self.spark.sql(self.contracts[name].ddl(self.location(name)))
-        else:
-            self._mend(name)
-        self._now_made(name)
-        return fresh
-
-    def _now_made(self, name: str) -> None:
-        with self._lock:
-            self._made.add(name)
-
-    def _mend(self, name: str) -> None:
-        table = delta_table(self.location(name))
-        self._keep_log(table, self.location(name))
-        fields = self.spark.read.format("delta").load(self.location(name)).schema.fields
-        has = {f.name: f.dataType for f in fields}
-        required = {f.name for f in fields if not f.nullable}
-        for field, column in zip(self.contracts[name].struct_type().fields, self.contracts[name].columns, strict=True):
-            if field.name not in has:
-                if not column.nullable:
-                    raise ContractError(
-                        f"table {name} in {self.root} was made by another version and lacks {field.name}; "
-                        "use a new --warehouse and run the recordings again"
-                    )
-                added = f"`{column.name}` {column.type} COMMENT {quoted(column.description)}"
-                self.spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({added})")
-            elif _shape(has[field.name]) != _shape(field.dataType):
-                raise ContractError(
-                    f"table {name} in {self.root} was made by another version: {field.name} is "
-                    f"{has[field.name].simpleString()}, should be {field.dataType.simpleString()}; "
-                    "use a new --warehouse and run the recordings again"
-                )
-            elif column.nullable and field.name in required:
-                self.spark.sql(f"ALTER TABLE {table} ALTER COLUMN `{column.name}` DROP NOT NULL")
-
-    def _keep_log(self, table: str, location: str) -> None:
-        """Tables of an older version have their old versions deleted: from now on they keep them, too."""
-        delta_log = self.spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
-        log: Any = delta_log.forTable(self.spark._jsparkSession, location)  # type: ignore[attr-defined]
-        for key, value in KEPT_LOG.items():
-            if not log.unsafeVolatileSnapshot().metadata().configuration().contains(key):
-                self.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({quoted(key)} = {quoted(value)})")
-
-    def replace(self, name: str, rows: DataFrame, predicate: str, *, nothing_there: bool = False) -> None:
-        """In one commit: the rows that match ``predicate`` go, ``rows`` come. Both must lie within the predicate.
-
-        ``nothing_there`` is the caller's word that no row matches: an append costs a fifth of a replacement.
-        Raises ContractError where a column is missing.
+        Files that hold none of ``rows`` by Delta's bounds are not read.
         """
-        contract = self.contracts[name]
-        missing = [c.name for c in contract.columns if c.name not in rows.columns]
-        if missing:
-            raise ContractError(f"rows for {name} lack {', '.join(missing)}; a bug in mqreplay")
-        fresh = self.ensure(name)
-        cast = rows.select([F.col(c.name).cast(c.type).alias(c.name) for c in contract.columns])
-        writer = cast.write.format("delta")
-        writer = (
-            writer.mode("append")
-            if fresh or nothing_there
-            else writer.mode("overwrite").option("replaceWhere", predicate)
-        )
-        writer.save(self.location(name))
+        schema = self.contracts[name].arrow_schema
+        if not self.exists(name):
+            return scan_files(schema, [])
+        files = snapshot(self.location(name)).files
+        if rows is None:
+            return scan_files(schema, self._paths(name, files))
+        return scan_files(schema, self._paths(name, rows.may_be_in(files))).filter(rows.condition)
+
+    def landed_rows(self, name: str, landed: Iterable[Landed]) -> pl.LazyFrame:
+        """Return the rows that lie in files of a landing, before they are committed."""
+        paths = [f"{self.location(name)}/{file.name}" for file in landed]
+        return scan_files(self.contracts[name].arrow_schema, paths)
 
     def landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Landing:
         """Where tasks may write rows of the table as Parquet files. No reader sees one before ``take`` commits it.
@@ -162,84 +151,149 @@ class Warehouse:
         The journal removes those that no ``take`` commits: only then has every thread ended that might.
         ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day. Rows bring the rest.
         """
-        place = self.location(name)
-        if self.exists(name):
-            self.ensure(name)
-        else:
+        place, contract = self.location(name), self.contracts[name]
+        if not self.exists(name):
             remove_unborn(place)
             Path(place).mkdir(parents=True, exist_ok=True)  # the commit of the rows makes the table
-        contract = self.contracts[name]
-        schema = to_arrow_schema(contract.struct_type(), timestamp_utc=True)
-        required = tuple(c.name for c in contract.columns if not c.nullable)
-        nullable = pa.schema([f.with_nullable(True) for f in schema])  # as Spark writes them
+        schema = contract.arrow_schema
         return Landing(
             place,
-            nullable,
+            schema,
             tuple((same or {}).items()),
             day_of,
-            required,
+            tuple(c.name for c in contract.columns if not c.nullable),
             contract.looked_for,
-            repeating(nullable, contract.alone),
+            repeating(schema, contract.alone),
             key_of(contract.shard_key),
+            tuple(contract.checks.values()),
         )
 
-    def put(self, name: str, rows: Sequence[Sequence[Any]], predicate: str, *, nothing_there: bool) -> None:
-        """As ``replace``, of few rows that the driver has, in the contract's column order."""
-        if not nothing_there:
-            self.replace(name, self.frame(name, rows), predicate)
-            return
-        place = self.landing(name)
-        columns = zip(*rows, strict=True) if rows else ([] for _ in place.schema)
-        arrays = [_array(column, f.type) for column, f in zip(columns, place.schema, strict=True)]
-        told = land(iter([pa.RecordBatch.from_arrays(arrays, schema=place.schema)]), place)
-        landed = [Row(**file) for batch in told for file in batch.to_pylist()]
-        self.take(name, landed, predicate, nothing_there=True)
+    def thinned(self, name: str, landed: Iterable[Landed], gone: pl.Expr) -> list[Landed]:
+        """Return files of a landing without the rows for which ``gone`` holds; those with some are written anew."""
+        made: list[Landed] = []
+        for file in landed:
+            kept = self._rewritten(name, file.name, gone)
+            made += [file] if kept is None else kept
+        return made
 
-    def take(self, name: str, landed: Sequence[Row], predicate: str, *, nothing_there: bool) -> None:
-        """As ``replace``, of rows that lie in files of a landing (rows of shape LANDED)."""
-        new = None if self.exists(name) else self.contracts[name]
-        if new is None and not nothing_there:
-            self.replace(name, self.landed_rows(name, landed), predicate)
+    def put(self, name: str, rows: pl.DataFrame | Iterable[Sequence[Any]], replaced: Rows | None) -> None:
+        """In one commit: the rows ``replaced`` go, if any are given, and ``rows`` come, which must be of them.
+
+        Rows without names are in the contract's column order. Raises ContractError.
+        """
+        place = self.landing(name)
+        table = as_table(rows, place.schema) if isinstance(rows, pl.DataFrame) else _table(list(rows), place.schema)
+        if replaced is not None and not pl.DataFrame(pl.from_arrow(table)).filter(~replaced.condition).is_empty():
+            raise ContractError(f"rows for {name} are not of those that they replace; a bug in mqreplay")
+        self.take(name, land(table.to_batches(BATCH_ROWS), place), replaced)
+
+    def take(self, name: str, landed: Sequence[Landed], replaced: Rows | None) -> None:
+        """In one commit: the rows ``replaced`` go, if any are given, and those in files of a landing come.
+
+        The first commit makes the table. Raises ContractError where the table is of a version that does not fit.
+        """
+        place = self.location(name)
+        for _ in range(COMMITS):
+            version = self.version(name)
+            if version is None:
+                actions = created(self.contracts[name])
+            else:
+                now = snapshot(place)
+                version, actions = now.version, self._mended(name, now)
+                if replaced is not None:
+                    actions += self._without(name, now, replaced)
+                if not landed and not actions:
+                    return
+            try:
+                number = 0 if version is None else version + 1
+                commit(place, number, [*actions, *map(added, landed)], overwrites=replaced is not None)
+            except CommitConflict:
+                continue
+            if number and number % CHECKPOINT_EVERY == 0:
+                write_checkpoint(place)
             return
-        # As Delta's own writer asks of each row, and takes null for broken; landings have asked for nulls in columns.
-        checks = list(self.contracts[name].checks.values()) if landed else []
-        rows = self.landed_rows(name, landed) if checks else None
-        if rows is not None and not rows.where(~reduce(Column.__and__, map(holds, checks))).isEmpty():
-            broken = next(check for check in checks if not rows.where(~holds(check)).isEmpty())
-            raise ContractError(f"rows for {name} break CHECK ({broken}); a bug in mqreplay")
-        commit_append(self.spark, self.location(name), landed, new)
-        if new is not None:
-            self._now_made(name)
+        raise ContractError(f"table {name} in {self.root} is written by others without a pause; run it again later")
+
+    def _without(self, name: str, now: Snapshot, replaced: Rows) -> list[Action]:
+        """The actions that take rows out of the table: files of these alone go, others are written anew."""
+        actions: list[Action] = []
+        for file in replaced.may_be_in(now.files).iter_rows(named=True):
+            kept = [] if replaced.are_all_of(file) else self._rewritten(name, file["path"], replaced.condition)
+            if kept is not None:
+                actions += [removed(file["path"], file["size_bytes"]), *map(added, kept)]
+        return actions
+
+    def _rewritten(self, name: str, file: str, gone: pl.Expr) -> list[Landed] | None:
+        """A file without the rows for which ``gone`` holds; None where it has none of them."""
+        path, schema = f"{self.location(name)}/{file}", self.contracts[name].arrow_schema
+        rows, without = scan_files(schema, [path]).select(pl.len(), gone.sum().alias("gone")).collect().row(0)
+        if not without:
+            return None
+        return land(_batches(path, schema, ~gone), self.landing(name)) if without < rows else []
+
+    def _mended(self, name: str, now: Snapshot) -> list[Action]:
+        """The action that gives a table of an older version what it lacks; none if it lacks nothing."""
+        contract, said = self.contracts[name], now.configuration
+        has = {field["name"]: field for field in now.fields}
+        fields = dict(has)
+        for field, column in zip(contract.fields, contract.columns, strict=True):
+            old = has.get(field["name"])
+            if old is None and not column.nullable:
+                raise ContractError(
+                    f"table {name} in {self.root} was made by another version and lacks {column.name}; "
+                    "use a new --warehouse and run the recordings again"
+                )
+            if old is not None and _shape(old["type"]) != _shape(field["type"]):
+                raise ContractError(
+                    f"table {name} in {self.root} was made by another version: {column.name} is "
+                    f"{_shape(old['type'])}, should be {_shape(field['type'])}; "
+                    "use a new --warehouse and run the recordings again"
+                )
+            if old is None or (column.nullable and not old["nullable"]):
+                fields[field["name"]] = field
+        # Tables of an older version have their old versions deleted: from now on they keep them, too.
+        if fields == has and KEPT_LOG.keys() <= said.keys():
+            return []
+        return [metadata(contract, list(fields.values()), now.table_id, {**KEPT_LOG, **said})]
+
+    def _paths(self, name: str, files: pl.DataFrame) -> list[str]:
+        return [f"{self.location(name)}/{path}" for path in files["path"]]
 
     def live_files(self, name: str) -> list[str]:
         """Return the names of the files of the table's last version."""
-        paths = self.spark.read.format("delta").load(self.location(name)).inputFiles()
-        return [unquote(urlsplit(path).path).rsplit("/", 1)[-1] for path in paths]
+        return snapshot(self.location(name)).files["path"].to_list()
 
     def restore(self, name: str, version: int) -> None:
         """Make the rows and columns of an earlier version the table's newest."""
-        self.spark.sql(f"RESTORE TABLE {delta_table(self.location(name))} TO VERSION AS OF {version}")
-        with self._lock:
-            self._made.discard(name)
+        place = self.location(name)
+        now, then = snapshot(place), snapshot(place, version)
+        old, new = set(then.files["path"]), set(now.files["path"])
+        actions = [removed(p, s) for p, s in now.files.select("path", "size_bytes").iter_rows() if p not in old]
+        actions += added_before(place, old - new, version)
+        if (now.fields, now.configuration) != (then.fields, then.configuration):
+            actions.append(metadata_at(place, version))
+        commit(place, now.version + 1, actions, overwrites=True)
 
     def drop(self, name: str) -> None:
         """Remove the table, for readers at once. What else lies in its folder stays."""
         remove_table(self.location(name))
-        self.spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
-        with self._lock:
-            self._made.discard(name)
 
-    def landed_rows(self, name: str, landed: Sequence[Row]) -> DataFrame:
-        """Return the rows that lie in files of a landing (rows of shape LANDED), before they are committed."""
-        return self._of_files(name, [f"{self.location(name)}/{file.name}" for file in landed])
 
-    def maintain(self, keep_hours: int = 168) -> None:
-        """Compacts and clusters every table, and removes files that no version of the last ``keep_hours`` needs."""
-        for name in self.contracts:
-            if self.exists(name):
-                table = delta_table(self.location(name))
-                self.spark.sql(f"OPTIMIZE {table}")
-                self.spark.sql(f"VACUUM {table} RETAIN {keep_hours} HOURS")
+def _batches(path: str, schema: pa.Schema, wanted: pl.Expr) -> Iterator[pa.RecordBatch]:
+    """The wanted rows of a file, some at a time, in the table's shape."""
+    with pq.ParquetFile(path) as file:
+        there = [name for name in schema.names if name in file.schema_arrow.names]
+        for batch in file.iter_batches(BATCH_ROWS, columns=there):
+            nulls = {f.name: pa.nulls(batch.num_rows, f.type) for f in schema if f.name not in there}
+            columns = [nulls[f.name] if f.name in nulls else batch.column(f.name).cast(f.type) for f in schema]
+            whole = pa.RecordBatch.from_arrays(columns, schema=schema)
+            keep = pl.DataFrame(pl.from_arrow(whole)).select(wanted.alias("keep"))["keep"].to_arrow()
+            yield whole.filter(keep)
+
+
+def _table(rows: list[Sequence[Any]], schema: pa.Schema) -> pa.Table:
+    columns: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else ([] for _ in schema)
+    return pa.Table.from_arrays([_array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 
 def _array(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
@@ -249,5 +303,12 @@ def _array(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _shape(kind: Any) -> str:
-    """A type without what Delta does not keep the same: nullability inside of it."""
-    return str(kind.simpleString())
+    """A type of Delta's schema as Spark SQL calls it, without nullability."""
+    if isinstance(kind, str):
+        return {"long": "bigint", "integer": "int"}.get(kind, kind)
+    if kind["type"] == "array":
+        return f"array<{_shape(kind['elementType'])}>"
+    if kind["type"] == "map":
+        return f"map<{_shape(kind['keyType'])},{_shape(kind['valueType'])}>"
+    fields = ",".join(f"{field['name']}:{_shape(field['type'])}" for field in kind["fields"])
+    return f"struct<{fields}>"
