@@ -1,0 +1,156 @@
+"""Commits to the log of a Delta table, without Java: files that landings wrote come, others go, in one version.
+
+As Delta's protocol has it ("Actions"). delta-rs, which reads these tables here, refuses to write to clustered ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from mqreplay import __version__
+from mqreplay.lake.contract import Contract
+from mqreplay.lake.landing import Landed
+
+LOG = "_delta_log"
+Action = dict[str, Any]
+# What a table is made with whatever the defaults of a session: readers such as polars and DuckDB know none of it.
+PLAIN = {
+    "delta.enableDeletionVectors": "false",
+    "delta.enableTypeWidening": "false",
+    "delta.enableRowTracking": "false",
+    "delta.checkpointPolicy": "classic",
+    "delta.columnMapping.mode": "none",
+}
+
+
+class CommitConflict(Exception):
+    """Another writer has made the version."""
+
+
+def commit(location: str, version: int, actions: Iterable[Action], *, overwrites: bool) -> None:
+    """Make ``version`` of the table of these actions, whole or not at all. Raises CommitConflict."""
+    folder = Path(location, LOG)
+    folder.mkdir(parents=True, exist_ok=True)
+    info = {
+        "timestamp": _now_ms(),
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Overwrite" if overwrites else "Append"},
+        "isBlindAppend": not overwrites,
+        "engineInfo": f"mqreplay/{__version__}",
+        "txnId": str(uuid.uuid4()),
+    }
+    lines = [json.dumps(action) for action in ({"commitInfo": info}, *actions)]
+    beside = folder / f".{version:020d}.json.{uuid.uuid4()}.tmp"
+    try:
+        beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        _name_once(beside, folder / f"{version:020d}.json")
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _name_once(beside: Path, path: Path) -> None:
+    """Give the file its name, unless a file has it: a link, unlike a rename, takes no other's place."""
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise CommitConflict(str(path)) from None
+    except OSError:  # a file system without links; the warehouse's lock keeps other runs away
+        if path.exists():
+            raise CommitConflict(str(path)) from None
+        beside.rename(path)
+
+
+def added(file: Landed) -> Action:
+    """Return the action that adds a file of a landing."""
+    return {
+        "add": {
+            "path": quote(file.name),
+            "partitionValues": {},
+            "size": file.bytes,
+            "modificationTime": _now_ms(),
+            "dataChange": True,
+            "stats": file.stats,
+        }
+    }
+
+
+def removed(path: str, size: int) -> Action:
+    """Return the action that removes a file; ``path`` as the log has it."""
+    return {
+        "remove": {
+            "path": path,
+            "deletionTimestamp": _now_ms(),
+            "dataChange": True,
+            "extendedFileMetadata": True,
+            "partitionValues": {},
+            "size": size,
+        }
+    }
+
+
+def created(contract: Contract) -> list[Action]:
+    """Return the actions that make a table: what CREATE TABLE by the contract would say."""
+    features = ["invariants", "appendOnly"]
+    if contract.checks:
+        features.append("checkConstraints")
+    actions: list[Action] = [metadata(contract, contract.fields, str(uuid.uuid4()), contract.properties | PLAIN)]
+    if contract.clustered_by:
+        features += ["domainMetadata", "clustering"]
+        columns = {"clusteringColumns": [[name] for name in contract.clustered_by], "domainName": "delta.clustering"}
+        domain = {"domain": "delta.clustering", "configuration": json.dumps(columns), "removed": False}
+        actions.append({"domainMetadata": domain})
+    return [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}}, *actions]
+
+
+def metadata(contract: Contract, fields: Sequence[Mapping[str, Any]], table_id: str, said: Mapping[str, str]) -> Action:
+    """Return the action metaData: ``fields`` as Delta's schema has them, ``said`` are the table's properties."""
+    return {
+        "metaData": {
+            "id": table_id,
+            "description": contract.description,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps({"type": "struct", "fields": list(fields)}),
+            "partitionColumns": [],
+            "configuration": dict(said),
+            "createdTime": _now_ms(),
+        }
+    }
+
+
+def added_before(location: str, paths: Iterable[str], version: int) -> list[Action]:
+    """Return the actions that added these files up to the version, the newest of each.
+
+    Raises FileNotFoundError where the log does not have one: the tables keep all of it (contract.KEPT_LOG).
+    """
+    left, found = set(paths), []
+    for action in _newest_first(location, version) if left else ():
+        path = action.get("add", {}).get("path")
+        if path is not None and unquote(path) in left:
+            left.remove(unquote(path))
+            found.append(action)
+    if left:
+        raise FileNotFoundError(f"the log of {location} does not say any more how {min(left)} came into it")
+    return found
+
+
+def metadata_at(location: str, version: int) -> Action:
+    """Return the table's last metaData up to the version."""
+    return next(action for action in _newest_first(location, version) if "metaData" in action)
+
+
+def _newest_first(location: str, version: int) -> Iterable[Action]:
+    for number in range(version, -1, -1):
+        path = Path(location, LOG, f"{number:020d}.json")
+        if path.exists():
+            yield from map(json.loads, reversed(path.read_text(encoding="utf-8").splitlines()))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
