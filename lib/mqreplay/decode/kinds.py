@@ -1,14 +1,14 @@
-"""The kinds of JSONL a recording holds: for each file's stem its decoder and its columns.
+"""The kinds of JSONL a recording holds: all that is known of each stands in its record here.
 
-Whoever reads a recording needs this table and nothing of the fields: `KINDS["pull_log"].decode(line)` gives a
-dict with exactly the names of ``columns``, in whose values an absent field is None. The types are those of
-`mqreplay.decode.columns`: Spark DDL, with ``timestamp_ms`` for an int of epoch milliseconds.
+`KINDS["pull_log"].decode(line)` gives a dict with exactly the names of ``columns``, in whose values an absent field is
+None. The types are those of `mqreplay.decode.columns`: Spark DDL, with ``timestamp_ms`` for an int of epoch
+milliseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from mqreplay.decode import (
@@ -31,50 +31,97 @@ from mqreplay.decode.columns import PlainColumns
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of record. ``decode`` takes a line (bytes), may raise DecodeError; ``time`` names its instant.
+    """One kind of record. ``stem`` begins its files' names; ``table`` is the silver table of its rows.
 
-    ``required`` are the columns that are never None: without them a record means nothing. ``plain`` is set where
-    decode does no more than take these columns: such lines may be read many at a time.
+    ``decode`` takes a line (bytes), may raise DecodeError. ``required`` are the columns that are never None: without
+    them a record means nothing. ``time`` names the column of its instant, which the recorder's clock gave if
+    ``by_recorder``. ``plain`` is set where decode does no more than take these columns: such lines may be read many at
+    a time. ``renamed``: columns that the table calls by another name, where the recording's would mislead.
     """
 
     stem: str
+    table: str
     decode: Callable[[bytes], dict[str, object]]
     columns: Mapping[str, str]
     required: tuple[str, ...]
     time: str = "ts"
+    by_recorder: bool = False
     plain: PlainColumns | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 KINDS: Final[dict[str, Kind]] = {
     kind.stem: kind
     for kind in (
-        Kind("pull_log", pull_log.decode_pull, pull_log.COLUMNS, pull_log.REQUIRED, "request_ts", pull_log.PLAIN),
+        Kind(
+            "pull_log",
+            "silver.pull",
+            pull_log.decode_pull,
+            pull_log.COLUMNS,
+            pull_log.REQUIRED,
+            time="request_ts",
+            plain=pull_log.PLAIN,
+        ),
         Kind(
             "offset_commits",
+            "silver.offset_commit",
             offset_commits.decode_offset_commit,
             offset_commits.COLUMNS,
             offset_commits.REQUIRED,
         ),
-        Kind("heartbeats", heartbeats.decode_heartbeat, heartbeats.COLUMNS, heartbeats.REQUIRED),
+        Kind(
+            "heartbeats",
+            "silver.heartbeat",
+            heartbeats.decode_heartbeat,
+            heartbeats.COLUMNS,
+            heartbeats.REQUIRED,
+            renamed={
+                "consumers": "consumer_data_set",
+                "consumer_group": "unregistered_consumer_group",
+                "producer_group": "unregistered_producer_group",
+            },
+        ),
         Kind(
             "consumer_lists",
+            "silver.consumer_list",
             consumer_lists.decode_consumer_list,
             consumer_lists.COLUMNS,
             consumer_lists.REQUIRED,
         ),
-        Kind("routes", routes.decode_route, routes.COLUMNS, routes.REQUIRED),
-        Kind("rebalance_log", rebalance_log.decode_rebalance, rebalance_log.COLUMNS, rebalance_log.REQUIRED),
-        Kind("assignments", assignments.decode_assignment, assignments.COLUMNS, assignments.REQUIRED),
+        Kind("routes", "silver.route", routes.decode_route, routes.COLUMNS, routes.REQUIRED),
+        Kind(
+            "rebalance_log",
+            "silver.rebalance",
+            rebalance_log.decode_rebalance,
+            rebalance_log.COLUMNS,
+            rebalance_log.REQUIRED,
+        ),
+        Kind(
+            "assignments",
+            "silver.assignment",
+            assignments.decode_assignment,
+            assignments.COLUMNS,
+            assignments.REQUIRED,
+        ),
         Kind(
             "broker_runtime",
+            "silver.broker_runtime",
             broker_runtime.decode_broker_runtime,
             broker_runtime.COLUMNS,
             broker_runtime.REQUIRED,
+            by_recorder=True,
+            renamed={"full": "full_table", "boot_timestamp": "boot_ts", "table": "runtime"},
         ),
-        Kind("cluster_info", cluster_info.decode_cluster_info, cluster_info.COLUMNS, cluster_info.REQUIRED),
-        Kind("lock_requests", lock_requests.decode_lock_request, lock_requests.COLUMNS, lock_requests.REQUIRED),
+        Kind(
+            "lock_requests",
+            "silver.lock",
+            lock_requests.decode_lock_request,
+            lock_requests.COLUMNS,
+            lock_requests.REQUIRED,
+        ),
         Kind(
             "consume_log",
+            "silver.consume",
             message_logs.decode_consume,
             message_logs.CONSUME_COLUMNS,
             message_logs.CONSUME_REQUIRED,
@@ -82,17 +129,34 @@ KINDS: Final[dict[str, Kind]] = {
         ),
         Kind(
             "produce_log",
+            "silver.produce",
             message_logs.decode_produce,
             message_logs.PRODUCE_COLUMNS,
             message_logs.PRODUCE_REQUIRED,
             plain=message_logs.PRODUCE,
         ),
-        Kind("topic_stats", topic_stats.decode_topic_stats, topic_stats.COLUMNS, topic_stats.REQUIRED),
+        Kind(
+            "topic_stats",
+            "silver.topic_stats",
+            topic_stats.decode_topic_stats,
+            topic_stats.COLUMNS,
+            topic_stats.REQUIRED,
+            by_recorder=True,
+        ),
         Kind(
             "server_requests",
+            "silver.server_request",
             server_requests.decode_server_request,
             server_requests.COLUMNS,
             server_requests.REQUIRED,
+        ),
+        Kind(
+            "cluster_info",
+            "silver.cluster_info",
+            cluster_info.decode_cluster_info,
+            cluster_info.COLUMNS,
+            cluster_info.REQUIRED,
+            by_recorder=True,
         ),
     )
 }

@@ -15,26 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mqreplay.decode.columns import TIME_MAX
+from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.opening import is_within
 
-# Kinds of JSONL, by file stem, and the silver table each one fills.
-RECORD_TABLES = {
-    "pull_log": "silver.pull",
-    "offset_commits": "silver.offset_commit",
-    "heartbeats": "silver.heartbeat",
-    "consumer_lists": "silver.consumer_list",
-    "routes": "silver.route",
-    "rebalance_log": "silver.rebalance",
-    "assignments": "silver.assignment",
-    "broker_runtime": "silver.broker_runtime",
-    "lock_requests": "silver.lock",
-    "consume_log": "silver.consume",
-    "produce_log": "silver.produce",
-    "topic_stats": "silver.topic_stats",
-    "server_requests": "silver.server_request",
-    "cluster_info": "silver.cluster_info",
-}
+RECORD_TABLES = {stem: kind.table for stem, kind in KINDS.items()}
 # Kinds of snapshot files, by file name. The .bak of a kind belongs to the same family.
 SNAPSHOT_KINDS = {
     "consumerOffset.json": "consumer_offset",
