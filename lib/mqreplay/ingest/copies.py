@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
-from functools import reduce
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import polars as pl
 
 MOST_STRETCHES = 50  # beyond, their hull: a condition of thousands of parts would cost more than it saves
 
@@ -63,15 +61,12 @@ def _merged(stretches: list[Stretch]) -> list[Stretch]:
     return merged
 
 
-def within(stretches: Iterable[Stretch], when: Column) -> Column:
+def within(stretches: Iterable[Stretch], when: str) -> pl.Expr:
     """Whether an instant lies in one of them."""
-    return reduce(lambda a, b: a | b, [when.between(F.lit(first), F.lit(last)) for first, last in stretches])
+    return pl.any_horizontal([pl.col(when).is_between(pl.lit(first), pl.lit(last)) for first, last in stretches])
 
 
-def copies(rows: DataFrame) -> DataFrame:
+def copies(rows: pl.LazyFrame) -> pl.DataFrame:
     """Return record_id and source_digest of the rows that a file with a smaller digest holds, too."""
-    twice = F.broadcast(rows.groupBy("record_id").count().where("count > 1").select("record_id"))
-    few = rows.select("record_id", "source_digest").join(twice, "record_id", "left_semi")
-    first = Window.partitionBy("record_id").orderBy("source_digest")
-    placed = few.withColumn("_place", F.row_number().over(first))
-    return placed.where("_place > 1").select("record_id", "source_digest")
+    first = pl.col("source_digest").min().over("record_id")
+    return rows.select("record_id", "source_digest").filter(pl.col("source_digest") > first).collect()

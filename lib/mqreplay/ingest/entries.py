@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
@@ -154,8 +154,11 @@ def _subscription_groups(data: bytes, file: SnapshotFile) -> Entries:
 
 
 def _payload(config: object, columns: tuple[str, ...]) -> str:
+    return payload({name: getattr(config, name.removeprefix("group_")) for name in columns})
+
+
+def payload(given: Mapping[str, object]) -> str:
     """The silver columns of a topic or group that are set, as JSON in a fixed order: equal texts, equal configs."""
-    given = {name: getattr(config, name.removeprefix("group_")) for name in columns}
     return json.dumps({name: value for name, value in given.items() if value is not None}, sort_keys=True)
 
 

@@ -7,21 +7,20 @@ was known (diffs.py): rows after the first such file behind the last change stay
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import polars as pl
 
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER_COLUMNS, KnownFile, NewFile, Place, known_file
 from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import instant
-from mqreplay.lake.sql import quoted
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 
 LEDGER, QUARANTINE = "bronze.source_file", "bronze.quarantine"
 NEVER = 2**63 - 1  # ms
+FAMILY_MS = {"source_name": pl.String(), "file_name": pl.String(), "new_ms": pl.Int64()}
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,17 @@ class Stretch:
         return dt.date.max if self.until_ms is None else instant(self.until_ms * 1000).date()
 
 
+def within(found: Mapping[str, Stretch], ms: pl.Expr) -> pl.Expr:
+    """Whether a row of a source, whose instant is ``ms``, lies in the source's stretch."""
+    since = {source: stretch.since_ms for source, stretch in found.items()}
+    until = {source: NEVER if s.until_ms is None else s.until_ms for source, s in found.items()}
+    first, last = (
+        pl.col("source_name").replace_strict(of_source, default=None, return_dtype=pl.Int64)
+        for of_source in (since, until)
+    )
+    return ms.is_between(first, last).fill_null(False)
+
+
 def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile]) -> dict[str, Stretch]:
     """For each source of the ``changed`` snapshots what is to be read of it."""
     firsts = _firsts(changed)
@@ -51,14 +61,11 @@ def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile
     for file in changed:
         family = str(file.source_name), file.file_name.removesuffix(".bak")
         last[family] = max(last.get(family, 0), file.ts_ms or 0)
-    rows = [(*family, ms) for family, ms in last.items()]
-    asked = warehouse.spark.createDataFrame(rows, "source STRING, file_name STRING, new_ms BIGINT")
-    known = _snapshots(warehouse, cluster, min(last.values())).where("status = 'read'")
-    whole = known.join(F.broadcast(asked), ["source", "file_name"]).where("ts_ms > new_ms")
-    ends = {
-        (row.source, row.file_name): row.ms
-        for row in whole.groupBy("source", "file_name").agg(F.min("ts_ms").alias("ms")).collect()
-    }
+    known = _snapshots(warehouse, cluster, min(last.values())).filter(pl.col("status") == "read")
+    asked = pl.LazyFrame([(*key, ms) for key, ms in last.items()], schema=FAMILY_MS, orient="row")
+    whole = known.join(asked, ["source_name", "file_name"]).filter(pl.col("ts_ms") > pl.col("new_ms"))
+    found = whole.group_by("source_name", "file_name").agg(pl.col("ts_ms").min()).collect()
+    ends = {(source, name): ms for source, name, ms in found.iter_rows()}
     # A key that names nothing is reported once, where it comes first: that may be anywhere from here on.
     until = dict.fromkeys(_with_orphan_keys(warehouse, cluster, firsts), NEVER)
     for family in last:
@@ -66,18 +73,15 @@ def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile
     return {s: Stretch(since, None if until[s] == NEVER else until[s]) for s, since in firsts.items()}
 
 
-def orphan_keys(warehouse: Warehouse, cluster: str) -> DataFrame:
+def orphan_keys(warehouse: Warehouse, cluster: str) -> pl.LazyFrame:
     """Return source_name, topic (the key) and ts_ms of the keys of snapshots that name nothing."""
-    rows = warehouse.read(QUARANTINE).where((F.col("cluster") == cluster) & (F.col("code") == "orphan_key"))
-    source, ts = (F.get(F.split("path", "/"), F.lit(part)) for part in (1, 2))
-    return rows.select(
-        source.alias("source_name"), F.col("detail_key").alias("topic"), ts.cast("bigint").alias("ts_ms")
-    )
+    rows = warehouse.read(QUARANTINE, Rows(cluster)).filter(pl.col("code") == "orphan_key")
+    return rows.select(**_of_path(), topic=pl.col("detail_key")).select("source_name", "topic", "ts_ms")
 
 
 def _with_orphan_keys(warehouse: Warehouse, cluster: str, sources: Iterable[str]) -> set[str]:
-    found = orphan_keys(warehouse, cluster).select("source_name").distinct().collect()
-    return {row.source_name for row in found} & set(sources)
+    found = orphan_keys(warehouse, cluster).select("source_name").unique().collect()
+    return set(found["source_name"]) & set(sources)
 
 
 def too_late(new: Sequence[RecordedFile], again: Iterable[NewFile]) -> set[Place]:
@@ -93,14 +97,15 @@ def read_again(warehouse: Warehouse, cluster: str, found: dict[str, Stretch], bu
     """Return the snapshots in the tables that lie in these stretches, but those in the places ``but``."""
     if not warehouse.exists(LEDGER):
         return []
-    rows = [(source, s.since_ms, s.until_ms) for source, s in found.items()]
-    asked = warehouse.spark.createDataFrame(rows, "source STRING, since_ms BIGINT, until_ms BIGINT")
-    known = _snapshots(warehouse, cluster, min(s.since_ms for s in found.values())).join(F.broadcast(asked), "source")
-    inside = known.where("ts_ms >= since_ms AND (until_ms IS NULL OR ts_ms <= until_ms)").orderBy("recording", "path")
+    known = _snapshots(warehouse, cluster, min(s.since_ms for s in found.values()))
+    inside = within(found, pl.col("ts_ms")) & pl.col("status").is_in(IN_TABLES)
+    files = known.filter(inside).sort("recording", "path").collect()
     return [
-        NewFile(RecordedFile(k.recording, k.path, k.kind, k.bytes, k.source, k.ts_ms), k.sha256)
-        for k in inside.where(F.col("status").isin(*IN_TABLES)).collect()
-        if (k.recording, k.path) not in but
+        NewFile(
+            RecordedFile(k["recording"], k["path"], k["kind"], k["bytes"], k["source_name"], k["ts_ms"]), k["sha256"]
+        )
+        for k in files.iter_rows(named=True)
+        if (k["recording"], k["path"]) not in but
     ]
 
 
@@ -108,23 +113,11 @@ def copies_elsewhere(
     warehouse: Warehouse, cluster: str, recordings: Sequence[str], files: Iterable[tuple[str, str]]
 ) -> list[KnownFile]:
     """Return the snapshots of these recordings that have one of these paths with the SHA-256 beside it."""
-    asked = warehouse.spark.createDataFrame(sorted(set(files)), "path STRING, sha256 STRING")
-    known = warehouse.read(LEDGER).where(
-        (F.col("cluster") == cluster) & F.col("kind").isin(*SNAPSHOTS) & F.col("recording").isin(*recordings)
-    )
-    found = known.join(F.broadcast(asked), ["path", "sha256"], "left_semi")
-    return [known_file(row) for row in found.select(*LEDGER_COLUMNS).collect()]
-
-
-def replaced(cluster: str, found: dict[str, Stretch], ts: str) -> str:
-    """Predicate of all rows of these stretches; ``ts`` is the column of their instant."""
-    each = " OR ".join(_within(source, stretch, ts) for source, stretch in sorted(found.items()))
-    return f"cluster = {quoted(cluster)} AND ({each})"
-
-
-def _within(source: str, stretch: Stretch, ts: str) -> str:
-    until = "" if stretch.until_ms is None else f" AND {ts} <= timestamp_millis({stretch.until_ms})"
-    return f"(source_name = {quoted(source)} AND {ts} >= timestamp_millis({stretch.since_ms}){until})"
+    mine = pl.col("kind").is_in(SNAPSHOTS) & pl.col("recording").is_in(list(recordings))
+    asked = pl.LazyFrame(sorted(set(files)), schema={"path": pl.String, "sha256": pl.String}, orient="row")
+    known = warehouse.read(LEDGER, Rows(cluster)).filter(mine)
+    found = known.join(asked, ["path", "sha256"], how="semi").select(LEDGER_COLUMNS).collect()
+    return [known_file(row) for row in found.iter_rows()]
 
 
 def _firsts(files: Iterable[RecordedFile]) -> dict[str, int]:
@@ -135,9 +128,17 @@ def _firsts(files: Iterable[RecordedFile]) -> dict[str, int]:
     return firsts
 
 
-def _snapshots(warehouse: Warehouse, cluster: str, since_ms: int) -> DataFrame:
-    """Those of the ledger from then on: its columns, and source, file_name and ts_ms, as the path says them."""
-    files = warehouse.read(LEDGER).where((F.col("cluster") == cluster) & F.col("kind").isin(*SNAPSHOTS))
-    source, ts, name = (F.get(F.split("path", "/"), F.lit(part)) for part in (1, 2, 3))
-    told = {"source": source, "ts_ms": ts.cast("bigint"), "file_name": name}
-    return files.where(F.col("last_ts") >= F.timestamp_millis(F.lit(since_ms))).withColumns(told)
+def _snapshots(warehouse: Warehouse, cluster: str, since_ms: int) -> pl.LazyFrame:
+    """Those of the ledger from then on: its columns, and source_name, file_name and ts_ms, as the path says them."""
+    files = warehouse.read(LEDGER, Rows(cluster)).filter(pl.col("kind").is_in(SNAPSHOTS))
+    return files.filter(pl.col("last_ts") >= instant(since_ms * 1000)).with_columns(**_of_path())
+
+
+def _of_path() -> dict[str, pl.Expr]:
+    """snapshots/SOURCE/TIME/FILE, by its parts."""
+    part = pl.col("path").str.split("/").list
+    return {
+        "source_name": part.get(1, null_on_oob=True),
+        "ts_ms": part.get(2, null_on_oob=True).cast(pl.Int64, strict=False),
+        "file_name": part.get(3, null_on_oob=True),
+    }

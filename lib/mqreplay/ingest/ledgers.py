@@ -5,17 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import polars as pl
 
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.manifest import KnownFile, Place
-from mqreplay.lake.sql import among, quoted
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 
 FILES, QUARANTINE, BROKERS = "bronze.source_file", "bronze.quarantine", "silver.broker"
 OF_RECORDING = (FILES, QUARANTINE, BROKERS)  # the tables that name the recording of a row
-RENAMES = "recording STRING, path STRING, new_recording STRING, new_path STRING"
 
 
 class Ledgers:
@@ -48,26 +45,25 @@ class Ledgers:
             self.rows_out += entry.rows_out
         self.refused += sum(entry.rows_quarantined for entry in ledger.files.values())
         carried = renamed or {}
-        places = sorted({*ledger.files, *gone, *carried})
-        recordings = sorted({recording for recording, _ in places})
-        where = f"cluster = {quoted(self._cluster)} AND {among('recording', recordings)}"
-        files, refused = ledger.file_rows(self._cluster), ledger.quarantine_rows(self._cluster)
-        if self._unknown.issuperset(recordings):
-            self._warehouse.put(QUARANTINE, refused, where, nothing_there=True)
-            self._warehouse.put(FILES, files, where, nothing_there=True)
-            return
-        changed = F.broadcast(self._warehouse.spark.createDataFrame(places, "recording STRING, path STRING"))
-        quarantined = self._warehouse.frame(QUARANTINE, refused)
+        places = {*ledger.files, *gone, *carried}
+        unknown = self._unknown.issuperset({recording for recording, _ in places})
+        replaced = None if unknown else Rows(self._cluster, wanted=_of(places))
+        refused = ledger.quarantine_rows(self._cluster)
         if carried:
-            quarantined = quarantined.unionByName(self._carried(carried, where))
-        for name, frame in ((QUARANTINE, quarantined), (FILES, self._warehouse.frame(FILES, files))):
-            others = self._warehouse.read(name).where(where).join(changed, ["recording", "path"], "left_anti")
-            self._warehouse.replace(name, frame.unionByName(others.select(*frame.columns)), where)
+            refused += self._carried(carried)
+        self._warehouse.put(QUARANTINE, refused, replaced)
+        self._warehouse.put(FILES, ledger.file_rows(self._cluster), replaced)
 
-    def _carried(self, renamed: Mapping[Place, Place], where: str) -> DataFrame:
+    def _carried(self, renamed: Mapping[Place, Place]) -> list[tuple[object, ...]]:
         """Rows of the quarantine of renamed files, under their new names."""
-        spark, rows = self._warehouse.spark, self._warehouse.read(QUARANTINE)
-        names = F.broadcast(spark.createDataFrame([(*old, *new) for old, new in renamed.items()], RENAMES))
-        found = rows.where(where).join(names, ["recording", "path"])
-        named = found.withColumns({"recording": F.col("new_recording"), "path": F.col("new_path")})
-        return named.select(*rows.columns)
+        rows = self._warehouse.read(QUARANTINE, Rows(self._cluster, wanted=_of(renamed))).collect()
+        found = rows.to_dicts()
+        for row in found:
+            row["recording"], row["path"] = renamed[row["recording"], row["path"]]
+        return [tuple(row.values()) for row in found]
+
+
+def _of(places: Iterable[Place]) -> pl.Expr:
+    """Whether a row is of a file in one of these places."""
+    joined = pl.concat_str("recording", pl.lit("\0"), "path")
+    return joined.is_in(sorted(f"{recording}\0{path}" for recording, path in places))

@@ -71,8 +71,8 @@ LEDGER_COLUMNS = tuple(f.name for f in fields(KnownFile))
 
 
 def known_file(row: Sequence[Any]) -> KnownFile:
-    """Return a row of the ledger. PySpark gives instants in UTC, without their zone."""
-    return KnownFile(*(v.replace(tzinfo=dt.UTC) if isinstance(v, dt.datetime) else v for v in row))
+    """Return a row of the ledger."""
+    return KnownFile(*row)
 
 
 @dataclass(frozen=True, slots=True)

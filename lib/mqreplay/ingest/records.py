@@ -1,109 +1,106 @@
-"""JSONL kinds -> rows of their silver table; what was refused, and what each file gave, is told beside (told.py)."""
+"""JSONL kinds -> rows of their silver table; what was refused, and what each file gave, is told beside."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.accumulators import Accumulator
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StringType, StructField, StructType
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.arrow import batches
-from mqreplay.ingest.lines import LineReader, Refusals
+from mqreplay.ingest.lines import LineReader, Refusals, Refused
 from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
-from mqreplay.ingest.told import FileTold, Told
-from mqreplay.lake.commit import LANDED
-from mqreplay.lake.contract import Contract
-from mqreplay.lake.landing import Landing, land
+from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
-# Text, not StructType: workers import this module, and only a driver can parse DDL.
-FILES = "kind STRING, files ARRAY<STRUCT<full_path: STRING, digest: STRING, root: STRING>>"
-LANDED_OF_KIND = StructType([StructField("kind", StringType()), *LANDED.fields])
-DEFAULT_LIMITS = IngestSettings()
 BLOCK_LINES = 20_000  # lines decoded at once
 TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
-# Where the recording's word for a field would mislead in a table, by kind: recorded name -> column.
-RENAMED = {
-    "heartbeats": {
-        "consumers": "consumer_data_set",
-        "consumer_group": "unregistered_consumer_group",
-        "producer_group": "unregistered_producer_group",
-    },
-    "broker_runtime": {"full": "full_table", "boot_timestamp": "boot_ts", "table": "runtime"},
-}
 
 
-def time_column(contract: Contract) -> str:
-    """The column that says when a record happened: request_ts for pulls, else ts."""
-    return "request_ts" if any(c.name == "request_ts" for c in contract.columns) else "ts"
+@dataclass
+class FileTold:
+    """Of one file of lines: how many lines and rows, the first and last instant (epoch microseconds), what it lacks.
 
-
-def decode_files(
-    spark: SparkSession,
-    files: Mapping[str, list[tuple[RecordedFile, str]]],
-    landings: Mapping[str, Landing],
-    told: Accumulator[Told],
-    *,
-    limits: IngestSettings = DEFAULT_LIMITS,
-) -> DataFrame:
-    """The rows of files, given by kind and with their digests, go to their kind's landing; gives LANDED_OF_KIND.
-
-    A line that stands twice in a file is two records. ``told`` is given a FileTold by each file's kind and digest, with
-    so many refused lines as ``limits`` says.
+    ``refused`` holds the first refused lines and, if there are more, a row about them; ``quarantined`` counts them all.
+    ``reason`` says why the file was not read, or not to its end.
     """
-    work = partial(_land_tasks, landings=dict(landings), told=told, limits=limits)
-    tasks = [
-        (kind, [(f.full_path, digest, f.root) for f, digest in some])
-        for kind, listed in files.items()
-        for some in _tasks(listed)
-    ]
-    dealt = spark.createDataFrame(tasks, FILES).coalesce(1).repartition(len(tasks))
-    return dealt.mapInArrow(work, LANDED_OF_KIND)
+
+    lines: int = 0
+    rows: int = 0
+    first_us: int | None = None
+    last_us: int | None = None
+    refused: list[Refused] = field(default_factory=list)
+    quarantined: int = 0
+    reason: str | None = None
+
+    def saw(self, rows: int, first_us: int | None, last_us: int | None) -> None:
+        """More rows, between two instants."""
+        self.rows += rows
+        if first_us is not None and last_us is not None:
+            self.first_us = first_us if self.first_us is None else min(self.first_us, first_us)
+            self.last_us = last_us if self.last_us is None else max(self.last_us, last_us)
 
 
-def _tasks(files: list[tuple[RecordedFile, str]]) -> list[list[tuple[RecordedFile, str]]]:
-    tasks: list[list[tuple[RecordedFile, str]]] = []
-    waiting = 0
-    for file, digest in files:
-        if not tasks or waiting + file.bytes > TASK_BYTES:
-            tasks.append([])
-            waiting = 0
-        tasks[-1].append((file, digest))
-        waiting += file.bytes
+@dataclass(frozen=True)
+class LinesTask:
+    """Files of one kind to decode, each with its digest."""
+
+    kind: str
+    files: tuple[tuple[RecordedFile, str], ...]
+
+    @property
+    def bytes(self) -> int:
+        """How large they are."""
+        return sum(file.bytes for file, _ in self.files)
+
+
+@dataclass(frozen=True)
+class LinesRead:
+    """The files with the rows, and what is told of each file that was read, by its digest."""
+
+    kind: str
+    landed: list[Landed]
+    told: dict[str, FileTold]
+
+
+def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[LinesTask]:
+    """Deal files of a kind to tasks of about TASK_BYTES."""
+    tasks: list[LinesTask] = []
+    for file in files:
+        if tasks and tasks[-1].bytes + file[0].bytes <= TASK_BYTES:
+            tasks[-1] = LinesTask(kind, (*tasks[-1].files, file))
+        else:
+            tasks.append(LinesTask(kind, (file,)))
     return tasks
 
 
-def _land_tasks(
-    given: Iterator[pa.RecordBatch], *, landings: Mapping[str, Landing], told: Accumulator[Told], limits: IngestSettings
-) -> Iterator[pa.RecordBatch]:
-    for batch in given:
-        for task in batch.to_pylist():
-            kind = task["kind"]
-            for landed in land(_decode_task(task["files"], kind, landings[kind], told, limits), landings[kind]):
-                yield landed.add_column(0, "kind", pa.array([kind] * landed.num_rows))
+def read_lines(task: LinesTask, given: tuple[Mapping[str, Landing], IngestSettings]) -> LinesRead:
+    """Decode files; their rows go to the landing of their kind.
+
+    A line that stands twice in a file is two records. So many refused lines of a file are told as the settings say.
+    """
+    landings, limits = given
+    told: dict[str, FileTold] = {}
+    landed = land(_decode_task(task, landings[task.kind], told, limits), landings[task.kind])
+    return LinesRead(task.kind, landed, told)
 
 
 def _decode_task(
-    files: list[dict[str, str]], kind: str, landing: Landing, told: Accumulator[Told], limits: IngestSettings
+    task: LinesTask, landing: Landing, told: dict[str, FileTold], limits: IngestSettings
 ) -> Iterator[pa.RecordBatch]:
-    for file in files:
-        found = FileTold()
-        reader = LineReader(
-            file["full_path"], KINDS[kind].decode, refused=Refusals(limits.quarantine_rows), root=file["root"]
-        )
-        for rows in decode_lines(reader, file["digest"], kind, landing.asked, found):
-            ends = pc.min_max(rows.column(landing.day_of).cast(pa.int64()))
+    kind = KINDS[task.kind]
+    for file, digest in task.files:
+        found = told[digest] = FileTold()
+        reader = LineReader(file.full_path, kind.decode, refused=Refusals(limits.quarantine_rows), root=file.root)
+        for rows in decode_lines(reader, digest, task.kind, landing.asked, found):
+            ends = pc.min_max(rows.column(kind.time).cast(pa.int64()))
             found.saw(rows.num_rows, ends["min"].as_py(), ends["max"].as_py())
             yield rows
-        told.add({(kind, file["digest"]): found})
 
 
 def decode_lines(
@@ -129,7 +126,7 @@ def decode_lines(
 def _rows(
     taken: Iterable[tuple[int, str, dict[str, object]]], digest: str, kind: str, repeats: Repeats
 ) -> Iterator[dict[str, object]]:
-    renamed = RENAMED.get(kind, {})
+    renamed = KINDS[kind].renamed
     rows = list(taken)
     ids = repeats.named([record_id for _, record_id, _ in rows])
     for (_, _, row), record_id in zip(rows, ids, strict=True):

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
-from pyspark.sql import Row
-from pyspark.sql import functions as F
+import polars as pl
 
 from mqreplay.errors import InputError
 from mqreplay.ingest.brokers import cluster_of, read_brokers
@@ -19,14 +19,14 @@ from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers
 from mqreplay.ingest.manifest import LEDGER_COLUMNS, KnownFile, NewFile, Place, Plan, known_file, moved_recordings, plan
-from mqreplay.ingest.pace import Pace
 from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES, SNAPSHOTS, Digested
 from mqreplay.ingest.snapshot_rounds import ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.remembered import Question, Remembered
-from mqreplay.lake.sql import among, quoted
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.ticker import Ticker
+from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]
@@ -48,6 +48,7 @@ class Ingested:
 
 def ingest(
     warehouse: Warehouse,
+    engine: Engine,
     recordings: Mapping[str, list[Digested]],
     cluster: str | None,
     settings: IngestSettings,
@@ -69,7 +70,7 @@ def ingest(
     left = _left_clusters(listed, given) if settings.forget_missing_files else {}
     folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
     done = [
-        _Ingest(warehouse, name, some, by_cluster.get(name, []), listed, settings, progress).run()
+        _Ingest(warehouse, engine, name, some, by_cluster.get(name, []), listed, settings, progress).run()
         for name, some in folders.items()
     ]
     for name in sorted(by_cluster):
@@ -99,6 +100,7 @@ class _Ingest:
     def __init__(
         self,
         warehouse: Warehouse,
+        engine: Engine,
         cluster: str,
         folders: list[str],
         files: list[Digested],
@@ -106,7 +108,8 @@ class _Ingest:
         settings: IngestSettings,
         progress: Progress,
     ) -> None:
-        self.warehouse, self.cluster, self.folders, self.files = warehouse, cluster, folders, files
+        self.warehouse, self.engine, self.cluster = warehouse, engine, cluster
+        self.folders, self.files = folders, files
         self.settings, self.progress = settings, progress
         others = {recording for name, recording in listed if name == cluster} - set(folders)
         self.others = sorted(others)
@@ -133,7 +136,7 @@ class _Ingest:
             self.progress(f"{self.cluster}: {work.seen} files, all read before")
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
         self.progress(f"{self.cluster}: {_said(work, moved)}")
-        journal = Journal(self.warehouse)
+        journal = Journal(self.warehouse, self.engine.cancel)
         with journal.transaction(f"ingest of {self.cluster}"):
             return self._do(journal, known, moved, work)
 
@@ -160,9 +163,13 @@ class _Ingest:
         ledger.enter_unreadable(work.unreadable)
         ledger.enter_checksums(work.of(CHECKSUMS), self.settings.quarantine_rows)
         ledgers = Ledgers(warehouse, cluster, set(self.folders) - {k.recording for k in known})
-        pace = Pace(lambda text: self.progress(f"{cluster}: {text}"), sum(n.file.bytes for n in work.new))
-        run = Run(warehouse, journal, cluster, self.settings, known, ledger, ledgers, pace)
-        with ThreadPoolExecutor(WRITERS) as pool, pace:
+        run = Run(warehouse, self.engine, journal, cluster, self.settings, known, ledger, ledgers)
+        size = sum(n.file.bytes for n in work.new) / 1e6
+
+        def line(_: float) -> str:
+            return f"{cluster}: reading {size:,.0f} MB: {self.engine.progress()}"
+
+        with ThreadPoolExecutor(WRITERS) as pool, Ticker(self.progress, line):
             snapshots = pool.submit(ingest_snapshots, run, work)
             ingest_records(run, work, pool)
             snapshots.result()
@@ -190,22 +197,18 @@ def _at(known: KnownFile, moved: Mapping[str, str]) -> KnownFile:
 
 def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, str]) -> None:
     """Give the rows of recordings that were moved the new folder's name."""
-    where = f"cluster = {quoted(cluster)} AND {among('recording', sorted({*moved, *moved.values()}))}"
-    names = F.create_map(*[F.lit(name) for pair in moved.items() for name in pair])
+    replaced = Rows(cluster, wanted=pl.col("recording").is_in(sorted({*moved, *moved.values()})))
     for table in OF_RECORDING:
         if warehouse.exists(table):
-            rows = warehouse.read(table).where(where)
-            now = F.coalesce(names[F.col("recording")], F.col("recording"))
-            warehouse.replace(table, rows.withColumn("recording", now), where)
+            rows = warehouse.read(table, replaced).with_columns(pl.col("recording").replace(moved))
+            warehouse.put(table, rows.collect(), replaced)
 
 
 def known_recordings() -> Question:
     """The (cluster, recording) of bronze.source_file."""
 
-    def read(warehouse: Warehouse) -> list[Row]:
-        if not warehouse.exists(FILES):
-            return []
-        return warehouse.read(FILES).select("cluster", "recording").distinct().collect()
+    def read(warehouse: Warehouse) -> list[tuple[str, str]]:
+        return warehouse.read(FILES).select("cluster", "recording").unique().collect().rows()
 
     return Question("recordings", read)
 
@@ -214,12 +217,9 @@ def known_files(cluster: str, recordings: Iterable[str]) -> Question:
     """Of bronze.source_file what planning needs: these recordings' files, and all of lines, which may be repeated."""
     mine = sorted(recordings)
 
-    def read(warehouse: Warehouse) -> list[Row]:
-        if not warehouse.exists(FILES):
-            return []
-        files = warehouse.read(FILES).where(F.col("cluster") == cluster)
-        told = files.where(F.col("recording").isin(mine) | F.col("kind").isin(*RECORD_TABLES))
-        return told.select(*LEDGER_COLUMNS).collect()
+    def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+        told = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
+        return warehouse.read(FILES, Rows(cluster)).filter(told).select(LEDGER_COLUMNS).collect().rows()
 
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 
@@ -241,8 +241,8 @@ def _write_brokers(run: Run, files: Sequence[Digested], gone: set[Place]) -> Non
         rows += read_brokers(NewFile(file, sha256), run.cluster, since, run.ledger)
         written.add(file.recording)
     if written:
-        where = f"cluster = {quoted(run.cluster)} AND {among('recording', sorted(written))}"
-        run.warehouse.put(BROKERS, rows, where, nothing_there=not written & of_brokers.keys())
+        replaced = Rows(run.cluster, wanted=pl.col("recording").is_in(sorted(written)))
+        run.warehouse.put(BROKERS, rows, replaced if written & of_brokers.keys() else None)
 
 
 def _began(known: Iterable[KnownFile], recording: str) -> dt.datetime | None:

@@ -2,52 +2,61 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-from pyspark.accumulators import Accumulator
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+import polars as pl
 
 from mqreplay.ingest.diffs import Row, Source
-from mqreplay.ingest.entries import SnapshotFile
+from mqreplay.ingest.entries import GROUP_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
 from mqreplay.ingest.moves import moved_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.recording import RecordedFile, split_source
-from mqreplay.ingest.told import Told
-from mqreplay.lake.commit import LANDED
-from mqreplay.lake.landing import Landing, land
+from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
-# Text, not StructType: workers import this module, and only a driver can parse DDL.
-_FILE = "STRUCT<full_path: STRING, path: STRING, kind: STRING, file_name: STRING, ts_ms: BIGINT>"
-PIECES = f"source_name STRING, piece INT, own ARRAY<{_FILE}>, lead ARRAY<{_FILE}>, first ARRAY<STRING>"
-LEAST_PIECE = 64_000_000  # bytes of snapshots: each piece decodes some files whole, those before its first among them
-STATE = (
-    "source_name STRING, family STRING, topic STRING, consumer_group STRING, broker_name STRING, queue_id INT, "
-    "offset BIGINT, payload STRING, ts_ms BIGINT"
+PIECE_BYTES = 64_000_000  # of snapshots: each piece decodes some files whole, those before its first among them
+# What was known of a source: an offset, a topic's or group's configuration (payload), or when a file was last copied.
+KNOWN = pl.Schema(
+    {
+        "source_name": pl.String(),
+        "family": pl.String(),
+        "topic": pl.String(),
+        "consumer_group": pl.String(),
+        "broker_name": pl.String(),
+        "queue_id": pl.Int32(),
+        "offset": pl.Int64(),
+        "payload": pl.String(),
+        "ts_ms": pl.Int64(),
+    }
 )
-PieceKey = tuple[str, int]
+PieceKey = tuple[str, int]  # source, number
 ORPHAN_KEYS = "orphan_keys"  # in the place of a family: the topic is a key that names nothing, and was reported
-TOPIC = (
-    "read_queue_nums INT, write_queue_nums INT, perm INT, topic_sys_flag INT, `order` BOOLEAN, topic_filter_type STRING"
-)
-GROUP = (
-    "consume_enable BOOLEAN, consume_from_min_enable BOOLEAN, consume_broadcast_enable BOOLEAN, retry_queue_nums INT, "
-    "retry_max_times INT, group_broker_id BIGINT, which_broker_when_consume_slowly BIGINT, "
-    "notify_consumer_ids_changed_enable BOOLEAN"
-)
+CONFIGS = {"topics": ("topic", TOPIC_COLUMNS), "subscription_groups": ("consumer_group", GROUP_COLUMNS)}
 
 
-def piece_bytes(files: list[RecordedFile], tasks: int) -> int:
-    """How large a piece of these files is to be, for about so many tasks."""
-    return max(sum(file.bytes for file in files) // tasks, LEAST_PIECE)
+@dataclass(frozen=True)
+class PieceTask:
+    """A piece of a source to read, and what was known before the source's files (shape KNOWN), if it needs that."""
+
+    source_name: str
+    piece: Piece
+    known: pl.DataFrame | None
 
 
-def cut(files: list[RecordedFile], most_bytes: int) -> dict[PieceKey, Piece]:
+@dataclass(frozen=True)
+class PieceRead:
+    """The files with the offsets that moved; the few other rows: snapshots, configs that changed, files, refusals.
+
+    ``beside`` is None for a piece that could not catch up: its source must then be read in one.
+    """
+
+    landed: list[Landed]
+    beside: list[Row] | None
+
+
+def cut(files: list[RecordedFile], most_bytes: int = PIECE_BYTES) -> dict[PieceKey, Piece]:
     """The files of each source in pieces that are read apart."""
     by_source: dict[str, list[RecordedFile]] = {}
     for file in files:
@@ -70,72 +79,39 @@ def uncut(cuts: dict[PieceKey, Piece], sources: set[str]) -> dict[PieceKey, Piec
     return whole
 
 
-def read_snapshots(
-    spark: SparkSession,
-    cuts: dict[PieceKey, Piece],
-    state: DataFrame | None,
-    landing: Landing,
-    told: Accumulator[Told],
-    limits: IngestSettings,
-) -> DataFrame:
-    """The offsets that moved go to the landing, and what is told of its files is given (shape LANDED).
-
-    ``state`` (shape STATE) is what was known before the files, if any. ``told`` is given, by each piece's key, the few
-    other rows: snapshots, configs that changed, files, refusals. It is given None for a piece that could not catch up:
-    its source must then be read in one.
-    """
-    rows = [
-        (*key, list(map(_as_row, piece.own)), list(map(_as_row, piece.lead)), sorted(piece.first))
-        for key, piece in cuts.items()
+def piece_tasks(cuts: dict[PieceKey, Piece], known: pl.DataFrame) -> list[PieceTask]:
+    """Return a task for each piece, in order. ``known`` has the shape KNOWN."""
+    by_source = {str(name): rows for (name,), rows in known.partition_by("source_name", as_dict=True).items()}
+    return [
+        PieceTask(source, piece, by_source.get(source) if piece.first else None) for (source, _), piece in cuts.items()
     ]
-    listed = spark.createDataFrame(rows, PIECES)
-    given = listed.select("source_name", "piece", F.struct("own", "lead", "first").alias("given"))
-    if state is not None:
-        keys = F.broadcast(listed.where(F.size("first") > 0).select("source_name", "piece"))
-        known = F.struct(*StructType.fromDDL(STATE).fieldNames()).alias("known")
-        given = given.unionByName(
-            state.join(keys, "source_name").select("source_name", "piece", known), allowMissingColumns=True
-        )
-    grouped = given.repartition(len(cuts), "source_name", "piece").groupBy("source_name", "piece")
-    return grouped.applyInArrow(_reader(landing, told, limits), LANDED)
 
 
-def _as_row(file: SnapshotFile) -> tuple[object, ...]:
-    return file.full_path, file.path, file.kind, file.file_name, file.ts_ms
+def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceRead:
+    """Read a piece of a source's snapshots; the offsets that moved go to the landing."""
+    landing, limits = given
+    name, piece = task.source_name, task.piece
+    broker = split_source(name)
+    client = None if broker else name.removeprefix("client-")
+    source = Source(name, *(broker or (None, None)), client, limits=limits)
+    if task.known is not None:
+        _restore(source, task.known.iter_rows(named=True))
+    if not catch_up(source, piece):
+        return PieceRead([], None)
+    beside: list[Row] = []
+    # As it goes: a broker's day of changes must not lie in memory whole.
+    landed = land(moved_batches(source.read_all(piece.own), source, landing.asked, beside), landing)
+    names = {
+        "source_name": name,
+        "broker_name": source.broker_name,
+        "broker_id": source.broker_id,
+        "client_id": source.client_id,
+    }
+    return PieceRead(landed, [{**row, **names} for row in beside])
 
 
-def _reader(
-    landing: Landing, told: Accumulator[Told], limits: IngestSettings
-) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(key: tuple[pa.Scalar, ...], given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        name, number = (part.as_py() for part in key)
-        rows = [row for batch in given for row in batch.to_pylist()]
-        known = [row["known"] for row in rows if row.get("known") is not None]
-        (asked,) = [row["given"] for row in rows if row["given"] is not None]
-        own, lead = ([SnapshotFile(**file) for file in asked[part]] for part in ("own", "lead"))
-        broker = split_source(name)
-        client = None if broker else name.removeprefix("client-")
-        source = Source(name, *(broker or (None, None)), client, limits=limits)
-        _restore(source, known)
-        if not catch_up(source, Piece(own, lead, frozenset(asked["first"]))):
-            told.add({(name, number): None})
-            return
-        beside: list[Row] = []
-        # As it goes: a broker's day of changes must not lie in memory whole.
-        yield from land(moved_batches(source.read_all(own), source, landing.asked, beside), landing)
-        names = {
-            "source_name": name,
-            "broker_name": source.broker_name,
-            "broker_id": source.broker_id,
-            "client_id": source.client_id,
-        }
-        told.add({(name, number): [{**row, **names} for row in beside]})
-
-    return read
-
-
-def _restore(source: Source, state: list[dict[str, Any]]) -> None:
-    for row in state:
+def _restore(source: Source, known: Iterable[dict[str, Any]]) -> None:
+    for row in known:
         family = row["family"]
         if family == ORPHAN_KEYS:
             source.strange_keys.add(row["topic"])
@@ -143,92 +119,62 @@ def _restore(source: Source, state: list[dict[str, Any]]) -> None:
         entries = source.entries.setdefault(family, {})
         source.last_ts[family] = max(source.last_ts.get(family, 0), row["ts_ms"])
         if row["payload"] is not None:
-            # Spark writes JSON without blanks and in its own order; the worker compares its own writing.
-            entries[row["topic"]] = json.dumps(json.loads(row["payload"]), sort_keys=True)
+            entries[row["topic"]] = row["payload"]
         elif row["offset"] is not None:
             broker = None if source.client_id is None else row["broker_name"]
             entries[(row["topic"], row["consumer_group"], broker, row["queue_id"])] = row["offset"]
 
 
-def last_offsets(changes: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """Shape STATE: the offsets standing after ``changes``, and the time of each family's last snapshot."""
+def known_before(
+    changes: pl.LazyFrame, snapshots: pl.LazyFrame, configs: dict[str, pl.LazyFrame], orphans: pl.LazyFrame
+) -> pl.DataFrame:
+    """Return what was known (shape KNOWN) after rows of silver.offset_change and silver.snapshot.
+
+    ``configs``: rows of the tables of topics and of groups, by the kind of their files. ``orphans``: source_name, topic
+    (the key) and ts_ms of the keys that were reported as naming nothing.
+    """
+    found = [_last_offsets(changes), _last_times(snapshots), orphans.with_columns(family=pl.lit(ORPHAN_KEYS))]
+    parts = [rows.collect() for rows in found] + [_last_configs(rows, family) for family, rows in configs.items()]
+    shaped = [part.select(_column(part, name, kind) for name, kind in KNOWN.items()) for part in parts]
+    return pl.concat(shaped)
+
+
+def _column(part: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
+    return pl.col(name).cast(kind) if name in part.columns else pl.lit(None, kind).alias(name)
+
+
+def _last_offsets(changes: pl.LazyFrame) -> pl.LazyFrame:
+    """The offsets that stand after the changes."""
+    group = pl.when(pl.col("consumer_group") == "").then(pl.lit("")).otherwise(pl.col("consumer_group") + ".")
+    of_client = group + "offsets.json"
+    family = pl.when(pl.col("client_id").is_not_null()).then(of_client).otherwise(pl.lit("consumer_offset"))
     key = ["source_name", "client_id", "topic", "consumer_group", "broker_name", "queue_id"]
-    group = F.when(F.col("consumer_group") == "", "").otherwise(F.concat("consumer_group", F.lit(".")))
-    of_client = F.concat(group, F.lit("offsets.json"))
-    family = F.when(F.col("client_id").isNotNull(), of_client).otherwise("consumer_offset")
-    standing = (
-        changes.groupBy(*key)
-        .agg(F.max_by("new_offset", "to_ts").alias("offset"), F.max("to_ts").alias("to_ts"))
-        .where(F.col("offset").isNotNull())
-        .select(
-            "source_name",
-            family.alias("family"),
-            "topic",
-            "consumer_group",
-            "broker_name",
-            "queue_id",
-            "offset",
-            F.lit(None).cast("string").alias("payload"),
-            F.unix_millis("to_ts").alias("ts_ms"),
-        )
+    last = changes.group_by(key).agg(
+        pl.col("new_offset").sort_by("to_ts").last().alias("offset"),
+        pl.col("to_ts").max().dt.epoch("ms").alias("ts_ms"),
     )
-    return standing.unionByName(_last_times(snapshots))
+    return last.filter(pl.col("offset").is_not_null()).with_columns(family=family)
 
 
-def reported_keys(keys: DataFrame) -> DataFrame:
-    """Shape STATE: the keys (source_name, topic, ts_ms) that were reported as naming nothing."""
-    nothing = {"consumer_group": "string", "broker_name": "string", "queue_id": "int", "offset": "bigint"}
-    return keys.select(
-        "source_name",
-        F.lit(ORPHAN_KEYS).alias("family"),
-        "topic",
-        *[F.lit(None).cast(t).alias(n) for n, t in nothing.items()],
-        F.lit(None).cast("string").alias("payload"),
-        "ts_ms",
+def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
+    """When each family's last snapshot was copied, changed or not."""
+    name = pl.col("file_name").str.strip_suffix(".bak")
+    family = name.replace(
+        {
+            "consumerOffset.json": "consumer_offset",
+            "topics.json": "topics",
+            "subscriptionGroup.json": "subscription_groups",
+        }
     )
+    last = snapshots.with_columns(family=family).group_by("source_name", "family")
+    return last.agg(pl.col("ts").max().dt.epoch("ms").alias("ts_ms"))
 
 
-def _last_times(snapshots: DataFrame) -> DataFrame:
-    """Shape STATE with a time and no entry: the last snapshot of each family, changed or not."""
-    name = F.regexp_replace("file_name", r"\.bak$", "")
-    family = (
-        F.when(name == "consumerOffset.json", "consumer_offset")
-        .when(name == "topics.json", "topics")
-        .when(name == "subscriptionGroup.json", "subscription_groups")
-        .otherwise(name)
-    )
-    nothing = {"topic": "string", "consumer_group": "string", "broker_name": "string", "queue_id": "int"}
-    return (
-        snapshots.groupBy("source_name", family.alias("family"))
-        .agg(F.unix_millis(F.max("ts")).alias("ts_ms"))
-        .select(
-            "source_name",
-            "family",
-            *[F.lit(None).cast(t).alias(n) for n, t in nothing.items()],
-            F.lit(None).cast("bigint").alias("offset"),
-            F.lit(None).cast("string").alias("payload"),
-            "ts_ms",
-        )
-    )
-
-
-def last_configs(changes: DataFrame, family: str, key: str, struct: str) -> DataFrame:
-    """Shape STATE: the topics or groups standing after ``changes`` (silver.topic_config or subscription_group)."""
-    fields = StructType.fromDDL(struct).fieldNames()
-    newest = F.max_by(F.struct("change", *fields), "ts").alias("newest")
-    return (
-        changes.groupBy("source_name", key)
-        .agg(newest, F.max("ts").alias("ts"))
-        .where(F.col("newest.change") != "removed")
-        .select(
-            "source_name",
-            F.lit(family).alias("family"),
-            F.col(key).alias("topic"),
-            F.lit(None).cast("string").alias("consumer_group"),
-            F.lit(None).cast("string").alias("broker_name"),
-            F.lit(None).cast("int").alias("queue_id"),
-            F.lit(None).cast("bigint").alias("offset"),
-            F.to_json(F.struct(*[F.col(f"newest.{name}").alias(name) for name in fields])).alias("payload"),
-            F.unix_millis("ts").alias("ts_ms"),
-        )
-    )
+def _last_configs(changes: pl.LazyFrame, family: str) -> pl.DataFrame:
+    """The topics or groups that stand after the changes."""
+    key, columns = CONFIGS[family]
+    last = changes.sort("ts").group_by("source_name", key).last().filter(pl.col("change") != "removed")
+    rows = last.select("source_name", pl.col(key).alias("topic"), pl.col("ts").dt.epoch("ms").alias("ts_ms"), *columns)
+    found = rows.collect()
+    payloads = [payload(dict(zip(columns, row, strict=True))) for row in found.select(columns).iter_rows()]
+    return found.with_columns(family=pl.lit(family), payload=pl.Series(payloads, dtype=pl.String))

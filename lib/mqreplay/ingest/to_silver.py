@@ -7,24 +7,20 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import Row as SparkRow
-from pyspark.sql import functions as F
+import polars as pl
 
+from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import ConservationError
 from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import Ledgers
 from mqreplay.ingest.manifest import KnownFile, NewFile, Place, Plan
-from mqreplay.ingest.pace import Pace
-from mqreplay.ingest.recording import RECORD_TABLES
-from mqreplay.ingest.records import decode_files, time_column
+from mqreplay.ingest.records import FileTold, LinesRead, lines_tasks, read_lines
 from mqreplay.ingest.snapshot_rows import instant
-from mqreplay.ingest.told import FileTold, told_by
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.landing import Landing
-from mqreplay.lake.sql import among, quoted
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.landing import Landed
+from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 
@@ -36,57 +32,44 @@ class Run:
     """
 
     warehouse: Warehouse
+    engine: Engine
     journal: Journal
     cluster: str
     settings: IngestSettings
     known: list[KnownFile]
     ledger: Ledger
     ledgers: Ledgers
-    pace: Pace
     read_again: set[Place] = field(default_factory=set)
 
 
 def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
-    """All new files of JSONL kinds, each kind into its table; one job decodes them all, for a job costs a moment."""
-    new = {kind: files for kind in RECORD_TABLES if (files := work.of(kind)) or work.gone.get(kind)}
+    """All new files of JSONL kinds, each kind into its table; decoded together, for a pass costs a moment."""
+    new = {kind: files for kind in KINDS if (files := work.of(kind)) or work.gone.get(kind)}
     if not new:
         return
-    told = told_by(run.warehouse.spark)
-    sizes = {(kind, n.digest): n.file.bytes for kind, files in new.items() for n in files}
-    run.pace.reading(sum(sizes.values())).watch(told, sizes)
-    list(pool.map(run.warehouse.ensure, filter(run.warehouse.exists, [RECORD_TABLES[kind] for kind in new])))
-    landings = {kind: _landing(run, RECORD_TABLES[kind]) for kind in new}
-    given = {kind: [(n.file, n.digest) for n in files] for kind, files in new.items() if files}
-    spark, limits = run.warehouse.spark, run.settings
-    landed = decode_files(spark, given, landings, told, limits=limits).collect() if given else []
-
-    def take(kind: str) -> None:
-        rows = [row for row in landed if row.kind == kind]
-        files = {n.digest: told.value[kind, n.digest] for n in new[kind]}
-        _take(run, kind, work, rows, files)
-
-    list(pool.map(take, new))
+    landings = {
+        kind: run.warehouse.landing(KINDS[kind].table, {"cluster": run.cluster}, KINDS[kind].time) for kind in new
+    }
+    tasks = [task for kind, files in new.items() for task in lines_tasks(kind, [(n.file, n.digest) for n in files])]
+    # The largest first: a core that is left with one at the end keeps the others waiting.
+    tasks.sort(key=lambda task: -task.bytes)
+    read = run.engine.map(read_lines, tasks, (landings, run.settings))
+    list(pool.map(lambda kind: _take(run, kind, work, [each for each in read if each.kind == kind]), new))
 
 
-def _landing(run: Run, name: str) -> Landing:
-    return run.warehouse.landing(name, {"cluster": run.cluster}, time_column(run.warehouse.contracts[name]))
-
-
-def _take(run: Run, kind: str, work: Plan, landed: list[SparkRow], files: dict[str, FileTold]) -> None:
+def _take(run: Run, kind: str, work: Plan, read: Sequence[LinesRead]) -> None:
     """Commit the rows of one kind, without those that another file has, and without those of files that are gone."""
-    if sum(row.rows for row in landed) != sum(file.rows for file in files.values()):
+    landed = [file for each in read for file in each.landed]
+    files = {digest: told for each in read for digest, told in each.told.items()}
+    if sum(file.rows for file in landed) != sum(file.rows for file in files.values()):
         raise ConservationError(f"{kind}: rows were lost between reading and writing; please report this as a bug")
-    name, gone = RECORD_TABLES[kind], work.gone.get(kind, set())
+    gone = work.gone.get(kind, set())
     known = {k.digest: k for k in run.known if k.kind == kind and k.status == "read" and k.digest not in gone}
-    left = _take_without_copies(run, name, landed, gone, known, files)
+    left = _take_without_copies(run, kind, landed, gone, known, files)
     if left is None:
-        where = _of_digests(run, sorted({*gone, *files}))
-        run.warehouse.take(name, landed, where, nothing_there=not gone)
+        replaced = Rows(run.cluster, digests=frozenset({*gone, *files})) if gone else None
+        run.warehouse.take(KINDS[kind].table, landed, replaced)
     _enter_records(run, kind, work, known, files, left or {})
-
-
-def _of_digests(run: Run, digests: Sequence[str]) -> str:
-    return f"cluster = {quoted(run.cluster)} AND {among('source_digest', digests)}"
 
 
 def _enter_records(
@@ -121,8 +104,8 @@ class _Left:
 
 def _take_without_copies(
     run: Run,
-    name: str,
-    landed: list[SparkRow],
+    kind: str,
+    landed: list[Landed],
     gone: set[str],
     known: dict[str, KnownFile],
     files: dict[str, FileTold],
@@ -131,7 +114,7 @@ def _take_without_copies(
 
     Gives what is left of each file that lost rows; None, and commits nothing, where no row stands in two files.
     """
-    warehouse = run.warehouse
+    warehouse, name, when = run.warehouse, KINDS[kind].table, KINDS[kind].time
     reaches = [Reach(k.first_ts, k.last_ts, new=False) for k in known.values() if k.first_ts and k.last_ts]
     reaches += [
         Reach(instant(f.first_us), instant(f.last_us), new=True)
@@ -141,22 +124,23 @@ def _take_without_copies(
     stretches = shared_stretches(reaches)
     if not stretches:
         return None
-    there = warehouse.read(name).where((F.col("cluster") == run.cluster) & ~F.col("source_digest").isin(*gone))
-    rows = there.unionByName(warehouse.landed_rows(name, landed))
-    when = F.col(time_column(warehouse.contracts[name]))
-    # Files of the table are skipped by day, and not by instant.
-    days = F.col("day").between(stretches[0][0].date(), stretches[-1][1].date())
-    found = copies(rows.where(days & within(stretches, when))).localCheckpoint()
-    lost = {row.source_digest: row["count"] for row in found.groupBy("source_digest").count().collect()}
-    if not lost:
+    there = warehouse.read(name, Rows(run.cluster, between=(stretches[0][0].date(), stretches[-1][1].date())))
+    rows = pl.concat([there.filter(~pl.col("source_digest").is_in(sorted(gone))), warehouse.landed_rows(name, landed)])
+    found = copies(rows.filter(within(stretches, when)))
+    if found.is_empty():
         return None
-    if not warehouse.exists(name):
-        warehouse.take(name, [], "", nothing_there=True)  # makes it; `replace` would clear the folder of landed files
-    before = _count(rows, lost, when)
-    written = {*lost, *files}
-    kept = rows.where(F.col("source_digest").isin(*written)).join(found, ["record_id", "source_digest"], "left_anti")
-    warehouse.replace(name, kept, _of_digests(run, sorted({*written, *gone})))
-    after = _count(warehouse.read(name).where(F.col("cluster") == run.cluster), lost, when)
+    lost = dict(found.group_by("source_digest").len().iter_rows())
+    pair = pl.concat_str("record_id", "source_digest")
+    is_copy = pair.is_in(found.select(pair).to_series().implode())
+    of_lost = Rows(run.cluster, digests=frozenset(lost))
+    before = _count(pl.concat([warehouse.read(name, of_lost), warehouse.landed_rows(name, landed)]), lost, when)
+    replaced = Rows(
+        run.cluster,
+        digests=frozenset({*gone, *lost, *files}),
+        wanted=is_copy | pl.col("source_digest").is_in(sorted({*gone, *files})),
+    )
+    warehouse.take(name, warehouse.thinned(name, landed, is_copy), replaced)
+    after = _count(warehouse.read(name, of_lost), lost, when)
     for digest, count in lost.items():
         if after[digest].rows != before[digest].rows - count:
             raise ConservationError(f"{name}: more rows of {digest} left than copies; please report this as a bug")
@@ -166,10 +150,11 @@ def _take_without_copies(
     return after
 
 
-def _count(rows: DataFrame, digests: Collection[str], when: Column) -> dict[str, _Left]:
-    counted = rows.where(F.col("source_digest").isin(*digests)).groupBy("source_digest")
-    ends = counted.agg(F.count(F.lit(1)), F.unix_micros(F.min(when)), F.unix_micros(F.max(when))).collect()
-    return dict.fromkeys(digests, _Left(0, None, None)) | {row[0]: _Left(*row[1:]) for row in ends}
+def _count(rows: pl.LazyFrame, digests: Collection[str], when: str) -> dict[str, _Left]:
+    counted = rows.filter(pl.col("source_digest").is_in(sorted(digests))).group_by("source_digest")
+    ends = [getattr(pl.col(when).dt.epoch("us"), end)().alias(end) for end in ("min", "max")]
+    found = counted.agg(pl.len(), *ends).collect()
+    return dict.fromkeys(digests, _Left(0, None, None)) | {row[0]: _Left(*row[1:]) for row in found.iter_rows()}
 
 
 def _enter(new: NewFile, found: FileTold, ledger: Ledger) -> None:
