@@ -105,6 +105,12 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cluster", metavar="NAME", help="the cluster, where the recording does not name it")
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    command.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        default="spark",
+        help="what runs the tasks (%(default)s); local needs no Java",
+    )
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
@@ -212,7 +218,7 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "explain":
         from mqreplay.terminal_story import print_story
 
-        print_story(args.warehouse, args.finding, args.cluster, settings, as_json=args.json)
+        print_story(args.warehouse, args.finding, args.cluster, as_json=args.json)
         return DONE
     return run_step(args, settings)
 
@@ -237,15 +243,22 @@ def run_step(args: argparse.Namespace, settings: object) -> int:
     """Runs a step, or all; prints the outcome."""
     from mqreplay.night import run
     from mqreplay.places import sample_dir
-    from mqreplay.query import require_warehouse
-    from mqreplay.terminal import Progress, print_outcome
+    from mqreplay.terminal import Progress, print_outcome, require_warehouse
 
     if args.command in ("replay", "validate", "report", "maintain"):
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
     recordings = [str(sample_dir() / "orders-4.9.7")] if args.command == "demo" else getattr(args, "recordings", [])
     with Progress(sys.stderr) as progress:
-        outcomes = run(step, args.warehouse, settings, progress, recordings=recordings, cluster=args.cluster)
+        outcomes = run(
+            step,
+            args.warehouse,
+            settings,
+            progress,
+            recordings=recordings,
+            cluster=args.cluster,
+            engine=args.engine,
+        )
     if args.json:
         print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
     else:

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
+from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.file_name import file_name
 from mqreplay.ingest.digests import KnownDigests
-from mqreplay.ingest.recording import NOT_READ, RECORD_TABLES, Digested, find_recordings
-from mqreplay.ingest.records import time_column
+from mqreplay.ingest.recording import Digested, find_recordings
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Question, Remembered, write_kept
-from mqreplay.lake.session import build_session, fit_to
 from mqreplay.lake.small_file import write_text
-from mqreplay.lake.sql import among, check_text, quoted
-from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night_size import recorded_bytes
+from mqreplay.lake.sql import check_text
+from mqreplay.lake.warehouse import Rows, Warehouse
 from mqreplay.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.replay_day import replay_day
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
+from mqreplay.run.engine import Engine
+from mqreplay.run.engines import running_engine
+from mqreplay.run.spark import SparkEngine
 from mqreplay.settings import Settings
 from mqreplay.standing import Standing
 from mqreplay.steps import Span, Steps, digests, empty_clusters, spans, steps
-from mqreplay.stop_signals import handle_stops_again
 from mqreplay.validation import Validation
 
 Progress = Callable[[str], None]
@@ -42,20 +39,20 @@ STEPS = ("ingest", "replay", "validate", "report")
 class Night:
     """One run on one warehouse: the steps, each of which may also be run alone. Hold the lock around all of them."""
 
-    def __init__(self, spark: SparkSession, root: str, settings: Settings, progress: Progress) -> None:
+    def __init__(self, engine: Engine, root: str, settings: Settings, progress: Progress) -> None:
         """``root`` is the warehouse's folder; ``progress`` is told what goes on."""
-        self.warehouse = Warehouse(spark, root)
-        self.journal = Journal(self.warehouse)
+        self.engine, self.warehouse = engine, Warehouse(root)
+        self.journal = Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
 
     def ingest(self, recordings: Mapping[str, list[Digested]], cluster: str | None) -> list[Ingested]:
         """Recordings into silver."""
-        return ingest(self.warehouse, recordings, cluster, self.settings.ingest, self.progress)
+        return ingest(self.warehouse, self.engine, recordings, cluster, self.settings.ingest, self.progress)
 
     def clusters(self, cluster: str | None) -> list[str]:
         """The one asked for, or all that the warehouse holds. Raises InputError where there is none."""
-        files = self.warehouse.read("bronze.source_file").select("cluster").distinct()
-        known = sorted(row.cluster for row in files.collect())
+        files = self.warehouse.read("bronze.source_file").select("cluster").unique().collect()
+        known = sorted(files["cluster"])
         if cluster is not None and cluster not in known:
             has = f"it holds {', '.join(known)}" if known else "it is empty"
             raise InputError(f"warehouse {self.warehouse.root} holds no cluster {cluster}; {has}")
@@ -73,7 +70,7 @@ class Night:
         if gone:
             self.progress(f"{cluster}: forgetting {', '.join(gone)}: no file is of these days any more")
             with self.journal.transaction(f"removal of days of {cluster}"):
-                self._remove(cluster, f"({among('day', gone)})")
+                self._remove(Rows(cluster, days=frozenset(map(dt.date.fromisoformat, gone))))
                 noted.forget(gone)
         todo = noted.todo("replay", wanted)
         if not todo:
@@ -93,22 +90,31 @@ class Night:
         date = dt.date.fromisoformat(day)
         if not is_first:
             Standing(self.warehouse, cluster).keep(date)
-        replay_day(self.warehouse, cluster, date, found, self.settings, self.progress, is_first=is_first, afresh=afresh)
+        replay_day(
+            self.warehouse,
+            self.engine,
+            cluster,
+            date,
+            found,
+            self.settings,
+            self.progress,
+            is_first=is_first,
+            afresh=afresh,
+        )
 
-    def _remove(self, cluster: str, condition: str) -> None:
-        """Remove the cluster's rows of gold tables that have days and for which the condition holds."""
+    def _remove(self, rows: Rows) -> None:
+        """Remove these rows of gold tables that have days."""
         for name, contract in self.warehouse.contracts.items():
             dated = any(column.name == "day" for column in contract.columns)
             if dated and name.startswith("gold.") and self.warehouse.exists(name):
-                nothing = self.warehouse.frame(name, [])
-                self.warehouse.replace(name, nothing, f"cluster = {quoted(cluster)} AND {condition}")
+                self.warehouse.take(name, [], rows)
 
     def forget_empty_clusters(self) -> None:
         """Remove what was made of clusters of which no recording is left."""
         for (cluster,) in Remembered(self.warehouse).rows(empty_clusters()):
             self.progress(f"{cluster}: no recording is left of this cluster; removing what was made of it")
             with self.journal.transaction(f"removal of {cluster}"):
-                self._remove(cluster, "true")
+                self._remove(Rows(cluster))
                 Steps(self.warehouse, cluster).forget()
                 for suffix in ("html", "json"):
                     self._page(cluster, suffix).unlink(missing_ok=True)
@@ -159,9 +165,17 @@ class Night:
         return [Span(*row) for row in Remembered(self.warehouse).rows(self._asked(cluster))]
 
     def _asked(self, cluster: str) -> Question:
-        contracts = self.warehouse.contracts
-        tables = {kind: (name, time_column(contracts[name])) for kind, name in RECORD_TABLES.items()}
+        tables = {stem: (kind.table, kind.time) for stem, kind in KINDS.items()}
         return spans(cluster, self.settings.replay.lookback_minutes, tables)
+
+
+def optimize(engine: Engine, warehouse: Warehouse) -> None:
+    """Compact and cluster the tables, which Delta does in Spark alone. Raises InputError for another engine."""
+    from mqreplay.lake.maintenance import maintain
+
+    if not isinstance(engine, SparkEngine):
+        raise InputError("maintain compacts the tables by Spark; leave out --engine")
+    maintain(engine.session, warehouse)
 
 
 def run(
@@ -172,8 +186,9 @@ def run(
     *,
     recordings: list[str] | None = None,
     cluster: str | None = None,
+    engine: str = "spark",
 ) -> list[Outcome]:
-    """Runs ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock.
+    """Runs ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock, on one of ENGINES.
 
     Gives an outcome for each cluster it was about. Raises InputError, WarehouseLocked and the other MqreplayErrors.
     """
@@ -181,23 +196,14 @@ def run(
     check_text(cluster)
     check_folders(root, recordings or [])
     found = find_recordings(recordings or [], settings.ingest.follow_links)
-    with warehouse_lock(root) as lock:
-        read = [file.bytes for files in found.values() for file in files if file.kind not in NOT_READ]
-        size = sum(read) if found else recorded_bytes(root)
-        # Files are read for their digests while Java starts, which leaves a core and the disk free.
-        beside = ThreadPoolExecutor(1)
-        digested = beside.submit(KnownDigests(root).of_recordings, found)
-        beside.shutdown(wait=False)
-        # What an ingest decodes, it decodes in Python: Java has little to do, however large the night.
-        spark = build_session(f"mqreplay {step}", settings.spark, 0 if step == "ingest" else size)
-        handle_stops_again()
-        lock.share_with_java(spark)
-        fit_to(spark, size, settings.spark.shuffle_partitions)
-        progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
-        night = Night(spark, root, settings, progress)
+    with (
+        warehouse_lock(root) as lock,
+        running_engine(engine, f"mqreplay {step}", settings.spark, lock, progress) as running,
+    ):
+        night = Night(running, root, settings, progress)
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
-            ingested = night.ingest(digested.result(), cluster)
+            ingested = night.ingest(KnownDigests(root).of_recordings(found), cluster)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
@@ -208,7 +214,7 @@ def run(
                 if one in ("replay", "validate"):
                     getattr(night, one)(name)
         if step == "maintain":
-            night.warehouse.maintain()
+            optimize(running, night.warehouse)
         if step == "nightly":
             night.remember([done for done in ingested if done.files])
         return [

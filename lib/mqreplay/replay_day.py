@@ -7,24 +7,21 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
-from pyspark.sql import Row
 
-from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.decode.kinds import KINDS
 from mqreplay.lake.buckets import key_of
 from mqreplay.lake.delta_files import TableFiles, read_files, table_files
-from mqreplay.lake.running_tasks import running_tasks
-from mqreplay.lake.sql import quoted
 from mqreplay.lake.ticker import Ticker
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
+from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Recorded, Replay
-from mqreplay.run.spark import SparkEngine
 from mqreplay.settings import Settings
 from mqreplay.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 
 Progress = Callable[[str], None]
 WRITERS = 3
-OTHER_KINDS = ("brokers", "consumer_offset", "subscription_groups", "topics")  # not of lines, and so no RECORD_TABLES
+OTHER_KINDS = ("brokers", "consumer_offset", "subscription_groups", "topics")  # not of lines, and so none of KINDS
 CHECKPOINT = "silver.standing_offset"
 TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
 TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
@@ -33,6 +30,7 @@ ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group")
 
 def replay_day(
     warehouse: Warehouse,
+    engine: Engine,
     cluster: str,
     day: dt.date,
     found: list[Span],
@@ -50,15 +48,13 @@ def replay_day(
     keys = {name: key_of(contract.shard_key) for name, contract in warehouse.contracts.items() if contract.shard_key}
     night = Day(cluster, day, since, _files(warehouse, cluster, day, since), keys, is_first)
     landings = {name: warehouse.landing(name, {"cluster": cluster}) for name in _gold(warehouse)}
-    engine = SparkEngine(warehouse.spark)
     replay = Replay(night, settings, _recorded(found, night), landings, engine, progress)
-    with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {running_tasks(warehouse.spark)}"):
+    with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {engine.progress()}"):
         files = replay.run()
-        where = f"cluster = {quoted(cluster)} AND day = {quoted(str(day))}"
+        replaced = None if afresh else Rows(cluster, days=frozenset({day}))
 
         def commit(name: str) -> None:
-            landed = [Row(**file) for file in files.get(name, [])]
-            warehouse.take(name, landed, where, nothing_there=afresh)
+            warehouse.take(name, files.get(name, []), replaced)
 
         with ThreadPoolExecutor(WRITERS) as pool:
             list(pool.map(commit, landings))
@@ -91,7 +87,7 @@ def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, 
 
 def _recorded(found: list[Span], night: Day) -> Recorded:
     first, last = reach_of(found, night.day)
-    kinds = {*RECORD_TABLES, *OTHER_KINDS}
+    kinds = {*KINDS, *OTHER_KINDS}
 
     def starts(behind: dt.timedelta) -> dict[dt.datetime, dt.datetime]:
         sure = sure_starts(found, behind)

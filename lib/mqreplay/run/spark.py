@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Item = TypeVar("Item")
 Context = TypeVar("Context")
@@ -15,29 +18,55 @@ Result = TypeVar("Result")
 
 
 class SparkEngine:
-    """Runs on whatever master the session has."""
+    """Runs on whatever master the session has. A night without work starts no Spark."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        """``spark``: the session whose executors run the tasks."""
-        self._spark = spark
+    def __init__(self, start: Callable[[], SparkSession]) -> None:
+        """``start`` gives the session whose executors run the tasks; it is called when there is work, once."""
+        self._start = start
+        self._session: SparkSession | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def session(self) -> SparkSession:
+        """The session, started if it does not run yet."""
+        with self._lock:
+            if self._session is None:
+                self._session = self._start()
+            return self._session
 
     def map(self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context) -> list[Result]:
         """As Engine.map: one job of as many tasks as there are items."""
         if not items:
             return []
-        shared = self._spark.sparkContext.broadcast(context)
-        given = [pickle.dumps(item) for item in items]
+        shared = self.session.sparkContext.broadcast((context, [pickle.dumps(item) for item in items]))
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+            context, given = shared.value
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    made = pickle.dumps(function(pickle.loads(given[number]), shared.value))
+                    made = pickle.dumps(function(pickle.loads(given[number]), context))
                     yield pa.RecordBatch.from_pydict({"number": [number], "made": [made]})
 
-        numbers = self._spark.range(0, len(items), 1, len(items))
+        numbers = self.session.range(0, len(items), 1, len(items))
         try:
             rows = numbers.mapInArrow(run, "number BIGINT, made BINARY").collect()
         finally:
             shared.destroy()
         made = {row.number: row.made for row in rows}
         return [pickle.loads(made[number]) for number in range(len(items))]
+
+    def progress(self) -> str:
+        """As Engine.progress: of the stages that run now, how many tasks are done."""
+        if self._session is None:
+            return "starting Spark"
+        tracker = self._session.sparkContext.statusTracker()
+        # A stage may end between the two questions.
+        found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        done = sum(stage.numCompletedTasks for stage in found if stage is not None)
+        tasks = sum(stage.numTasks for stage in found if stage is not None)
+        return f"{done} of {tasks} tasks done" if tasks else "planning"
+
+    def cancel(self) -> None:
+        """As Engine.cancel."""
+        if self._session is not None:
+            self._session.sparkContext.cancelAllJobs()

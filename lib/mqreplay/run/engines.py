@@ -1,0 +1,50 @@
+"""The engines that a user may choose: Spark, or the processes of this machine without Java."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mqreplay.errors import InputError
+from mqreplay.lake.lock import WarehouseLock
+from mqreplay.lake.scratch import scratch
+from mqreplay.run.engine import Engine
+from mqreplay.run.local import LocalEngine
+from mqreplay.run.spark import SparkEngine
+from mqreplay.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENGINES = ("spark", "local")
+
+
+@contextmanager
+def running_engine(
+    name: str, app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]
+) -> Iterator[Engine]:
+    """Give the engine of this name for the length of the block. Spark starts when there is work, named ``app``.
+
+    Raises InputError where Spark runs already and another engine is asked for.
+    """
+    if name == "local":
+        if "PYSPARK_GATEWAY_PORT" in os.environ:
+            raise InputError("--engine local runs without Spark: start it by mqreplay, not by spark-submit")
+        with LocalEngine(scratch().folder) as local:
+            yield local
+        return
+    yield SparkEngine(lambda: _session(app, settings, lock, progress))
+
+
+def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]) -> SparkSession:
+    # PySpark takes half a second to load, which a run without work does not wait for.
+    from mqreplay.lake.session import build_session
+    from mqreplay.stop_signals import handle_stops_again
+
+    spark = build_session(app, settings, recorded_bytes=0)
+    handle_stops_again()
+    lock.share_with_java(spark)
+    progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
+    return spark

@@ -1,0 +1,92 @@
+"""Kernels in a pool of processes on this machine, without Spark and Java."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from multiprocessing.connection import wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+Item = TypeVar("Item")
+Context = TypeVar("Context")
+Result = TypeVar("Result")
+
+
+class LocalEngine:
+    """As many processes as there are cores. Close it by leaving its ``with`` block."""
+
+    def __init__(self, folder: Path, processes: int | None = None) -> None:
+        """``folder`` takes what all calls of a map share."""
+        self._folder = folder
+        # Not by fork: polars has threads, whose locks a copy of the process would keep for good.
+        spawn = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(processes or len(os.sched_getaffinity(0)), spawn, _begin)
+        self._lock = threading.Lock()
+        self._done = self._given = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def map(self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context) -> list[Result]:
+        """As Engine.map."""
+        shared = self._folder / f"{uuid.uuid4()}.pickle"
+        shared.write_bytes(pickle.dumps((function, context)))
+        try:
+            with self._lock:
+                self._given += len(items)
+            calls = [self._pool.submit(_call, str(shared), pickle.dumps(item)) for item in items]
+            for call in calls:
+                call.add_done_callback(self._count)
+            return [pickle.loads(call.result()) for call in calls]
+        finally:
+            shared.unlink(missing_ok=True)
+
+    def _count(self, _: Any) -> None:
+        with self._lock:
+            self._done += 1
+
+    def progress(self) -> str:
+        """As Engine.progress."""
+        return f"{self._done} of {self._given} tasks done"
+
+    def cancel(self) -> None:
+        """As Engine.cancel: what has not begun never does."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin() -> None:
+    """Prepare a process of the pool: Ctrl-C is its parent's, and it does not outlive it."""
+    # A task has one core: threads of polars, which is not loaded yet, would take each other's.
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _call(shared: str, item: bytes) -> bytes:
+    function, context = _shared(shared)
+    return pickle.dumps(function(pickle.loads(item), context))
+
+
+@lru_cache(maxsize=2)  # two maps may run at a time
+def _shared(path: str) -> tuple[Callable[[Any, Any], Any], Any]:
+    made: tuple[Callable[[Any, Any], Any], Any] = pickle.loads(Path(path).read_bytes())
+    return made
