@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from functools import reduce
 from pathlib import Path
 
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+import polars as pl
 
+from mqreplay.lake.last_day import of_last_day
+from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.remembered import read_kept
-from mqreplay.lake.sql import of_last_day
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 
 SEVERITIES = ("info", "warning", "critical")
+_WORST = pl.col("severity").replace_strict(SEVERITIES, (3, 2, 1), default=0, return_dtype=pl.Int8)
 
 
 @dataclass
@@ -41,31 +41,33 @@ class Outcome:
 
 
 def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
-    """Reads it. Instants are given as ISO 8601 text in UTC."""
-    here = F.col("cluster") == cluster
+    """Read the outcome. Instants are ISO 8601 text in UTC."""
+
+    def here(name: str) -> pl.LazyFrame:
+        return warehouse.read(name, Rows(cluster))
+
     outcome = Outcome(cluster)
-    for row in _counts(warehouse, cluster):
-        if row.table_name == "bronze.source_file":
-            outcome.files[row.word] = row.rows
-        elif row.table_name == "bronze.quarantine":
-            outcome.quarantined += row.rows
-        elif row.table_name == "gold.validation_result":
-            outcome.expectations += row.rows
-        else:
-            outcome.judgements.setdefault(row.table_name, {})[row.word] = row.rows
-    if warehouse.exists("gold.finding"):
-        findings = of_last_day(warehouse.read("gold.finding").where(here), "finding_id").drop("cluster", "day")
-        rank = F.array_position(F.array(*[F.lit(s) for s in reversed(SEVERITIES)]), F.col("severity"))
-        outcome.findings = _listed(findings.orderBy(rank, "from_ts", "kind", "finding_id"))
-    if warehouse.exists("gold.validation_result"):
-        failed = warehouse.read("gold.validation_result").where(here & ~F.col("passed"))
-        failed = failed.withColumn("day", F.col("day").cast("string"))
-        outcome.failed_expectations = _listed(failed.orderBy("day", "table_name", "expectation", "arguments"))
+    statuses = here("bronze.source_file").group_by("status").len().sort("status")
+    outcome.files = dict(statuses.collect().rows())
+    outcome.quarantined = _count(here("bronze.quarantine"))
+    decided = here("gold.judgement").group_by("decision", "judgement").agg(pl.col("decisions").sum())
+    for table, word, decisions in decided.sort("decision", "judgement").collect().rows():
+        outcome.judgements.setdefault(table, {})[word] = decisions
+    findings = of_last_day(here("gold.finding"), "finding_id").drop("cluster", "day")
+    outcome.findings = _listed(findings.sort(_WORST, "from_ts", "kind", "finding_id"))
+    results = here("gold.validation_result")
+    outcome.expectations = _count(results)
+    failed = results.filter(~pl.col("passed")).with_columns(pl.col("day").cast(pl.String))
+    outcome.failed_expectations = _listed(failed.sort("day", "table_name", "expectation", "arguments"))
     return outcome
 
 
-def _listed(rows: DataFrame) -> list[dict[str, object]]:
-    return [{k: _plain(v) for k, v in row.asDict(recursive=True).items()} for row in rows.collect()]
+def _count(rows: pl.LazyFrame) -> int:
+    return int(rows.select(pl.len()).collect().item())
+
+
+def _listed(rows: pl.LazyFrame) -> list[dict[str, object]]:
+    return [{k: _plain(v) for k, v in row.items()} for row in plain_rows(rows.collect())]
 
 
 def kept_outcome(path: Path, state: str) -> Outcome | None:
@@ -74,26 +76,6 @@ def kept_outcome(path: Path, state: str) -> Outcome | None:
         return Outcome(**read_kept(path, state))
     except TypeError:  # nothing was kept, or what another version calls an outcome
         return None
-
-
-def _counts(warehouse: Warehouse, cluster: str) -> list[Row]:
-    """Rows of each table by a word of theirs; tables that were never made cost a plan each, and have none."""
-    rows = F.count(F.lit(1))
-    asked = {
-        "bronze.source_file": (F.lit("bronze.source_file"), "status", rows),
-        "bronze.quarantine": (F.lit("bronze.quarantine"), "code", rows),
-        "gold.validation_result": (F.lit("gold.validation_result"), "passed", rows),
-        "gold.judgement": (F.col("decision"), "judgement", F.sum("decisions")),
-    }
-    frames = [
-        warehouse.read(table)
-        .where(F.col("cluster") == cluster)
-        .groupBy(of.alias("table_name"), F.col(word).cast("string").alias("word"))
-        .agg(count.alias("rows"))
-        for table, (of, word, count) in asked.items()
-        if warehouse.exists(table)
-    ]
-    return reduce(DataFrame.unionByName, frames).collect() if frames else []
 
 
 def _plain(value: object) -> object:

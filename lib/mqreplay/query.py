@@ -1,4 +1,4 @@
-"""A warehouse read by hand: the rows of a query, and the story of a finding. Neither changes a table."""
+"""The rows of a query over a warehouse's tables, by Spark SQL. No table is changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mqreplay.bind.register import register
 from mqreplay.crash import is_of_machine, java_exceptions
 from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
-from mqreplay.lake.local_folder import local_folder
+from mqreplay.lake.existing import require_warehouse
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.session import build_session, fit_to
 from mqreplay.lake.sql import check_text, quoted
@@ -26,19 +26,11 @@ from mqreplay.log_folder import temporary_logs
 from mqreplay.night_size import recorded_bytes
 from mqreplay.settings import Settings
 from mqreplay.stop_signals import handle_stops_again
-from mqreplay.story import Story, tell
 
 # In the session of a query: no file is a table by its path, and no text is replaced by a setting or a variable.
 READ_ONLY = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
 # Classes of SQLSTATE by which Spark names a mistake of a query. Its message may quote any text of the query.
 MISTAKES = ("0A", "21", "22", "23", "42", "54", "P0")
-
-
-def explain(root: str, finding_id: str, cluster: str | None, settings: Settings) -> Story:
-    """Return the story of a finding: its rule, its evidence in time order, its cause and what follows from it."""
-    check_text(finding_id, cluster)
-    require_warehouse(root)
-    return tell(Warehouse(_reader("mqreplay explain", root, settings), root), finding_id, cluster)
 
 
 def query(root: str, text: str, settings: Settings) -> DataFrame:
@@ -54,10 +46,10 @@ def query(root: str, text: str, settings: Settings) -> DataFrame:
     register(spark)
     for name, value in READ_ONLY.items():
         spark.conf.set(name, value)
-    warehouse = Warehouse(spark, root)
+    warehouse = Warehouse(root)
     with _mistakes_named():
         statement = read_statement(spark, text, warehouse.contracts)
-        _register_tables(warehouse, warehouse.contracts if statement.asks_for_tables else statement.tables)
+        _register_tables(spark, warehouse, warehouse.contracts if statement.asks_for_tables else statement.tables)
         rows = spark.sql(text)
         if statement.is_query:
             check_analyzed(rows)
@@ -154,21 +146,8 @@ def keep_from_writing(settings: Settings) -> bool:
     return confine_writes([scratch().folder, *temporary_logs()])
 
 
-def require_warehouse(root: str) -> None:
-    """Raise InputError where there is no warehouse, before Spark is started for it."""
-    folder = local_folder(root, "warehouse")
-    try:
-        if not folder.is_dir():
-            raise InputError(f"warehouse {root} does not exist; run nightly with a recording first")
-        if not any((folder / layer).is_dir() for layer in LAYERS):
-            raise InputError(f"{root} is no warehouse: it has no folder {', '.join(LAYERS)}; run nightly with it first")
-    except PermissionError as error:
-        raise InputError(f"warehouse {root} cannot be read: {error.strerror}") from None
-
-
-def _register_tables(warehouse: Warehouse, names: Iterable[str]) -> None:
+def _register_tables(spark: SparkSession, warehouse: Warehouse, names: Iterable[str]) -> None:
     """Make tables known to SQL as layer.table, but those never made. Only Spark's memory changes."""
-    spark = warehouse.spark
     for layer in LAYERS:
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {layer}")
     for name in names:

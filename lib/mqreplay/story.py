@@ -6,19 +6,22 @@ import datetime as dt
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import polars as pl
 
 from mqreplay.errors import InputError
 from mqreplay.findings.every import KINDS
-from mqreplay.lake.sql import of_last_day
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.existing import require_warehouse
+from mqreplay.lake.last_day import of_last_day
+from mqreplay.lake.plain_rows import plain_rows
+from mqreplay.lake.sql import check_text
+from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.spark_text import has_text
 
 MOST = 60  # evidence rows told; the tables have all
 AROUND = dt.timedelta(minutes=1)  # rows named by their place alone are those near the finding
+ONE_DAY = dt.timedelta(days=1)
 INSTANTS = ("request_ts", "rebalance_ts", "ts", "to_ts", "from_ts")
 HIDDEN = {"cluster", "day", "source_digest", "record_id"}
 
@@ -36,12 +39,18 @@ class Story:
     effects: list[dict[str, Any]] = field(default_factory=list)
 
 
+def explain(root: str, finding_id: str, cluster: str | None) -> Story:
+    """Return the story of a finding: its rule, its evidence in time order, its cause and what follows from it."""
+    check_text(finding_id, cluster)
+    require_warehouse(root)
+    return tell(Warehouse(root), finding_id, cluster)
+
+
 def tell(warehouse: Warehouse, finding_id: str, cluster: str | None) -> Story:
-    """The story of the finding whose id begins with ``finding_id``. Raises InputError where none or several do."""
-    found = of_last_day(warehouse.read("gold.finding"), "cluster", "finding_id")
-    if cluster is not None:
-        found = found.where(F.col("cluster") == cluster)
-    rows = [row.asDict(recursive=True) for row in found.where(F.col("finding_id").startswith(finding_id)).collect()]
+    """Return the story of the finding whose id begins with ``finding_id``. Raises InputError for none or several."""
+    of_cluster = warehouse.read("gold.finding", None if cluster is None else Rows(cluster))
+    named = of_last_day(of_cluster.filter(pl.col("finding_id").str.starts_with(finding_id)), "cluster", "finding_id")
+    rows = plain_rows(named.collect())
     if not rows:
         raise InputError(f"no finding has an id that begins with {finding_id}; SELECT finding_id FROM gold.finding")
     if len(rows) > 1:
@@ -49,10 +58,7 @@ def tell(warehouse: Warehouse, finding_id: str, cluster: str | None) -> Story:
     finding = rows[0]
     kind = KINDS[finding["kind"]]
     story = Story(finding, kind.rule, kind.follows)
-    same = found.where(F.col("cluster") == finding["cluster"])
-    of_it = (F.col("finding_id") == F.lit(finding["follows_from"])) | (F.col("follows_from") == finding["finding_id"])
-    for row in same.where(of_it).orderBy("from_ts", "kind", "finding_id").collect():
-        other = row.asDict(recursive=True)
+    for other in _linked(warehouse, finding):
         if other["finding_id"] == finding["follows_from"]:
             story.cause = other
         else:
@@ -61,6 +67,14 @@ def tell(warehouse: Warehouse, finding_id: str, cluster: str | None) -> Story:
     told = Counter(text for step in story.steps if (text := decision(step["table_name"], step["row"])))
     story.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in told.items()]
     return story
+
+
+def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
+    """The finding's cause and its effects."""
+    same = of_last_day(warehouse.read("gold.finding", Rows(finding["cluster"])), "finding_id")
+    is_cause = pl.col("finding_id") == pl.lit(finding["follows_from"], pl.String)
+    is_effect = pl.col("follows_from") == finding["finding_id"]
+    return plain_rows(same.filter(is_cause | is_effect).sort("from_ts", "kind", "finding_id").collect())
 
 
 def _steps(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
@@ -72,32 +86,61 @@ def _steps(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]
     for name, wanted in sorted(by_table.items()):
         if not warehouse.exists(name):
             continue
-        rows = warehouse.read(name).where(F.col("cluster") == finding["cluster"])
-        for row in _matching(rows, wanted, finding).limit(MOST).collect():
-            plain = row.asDict(recursive=True)
-            ts = next((plain[c] for c in INSTANTS if plain.get(c)), None)
-            steps.append({"table_name": name, "ts": ts, "row": plain})
+        for row in plain_rows(_evidence(warehouse, name, wanted, finding)):
+            ts = next((row[c] for c in INSTANTS if row.get(c)), None)
+            steps.append({"table_name": name, "ts": ts, "row": row})
     return sorted(steps, key=lambda s: (s["ts"] is None, s["ts"] or dt.datetime.min, s["table_name"]))[:MOST]
 
 
-def _matching(rows: DataFrame, wanted: list[dict[str, str]], finding: dict[str, Any]) -> DataFrame:
-    """The rows with these keys; those that a key does not name alone, near the finding's time."""
+def _evidence(warehouse: Warehouse, name: str, wanted: list[dict[str, str]], finding: dict[str, Any]) -> pl.DataFrame:
+    """Return the rows with these keys. Where keys do not name the instant, the rows near the finding's time."""
+    order = warehouse.contracts[name].key
     if all(set(key) == {"record_id"} for key in wanted):
-        return rows.where(F.col("record_id").isin([key["record_id"] for key in wanted]))
-    hit = reduce(lambda a, b: a | b, [_is(key) for key in wanted])
-    instant = next((c for c in INSTANTS if c in rows.columns), None)
-    found = rows.where(hit)
-    if instant is None or any(instant in key for key in wanted):
-        return found
-    return (
-        found.where(F.col(instant) >= finding["from_ts"] - AROUND)
-        .where(F.col(instant) <= finding["to_ts"] + AROUND)
-        .orderBy(instant)
+        return _by_record_id(warehouse, name, {key["record_id"] for key in wanted}, finding)
+    kinds = warehouse.read(name).collect_schema()
+    instant = next((c for c in INSTANTS if c in kinds), None)
+    is_wanted = pl.any_horizontal(
+        pl.all_horizontal(has_text(column, kinds[column], text) for column, text in key.items()) for key in wanted
     )
+    if instant is None or any(instant in key for key in wanted):
+        rows = warehouse.read(name, Rows(finding["cluster"])).filter(is_wanted)
+        return rows.sort(order).head(MOST).collect()
+    begin, end = _shifted(finding["from_ts"], -AROUND), _shifted(finding["to_ts"], AROUND)
+    # The day of a silver row is that of its instant; of a gold row it is the day that was replayed.
+    days = _days(begin, end) if name.startswith("silver.") else None
+    rows = warehouse.read(name, Rows(finding["cluster"], between=days)).filter(is_wanted)
+    if begin is not None:
+        rows = rows.filter(pl.col(instant) >= begin)
+    if end is not None:
+        rows = rows.filter(pl.col(instant) <= end)
+    return rows.sort(instant, *order).head(MOST).collect()
 
 
-def _is(key: dict[str, str]) -> Column:
-    return reduce(lambda a, b: a & b, [F.col(name).cast("string") == value for name, value in key.items()])
+def _by_record_id(warehouse: Warehouse, name: str, ids: set[str], finding: dict[str, Any]) -> pl.DataFrame:
+    """Return the rows with these ids. Ids are unique: other days are read only if days near the finding lack one."""
+    is_wanted = pl.col("record_id").is_in(sorted(ids))
+
+    def read(days: tuple[dt.date, dt.date] | None) -> pl.DataFrame:
+        return warehouse.read(name, Rows(finding["cluster"], between=days)).filter(is_wanted).head(MOST).collect()
+
+    days = _days(_shifted(finding["from_ts"], -ONE_DAY), _shifted(finding["to_ts"], ONE_DAY))
+    if days is not None and warehouse.contracts[name].by_day:
+        rows = read(days)
+        if rows.height >= min(len(ids), MOST):
+            return rows
+    return read(None)
+
+
+def _shifted(ts: dt.datetime | None, by: dt.timedelta) -> dt.datetime | None:
+    """Return the instant in UTC, shifted by a duration."""
+    try:
+        return None if ts is None else ts.replace(tzinfo=dt.UTC) + by
+    except OverflowError:  # at the first or the last day that Python has
+        return None
+
+
+def _days(begin: dt.datetime | None, end: dt.datetime | None) -> tuple[dt.date, dt.date] | None:
+    return None if begin is None or end is None else (begin.date(), end.date())
 
 
 def keys(text: str) -> dict[str, str]:

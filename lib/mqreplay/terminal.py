@@ -14,16 +14,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from pyspark.sql import Row
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
 from mqreplay.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
-from mqreplay.query import fetch, query, require_warehouse
 from mqreplay.settings import Settings
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -163,6 +162,8 @@ def note_interruption(warehouse: str) -> None:
 
 def print_query(warehouse: str, text: str, settings: Settings, form: str) -> None:
     """The rows of a query on stdout, as a table, CSV or one JSON object a line."""
+    from mqreplay.query import fetch, query  # late: pyspark takes a second to load
+
     note_interruption(warehouse)
     names, rows = fetch(query(warehouse, text, settings))
     print_rows(names, rows, form)
@@ -213,7 +214,7 @@ def _cell(value: object) -> str:
 
 def _plain(value: object) -> object:
     """Return the value as JSON has it. No two values of one type give the same."""
-    if isinstance(value, Row):  # before tuple, which it is, too
+    if isinstance(value, tuple) and hasattr(value, "__fields__"):  # a Row of pyspark, which need not be loaded
         return dict(zip(_distinct(value.__fields__), map(_plain, value), strict=True))
     if isinstance(value, dict):
         return {_key(key): _plain(each) for key, each in value.items()}

@@ -10,16 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mqreplay.printable import json_text, printable
-from mqreplay.query import explain
-from mqreplay.settings import Settings
-from mqreplay.story import Story, shown
+from mqreplay.story import Story, explain, shown
 from mqreplay.terminal import COLOURS, note_interruption
 
 
-def print_story(warehouse: str, finding_id: str, cluster: str | None, settings: Settings, *, as_json: bool) -> None:
+def print_story(warehouse: str, finding_id: str, cluster: str | None, *, as_json: bool) -> None:
     """Tells it on stdout."""
     note_interruption(warehouse)
-    story = explain(warehouse, finding_id, cluster, settings)
+    story = explain(warehouse, finding_id, cluster)
     if as_json:
         print(json_text(dataclasses.asdict(story), indent=1, default=_plain))
     else:

@@ -1,13 +1,9 @@
-"""Pieces of SQL: values quoted so that no name in a recording can end a string, conditions as Delta takes them, and
-rows of several days as one."""
+"""Values quoted into SQL, so that no name in a recording can end a string."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from mqreplay.errors import InputError
 
@@ -40,15 +36,6 @@ def quoted(value: str) -> str:
     return "'" + CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", escaped) + "'"
 
 
-def delta_table(path: str) -> str:
-    """Return the name by which SQL reaches the Delta table in the folder ``path``.
-
-    >>> delta_table("/w/silver/a`b")
-    'delta.`/w/silver/a``b`'
-    """
-    return "delta.`" + path.replace("`", "``") + "`"
-
-
 def among(column: str, values: Iterable[str]) -> str:
     """A predicate: the column is one of the values; of no values it is false.
 
@@ -59,14 +46,3 @@ def among(column: str, values: Iterable[str]) -> str:
     """
     listed = ", ".join(quoted(v) for v in values)
     return f"{column} IN ({listed})" if listed else "false"
-
-
-def of_last_day(rows: DataFrame, *key: str) -> DataFrame:
-    """Of rows that share a key, that of the last day: what goes on over midnight is told on both, on the last whole."""
-    newest = F.max_by(F.struct(*rows.columns), "day").alias("row")
-    return rows.groupBy(*key).agg(newest).select("row.*")
-
-
-def holds(condition: str) -> Column:
-    """Whether a CHECK's condition is true of a row; as in Delta, one that is null does not hold."""
-    return F.coalesce(F.expr(condition), F.lit(False))

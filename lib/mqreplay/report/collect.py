@@ -2,101 +2,92 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import polars as pl
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from mqreplay.lake.sql import of_last_day
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.last_day import of_last_day
+from mqreplay.lake.warehouse import Rows, Warehouse
 from mqreplay.report.data import CAP, Listing, ReportData, Row
 
-READERS = 4  # tables read at once: most of a small read is planning and waiting
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
+COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
 def collect(warehouse: Warehouse, cluster: str) -> ReportData:
-    """Reads it; the reads wait side by side."""
+    """Read what the page needs."""
 
-    def here(name: str) -> DataFrame:
-        return warehouse.read(name).where(F.col("cluster") == cluster)
+    def here(name: str) -> pl.LazyFrame:
+        return warehouse.read(name, Rows(cluster))
 
-    with ThreadPoolExecutor(READERS) as pool:
-        judgements = pool.submit(_judgements, here("gold.judgement"))
-        files = pool.submit(_files, here("bronze.source_file"))
-        findings = pool.submit(_findings, here("gold.finding"))
-        breaks = pool.submit(_breaks, here("gold.offset_continuity"))
-        gaps = pool.submit(_gaps, here("gold.replay_gap"))
-        quarantine = pool.submit(_quarantine, here("bronze.quarantine"))
-        expectations = pool.submit(_expectations, here("gold.validation_result"))
-    first = [row["first_ts"] for row in files.result() if row["first_ts"] is not None]
-    last = [row["last_ts"] for row in files.result() if row["last_ts"] is not None]
+    files = _files(here("bronze.source_file"))
+    first = [row["first_ts"] for row in files if row["first_ts"] is not None]
+    last = [row["last_ts"] for row in files if row["last_ts"] is not None]
     return ReportData(
         cluster=cluster,
         first_ts=min(first, default=None),
         last_ts=max(last, default=None),
-        findings=findings.result(),
-        judgements=judgements.result(),
-        breaks=breaks.result(),
-        gaps=gaps.result(),
-        quarantine=quarantine.result(),
-        expectations=expectations.result(),
-        files=files.result(),
+        findings=_findings(here("gold.finding")),
+        judgements=_judgements(here("gold.judgement")),
+        breaks=_breaks(here("gold.offset_continuity")),
+        gaps=_gaps(here("gold.replay_gap")),
+        quarantine=_quarantine(here("bronze.quarantine")),
+        expectations=_expectations(here("gold.validation_result")),
+        files=files,
     )
 
 
-def _findings(findings: DataFrame) -> list[Row]:
-    worst = F.array_position(F.array(F.lit("critical"), F.lit("warning"), F.lit("info")), F.col("severity"))
-    return _rows(of_last_day(findings, "finding_id").orderBy(worst, "from_ts", "kind", "finding_id").limit(MOST))
+def _findings(findings: pl.LazyFrame) -> list[Row]:
+    worst = _rank("severity", "critical", "warning", "info")
+    return _rows(of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").head(MOST))
 
 
-def _expectations(results: DataFrame) -> list[Row]:
+def _expectations(results: pl.LazyFrame) -> list[Row]:
     """Those that fail, day by day; then each of those that hold on every day, once."""
     of_rule = ("table_name", "expectation", "arguments")
-    failed = results.where(~F.col("passed")).orderBy("day", *of_rule).limit(MOST)
-    rules = results.groupBy(*of_rule).agg(
-        F.bool_and("passed").alias("passed"), F.max("description").alias("description")
-    )
-    return _rows(failed) + _rows(rules.where("passed").orderBy(*of_rule))
+    failed = results.filter(~pl.col("passed")).sort("day", *of_rule).head(MOST)
+    rules = results.group_by(of_rule).agg(pl.col("passed").all(), pl.col("description").max())
+    return _rows(failed) + _rows(rules.filter("passed").sort(of_rule))
 
 
-def _breaks(breaks: DataFrame) -> Listing:
+def _breaks(breaks: pl.LazyFrame) -> Listing:
     order = ("to_ts", "broker_name", "broker_id", "consumer_group", "topic", "queue_id", "kind")
-    return _listing(breaks.drop("cluster", "day", "source_digest"), *order)
+    return _listing(breaks.drop("cluster", "day", "source_digest", strict=False).sort(order))
 
 
-def _gaps(gaps: DataFrame) -> Listing:
-    return _listing(gaps.drop("cluster"), F.col("decisions").desc(), "decision", "evidence", "day", "gap_id")
+def _gaps(gaps: pl.LazyFrame) -> Listing:
+    return _listing(gaps.drop("cluster").sort(-pl.col("decisions"), "decision", "evidence", "day", "gap_id"))
 
 
-def _quarantine(refused: DataFrame) -> Listing:
+def _quarantine(refused: pl.LazyFrame) -> Listing:
     shown = refused.select("path", "line_number", "detail_key", "code", "reason", "advice")
-    return _listing(shown, "path", "line_number", "detail_key", "code")
+    return _listing(shown.sort("path", "line_number", "detail_key", "code"))
 
 
-def _files(files: DataFrame) -> list[Row]:
-    counted = files.groupBy("kind", "status").agg(
-        F.count(F.lit(1)).alias("files"),
-        *[F.sum(n).alias(n) for n in ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")],
-        F.min("first_ts").alias("first_ts"),
-        F.max("last_ts").alias("last_ts"),
+def _files(files: pl.LazyFrame) -> list[Row]:
+    counted = files.group_by("kind", "status").agg(
+        pl.len().alias("files"),
+        pl.col(COUNTS).sum(),
+        pl.col("first_ts").min(),
+        pl.col("last_ts").max(),
     )
-    return _rows(counted.orderBy("kind", "status"))
+    return _rows(counted.sort("kind", "status"))
 
 
-def _judgements(counted: DataFrame) -> list[Row]:
-    of_all_days = counted.groupBy(F.col("decision").alias("table_name"), "judgement", "reason").agg(
-        F.sum("decisions").alias("decisions")
-    )
-    rank = F.array_position(F.array(F.lit("differ"), F.lit("undetermined"), F.lit("agree")), F.col("judgement"))
-    return _rows(of_all_days.orderBy("table_name", rank, F.col("decisions").desc(), "reason"))
+def _judgements(counted: pl.LazyFrame) -> list[Row]:
+    of_reason = counted.group_by(pl.col("decision").alias("table_name"), "judgement", "reason")
+    of_all_days = of_reason.agg(pl.col("decisions").sum())
+    rank = _rank("judgement", "differ", "undetermined", "agree")
+    return _rows(of_all_days.sort("table_name", rank, -pl.col("decisions"), "reason"))
 
 
-def _listing(frame: DataFrame, *order: str | F.Column) -> Listing:
-    rows = _rows(frame.orderBy(*order).limit(CAP + 1))
-    return Listing(rows[:CAP], frame.count()) if len(rows) > CAP else Listing.of(rows)
+def _rank(column: str, *words: str) -> pl.Expr:
+    """The place of the column's word among the words, from 1 on; 0 for another."""
+    return pl.col(column).replace_strict(words, range(1, len(words) + 1), default=0, return_dtype=pl.Int8)
 
 
-def _rows(frame: DataFrame) -> list[Row]:
-    # By way of Arrow: collect() would turn instants into the machine's own time zone.
-    return frame.toArrow().to_pylist()
+def _listing(rows: pl.LazyFrame) -> Listing:
+    shown = _rows(rows.head(CAP + 1))
+    return Listing(shown[:CAP], int(rows.select(pl.len()).collect().item())) if len(shown) > CAP else Listing.of(shown)
+
+
+def _rows(rows: pl.LazyFrame) -> list[Row]:
+    return rows.collect().to_dicts()
