@@ -198,7 +198,7 @@ def run(
     found = find_recordings(recordings or [], settings.ingest.follow_links)
     with (
         warehouse_lock(root) as lock,
-        running_engine(engine, f"mqreplay {step}", settings.spark, lock, progress) as running,
+        running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
     ):
         night = Night(running, root, settings, progress)
         night.journal.recover(progress)

@@ -33,6 +33,13 @@ class SparkSettings:
 
 
 @dataclass(frozen=True)
+class LocalSettings:
+    """How many processes --engine local takes; 0: one a core, 1: that of the run itself."""
+
+    processes: int = 0
+
+
+@dataclass(frozen=True)
 class IngestSettings:
     """How much of a recording is taken on trust, and how much of what is refused is kept."""
 
@@ -106,6 +113,7 @@ LONGEST_NAME = 80  # characters of a key that a message shows
 # The least and the most of each number: by its name, else by its unit. Beyond them Spark fails, or nothing is found.
 BOUNDS = {
     "shuffle_partitions": (1, 100_000),
+    "processes": (0, 10_000),
     "quarantine_rows": (0, 1_000_000),
     "refused_share": (0, 1),
     "snapshot_mb": (1, 256),
@@ -124,6 +132,7 @@ class Settings:
     """All of them; ``source`` names the files they came from."""
 
     spark: SparkSettings = field(default_factory=SparkSettings)
+    local: LocalSettings = field(default_factory=LocalSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)

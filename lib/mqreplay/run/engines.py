@@ -13,7 +13,7 @@ from mqreplay.lake.scratch import scratch
 from mqreplay.run.engine import Engine
 from mqreplay.run.local import LocalEngine
 from mqreplay.run.spark import SparkEngine
-from mqreplay.settings import SparkSettings
+from mqreplay.settings import Settings, SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ ENGINES = ("spark", "local")
 
 @contextmanager
 def running_engine(
-    name: str, app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]
+    name: str, app: str, settings: Settings, lock: WarehouseLock, progress: Callable[[str], None]
 ) -> Iterator[Engine]:
     """Give the engine of this name for the length of the block. Spark starts when there is work, named ``app``.
 
@@ -32,10 +32,10 @@ def running_engine(
     if name == "local":
         if "PYSPARK_GATEWAY_PORT" in os.environ:
             raise InputError("--engine local runs without Spark: start it by mqreplay, not by spark-submit")
-        with LocalEngine(scratch().folder) as local:
+        with LocalEngine(scratch().folder, settings.local.processes) as local:
             yield local
         return
-    yield SparkEngine(lambda: _session(app, settings, lock, progress))
+    yield SparkEngine(lambda: _session(app, settings.spark, lock, progress))
 
 
 def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]) -> SparkSession:

@@ -22,14 +22,15 @@ Result = TypeVar("Result")
 
 
 class LocalEngine:
-    """As many processes as there are cores. Close it by leaving its ``with`` block."""
+    """A pool of processes. Close it by leaving its ``with`` block."""
 
-    def __init__(self, folder: Path, processes: int | None = None) -> None:
-        """``folder`` takes what all calls of a map share."""
+    def __init__(self, folder: Path, processes: int = 0) -> None:
+        """``processes`` 0: one a core; 1: this one. ``folder`` takes what all calls of a map share."""
         self._folder = folder
+        number = processes or len(os.sched_getaffinity(0))
         # Not by fork: polars has threads, whose locks a copy of the process would keep for good.
         spawn = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(processes or len(os.sched_getaffinity(0)), spawn, _begin)
+        self._pool = ProcessPoolExecutor(number, spawn, _begin) if number > 1 else None
         self._lock = threading.Lock()
         self._done = self._given = 0
 
@@ -37,10 +38,13 @@ class LocalEngine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
     def map(self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context) -> list[Result]:
         """As Engine.map."""
+        if self._pool is None:
+            return [function(item, context) for item in items]
         shared = self._folder / f"{uuid.uuid4()}.pickle"
         shared.write_bytes(pickle.dumps((function, context)))
         try:
@@ -63,7 +67,8 @@ class LocalEngine:
 
     def cancel(self) -> None:
         """As Engine.cancel: what has not begun never does."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _begin() -> None:
