@@ -71,9 +71,9 @@ class Night:
 @pytest.fixture(scope="session")
 def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
     """Both sample recordings through the whole nightly run, once for all tests. Tests must not write to it."""
-    from mqreplay.night import run
     from mqreplay.places import conf_dir
     from mqreplay.settings import load_settings
+    from tests_shared import run
 
     root = str(tmp_path_factory.mktemp("night") / "warehouse")
     recordings = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from deltalake import DeltaTable
 
+from mqreplay import night
+from mqreplay.outcome import Outcome
+from mqreplay.settings import LocalSettings, Settings
+
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "data" / "sample"
+
+
+def run(
+    step: str,
+    warehouse: str,
+    settings: Settings,
+    progress: Callable[[str], None],
+    *,
+    recordings: list[str] | None = None,
+    cluster: str | None = None,
+) -> list[Outcome]:
+    """As night.run, by the local engine in this process: a test that is not about Spark does not wait for it."""
+    here = replace(settings, local=LocalSettings(processes=1))
+    return night.run(step, warehouse, here, progress, recordings=recordings, cluster=cluster, engine="local")
 
 
 def rows_of(recording: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from mqreplay.steps import Span, days_of, gapless_starts, reach_of, spans
 from tests_shared import SAMPLE

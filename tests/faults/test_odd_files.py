@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from tests_shared import SAMPLE
 

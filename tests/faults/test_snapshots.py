@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from tests_shared import SAMPLE, table_rows
 

@@ -23,7 +23,7 @@ from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.records import decode_lines
-from mqreplay.ingest.told import FileTold
+from mqreplay.ingest.records import FileTold
 from mqreplay.settings import IngestSettings
 
 GOOD = b'{"request_ts":1795228808477,"client_id":"c","consumer_group":"g","topic":"t","queue_id":0,"broker_name":"b",'
@@ -243,7 +243,7 @@ from ingest.arrow_schemas import schema_of
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.records import decode_lines
-from mqreplay.ingest.told import FileTold
+from mqreplay.ingest.records import FileTold
 from mqreplay.lake.landing import Landing, land
 place = Landing(sys.argv[3], schema_of("pull_log"), (), None, (), ("request_ts",), ("expression",))
 for path in sys.argv[2], sys.argv[1]:

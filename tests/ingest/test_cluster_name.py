@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from night.cut import cut
 from tests_shared import SAMPLE

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import Row
 
 from mqreplay.errors import ConservationError
 from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.manifest import NewFile, Plan
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.to_silver import _take
-from mqreplay.ingest.told import FileTold
-from mqreplay.night import run
+from mqreplay.ingest.records import FileTold, LinesRead
+from mqreplay.lake.landing import Landed
+from tests_shared import run
 from mqreplay.settings import load_settings
 
 SECRET = "card 4111-1111"
@@ -24,7 +24,7 @@ PULL = (
 
 def test_rows_that_are_lost_between_reading_and_writing_fail_the_run():
     with pytest.raises(ConservationError, match="rows were lost"):
-        _take(None, "pull_log", Plan(), [Row(rows=2)], {"d": FileTold(lines=3, rows=3)})
+        _take(None, "pull_log", Plan(), [LinesRead("pull_log", [Landed("f", 1, 2, "{}")], {"d": FileTold(3, 3)})])
 
 
 def test_more_rows_than_lines_fail_the_run():
@@ -34,7 +34,7 @@ def test_more_rows_than_lines_fail_the_run():
         entry.settle()
 
 
-def test_the_ledger_adds_up_and_no_content_is_said(spark, tmp_path):
+def test_the_ledger_adds_up_and_no_content_is_said(tmp_path):
     recording, warehouse = tmp_path / "recording", tmp_path / "warehouse"
     recording.mkdir()
     (recording / "pull_log.1.jsonl").write_text(PULL % 0 + PULL % 1 + f'{{"request_ts":"{SECRET}"}}\n' + PULL % 1)

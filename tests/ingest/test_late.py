@@ -7,10 +7,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from mqreplay.ingest.late import Stretch, replaced
-from mqreplay.night import run
+from mqreplay.ingest.late import Stretch, within
+from tests_shared import run
 from mqreplay.settings import load_settings
 from tests_shared import table_rows
 
@@ -125,9 +126,7 @@ def test_a_recording_that_was_moved_or_copied_tells_nothing_new(recording, tmp_p
     assert len(added) == len(before["bronze.source_file"])
 
 
-def test_a_source_may_be_called_anything():
+def test_a_row_lies_within_the_stretch_of_its_own_source():
     found = {"client-10.0.0.1@ts": Stretch(5), "b'-0": Stretch(7, 9)}
-    assert replaced("c", found, "to_ts") == (
-        "cluster = 'c' AND ((source_name = 'b\\'-0' AND to_ts >= timestamp_millis(7) AND to_ts <= timestamp_millis(9))"
-        " OR (source_name = 'client-10.0.0.1@ts' AND to_ts >= timestamp_millis(5)))"
-    )
+    rows = pl.DataFrame({"source_name": ["client-10.0.0.1@ts"] * 2 + ["b'-0"] * 4 + ["c"], "ms": [4, 5, 6, 7, 9, 10, 7]})
+    assert rows.select(within(found, pl.col("ms"))).to_series().to_list() == [0, 1, 0, 1, 1, 0, 0]

@@ -22,7 +22,6 @@ from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.recording import RECORD_TABLES
-from mqreplay.ingest.records import RENAMED
 from mqreplay.lake.contract import load_contracts
 from tests_shared import ROOT, SAMPLE
 
@@ -74,7 +73,7 @@ def test_any_number_in_a_line_gives_a_row_or_is_refused(kind: str) -> None:
             except DecodeError:
                 refused += 1
                 continue
-            for name, column in RENAMED.get(kind, {}).items():
+            for name, column in KINDS[kind].renamed.items():
                 row[column] = row.pop(name)
             rows.append((changed, row))
     try:

@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 
 from mqreplay.ingest import snapshot_rounds
 from mqreplay.ingest.ledgers import Ledgers
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from tests_shared import SAMPLE, tables
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mqreplay.ingest.recording import RECORD_TABLES
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from night.cut import cut, first_instant
 from tests_shared import SAMPLE

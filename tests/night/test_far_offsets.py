@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from night.cut import cut, first_instant
 from tests_shared import SAMPLE

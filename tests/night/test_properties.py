@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from conftest import SAMPLE
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.places import conf_dir
 from mqreplay.settings import load_settings
 from night.cut import cut, shifted

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.outcome import outcome_of
 from mqreplay.settings import load_settings
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from reliability.recordings import Recordings, State
 from reliability.table_rows import Tables, read_tables

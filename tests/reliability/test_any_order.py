@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from reliability import recording_folders as made
 from reliability.model_rows import tables_of, without_copies

@@ -24,7 +24,7 @@ from mqreplay.core.clock_stretch import LEAST, SURE_MS
 from mqreplay.judge import offset_continuity, queue_progress, standstills, status_windows
 from mqreplay.judge.client_clocks import Stretch, Words, client_words, stretches
 from mqreplay.judge.queue_events import KEY, QueueEvents
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from night.cut import INSTANTS, cut, jsonl_files
 from queue_answers import slave_copies

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqreplay.errors import InputError
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.quality.great import SITE, Great
 from mqreplay.query import explain, query
 from mqreplay.settings import load_settings

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from mqreplay.errors import InputError
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from tests_shared import files_of, table_rows, tables
 

@@ -23,7 +23,7 @@ import polars
 import pytest
 from deltalake import DeltaTable
 
-from mqreplay.night import run
+from tests_shared import run
 from mqreplay.settings import load_settings
 from reliability import recording_folders as made
 from tests_shared import ROOT, tables
