@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqreplay.judge.client_memory import SUBSCRIPTION, born_clients, first_subscriptions_of_shard, with_memory
-from mqreplay.judge.epochs import with_epoch
 from mqreplay.judge.route_changes import route_changes
+from mqreplay.judge.time_spans import with_epoch
 from silver_moments import BEGAN, at
 from silver_rows import rows
 

@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.judge.value_numbers import distinct_values, value_numbers
+from mqreplay.judge.distinct import distinct_values, value_numbers
 from mqreplay.judge.wide_rows import slices
 
 LISTS = st.lists(st.integers(0, 2), max_size=4) | st.none()

@@ -19,7 +19,7 @@ from mqreplay.judge.deliveries import MESSAGE
 from mqreplay.judge.offset_continuity import pulled_ends
 from mqreplay.judge.queue_events import QUEUE
 from mqreplay.judge.saturating import less, total
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 
 RETRY_GROWTH = FindingKind(
     name="retry_growth",

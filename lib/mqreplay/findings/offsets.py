@@ -8,9 +8,9 @@ import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, instant_text, key_text, one_or_none
-from mqreplay.judge.as_of import as_of
+from mqreplay.judge.nearest import as_of
 from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",

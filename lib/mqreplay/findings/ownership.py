@@ -7,7 +7,7 @@ import polars as pl
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
 from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 
 ORPHAN_QUEUE = FindingKind(
     name="orphan_queue",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 
 
 def pull_runs(pulls: pl.DataFrame, by: Sequence[str], columns: Mapping[str, str], gap_s: int) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, seconds
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 
 UNEVEN_ALLOCATION = FindingKind(
     name="uneven_allocation",

@@ -8,7 +8,7 @@ from mqreplay.core.java_double import double_text
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
 from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 
 STUCK_QUEUE = FindingKind(
     name="stuck_queue",

@@ -15,7 +15,7 @@ from mqreplay.findings.shape import (
     key_text,
     one_or_none,
 )
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 
 QUEUE_COUNT_CHANGED = FindingKind(
     name="queue_count_changed",

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.errors import MqreplayError, RocketMQError, SettingsLacking, UnknownStrategy
+from mqreplay.judge.distinct import distinct_values
 from mqreplay.judge.strategies import Allocate, GroupSettings, allocate_with
-from mqreplay.judge.value_numbers import distinct_values
 from mqreplay.judge.wide_rows import MOST_ITEMS, slices
 
 # RocketMQ's rule was not applied, because something that it needs is missing.

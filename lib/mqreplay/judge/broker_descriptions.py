@@ -17,9 +17,10 @@ from mqreplay.core.pull_answer import suggest_which_broker_id
 from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
 from mqreplay.core.version import BROKER_4
 from mqreplay.errors import MqreplayError
-from mqreplay.judge.distinct import distinct_rows
-from mqreplay.judge.frame_arrays import column_numbers, gathered, key_codes
-from mqreplay.judge.nearest import Numbers, nearest, starts
+from mqreplay.judge.distinct import distinct_rows, key_codes
+from mqreplay.judge.frame_arrays import Numbers, column_numbers, gathered
+from mqreplay.judge.nearest import nearest
+from mqreplay.judge.sorted_runs import starts
 
 BROKER_5 = "5.3.3"
 LATEST = np.iinfo(np.int64).max

@@ -19,8 +19,10 @@ import pyarrow as pa
 
 from mqreplay.core.client_clock import USUAL_MS
 from mqreplay.core.clock_stretch import AROUND, LEAST, NEAR_MS, SURE_MS, WRITE_MS
-from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, ranks, starts
-from mqreplay.judge.queue_events import COMMIT, PULL, Mask, QueueEvents, lasts, one_later
+from mqreplay.judge.frame_arrays import NOWHERE, Mask, Numbers
+from mqreplay.judge.nearest import nearest
+from mqreplay.judge.queue_events import COMMIT, PULL, QueueEvents
+from mqreplay.judge.sorted_runs import lasts, one_later, ranks, starts
 
 WORDS: dict[str, pl.DataType] = {
     "client_id": pl.String(),

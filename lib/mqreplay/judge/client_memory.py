@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import polars as pl
 
-from mqreplay.judge.epochs import INSTANT, utc, with_epoch
-from mqreplay.judge.frame_arrays import column_numbers, gathered, int64_series, key_codes
-from mqreplay.judge.nearest import nearest, ranks
+from mqreplay.judge.distinct import key_codes
+from mqreplay.judge.frame_arrays import column_numbers, gathered, int64_series
+from mqreplay.judge.nearest import nearest
 from mqreplay.judge.route_changes import NAME
+from mqreplay.judge.sorted_runs import ranks
+from mqreplay.judge.time_spans import INSTANT, utc, with_epoch
 
 UNKNOWN = -1  # the suggestion of an answer that came, or may have come, unrecorded; no broker id is negative
 QUEUE = ("epoch", "client_id", "consumer_group", "topic", "broker_name", "queue_id")

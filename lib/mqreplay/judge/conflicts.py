@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.judge.membership import INSTANT, MEMBER, subscriptions
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.membership import MEMBER, subscriptions
+from mqreplay.judge.time_spans import INSTANT, with_session
 
 GROUP = ["consumer_group"]
 _GROUP_TOPIC = ["consumer_group", "topic"]

@@ -11,8 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from mqreplay.judge.frame_arrays import Numbers, whole_array
 
 Codes = npt.NDArray[np.int64]
 
@@ -64,3 +67,27 @@ def _combine(columns: Sequence[Codes], rows: int = 0) -> Codes:
 
 def _dense(column: pa.Array) -> Codes:
     return column.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
+
+
+def common_codes(*tables: Sequence[pa.Array]) -> list[Numbers]:
+    """For each of several tables' key columns one number a row: equal where the keys are, within and between tables."""
+    columns = [pa.concat_arrays([whole_array(column) for column in same]) for same in zip(*tables, strict=True)]
+    places, _ = distinct_rows(columns)
+    return np.split(places, np.cumsum([len(table[0]) for table in tables])[:-1])
+
+
+def key_codes(names: Sequence[str], *frames: pl.DataFrame) -> list[Numbers]:
+    """Return for each frame one number a row: equal where the columns ``names`` are, within and between frames."""
+    return common_codes(*[[frame[name].to_arrow() for name in names] for frame in frames])
+
+
+def distinct_values(rows: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.DataFrame, Numbers]:
+    """Return the distinct values of the columns, and for each row the number of its values among them."""
+    groups = rows.select(columns).with_row_index("_row").group_by(columns).agg("_row").with_row_index("_number")
+    number_of = groups.select("_row", "_number").explode("_row").sort("_row")["_number"]
+    return groups.select(columns), number_of.to_numpy().astype(np.int64)
+
+
+def value_numbers(rows: pl.DataFrame, columns: Sequence[str], name: str) -> pl.Series:
+    """Return a column called ``name``: for each row the number of its values in the columns."""
+    return pl.Series(name, distinct_values(rows, columns)[1])

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.judge.nearest import NOWHERE, Numbers, starts
-from mqreplay.judge.queue_events import Mask, instants, lasts, lists, one_later, runs
+from mqreplay.judge.frame_arrays import NOWHERE, Mask, Numbers, instants, lists
 from mqreplay.judge.saturating import COUNTLESS, less
-from mqreplay.judge.slave_copies import BothFiles, last_such
+from mqreplay.judge.slave_copies import BothFiles
+from mqreplay.judge.sorted_runs import last_such, lasts, one_later, runs, starts
 
 COPY = ["broker_name", "slave_id"]
 OF_GROUP = [*COPY, "consumer_group"]

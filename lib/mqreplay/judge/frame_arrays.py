@@ -1,22 +1,33 @@
-"""Columns of frames as numpy arrays, and back."""
+"""Columns of frames and of Arrow as numpy arrays, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from mqreplay.judge.nearest import NOWHERE, Numbers, common_codes, numbers
-
+Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+NOWHERE = -1  # the number of no row
 
 
-def key_codes(names: Sequence[str], *frames: pl.DataFrame) -> list[Numbers]:
-    """Return for each frame one number a row: equal where the columns ``names`` are, within and between frames."""
-    return common_codes(*[[frame[name].to_arrow() for name in names] for frame in frames])
+def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[Numbers, Mask]:
+    """A column of whole numbers or instants (microseconds) and where it is not null; null is 0."""
+    plain = whole_array(column)
+    if pa.types.is_timestamp(plain.type):
+        plain = plain.cast(pa.timestamp("us", plain.type.tz)).cast(pa.int64())
+    there = pc.is_valid(plain).to_numpy(zero_copy_only=False)
+    return pc.fill_null(plain.cast(pa.int64()), 0).to_numpy().astype(np.int64, copy=False), there
+
+
+def whole_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the column as one array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def column_numbers(frame: pl.DataFrame, name: str) -> tuple[Numbers, Mask]:
@@ -26,9 +37,31 @@ def column_numbers(frame: pl.DataFrame, name: str) -> tuple[Numbers, Mask]:
 
 def int64_series(values: Numbers, known: Mask) -> pl.Series:
     """Return the values as a column, null where they are not known."""
-    return pl.Series(pa.array(values, pa.int64(), mask=~known))
+    return pl.Series(maybe(values, known))
 
 
 def gathered(column: pl.Series, rows: Numbers) -> pl.Series:
     """Return the column's values at those rows, null for NOWHERE."""
     return column.gather(int64_series(rows, rows != NOWHERE))
+
+
+def taken(column: pa.Array | pa.ChunkedArray, rows: Numbers) -> pa.Array:
+    """The values of those rows, null for NOWHERE."""
+    return whole_array(column).take(pa.array(rows, pa.int64(), mask=rows == NOWHERE))
+
+
+def maybe(values: Numbers, there: Mask) -> pa.Array:
+    """Numbers, null where they are not there."""
+    return pa.array(values, pa.int64(), mask=~there)
+
+
+def instants(values: Numbers, there: Mask | None = None) -> pa.Array:
+    """Microseconds as instants."""
+    return pa.array(values, pa.int64(), mask=None if there is None else ~there).cast(pa.timestamp("us", "UTC"))
+
+
+def lists(bounds: Numbers, fields: Mapping[str, pa.Array]) -> pa.Array:
+    """Lists of structs: the list of row i from ``bounds[i]`` on."""
+    structs = pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
+    kind = pa.list_(pa.field("element", structs.type))  # as Spark calls the items of a list
+    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), structs, type=kind)

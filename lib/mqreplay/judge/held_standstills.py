@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.judge.as_of import as_of
+from mqreplay.judge.nearest import as_of
 from mqreplay.judge.queue_events import KEY
 
 REFUSED = 2  # ResponseCode.SYSTEM_BUSY: a 5.x slave that may not be read

@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from mqreplay.judge.frame_arrays import Mask, column_numbers, int64_series, key_codes
-from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, starts
-from mqreplay.judge.queue_events import QUEUE, runs
+from mqreplay.judge.distinct import key_codes
+from mqreplay.judge.frame_arrays import NOWHERE, Mask, Numbers, column_numbers, int64_series
+from mqreplay.judge.nearest import nearest
+from mqreplay.judge.queue_events import QUEUE
+from mqreplay.judge.sorted_runs import runs, starts
 
 BROKER = ("broker_name", "broker_id")
 PLACE: dict[str, pl.DataType] = {

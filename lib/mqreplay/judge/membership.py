@@ -15,11 +15,11 @@ from collections.abc import Set as AbstractSet
 import polars as pl
 
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
-from mqreplay.judge.value_numbers import distinct_values, value_numbers
+from mqreplay.judge.distinct import distinct_values, value_numbers
+from mqreplay.judge.time_spans import INSTANT
 
 BROADCASTING = "BROADCASTING"
 MEMBER = ["consumer_group", "client_id"]
-INSTANT = pl.Datetime("us", "UTC")
 SIGNS: dict[str, pl.DataType] = {
     "consumer_group": pl.String(),
     "client_id": pl.String(),

@@ -6,57 +6,50 @@ where they are, and only numbers are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+import polars as pl
 
-from mqreplay.judge.distinct import distinct_rows
+from mqreplay.judge.distinct import key_codes
+from mqreplay.judge.frame_arrays import NOWHERE, Numbers, column_numbers, taken
+from mqreplay.judge.sorted_runs import ranks
 
-Numbers = npt.NDArray[np.int64]
-NOWHERE = -1
 _MOST = 2**62
 
 
-def common_codes(*tables: Sequence[pa.Array]) -> list[Numbers]:
-    """For each of several tables' key columns one number a row: equal where the keys are, within and between tables."""
-    columns = [pa.concat_arrays([_plain(column) for column in same]) for same in zip(*tables, strict=True)]
-    places, _ = distinct_rows(columns)
-    return np.split(places, np.cumsum([len(table[0]) for table in tables])[:-1])
+def as_of(
+    left: pl.DataFrame,
+    right: pl.DataFrame,
+    by: Sequence[str],
+    at: str,
+    values: Mapping[str, str],
+    *,
+    right_at: str | None = None,
+    after: bool = False,
+) -> pl.DataFrame:
+    """Return ``left``, in its order, with one more column for each of ``values``: new name -> column of ``right``.
 
-
-def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """A column of whole numbers or instants (microseconds) and where it is not null; null is 0."""
-    plain = _plain(column)
-    if pa.types.is_timestamp(plain.type):
-        plain = plain.cast(pa.timestamp("us", plain.type.tz)).cast(pa.int64())
-    there = pc.is_valid(plain).to_numpy(zero_copy_only=False)
-    return pc.fill_null(plain.cast(pa.int64()), 0).to_numpy().astype(np.int64, copy=False), there
-
-
-def ranks(*by: Numbers) -> Numbers:
-    """The place of each row in the order of several columns, the first first; equal rows share it."""
-    order = np.lexsort(by[::-1])
-    changed = np.zeros(len(order), np.int64)
-    changed[starts(*(column[order] for column in by))[1:]] = 1
-    found = np.empty(len(order), np.int64)
-    found[order] = np.cumsum(changed)
-    return found
-
-
-def starts(*by: Numbers) -> Numbers:
-    """Of columns sorted together: the first row of each run of equal rows."""
-    changed = np.zeros(len(by[0]), bool)
-    changed[:1] = True
-    for column in by:
-        changed[1:] |= column[1:] != column[:-1]
-    return np.flatnonzero(changed)
+    The value is that of the last ``right`` row of the same ``by`` at or before the instant ``at``, or with ``after``
+    that of the first row at or after it; null where there is no such row. ``right_at`` names the instant's column in
+    ``right`` if it is not called ``at`` there. Each value is looked up by itself: rows of ``right`` whose instant or
+    value is null are passed over. Rows of ``left`` whose instant is null get null. Null keys equal each other. Of
+    several values at one instant the greatest counts, with ``after`` the least, so that the result does not depend on
+    the order of ``right``.
+    """
+    known = right.filter(pl.col(right_at or at).is_not_null())
+    asked_key, known_key = key_codes(by, left, known)
+    asked_at, is_asked = column_numbers(left, at)
+    known_at, _ = column_numbers(known, right_at or at)
+    side = "after" if after else "before"
+    columns = []
+    for name, column in values.items():
+        value = known[column]
+        rows = value.arg_sort().to_numpy()[value.null_count() :].astype(np.int64)  # nulls come first
+        place = nearest(asked_key, asked_at, known_key[rows], known_at[rows], side=side)
+        row = np.append(rows, NOWHERE)[np.where(is_asked, place, NOWHERE)]  # NOWHERE is -1, the last place
+        columns.append(pl.Series(name, taken(value.to_arrow(), row), value.dtype))
+    return left.with_columns(columns)
 
 
 def nearest(
@@ -93,8 +86,3 @@ def _close(asked: Numbers, known: Numbers) -> tuple[Numbers, Numbers]:
         return asked - low, known - low
     both = ranks(np.concatenate([asked, known]))
     return both[: len(asked)], both[len(asked) :]
-
-
-def taken(column: pa.Array | pa.ChunkedArray, rows: Numbers) -> pa.Array:
-    """The values of those rows, null for NOWHERE."""
-    return _plain(column).take(pa.array(rows, pa.int64(), mask=rows == NOWHERE))

@@ -13,9 +13,10 @@ import numpy as np
 import polars as pl
 
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
-from mqreplay.judge.as_of import as_of
-from mqreplay.judge.nearest import NOWHERE, common_codes, nearest, numbers
-from mqreplay.judge.queue_events import MOST, runs
+from mqreplay.judge.distinct import key_codes
+from mqreplay.judge.frame_arrays import MOST, NOWHERE, numbers
+from mqreplay.judge.nearest import as_of, nearest
+from mqreplay.judge.sorted_runs import runs
 
 GROUP_QUEUE = ["consumer_group", "broker_name", "topic", "queue_id"]
 NEW_OFFSET = [*GROUP_QUEUE, "new_offset"]
@@ -99,7 +100,7 @@ def with_reset(changes: pl.DataFrame, resets: pl.DataFrame, reach_s: int) -> pl.
 def _least_reset(changes: pl.DataFrame, resets: pl.DataFrame) -> pl.Series:
     """Return, for each change, the least offset that its group and queue were reset to between its two copies."""
     known = resets.filter(pl.col("offset").is_not_null()).sort("ts")
-    key, of_reset = common_codes(*[[frame[name].to_arrow() for name in GROUP_QUEUE] for frame in (changes, known)])
+    key, of_reset = key_codes(GROUP_QUEUE, changes, known)
     order = np.argsort(of_reset, kind="stable")
     of_reset, at, offset = of_reset[order], *(numbers(known[name].to_arrow())[0][order] for name in ("ts", "offset"))
     began, ended = (numbers(changes.select(bound).to_series().to_arrow())[0] for bound in (BEGAN, "to_ts"))

@@ -18,11 +18,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.judge.as_of import as_of
-from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, starts
+from mqreplay.judge.frame_arrays import LEAST, NOWHERE, Mask, Numbers, instants
+from mqreplay.judge.nearest import as_of, nearest
 from mqreplay.judge.offset_causes import BEGAN, GROUP_QUEUE, with_committed, with_reset, with_skip
-from mqreplay.judge.queue_events import LEAST, QUEUE, Mask, QueueEvents, instants, lengths, one_later
+from mqreplay.judge.queue_events import QUEUE, QueueEvents
 from mqreplay.judge.saturating import less
+from mqreplay.judge.sorted_runs import lengths, one_later, starts
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from mqreplay.judge.membership import MEMBER, subscriptions
 from mqreplay.judge.queue_events import KEY, QUEUE
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.time_spans import with_session
 from mqreplay.judge.wide_rows import slices
 
 GROUP_TOPIC = ["consumer_group", "topic"]

@@ -6,19 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.judge.nearest import Numbers, common_codes, numbers
+from mqreplay.judge.distinct import common_codes
+from mqreplay.judge.frame_arrays import Mask, Numbers, numbers
+from mqreplay.judge.time_spans import INSTANT
 
 CHANGE, COMMIT, PULL, STATS = range(4)  # `what`: which of the tables a row is of
 QUEUE = ("broker_name", "topic", "queue_id")
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")  # of a queue's offset
-INSTANT = pl.Datetime("us", "UTC")
 # Every column of an event, and what it is of each table; null where a table has none.
 COLUMNS: Mapping[str, pl.DataType] = {
     "what": pl.Int8(),  # CHANGE; COMMIT; PULL; STATS
@@ -39,8 +40,6 @@ COLUMNS: Mapping[str, pl.DataType] = {
     "opaque": pl.Int64(),
     "counts": pl.Boolean(),  # a change or commit from which the group's status is computed
 }
-Mask = npt.NDArray[np.bool_]
-LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -287,45 +286,3 @@ def last_copies(snapshot: pl.DataFrame) -> LastCopies:
         else:
             found.of_slaves.setdefault(broker_name, {})[broker_id] = copied_us
     return found
-
-
-def lasts(first: Numbers, rows: int) -> Numbers:
-    """The last row of each run, of the first rows of all."""
-    return np.append(first[1:], rows)[: len(first)] - 1
-
-
-def lengths(first: Numbers, rows: int) -> Numbers:
-    """How many rows each run has, of the first rows of all."""
-    return np.diff(np.append(first, rows))
-
-
-def spread(begin: Numbers, count: Numbers) -> Numbers:
-    """All places of several ranges, one range behind the other: each from its begin on, so many."""
-    return np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
-
-
-def one_later(values: npt.NDArray[Any], first: int = 0) -> npt.NDArray[Any]:
-    """Of each row the value of the row before it, of the first one ``first``."""
-    return np.append(np.array([first], values.dtype), values[:-1])[: len(values)]
-
-
-def runs(law: np.ufunc, values: npt.NDArray[Any], first: Numbers) -> npt.NDArray[Any]:
-    """One value a run: its values taken together by ``law``, such as np.maximum."""
-    return law.reduceat(values, first) if len(first) else values[:0]
-
-
-def maybe(values: Numbers, there: Mask) -> pa.Array:
-    """Numbers, null where they are not there."""
-    return pa.array(values, pa.int64(), mask=~there)
-
-
-def instants(values: Numbers, there: Mask | None = None) -> pa.Array:
-    """Microseconds as instants."""
-    return pa.array(values, pa.int64(), mask=None if there is None else ~there).cast(pa.timestamp("us", "UTC"))
-
-
-def lists(bounds: Numbers, fields: Mapping[str, pa.Array]) -> pa.Array:
-    """Lists of structs: the list of row i from ``bounds[i]`` on."""
-    structs = pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
-    kind = pa.list_(pa.field("element", structs.type))  # as Spark calls the items of a list
-    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), structs, type=kind)

@@ -12,9 +12,10 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.judge.membership import INSTANT, MEMBER, within_session
+from mqreplay.judge.distinct import distinct_values, value_numbers
+from mqreplay.judge.membership import MEMBER, within_session
 from mqreplay.judge.queue_events import KEY, QUEUE
-from mqreplay.judge.value_numbers import distinct_values, value_numbers
+from mqreplay.judge.time_spans import INSTANT
 
 HELD = [*MEMBER, *QUEUE]
 LOCKED_S = 60  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME

@@ -6,9 +6,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.judge.nearest import NOWHERE, common_codes, nearest, starts
-from mqreplay.judge.queue_events import LEAST, MOST, QueueEvents, instants, lasts, maybe, runs
+from mqreplay.judge.distinct import common_codes
+from mqreplay.judge.frame_arrays import LEAST, MOST, NOWHERE, instants, maybe
+from mqreplay.judge.nearest import nearest
+from mqreplay.judge.queue_events import QueueEvents
 from mqreplay.judge.saturating import less
+from mqreplay.judge.sorted_runs import lasts, runs, starts
 
 SCHEMA = (
     "broker_name STRING, broker_id BIGINT, topic STRING, consumer_group STRING, queue_id INT, hour TIMESTAMP, "

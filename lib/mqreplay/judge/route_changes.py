@@ -8,7 +8,7 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.judge.distinct import distinct_rows
-from mqreplay.judge.epochs import INSTANT, with_epoch
+from mqreplay.judge.time_spans import INSTANT, with_epoch
 
 NAME = ("epoch", "client_id", "broker_name")
 ADDRESSES = pl.List(pl.Struct({"key": pl.Int64, "value": pl.String}))  # broker id, address

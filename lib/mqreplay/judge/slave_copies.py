@@ -14,23 +14,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.judge.as_of import as_of
-from mqreplay.judge.nearest import NOWHERE, Numbers, common_codes, nearest, starts
-from mqreplay.judge.queue_events import (
-    KEY,
-    LEAST,
-    MOST,
-    Mask,
-    QueueEvents,
-    lasts,
-    lengths,
-    lists,
-    one_later,
-    runs,
-    spread,
-)
+from mqreplay.judge.distinct import common_codes
+from mqreplay.judge.frame_arrays import LEAST, MOST, NOWHERE, Mask, Numbers, lists
+from mqreplay.judge.nearest import as_of, nearest
+from mqreplay.judge.queue_events import KEY, QueueEvents
 from mqreplay.judge.saturating import COUNTLESS
-from mqreplay.judge.sessions import with_session
+from mqreplay.judge.sorted_runs import last_such, lasts, one_later, runs, spread, starts
+from mqreplay.judge.time_spans import with_session
 
 Copied = Mapping[str, Mapping[int, int]]  # broker name -> broker id -> when its file was last copied, microseconds
 SLAVE = ["broker_name", "slave_id"]
@@ -94,12 +84,6 @@ def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
     (copy,) = common_codes([pa.array(events.key[row]), pa.array(slave)])
     order = np.lexsort((of_master, events.known("at", row), copy))
     return BothFiles(events, row[order], slave[order], copy[order], of_master[order], last[order])
-
-
-def last_such(such: Mask, first: Numbers) -> Numbers:
-    """Of rows in runs that begin with ``first``: the last row of the run up to each that is such, or NOWHERE."""
-    last = np.maximum.accumulate(np.where(such, np.arange(len(such)), NOWHERE))
-    return np.where(last >= np.repeat(first, lengths(first, len(such))), last, NOWHERE)
 
 
 def stale_spans_of_shard(copies: BothFiles, reach_ms: int) -> pl.DataFrame:

@@ -9,22 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from mqreplay.core.standstill import USUAL_STEPS
-from mqreplay.judge.nearest import NOWHERE, Numbers, nearest, starts
-from mqreplay.judge.queue_events import (
-    CHANGE,
-    COMMIT,
-    KEY,
-    LEAST,
-    MOST,
-    PULL,
-    Mask,
-    QueueEvents,
-    instants,
-    lasts,
-    lists,
-    runs,
-    spread,
-)
+from mqreplay.judge.frame_arrays import LEAST, MOST, NOWHERE, Mask, Numbers, instants, lists
+from mqreplay.judge.nearest import nearest
+from mqreplay.judge.queue_events import CHANGE, COMMIT, KEY, PULL, QueueEvents
+from mqreplay.judge.sorted_runs import lasts, runs, spread, starts
 
 STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
 SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from mqreplay.core import status_windows as law
 from mqreplay.core.burrow import STATUSES
-from mqreplay.judge.nearest import Numbers, starts
-from mqreplay.judge.queue_events import COMMIT, KEY, QueueEvents, lasts, runs, spread
+from mqreplay.judge.frame_arrays import Numbers
+from mqreplay.judge.queue_events import COMMIT, KEY, QueueEvents
+from mqreplay.judge.sorted_runs import lasts, runs, spread, starts
 from mqreplay.judge.status_arrays import LIMIT, MOST_ROWS, UNKNOWN, Ints, Lists, Mask, Windows, first_windows, sums
 from mqreplay.judge.status_arrays import windows as windows_of
 

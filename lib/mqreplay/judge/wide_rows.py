@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from mqreplay.judge.nearest import Numbers
+from mqreplay.judge.frame_arrays import Numbers
 
 MOST_ITEMS = 500_000  # of a slice's lists: about 20 MB of names
 
