@@ -1,18 +1,16 @@
-"""Text that is part of a query, and rows of several days as one."""
+"""Text that is part of a query."""
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
 
 import pytest
-from chispa import assert_df_equality
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from mqreplay.errors import InputError
-from mqreplay.lake.sql import among, delta_table, of_last_day, quoted
+from mqreplay.lake.sql import among, quoted
 
 HOSTILE = [
     "",
@@ -47,7 +45,7 @@ def test_predicate_of_hostile_names_replaces_their_rows_and_no_others(spark: Spa
     rows.write.format("delta").save(place)
     again = spark.createDataFrame([(name, 2) for name in names], "name STRING, n INT").coalesce(1)
     again.write.format("delta").mode("overwrite").option("replaceWhere", among("name", names)).save(place)
-    found = {row.name: row.n for row in spark.sql(f"SELECT * FROM {delta_table(place)}").collect()}
+    found = {row.name: row.n for row in spark.read.format("delta").load(place).collect()}
     assert found == dict.fromkeys(names, 2) | {"other": 1}
 
 
@@ -55,11 +53,3 @@ def test_text_that_no_table_can_hold_is_refused() -> None:
     with pytest.raises(InputError, match=r"'a\\udce9' is not Unicode text") as error:
         quoted("a\udce9")
     assert str(error.value).isascii()
-
-
-def test_what_is_told_on_two_days_is_the_last_days(spark: SparkSession) -> None:
-    days = [dt.date(2026, 11, day) for day in (20, 21)]
-    schema = "cluster STRING, finding_id STRING, day DATE, summary STRING"
-    rows = [("c", "over", days[0], "for 9 s"), ("c", "over", days[1], "for 99 s"), ("c", "once", days[0], None)]
-    found = of_last_day(spark.createDataFrame(rows, schema), "cluster", "finding_id")
-    assert_df_equality(found, spark.createDataFrame(rows[1:], schema), ignore_row_order=True, ignore_nullable=True)

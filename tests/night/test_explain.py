@@ -11,7 +11,6 @@ from deltalake import DeltaTable
 
 from mqreplay.errors import InputError
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.settings import load_settings
 from mqreplay.story import keys, tell
 from mqreplay.terminal_story import print_story
 
@@ -45,7 +44,7 @@ def as_text(value: object) -> str:
 @pytest.mark.long
 def test_every_finding_of_both_nights_can_be_told(night, capsys):
     for finding in findings_of(night.root):
-        print_story(night.root, finding["finding_id"], finding["cluster"], load_settings(), as_json=True)
+        print_story(night.root, finding["finding_id"], finding["cluster"], as_json=True)
         story = json.loads(capsys.readouterr().out)
         assert story["finding"]["summary"] == finding["summary"]
         assert story["rule"]
@@ -56,8 +55,8 @@ def test_every_finding_of_both_nights_can_be_told(night, capsys):
 
 
 @pytest.mark.parametrize("kind", ["broker_down", "strategy_conflict", "offset_beyond_max", "slave_pull", "stuck_queue"])
-def test_a_story_has_rows_in_time_order_and_the_decisions(night, spark, kind):
-    warehouse = Warehouse(spark, night.root)
+def test_a_story_has_rows_in_time_order_and_the_decisions(night, kind):
+    warehouse = Warehouse(night.root)
     found = night.table("gold.finding", "DefaultCluster").where(f"kind = '{kind}' AND severity <> 'info'").first()
     story = tell(warehouse, found.finding_id[:10], None)
     assert story.finding["kind"] == kind
@@ -71,10 +70,10 @@ def test_a_story_has_rows_in_time_order_and_the_decisions(night, spark, kind):
 
 def test_a_story_as_json_and_on_the_terminal(night, capsys):
     found = night.table("gold.finding", "DefaultCluster").where("kind = 'failover_pull'").first()
-    print_story(night.root, found.finding_id, None, load_settings(), as_json=True)
+    print_story(night.root, found.finding_id, None, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["cause"]["kind"] == "broker_down"
-    print_story(night.root, found.finding_id, None, load_settings(), as_json=False)
+    print_story(night.root, found.finding_id, None, as_json=False)
     shown = capsys.readouterr().out
     assert re.search(r"Follows from\s+critical\s+broker_down", shown)
     assert "find_broker_address_in_subscribe" in shown
@@ -82,6 +81,6 @@ def test_a_story_as_json_and_on_the_terminal(night, capsys):
 
 def test_what_is_not_there_is_said(night):
     with pytest.raises(InputError, match="no finding has an id that begins with xyz"):
-        print_story(night.root, "xyz", None, load_settings(), as_json=False)
+        print_story(night.root, "xyz", None, as_json=False)
     with pytest.raises(InputError, match="does not exist"):
-        print_story("/nowhere/at/all", "xyz", None, load_settings(), as_json=False)
+        print_story("/nowhere/at/all", "xyz", None, as_json=False)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from mqreplay.errors import InputError
-from tests_shared import run
 from mqreplay.quality.great import SITE, Great
-from mqreplay.query import explain, query
+from mqreplay.query import query
 from mqreplay.settings import load_settings
-from tests_shared import table_rows
+from mqreplay.story import explain
+from tests_shared import run, table_rows
 
 MS = 1795229406000
 NAMES = [
@@ -121,6 +121,6 @@ def test_what_is_no_text_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not Unicode text") as error:
         ingest(tmp_path / "w", [recording], "a\udce9")
     assert str(error.value).isprintable()
-    for ask in (lambda text: query("w", text, load_settings()), lambda text: explain("w", text, None, load_settings())):
+    for ask in (lambda text: query("w", text, load_settings()), lambda text: explain("w", text, None)):
         with pytest.raises(InputError, match="is not Unicode text"):
             ask("a\udce9")

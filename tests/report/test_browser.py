@@ -104,7 +104,7 @@ def test_the_sample_night(night, opened):
     from mqreplay.lake.warehouse import Warehouse
     from mqreplay.report.collect import collect
 
-    page = opened(build_report(collect(Warehouse(night.spark, night.root), "DefaultCluster")))
+    page = opened(build_report(collect(Warehouse(night.root), "DefaultCluster")))
     outcome = night.outcomes["DefaultCluster"]
     critical = sum(f["severity"] == "critical" for f in outcome.findings)
     warnings = sum(f["severity"] == "warning" for f in outcome.findings)
