@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
@@ -41,12 +40,12 @@ from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
 from mqreplay.judge.slave_suggestion import slave_suggestion
-from mqreplay.lake.landing import Landing, land_rows
+from mqreplay.lake.landing import Landed, Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew
 from mqreplay.run.shards import Counts, Shard, name_bucket, total
 from mqreplay.settings import Settings
 
-Files = dict[str, list[dict[str, Any]]]  # by table, what a landing tells of each file
+Files = dict[str, list[Landed]]  # by table
 Frames = Mapping[str, pl.DataFrame]
 
 
