@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mqreplay.decode.kinds import KINDS
 from mqreplay.judge.carried import carried_configs, carried_offsets
 from mqreplay.judge.client_clocks import by_recorders_clock
 from mqreplay.judge.offset_checkpoint import CHAIN, VALUES, offsets_at
@@ -21,24 +22,10 @@ from mqreplay.run.shards import Counts, Shard, count_buckets
 
 DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()
-# The silver tables of a night and the instant of their rows.
-INSTANTS = {
-    "pull": "request_ts",
-    "offset_commit": "ts",
-    "offset_change": "to_ts",
-    "heartbeat": "ts",
-    "rebalance": "ts",
-    "assignment": "ts",
-    "lock": "ts",
-    "route": "ts",
-    "server_request": "ts",
-    "broker_runtime": "ts",
-    "topic_stats": "ts",
-    "topic_config": "ts",
-    "consume": "ts",
-    "produce": "ts",
-    "snapshot": "ts",
-}
+# The silver tables that a night is judged by, and the instant of their rows.
+NOT_JUDGED = ("silver.consumer_list", "silver.cluster_info")
+INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values() if kind.table not in NOT_JUDGED}
+INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts"}
 BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large: read a shard at a time
 QUEUE = key_of(("broker_name", "topic", "queue_id"))
 DESCRIPTIONS = ("broker", "subscription_group")  # each row holds until the next
