@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
-from mqreplay.lake.orphans import last_version
+from mqreplay.lake.orphans import last_commit, last_version
 
 LOG = "_delta_log"
 ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs takes a path for a URL
@@ -63,11 +65,29 @@ class Snapshot:
 
 def snapshot(location: str, version: int | None = None) -> Snapshot:
     """Return the version of the table, the last if none is given."""
+    last = last_commit(location) if version is None else None
+    return _snapshot(location, version, None if last is None else (last.name, last.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=128)  # a night asks for the same tables again and again; the last commit tells whether one changed
+def _snapshot(location: str, version: int | None, commit: tuple[str, int] | None) -> Snapshot:
     with _readable(location) as place:
         table = DeltaTable(place, version=version)
+        _check_whole_files(table, location)
         files = pl.DataFrame(pa.table(table.get_add_actions(flatten=True))).with_columns(_decoded("path")).sort("path")
         said, fields = table.metadata(), json.loads(table.schema().to_json())["fields"]
         return Snapshot(table.version(), str(said.id), files, tuple(fields), dict(said.configuration))
+
+
+def _check_whole_files(table: DeltaTable, location: str) -> None:
+    """Raise ContractError where a file has rows that do not count: polars would read them."""
+    if "deletionVectors" in (table.protocol().reader_features or ()) and any(
+        b.num_rows for b in table.deletion_vectors()
+    ):
+        raise ContractError(
+            f"another program removed rows of {location} by deletion vectors, which mqreplay does not read; run "
+            f"REORG TABLE delta.`{location}` APPLY (PURGE) in Spark SQL"
+        )
 
 
 def write_checkpoint(location: str) -> None:
