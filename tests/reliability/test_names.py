@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mqreplay import night
 from mqreplay.errors import InputError
 from mqreplay.quality.great import SITE, Great
 from mqreplay.query import query
@@ -100,7 +101,7 @@ def test_folders_of_odd_names_are_used_as_they_are(spark, tmp_path: Path, monkey
         (row,) = query(str(warehouse), "SELECT queue_offset FROM silver.pull", load_settings()).collect()
         assert row.queue_offset == offset
     if "`" in name:  # a minute
-        run("maintain", str(warehouse), load_settings(), lambda what: None)
+        night.run("maintain", str(warehouse), load_settings(), lambda what: None)
     assert [path.name for path in Path("warehouses").iterdir()] == [name]
     assert [path.name for path in Path("recordings").iterdir()] == [name]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["beside", "recordings", "warehouses"]

@@ -145,11 +145,11 @@ NO_STATEMENT = ["SELECT 1; SELECT 2", f"SELECT 1; DELETE FROM {T}", "", ";", "no
 
 
 @pytest.fixture(scope="module")
-def warehouse(spark, tmp_path_factory) -> str:
+def warehouse(tmp_path_factory) -> str:
     from mqreplay.lake.warehouse import Warehouse
 
     root = str(tmp_path_factory.mktemp("sql") / "warehouse")
-    Warehouse(spark, root).ensure(T)
+    Warehouse(root).put(T, [], None)
     return root
 
 
@@ -283,7 +283,7 @@ def test_a_process_that_cannot_write(spark, tmp_path, inside) -> None:
     if _rights() is None:
         pytest.skip("this kernel has no Landlock")
     root, outside = str(tmp_path / "w"), str(tmp_path / "outside")
-    Warehouse(spark, root).ensure(T)
+    Warehouse(root).put(T, [], None)
     before = digest(root)
     texts = [
         f"INSERT INTO {T} TABLE {T}",

@@ -5,6 +5,7 @@ contract.py    contracts -> columns, DDL            table_docs.py  contracts -> 
 warehouse.py   reads and replaces rows of tables    sql.py         values quoted into SQL
 lock.py        one run at a time                    journal.py     rolls back an interrupted run
 scratch.py     the process's temporary files        java_process.py  how Java is started
-local_folder.py  folders that a user names
+local_folder.py  folders that a user names          existing.py    whether a folder holds a warehouse
+last_day.py    rows of several days, each once      plain_rows.py  rows as Python values
 orphans.py     files that no version names          remembered.py  what the next run asks first
 """

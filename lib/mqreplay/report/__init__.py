@@ -1,6 +1,6 @@
 """Gold tables -> one self-contained HTML page.
 
-collect.py   what the page needs of the tables, with few Spark jobs
+collect.py   what the page needs of the tables
 data.py      that, as plain values
 build.py     that -> the page (pure: the same data, the same bytes)
 timeline.py  findings over the night

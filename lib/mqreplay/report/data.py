@@ -1,4 +1,4 @@
-"""What the page shows of one cluster, as plain values: so that a page can be made, and tested, without Spark."""
+"""What the page shows of one cluster, as plain values: so that a page can be made, and tested, without tables."""
 
 from __future__ import annotations
 
