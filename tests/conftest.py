@@ -14,7 +14,8 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    import polars as pl
+    from pyspark.sql import SparkSession
 
     from mqreplay.outcome import Outcome
 
@@ -57,19 +58,18 @@ def spark() -> Iterator[SparkSession]:
 class Night:
     """A nightly run that is done: its warehouse, and what it left for each cluster."""
 
-    spark: SparkSession
     root: str
     outcomes: dict[str, Outcome]
 
-    def table(self, name: str, cluster: str) -> DataFrame:
+    def table(self, name: str, cluster: str) -> pl.DataFrame:
         """A cluster's rows of a table."""
-        layer, table = name.split(".")
-        rows = self.spark.read.format("delta").load(f"{self.root}/{layer}/{table}")
-        return rows.where(rows.cluster == cluster)
+        from tests_shared import table_at
+
+        return table_at(self.root, name, cluster)
 
 
 @pytest.fixture(scope="session")
-def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Night:
+def night(tmp_path_factory: pytest.TempPathFactory) -> Night:
     """Both sample recordings through the whole nightly run, once for all tests. Tests must not write to it."""
     from mqreplay.places import conf_dir
     from mqreplay.settings import load_settings
@@ -79,4 +79,4 @@ def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Nigh
     recordings = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
     settings = load_settings(str(conf_dir() / "sample.toml"))
     outcomes = run("nightly", root, settings, lambda what: None, recordings=recordings)
-    return Night(spark, root, {outcome.cluster: outcome for outcome in outcomes})
+    return Night(root, {outcome.cluster: outcome for outcome in outcomes})

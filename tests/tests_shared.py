@@ -7,7 +7,9 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 from deltalake import DeltaTable
 
 from mqreplay import night
@@ -45,6 +47,17 @@ def table_rows(warehouse: str, name: str, cluster: str) -> list[str]:
     """A cluster's rows of a table as sorted text, read by delta-rs."""
     table = DeltaTable(str(Path(warehouse, *name.split(".")))).to_pyarrow_table()
     return sorted(str(row) for row in table.to_pylist() if row["cluster"] == cluster)
+
+
+def table_at(warehouse: str | Path, name: str, cluster: str | None = None) -> pl.DataFrame:
+    """The rows of a table, of one cluster if it is given, read by delta-rs."""
+    rows = pl.DataFrame(DeltaTable(str(Path(warehouse, *name.split(".")))).to_pyarrow_table())
+    return rows if cluster is None else rows.filter(pl.col("cluster") == cluster)
+
+
+def rows_at(warehouse: str | Path, name: str, cluster: str | None = None) -> list[dict[str, Any]]:
+    """As table_at, a dict for each row. A map is a dict."""
+    return table_at(warehouse, name, cluster).to_dicts()
 
 
 def tables(warehouse: str) -> list[str]:

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests_shared import run
 from mqreplay.settings import load_settings
-from tests_shared import SAMPLE
+from tests_shared import SAMPLE, rows_at, run, table_at
 
 SOURCE = SAMPLE / "bulk-5.3.3"
 SNAPSHOT = "snapshots/rmq-north-0/{}/consumerOffset.json"
@@ -72,21 +71,21 @@ def odd(tmp_path_factory):
     return recording, str(folder / "warehouse")
 
 
-def ingested(odd, spark):
+def ingested(odd):
     recording, root = odd
     settings = load_settings()
     few = replace(settings.ingest, quarantine_rows=10, snapshot_mb=4)
     said: list[str] = []
     run("ingest", root, replace(settings, ingest=few), said.append, recordings=[str(recording)])
-    files = {row.path: row for row in spark.read.format("delta").load(f"{root}/bronze/source_file").collect()}
-    return files, spark.read.format("delta").load(f"{root}/bronze/quarantine").collect(), said
+    files = {row["path"]: row for row in rows_at(root, "bronze.source_file")}
+    return files, rows_at(root, "bronze.quarantine"), said
 
 
-def test_each_has_its_row_and_its_reason(odd, spark):
+def test_each_has_its_row_and_its_reason(odd):
     _, root = odd
-    files, quarantine, _ = ingested(odd, spark)
-    assert all(f.rows_in == f.rows_out + f.rows_quarantined + f.rows_duplicate for f in files.values())
-    kinds = {path: (f.kind, f.status) for path, f in files.items() if f.status != "read"}
+    files, quarantine, _ = ingested(odd)
+    assert all(f["rows_in"] == f["rows_out"] + f["rows_quarantined"] + f["rows_duplicate"] for f in files.values())
+    kinds = {path: (f["kind"], f["status"]) for path, f in files.items() if f["status"] != "read"}
     assert kinds == {
         "pull_log.2.jsonl.gz": ("pull_log", "refused"),
         "pull_log.3.jsonl.gz": ("pull_log", "refused"),
@@ -102,16 +101,16 @@ def test_each_has_its_row_and_its_reason(odd, spark):
         "produce_log.jsonl": ("link_outside", "not_read"),
         "cluster_info.jsonl": ("link_outside", "not_read"),
     }
-    assert all(files[path].reason for path in kinds)
-    assert files["SHA256SUMS"].kind == "checksums"
+    assert all(files[path]["reason"] for path in kinds)
+    assert files["SHA256SUMS"]["kind"] == "checksums"
     cut, bad = files["pull_log.1.jsonl.gz"], files["pull_log.4.jsonl"]
-    assert cut.reason.startswith("truncated: the compressed stream ends within line ")
-    assert (cut.rows_out > 1000, cut.rows_quarantined) == (True, 1)
-    assert (bad.rows_in, bad.rows_out, bad.rows_quarantined) == (40, 10, 30)
-    assert spark.read.format("delta").load(f"{root}/silver/pull").count() == cut.rows_out + 10
-    assert spark.read.format("delta").load(f"{root}/silver/snapshot").count() == 2
+    assert cut["reason"].startswith("truncated: the compressed stream ends within line ")
+    assert (cut["rows_out"] > 1000, cut["rows_quarantined"]) == (True, 1)
+    assert (bad["rows_in"], bad["rows_out"], bad["rows_quarantined"]) == (40, 10, 30)
+    assert table_at(root, "silver.pull").height == cut["rows_out"] + 10
+    assert table_at(root, "silver.snapshot").height == 2
 
-    codes = {(row.path, row.code) for row in quarantine if row.line_number == 0}
+    codes = {(row["path"], row["code"]) for row in quarantine if row["line_number"] == 0}
     assert codes == {
         ("pull_log.2.jsonl.gz", "damaged_gzip"),
         ("pull_log.3.jsonl.gz", "damaged_gzip"),
@@ -121,22 +120,22 @@ def test_each_has_its_row_and_its_reason(odd, spark):
         (SNAPSHOT.format(TIMES[1]), "checksum"),
         (SNAPSHOT.format("1795229406000"), "too_large"),
     }
-    lines = sorted((row.path, row.line_number, row.code) for row in quarantine if row.line_number)
+    lines = sorted((row["path"], row["line_number"], row["code"]) for row in quarantine if row["line_number"])
     assert [row for row in lines if row[0] != "pull_log.4.jsonl"] == [
         ("SHA256SUMS", 5, "outside"),
         ("SHA256SUMS", 6, "torn"),
-        ("pull_log.1.jsonl.gz", cut.rows_in, "torn_gzip"),
+        ("pull_log.1.jsonl.gz", cut["rows_in"], "torn_gzip"),
     ]
     assert sum(row[0] == "pull_log.4.jsonl" for row in lines) == 10
-    assert all(row.reason and row.advice for row in quarantine)
-    assert not any(SECRET.encode() in bytes(row.content or b"") for row in quarantine)
+    assert all(row["reason"] and row["advice"] for row in quarantine)
+    assert not any(SECRET.encode() in bytes(row["content"] or b"") for row in quarantine)
 
 
 @pytest.mark.long
-def test_it_settles_and_what_is_mended_or_distrusted_later_changes_the_tables(odd, spark):
+def test_it_settles_and_what_is_mended_or_distrusted_later_changes_the_tables(odd):
     recording, root = odd
-    before, _, _ = ingested(odd, spark)
-    again, _, said = ingested(odd, spark)
+    before, _, _ = ingested(odd)
+    again, _, said = ingested(odd)
     assert again == before
     assert any("all read before" in line for line in said)
 
@@ -144,18 +143,17 @@ def test_it_settles_and_what_is_mended_or_distrusted_later_changes_the_tables(od
     (recording / "offset_commits.jsonl").unlink()
     shutil.copy(SOURCE / "offset_commits.jsonl.gz", recording / "offset_commits.jsonl.gz")
     (recording / "SHA256SUMS").unlink()
-    files, quarantine, _ = ingested(odd, spark)
+    files, quarantine, _ = ingested(odd)
     for path in ("pull_log.2.jsonl.gz", "pull_log.5.jsonl", SNAPSHOT.format(TIMES[1]), "offset_commits.jsonl.gz"):
-        assert files[path].status == "read"
+        assert files[path]["status"] == "read"
     assert not {"offset_commits.jsonl", "SHA256SUMS", "topic_stats.jsonl"} & files.keys()
-    assert not [row for row in quarantine if row.path in ("pull_log.2.jsonl.gz", "SHA256SUMS", "topic_stats.jsonl")]
+    assert not [row for row in quarantine if row["path"] in ("pull_log.2.jsonl.gz", "SHA256SUMS", "topic_stats.jsonl")]
 
     # What was read is given back once its checksum says that it is not what was recorded.
     (recording / "SHA256SUMS").write_text(f"{'0' * 64}  pull_log.5.jsonl\n")
-    digest = files["pull_log.5.jsonl"].sha256[:32]
-    pulls = spark.read.format("delta").load(f"{root}/silver/pull")
-    assert pulls.where(pulls.source_digest == digest).count() == 1  # its other nine lines are in pull_log.2, too
-    files, _, _ = ingested(odd, spark)
-    assert (files["pull_log.5.jsonl"].status, files["pull_log.5.jsonl"].sha256) == ("refused", "")
-    pulls = spark.read.format("delta").load(f"{root}/silver/pull")
-    assert pulls.where(pulls.source_digest == digest).count() == 0
+    digest = files["pull_log.5.jsonl"]["sha256"][:32]
+    pulls = table_at(root, "silver.pull")
+    assert pulls["source_digest"].to_list().count(digest) == 1  # its other nine lines are in pull_log.2, too
+    files, _, _ = ingested(odd)
+    assert (files["pull_log.5.jsonl"]["status"], files["pull_log.5.jsonl"]["sha256"]) == ("refused", "")
+    assert digest not in table_at(root, "silver.pull")["source_digest"]

@@ -6,16 +6,15 @@ import shutil
 
 import pytest
 
-from tests_shared import run
 from mqreplay.settings import load_settings
-from tests_shared import SAMPLE, table_rows
+from tests_shared import SAMPLE, rows_at, run, table_at, table_rows
 
 CLUSTER = "grid-cluster"
 BROKER = "rmq-north-0"
 
 
 @pytest.fixture(scope="module")
-def spoilt(spark, tmp_path_factory):
+def spoilt(tmp_path_factory):
     """The small sample's snapshots and pulls, with a torn, an empty, a foreign and an older file put among them."""
     folder = tmp_path_factory.mktemp("spoilt") / "recording"
     folder.mkdir()
@@ -40,17 +39,16 @@ def spoilt(spark, tmp_path_factory):
     return root, outcome
 
 
-def test_each_is_in_quarantine_with_a_reason_and_a_mend(spoilt, spark):
+def test_each_is_in_quarantine_with_a_reason_and_a_mend(spoilt):
     root, _ = spoilt
-    rows = spark.read.format("delta").load(f"{root}/bronze/quarantine").collect()
-    assert {(r.path.split("/")[2], r.code) for r in rows} == {
+    rows = rows_at(root, "bronze.quarantine")
+    assert {(r["path"].split("/")[2], r["code"]) for r in rows} == {
         ("1795229406000", "torn"),
         ("1795229407000", "empty"),
         ("1795229408000", "foreign"),
     }
-    assert all(r.reason and r.advice and r.line_number == 0 for r in rows)
-    files = spark.read.format("delta").load(f"{root}/bronze/source_file").where("status = 'refused'")
-    assert files.count() == 3
+    assert all(r["reason"] and r["advice"] and r["line_number"] == 0 for r in rows)
+    assert table_at(root, "bronze.source_file")["status"].to_list().count("refused") == 3
 
 
 def test_the_rest_is_judged_as_without_them(spoilt, night):
@@ -62,9 +60,8 @@ def test_the_rest_is_judged_as_without_them(spoilt, night):
     assert outcome.failed_expectations == []
 
 
-def test_what_is_missing_is_said(spoilt, spark):
+def test_what_is_missing_is_said(spoilt):
     root, outcome = spoilt
     assert outcome.judgements["gold.slave_suggestion"].get("differ", 0) == 0
-    gaps = spark.read.format("delta").load(f"{root}/gold/replay_gap")
-    missing = {r.evidence for r in gaps.where("decisions = 0").collect()}
+    missing = {gap["evidence"] for gap in rows_at(root, "gold.replay_gap") if gap["decisions"] == 0}
     assert {"broker_runtime", "rebalance_log", "offset_commits"} <= missing

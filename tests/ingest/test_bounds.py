@@ -22,8 +22,7 @@ from mqreplay.ingest.ledger import FileEntry, Ledger
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
-from mqreplay.ingest.records import decode_lines
-from mqreplay.ingest.records import FileTold
+from mqreplay.ingest.records import FileTold, decode_lines
 from mqreplay.settings import IngestSettings
 
 GOOD = b'{"request_ts":1795228808477,"client_id":"c","consumer_group":"g","topic":"t","queue_id":0,"broker_name":"b",'
@@ -250,7 +249,7 @@ for path in sys.argv[2], sys.argv[1]:
     before = most()
     reader = LineReader(path, KINDS["pull_log"].decode, refused=Refusals(10))
     (landed,) = land(decode_lines(reader, "d", "pull_log", place.asked, FileTold()), place)
-print(landed["rows"][0], most() - before)
+print(landed.rows, most() - before)
 """
 )
 

@@ -6,22 +6,20 @@ import shutil
 
 import pytest
 
-from tests_shared import run
 from mqreplay.settings import load_settings
 from night.cut import cut
-from tests_shared import SAMPLE
+from tests_shared import SAMPLE, run, table_at
 
 BULK = SAMPLE / "bulk-5.3.3"
 
 
 @pytest.fixture
-def clusters(spark, tmp_path):
+def clusters(tmp_path):
     """clusters(recording): those of the warehouse's files, after the recording was ingested."""
 
     def after(recording) -> set[str]:
         run("ingest", str(tmp_path / "warehouse"), load_settings(), lambda what: None, recordings=[str(recording)])
-        files = spark.read.format("delta").load(f"{tmp_path}/warehouse/bronze/source_file")
-        return {row.cluster for row in files.select("cluster").distinct().collect()}
+        return set(table_at(tmp_path / "warehouse", "bronze.source_file")["cluster"])
 
     return after
 

@@ -9,11 +9,11 @@ from mqreplay.errors import ConservationError
 from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.manifest import NewFile, Plan
 from mqreplay.ingest.recording import RecordedFile
-from mqreplay.ingest.to_silver import _take
 from mqreplay.ingest.records import FileTold, LinesRead
+from mqreplay.ingest.to_silver import _take
 from mqreplay.lake.landing import Landed
-from tests_shared import run
 from mqreplay.settings import load_settings
+from tests_shared import run
 
 SECRET = "card 4111-1111"
 PULL = (

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from chispa import assert_df_equality
+from polars.testing import assert_frame_equal
 
-from mqreplay.ingest import pieces, snapshot_rounds
+from mqreplay.ingest import pieces, snapshot_rounds, snapshots
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.run.local import LocalEngine
 from mqreplay.settings import IngestSettings
+from tests_shared import table_at
 
 BEGAN = 1795132800000
 TABLES = ("silver.offset_change", "silver.snapshot", "silver.topic_config", "bronze.source_file", "bronze.quarantine")
@@ -39,27 +41,27 @@ def recording(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def whole(recording, spark, tmp_path_factory):
-    return read(spark, recording, tmp_path_factory.mktemp("whole"))
+def whole(recording, tmp_path_factory):
+    return read(recording, tmp_path_factory.mktemp("whole"))
 
 
-def read(spark, recording, root):
-    warehouse = Warehouse(spark, str(root))
-    recordings = KnownDigests(warehouse.root).of_recordings(find_recordings([recording]))
-    ingest(warehouse, recordings, "c", IngestSettings(), lambda _: None)
-    return warehouse
+def read(recording, root):
+    """The tables of a warehouse in ``root`` after the recording was ingested."""
+    recordings = KnownDigests(str(root)).of_recordings(find_recordings([recording]))
+    with LocalEngine(root, processes=1) as engine:
+        ingest(Warehouse(str(root)), engine, recordings, "c", IngestSettings(), lambda _: None)
+    return {name: table_at(root, name) for name in TABLES}
 
 
 @pytest.mark.parametrize(("lead", "in_one"), [(20, False), (1, True)])
-def test_cut_or_not_the_tables_are_the_same(recording, whole, spark, tmp_path, monkeypatch, lead, in_one):
+def test_cut_or_not_the_tables_are_the_same(recording, whole, tmp_path, monkeypatch, lead, in_one):
     put_together = []
     monkeypatch.setattr(pieces, "LEAD", lead)
-    monkeypatch.setattr(snapshot_rounds, "piece_bytes", lambda files, tasks: 500)
+    monkeypatch.setattr(snapshot_rounds, "cut", lambda files: snapshots.cut(files, most_bytes=500))
     uncut = snapshot_rounds.uncut
     monkeypatch.setattr(snapshot_rounds, "uncut", lambda cuts, lost: put_together.append(lost) or uncut(cuts, lost))
-    in_pieces = read(spark, recording, tmp_path)
+    in_pieces = read(recording, tmp_path)
     assert put_together == ([{"b-0"}] if in_one else [])  # two torn files in a row are more than a lead of one
     for name in TABLES:
-        ours, theirs = in_pieces.read(name), whole.read(name)
-        assert theirs.count() > 0
-        assert_df_equality(ours, theirs, ignore_row_order=True)
+        assert not whole[name].is_empty()
+        assert_frame_equal(in_pieces[name], whole[name], check_row_order=False)

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from mqreplay.ingest.late import Stretch, within
-from tests_shared import run
 from mqreplay.settings import load_settings
-from tests_shared import table_rows
+from tests_shared import run, table_rows
 
 MINUTE = 60_000
 MIDNIGHT = 1_795_305_600_000  # 2026-11-22
@@ -128,5 +127,7 @@ def test_a_recording_that_was_moved_or_copied_tells_nothing_new(recording, tmp_p
 
 def test_a_row_lies_within_the_stretch_of_its_own_source():
     found = {"client-10.0.0.1@ts": Stretch(5), "b'-0": Stretch(7, 9)}
-    rows = pl.DataFrame({"source_name": ["client-10.0.0.1@ts"] * 2 + ["b'-0"] * 4 + ["c"], "ms": [4, 5, 6, 7, 9, 10, 7]})
+    rows = pl.DataFrame(
+        {"source_name": ["client-10.0.0.1@ts"] * 2 + ["b'-0"] * 4 + ["c"], "ms": [4, 5, 6, 7, 9, 10, 7]}
+    )
     assert rows.select(within(found, pl.col("ms"))).to_series().to_list() == [0, 1, 0, 1, 1, 0, 0]

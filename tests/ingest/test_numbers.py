@@ -21,7 +21,6 @@ from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.arrow import batches
-from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.lake.contract import load_contracts
 from tests_shared import ROOT, SAMPLE
 
@@ -130,10 +129,12 @@ def test_any_number_in_a_file_fits_a_table_or_is_refused(path: Path) -> None:
 
 def test_the_schema_is_that_of_spark(spark: object) -> None:
     from pyspark.sql.pandas.types import to_arrow_schema  # the other tests here load no pyspark
+    from pyspark.sql.types import StructType
 
-    for kind, table in RECORD_TABLES.items():
-        of_spark = to_arrow_schema(load_contracts()[table].struct_type(), timestamp_utc=True)
-        assert shape(pa.struct(list(schema_of(kind)))) == shape(pa.struct(list(of_spark))), kind
+    for name, contract in load_contracts().items():
+        columns = StructType.fromDDL(", ".join(f"`{column.name}` {column.type}" for column in contract.columns))
+        of_spark = to_arrow_schema(columns, timestamp_utc=True)
+        assert shape(pa.struct(list(contract.arrow_schema))) == shape(pa.struct(list(of_spark))), name
 
 
 def shape(kind: pa.DataType) -> object:

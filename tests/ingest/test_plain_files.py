@@ -16,8 +16,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest import plain_lines
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.plain_lines import PlainLines
-from mqreplay.ingest.records import decode_lines
-from mqreplay.ingest.records import FileTold
+from mqreplay.ingest.records import FileTold, decode_lines
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 WHOLE = {"request_ts": 1795228808477, "client_id": "c", "consumer_group": "g", "topic": "t", "queue_id": 0}

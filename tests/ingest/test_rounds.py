@@ -7,9 +7,8 @@ from deltalake import DeltaTable
 
 from mqreplay.ingest import snapshot_rounds
 from mqreplay.ingest.ledgers import Ledgers
-from tests_shared import run
 from mqreplay.settings import load_settings
-from tests_shared import SAMPLE, tables
+from tests_shared import SAMPLE, run, tables
 
 
 def ingest(warehouse):
@@ -25,7 +24,7 @@ def rows(warehouse, name):
 
 
 @pytest.fixture(scope="module")
-def at_once(spark, tmp_path_factory):
+def at_once(tmp_path_factory):
     return ingest(tmp_path_factory.mktemp("once"))[0]
 
 

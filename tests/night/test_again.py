@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests_shared import run
 from mqreplay.places import conf_dir
 from mqreplay.settings import load_settings
-from tests_shared import SAMPLE, files_of
+from tests_shared import SAMPLE, files_of, run
 
 
 def test_a_second_run_changes_no_file(night):

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import re
 
+import polars as pl
 import pytest
 from deltalake import DeltaTable
 
@@ -57,8 +58,8 @@ def test_every_finding_of_both_nights_can_be_told(night, capsys):
 @pytest.mark.parametrize("kind", ["broker_down", "strategy_conflict", "offset_beyond_max", "slave_pull", "stuck_queue"])
 def test_a_story_has_rows_in_time_order_and_the_decisions(night, kind):
     warehouse = Warehouse(night.root)
-    found = night.table("gold.finding", "DefaultCluster").where(f"kind = '{kind}' AND severity <> 'info'").first()
-    story = tell(warehouse, found.finding_id[:10], None)
+    found = night.table("gold.finding", "DefaultCluster").filter(pl.col("severity") != "info", kind=kind)
+    story = tell(warehouse, found["finding_id"][0][:10], None)
     assert story.finding["kind"] == kind
     assert story.steps
     times = [step["ts"] for step in story.steps if step["ts"]]
@@ -69,11 +70,11 @@ def test_a_story_has_rows_in_time_order_and_the_decisions(night, kind):
 
 
 def test_a_story_as_json_and_on_the_terminal(night, capsys):
-    found = night.table("gold.finding", "DefaultCluster").where("kind = 'failover_pull'").first()
-    print_story(night.root, found.finding_id, None, as_json=True)
+    finding = night.table("gold.finding", "DefaultCluster").filter(kind="failover_pull")["finding_id"][0]
+    print_story(night.root, finding, None, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["cause"]["kind"] == "broker_down"
-    print_story(night.root, found.finding_id, None, as_json=False)
+    print_story(night.root, finding, None, as_json=False)
     shown = capsys.readouterr().out
     assert re.search(r"Follows from\s+critical\s+broker_down", shown)
     assert "find_broker_address_in_subscribe" in shown

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from mqreplay.ingest.recording import RECORD_TABLES
-from tests_shared import run
 from mqreplay.settings import load_settings
 from night.cut import cut, first_instant
-from tests_shared import SAMPLE
+from tests_shared import SAMPLE, run
 
 pytestmark = pytest.mark.long  # each is a night of its own
 ENDS = (2**63 - 1, -(2**63), 2**31 - 1, -(2**31), -1, 0)
@@ -27,7 +26,7 @@ Path_ = tuple[str | int, ...]
 @pytest.mark.parametrize(
     ("name", "after_ms"), [("bulk-5.3.3", 0), ("orders-4.9.7", 100_000), ("orders-4.9.7", 500_000)]
 )
-def test_a_night_with_such_lines_is_judged_to_its_end(spark, tmp_path, name, after_ms):
+def test_a_night_with_such_lines_is_judged_to_its_end(tmp_path, name, after_ms):
     began = first_instant(SAMPLE / name) + after_ms
     recording = cut(SAMPLE / name, tmp_path / "recording", from_ms=began, to_ms=began + 120_000)
     assert sum(map(spoil, recording.glob("*.jsonl*"))) > 1000

@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 
 from conftest import SAMPLE
-from tests_shared import run
 from mqreplay.places import conf_dir
 from mqreplay.settings import load_settings
 from night.cut import cut, shifted
 from night.later import midnight_after, moved
+from tests_shared import rows_at, run
 
 pytestmark = pytest.mark.long  # each is a night of its own
 GROUPS = {"reset-group", "mixalg-group", "crash-group", "pay-group"}
@@ -23,7 +23,7 @@ HOUR = 3_600_000
 
 
 @pytest.fixture(scope="module")
-def judged(spark, tmp_path_factory):
+def judged(tmp_path_factory):
     """Runs a cut of the night; gives its tables as rows."""
 
     def judge(midnight_s=None, **told):
@@ -37,8 +37,7 @@ def judged(spark, tmp_path_factory):
         run("ingest", root, settings, lambda what: None, recordings=[str(recording)])
         run("replay", root, settings, lambda what: None)
         tables = ("finding", "allocation", "pull_route", "slave_suggestion", "replay_gap", "offset_continuity")
-        read = {t: spark.read.format("delta").load(f"{root}/gold/{t}").collect() for t in tables}
-        return {name: [row.asDict(recursive=True) for row in rows] for name, rows in read.items()}
+        return {name: rows_at(root, f"gold.{name}") for name in tables}
 
     return judge
 

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 DATA = Path(__file__).parents[1] / "data"
@@ -41,8 +42,7 @@ def orders() -> Truth:
 
 @pytest.fixture(scope="module")
 def found(night) -> list[dict]:
-    rows = night.table("gold.finding", ORDERS).orderBy("from_ts", "finding_id").collect()
-    return [row.asDict(recursive=True) for row in rows]
+    return night.table("gold.finding", ORDERS).sort("from_ts", "finding_id").to_dicts()
 
 
 def of(found: list[dict], kind: str, group: str | None = None, **place: object) -> list[dict]:
@@ -186,7 +186,7 @@ def test_nothing_else_is_a_warning(found):
 
 
 def test_the_slave_that_may_not_be_read_and_the_queues_stuck_on_it(night):
-    rows = [r.asDict(recursive=True) for r in night.table("gold.finding", BULK).collect()]
+    rows = night.table("gold.finding", BULK).to_dicts()
     (refusing,) = [f for f in of(rows, "slave_pull") if f["severity"] == "critical"]
     assert (refusing["broker_name"], refusing["broker_id"]) == ("rmq-south", 1)
     assert "351 pulls" in refusing["summary"]
@@ -200,11 +200,11 @@ def test_the_slave_that_may_not_be_read_and_the_queues_stuck_on_it(night):
 
 def test_what_follows_from_another_finding_is_no_alarm(night):
     for cluster in (ORDERS, BULK):
-        rows = {r.finding_id: r for r in night.table("gold.finding", cluster).collect()}
+        rows = {r["finding_id"]: r for r in night.table("gold.finding", cluster).to_dicts()}
         for row in rows.values():
-            if row.follows_from is not None:
-                assert row.severity == "info"
-                assert rows[row.follows_from].follows_from is None, "the first cause, not a link of the chain"
+            if row["follows_from"] is not None:
+                assert row["severity"] == "info"
+                assert rows[row["follows_from"]]["follows_from"] is None, "the first cause, not a link of the chain"
 
 
 def test_the_notes_are_these_and_no_more(found):
@@ -230,23 +230,24 @@ def is_note(finding: dict) -> bool:
 
 
 def test_no_message_was_lost(night):
-    audit = night.table("gold.delivery_audit", ORDERS).collect()
-    assert {row.lost for row in audit} == {0}
-    assert sum(row.delivered for row in audit) > 15_000
-    reset = next(r for r in audit if r.consumer_group == "reset-group")
-    assert reset.skipped > 200
+    audit = night.table("gold.delivery_audit", ORDERS)
+    assert set(audit["lost"]) == {0}
+    assert audit["delivered"].sum() > 15_000
+    assert audit.filter(consumer_group="reset-group")["skipped"][0] > 200
 
 
 def test_groups_that_stopped_and_groups_that_kept_up(night):
-    status = night.table("gold.group_status", ORDERS).where("topic NOT LIKE '\\\\%RETRY%'").collect()
-    stopped = {r.consumer_group for r in status if r.status == "STOP"}
+    status = night.table("gold.group_status", ORDERS).filter(~pl.col("topic").str.starts_with("%RETRY"))
+    stopped = set(status.filter(status="STOP")["consumer_group"])
     assert stopped == {"mixalg-group", "mixsub-group", "pay-config-group", "pay-room-group"}
-    assert {r.status for r in status} <= {"OK", "STOP"}
+    assert set(status["status"]) <= {"OK", "STOP"}
 
 
 def test_what_losing_a_master_would_have_cost(night):
-    rows = night.table("gold.failover_exposure", ORDERS).collect()
-    down = [r for r in rows if r.broker_name == "broker-b" and r.master_up is False]
-    assert [r.minute_ts.minute for r in down] == [55], "the one whole minute of the stop"
-    assert max(r.bytes_behind for r in rows if r.bytes_behind is not None) > 1_000_000
-    assert all(r.redelivered == sum(r.redelivered_by_group.values()) for r in rows if r.redelivered is not None)
+    rows = night.table("gold.failover_exposure", ORDERS)
+    down = rows.filter(broker_name="broker-b", master_up=False)
+    assert [ts.minute for ts in down["minute_ts"]] == [55], "the one whole minute of the stop"
+    assert rows["bytes_behind"].max() > 1_000_000
+    known = rows.filter(pl.col("redelivered").is_not_null()).select("redelivered", "redelivered_by_group").rows()
+    assert known
+    assert all(redelivered == sum(by_group.values()) for redelivered, by_group in known)
