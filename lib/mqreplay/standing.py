@@ -8,16 +8,12 @@ then. It may lack a day: then it is found from the last one that is there, and w
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import polars as pl
 
-from mqreplay.lake.sql import among, quoted
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 
 TABLE, CHANGES = "silver.standing_offset", "silver.offset_change"
-DAY = dt.timedelta(days=1)
 CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
 PLACE = ["cluster", "broker_id", "client_id"]  # a source's own
 
@@ -26,65 +22,47 @@ class Standing:
     """Of one cluster. Use it under the warehouse's lock; days are UTC's."""
 
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
-        """Asks which days are kept."""
+        """Read which days are kept."""
         self._warehouse, self._cluster = warehouse, cluster
-        kept = self._rows(TABLE).select("day").distinct().collect() if warehouse.exists(TABLE) else []
-        self._days: set[dt.date] = {row.day for row in kept}
+        kept = warehouse.read(TABLE, Rows(cluster)).select("day").unique().collect()
+        self._days: set[dt.date] = set(kept["day"])
 
     def keep(self, day: dt.date) -> None:
-        """Keeps what stood when the day began, unless it is kept, or nothing did."""
-        if day in self._days or (not any(kept < day for kept in self._days) and self._before(day).isEmpty()):
+        """Keep the offsets as they were when the day began, unless they are kept, or there were none."""
+        if day in self._days:
             return
-        stood = self.last_before(day).withColumn("day", F.lit(day))
-        self._warehouse.replace(TABLE, stood, self._of(f"day = {quoted(str(day))}"), nothing_there=True)
+        if not any(kept < day for kept in self._days) and self._before(day).limit(1).collect().is_empty():
+            return
+        rows = self.last_before(day).with_columns(day=pl.lit(day)).collect(engine="streaming")
+        self._warehouse.put(TABLE, rows, None)
         self._days.add(day)
 
     def forget(self, after: dt.date, until: dt.date) -> None:
-        """Forgets what stood when days began after the one and until the other: changes before them will be others."""
-        wrong = sorted(str(kept) for kept in self._days if after < kept <= until)
+        """Forget the offsets of days after the one and until the other: the changes before them will be others."""
+        wrong = frozenset(kept for kept in self._days if after < kept <= until)
         if wrong:
-            self._warehouse.replace(TABLE, self._warehouse.frame(TABLE, []), self._of(among("day", wrong)))
-            self._days -= {dt.date.fromisoformat(day) for day in wrong}
+            self._warehouse.put(TABLE, [], Rows(self._cluster, wrong))
+            self._days -= wrong
 
-    def last_before(self, day: dt.date) -> DataFrame:
-        """Of each offset the last row of silver.offset_change before the day, but for its day and its file."""
-        return _end(self._before(day), F.max, F.max_by)
+    def last_before(self, day: dt.date) -> pl.LazyFrame:
+        """Return the last row of silver.offset_change of each offset before the day, but for its day and its file."""
+        changes = self._before(day)
+        last = pl.col("previous_offset", "new_offset", "from_ts").max_by("to_ts")
+        return changes.group_by(*CHAIN, *PLACE).agg(last, pl.col("to_ts").max())
 
-    def from_day(self, day: dt.date) -> DataFrame:
-        """Rows of silver.offset_change: those of the day and after it, and of those before each offset's last."""
+    def from_day(self, day: dt.date) -> pl.LazyFrame:
+        """Return rows of silver.offset_change: those from the day on, and of those before the last of each offset.
+
+        Rows that are kept have no source_digest.
+        """
         kept = max((kept for kept in self._days if kept <= day), default=None)
-        changes = self._rows(CHANGES)
         if kept is None:
-            return changes
-        later = changes.where(F.col("day") >= F.lit(kept))
-        return later.unionByName(self._kept(kept).withColumn("day", F.to_date("to_ts")), allowMissingColumns=True)
+            return self._rows(CHANGES, dt.date.min, dt.date.max)
+        before = self._rows(TABLE, kept, kept).with_columns(day=pl.col("to_ts").dt.date())
+        return pl.concat([self._rows(CHANGES, kept, dt.date.max), before], how="diagonal")
 
-    def at(self, instant: dt.datetime) -> DataFrame:
-        """Rows as of silver.offset_change: each offset that stood at the instant (UTC) is its last one's new_offset."""
-        next_day = instant.date() + DAY
-        if next_day not in self._days:
-            return self.from_day(instant.date()).where(F.col("to_ts") < F.lit(instant))
-        # What changed between then and midnight is undone: the day before is not read for it.
-        of_day = self._rows(CHANGES).where(F.col("day") == F.lit(instant.date()))
-        first = _end(of_day.where(F.col("to_ts") >= F.lit(instant)), F.min, F.min_by)
-        undone = first.withColumns({"new_offset": F.col("previous_offset"), "to_ts": F.coalesce("from_ts", "to_ts")})
-        return self._kept(next_day).where(F.col("to_ts") < F.lit(instant)).unionByName(undone)
+    def _before(self, day: dt.date) -> pl.LazyFrame:
+        return self.from_day(day).filter(pl.col("day") < day)
 
-    def _before(self, day: dt.date) -> DataFrame:
-        return self.from_day(day).where(F.col("day") < F.lit(day))
-
-    def _kept(self, day: dt.date) -> DataFrame:
-        return self._rows(TABLE).where(F.col("day") == F.lit(day)).drop("day")
-
-    def _rows(self, name: str) -> DataFrame:
-        return self._warehouse.read(name).where(F.col("cluster") == self._cluster)
-
-    def _of(self, condition: str) -> str:
-        return f"cluster = {quoted(self._cluster)} AND {condition}"
-
-
-def _end(changes: DataFrame, end: Callable[[str], Column], by_end: Callable[[str, str], Column]) -> DataFrame:
-    """Of each offset the row of the first, or last, to_ts, but for its day and its file."""
-    # Numbers alone: Spark would sort all rows to keep a text of one, which takes three times as long.
-    told = [by_end(name, "to_ts").alias(name) for name in ("previous_offset", "new_offset", "from_ts")]
-    return changes.groupBy(*CHAIN, *PLACE).agg(*told, end("to_ts").alias("to_ts"))
+    def _rows(self, name: str, first: dt.date, last: dt.date) -> pl.LazyFrame:
+        return self._warehouse.read(name, Rows(self._cluster, between=(first, last)))

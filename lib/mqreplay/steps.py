@@ -5,23 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Row
-from pyspark.sql import functions as F
+import polars as pl
 
 from mqreplay import __version__
 from mqreplay.lake.remembered import Question, Remembered
-from mqreplay.lake.sql import among, quoted
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 
 TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)
 # Kinds whose instants are the recorder's, not those of a client.
 BY_RECORDER = ("consumer_offset", "topics", "subscription_groups", "broker_runtime", "topic_stats", "cluster_info")
 DIGEST_CHARS = 32  # of a file's SHA-256, which its rows carry (ingest/manifest.py)
+BITS = 128  # of the digest of a span
 
 
 @dataclass(frozen=True)
@@ -36,50 +35,84 @@ class Span:
 
 
 def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, str]]) -> Question:
-    """Of the cluster's files that gave rows or were refused: rows of Span's fields, few however many files there are.
+    """Ask for the spans of the cluster's files that gave rows or were refused: rows of Span's fields.
 
-    Files of a span speak of the same days, and of the same for the ``lookback_minutes`` after it. A file of many days
-    speaks of those alone of which it has rows: ``tables`` maps its kind to the table of its rows and their instant.
+    Files of a span cover the same days, and so do they for the ``lookback_minutes`` after it. There are few spans
+    however many files there are. A file of many days covers only the days of its rows: ``tables`` maps its kind to
+    the table of its rows and their instant.
     """
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        if not warehouse.exists("bronze.source_file"):
-            return []
-        files = warehouse.read("bronze.source_file").where(F.col("cluster") == cluster)
-        apart = F.date_diff(F.to_date("last_ts"), F.to_date("first_ts")) > 1
-        long = F.coalesce(apart & F.col("kind").isin(*tables), F.lit(False))
-        told = files.where(F.col("status").isin("read", "refused"))
-        of_days = told.where(long).select("recording", "kind", "sha256").collect()
-        told = told.where(~long)
-        reached = F.col("last_ts") + F.make_dt_interval(mins=F.lit(lookback_minutes))
-        days = [F.to_date(ts).alias(f"day_{i}") for i, ts in enumerate((F.col("first_ts"), F.col("last_ts"), reached))]
-        # In any order, and as numbers: a list of all digests would lie in one task's memory.
-        same = [F.bit_xor(F.xxhash64(*of)) for of in (("path", "sha256"), ("sha256", "path"))]
-        digest = F.format_string("%d %016x%016x", F.count(F.lit(1)), *same)
-        grouped = told.groupBy("recording", "kind", *days)
-        bounds = F.min("first_ts").alias("first_ts"), F.max("last_ts").alias("last_ts")
-        made = grouped.agg(digest.alias("digest"), *bounds)
-        together = made.select(*[f.name for f in fields(Span)]).collect()
-        return [*map(tuple, together), *_by_their_rows(warehouse, of_days, tables)]
+        files = warehouse.read("bronze.source_file", Rows(cluster, wanted=pl.col("status").is_in(["read", "refused"])))
+        first, last = (pl.col(ts).dt.date() for ts in ("first_ts", "last_ts"))
+        is_long = ((last - first > DAY) & pl.col("kind").is_in(list(tables))).fill_null(False)
+        of_days = files.filter(is_long).select("recording", "kind", "sha256").collect()
+        together = _together(files.filter(~is_long), lookback_minutes)
+        return [*map(_in_utc, [*together, *_by_their_rows(warehouse, cluster, of_days, tables)])]
 
     return Question(f"spans of {cluster} by {lookback_minutes}", read)
 
 
+def _in_utc(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Give instants the zone object that Remembered gives them: digests rest on the text of a span."""
+    return tuple(value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value for value in row)
+
+
+def _together(files: pl.LazyFrame, lookback_minutes: int) -> list[tuple[Any, ...]]:
+    """Return, as Span's fields, the files of each recording and kind that cover the same days."""
+    reached = pl.col("last_ts") + dt.timedelta(minutes=lookback_minutes)
+    days = [ts.dt.date().alias(f"day_{i}") for i, ts in enumerate((pl.col("first_ts"), pl.col("last_ts"), reached))]
+    key = ["recording", "kind", *(f"day_{i}" for i in range(len(days)))]
+    made: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
+    asked = files.select("recording", "kind", *days, "first_ts", "last_ts", "path", "sha256")
+    for batch in asked.collect_batches():  # the paths of a million files do not lie in memory together
+        ends = pl.col("first_ts").min(), pl.col("last_ts").max()
+        for row in batch.group_by(key).agg(*ends, "path", "sha256").iter_rows():
+            made[row[: len(key)]].add(*row[len(key) :])
+    return [(*of[:2], group.digest(), group.first, group.last) for of, group in made.items()]
+
+
+class _Group:
+    """Files of one span: how many, from when to when, and the sum of their digests, which needs no order."""
+
+    def __init__(self) -> None:
+        self.first: dt.datetime | None = None
+        self.last: dt.datetime | None = None
+        self._files = self._sum = 0
+
+    def add(
+        self, first: dt.datetime | None, last: dt.datetime | None, paths: Sequence[str], digests: Sequence[str]
+    ) -> None:
+        """Add files, with the first and the last of their instants."""
+        self.first = min(filter(None, (self.first, first)), default=None)
+        self.last = max(filter(None, (self.last, last)), default=None)
+        self._files += len(paths)
+        for path, digest in zip(paths, digests, strict=True):
+            pair = hashlib.sha256(f"{digest} {path}".encode()).digest()
+            self._sum += int.from_bytes(pair[: BITS // 8], "big")
+
+    def digest(self) -> str:
+        """Return the digest of all (path, SHA-256) pairs."""
+        return f"{self._files} {self._sum % 2**BITS:0{BITS // 4}x}"
+
+
 def _by_their_rows(
-    warehouse: Warehouse, files: list[Row], tables: Mapping[str, tuple[str, str]]
+    warehouse: Warehouse, cluster: str, files: pl.DataFrame, tables: Mapping[str, tuple[str, str]]
 ) -> list[tuple[Any, ...]]:
-    """As Span's fields, each stretch of days of which a file has rows; days between are none of its."""
+    """Return, as Span's fields, each stretch of days of which a file has rows. Days between are not part of one."""
     made: list[tuple[Any, ...]] = []
-    for kind in {file.kind for file in files}:
-        (name, ts), of_kind = tables[kind], [file for file in files if file.kind == kind]
-        known = F.col("source_digest").isin(*[file.sha256[:DIGEST_CHARS] for file in of_kind])
-        rows = warehouse.read(name).where(known).groupBy("source_digest", F.to_date(ts).alias("day"))
+    for (kind,), of_kind in files.group_by("kind", maintain_order=True):
+        name, ts = tables[kind]
+        known = frozenset(of_kind["sha256"].str.head(DIGEST_CHARS))
+        rows = warehouse.read(name, Rows(cluster, digests=known))
+        by_day = rows.group_by("source_digest", pl.col(ts).dt.date().alias("day"))
+        ends = by_day.agg(pl.col(ts).min().alias("first"), pl.col(ts).max().alias("last"))
+        found = ends.select("source_digest", "first", "last").collect(engine="streaming")
         days = defaultdict(list)
-        for day in rows.agg(F.min(ts).alias("first_ts"), F.max(ts).alias("last_ts")).collect():
-            days[day.source_digest].append((day.first_ts, day.last_ts))
-        for file in of_kind:
-            stretches = _stretches(days[file.sha256[:DIGEST_CHARS]])
-            made += [(file.recording, kind, file.sha256, first, last) for first, last in stretches]
+        for digest, first, last in found.iter_rows():
+            days[digest].append((first, last))
+        for recording, sha256 in of_kind.select("recording", "sha256").iter_rows():
+            made += [(recording, kind, sha256, *stretch) for stretch in _stretches(days[sha256[:DIGEST_CHARS]])]
     return made
 
 
@@ -162,8 +195,7 @@ class Steps:
     def forget(self, scopes: Iterable[str] | None = None) -> None:
         """Remove the notes on these scopes, of every step; on all, if none are given."""
         wanted = {scope for _, scope in self._done} if scopes is None else set(scopes)
-        where = f"cluster = {quoted(self.cluster)} AND {among('scope', sorted(wanted))}"
-        self.warehouse.replace(TABLE, self.warehouse.frame(TABLE, []), where)
+        self.warehouse.put(TABLE, [], Rows(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted))))
         self._done = {key: digest for key, digest in self._done.items() if key[1] not in wanted}
 
     def any_done(self, step: str, scopes: Iterable[str]) -> bool:
@@ -173,32 +205,27 @@ class Steps:
     def done(self, step: str, wanted: dict[str, str]) -> None:
         """Notes that the step is done on these digests."""
         rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
-        where = f"cluster = {quoted(self.cluster)} AND step = {quoted(step)} AND {among('scope', sorted(wanted))}"
-        none = not self.any_done(step, wanted)
-        self.warehouse.put(TABLE, rows, where, nothing_there=none)
+        noted = (pl.col("step") == step) & pl.col("scope").is_in(sorted(wanted))
+        self.warehouse.put(TABLE, rows, Rows(self.cluster, wanted=noted) if self.any_done(step, wanted) else None)
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
 
 
 def steps(cluster: str) -> Question:
-    """Step, scope and inputs_digest of the cluster's rows of bronze.step."""
+    """Ask for step, scope and inputs_digest of the cluster's rows of bronze.step."""
 
-    def read(warehouse: Warehouse) -> list[Row]:
-        if not warehouse.exists(TABLE):
-            return []
-        noted = warehouse.read(TABLE).where(F.col("cluster") == cluster)
-        return noted.select("step", "scope", "inputs_digest").collect()
+    def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+        noted = warehouse.read(TABLE, Rows(cluster))
+        return noted.select("step", "scope", "inputs_digest").collect().rows()
 
     return Question(f"steps of {cluster}", read)
 
 
 def empty_clusters() -> Question:
-    """The clusters that steps were done on and that no file is of any more."""
+    """Ask for the clusters that steps were done on and that have no files any more."""
 
-    def read(warehouse: Warehouse) -> list[Row]:
-        if not warehouse.exists(TABLE):
-            return []
+    def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         noted, files = warehouse.read(TABLE), warehouse.read("bronze.source_file")
-        return noted.select("cluster").distinct().join(files, "cluster", "left_anti").collect()
+        return noted.select("cluster").unique().join(files, on="cluster", how="anti").sort("cluster").collect().rows()
 
     return Question("clusters without files", read)
 
@@ -234,14 +261,13 @@ def sure_starts(found: list[Span], behind: dt.timedelta) -> dict[dt.datetime, dt
 def recorded_until(found: list[Span]) -> dt.datetime | None:
     """Until when the recorder told by its own clock; None if it did not."""
     last = [span.last_ts for span in found if span.kind in BY_RECORDER and span.last_ts is not None]
-    return max(last).replace(tzinfo=dt.UTC) if last else None
+    return max(last, default=None)
 
 
 def reach_of(found: list[Span], day: dt.date) -> tuple[dt.datetime, dt.datetime]:
     """From when to when the recordings tell that speak of the day, which one at least does."""
     spoken = [(first, last) for _, first, last in _recordings(found) if first.date() <= day <= last.date()]
-    first, last = min(first for first, _ in spoken), max(last for _, last in spoken)
-    return first.replace(tzinfo=dt.UTC), last.replace(tzinfo=dt.UTC)  # PySpark gives them without their zone
+    return min(first for first, _ in spoken), max(last for _, last in spoken)
 
 
 def _recordings(found: Iterable[Span]) -> list[tuple[str, dt.datetime, dt.datetime]]:

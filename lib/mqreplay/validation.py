@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+import polars as pl
+
 from mqreplay import __version__
-from mqreplay.lake.sql import among, quoted
 from mqreplay.lake.ticker import Ticker, pace
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 from mqreplay.quality.scope import UNDATED, Scope
 from mqreplay.settings import Settings
 from mqreplay.steps import DAY, Span, digests
@@ -71,12 +72,15 @@ class Validation:
                     for name, count in silver_rows(tables, days).items():
                         counts[name] = counts.get(name, 0) + count
             rows += validate(self.warehouse, self.cluster, self._scope(None), docs_dir, counts, judged_one)
-        first = not self.warehouse.exists(TABLE)
-        mine = f"cluster = {quoted(self.cluster)}"
-        of_scopes = f"({among('day', [str(day) for day in days])}{' OR day IS NULL' if UNDATED in todo else ''})"
-        self.warehouse.put(TABLE, rows, f"{mine} AND {of_scopes}", nothing_there=first)
+        self.warehouse.put(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
         write_index(docs_dir, self._counted())
         return len(rows)
+
+    def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:
+        """Rows of the results of these days, and of those that have no day."""
+        if not undated:
+            return Rows(self.cluster, frozenset(days))
+        return Rows(self.cluster, wanted=pl.col("day").is_in(days) | pl.col("day").is_null())
 
     def _scope(self, day: dt.date | None) -> Scope:
         names = self._names(dated=day is not None)

@@ -40,9 +40,9 @@ def interrupted_run(root: str) -> str | None:
 class Journal:
     """The journal of one warehouse."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
-        """Reads nothing."""
-        self._warehouse = warehouse
+    def __init__(self, warehouse: Warehouse, cancel: Callable[[], None] = lambda: None) -> None:
+        """``cancel`` stops tasks that still work after an error. Nothing is read yet."""
+        self._warehouse, self._cancel = warehouse, cancel
         self._path = Path(warehouse.root, JOURNAL)
         self._versions: Versions = {}
         self._name = ""
@@ -61,7 +61,7 @@ class Journal:
         try:
             yield
         except BaseException:
-            self._warehouse.spark.sparkContext.cancelAllJobs()
+            self._cancel()
             raise
         for table, files in before.items():
             version = began[table]  # not that of a savepoint: what was committed before it has files, too

@@ -1,7 +1,7 @@
 """Small tables as they were when the last run ended, beside the warehouse: a run with nothing to do then asks nothing.
 
-The first table that a session reads costs seconds, whatever its size. What is kept counts only while no table has had a
-commit since (Warehouse.state); a file that is missing, torn or of another version is no loss.
+What is kept counts only while no table has had a commit since (Warehouse.state). A file that is missing, torn or of
+another version is no loss.
 """
 
 from __future__ import annotations
