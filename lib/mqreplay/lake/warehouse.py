@@ -80,7 +80,9 @@ class Rows:
         """Whether a file of a snapshot holds none but these, by Delta's bounds."""
         if self.wanted is not None or self.between is not None:
             return False
-        one = {c: file.get(f"min.{c}") for c in COUNTED if file.get(f"min.{c}") == file.get(f"max.{c}")}
+        # Bounds do not count nulls: a file may hold rows of one day and rows without a day.
+        full = [c for c in COUNTED if file.get(f"null_count.{c}") == 0]
+        one = {c: file[f"min.{c}"] for c in full if file.get(f"min.{c}") == file.get(f"max.{c}")}
         in_days = self.days is None or one.get("day") in self.days
         return (
             one.get("cluster") == self.cluster
@@ -229,7 +231,7 @@ class Warehouse:
         rows, without = scan_files(schema, [path]).select(pl.len(), gone.sum().alias("gone")).collect().row(0)
         if not without:
             return None
-        return land(_batches(path, schema, ~gone), self.landing(name)) if without < rows else []
+        return land(_batches(path, schema, ~gone.fill_null(False)), self.landing(name)) if without < rows else []
 
     def _mended(self, name: str, now: Snapshot) -> list[Action]:
         """The action that gives a table of an older version what it lacks; none if it lacks nothing."""
