@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 from mqreplay.standing import CHAIN, CHANGES, TABLE, Standing
 
 FIRST = dt.date(2026, 11, 20)
@@ -33,60 +33,67 @@ def changes(seed: int) -> list[dict[str, object]]:
     return rows
 
 
-@pytest.fixture(params=[1])
-def lake(spark, tmp_path, request):
+@pytest.fixture
+def lake(tmp_path):
     """A warehouse of changes, and they themselves."""
-    warehouse = Warehouse(spark, str(tmp_path))
+    warehouse = Warehouse(str(tmp_path))
     same = {"cluster": "c", "broker_name": "b", "topic": "T", "consumer_group": "g", "source_digest": "0" * 32}
-    told = changes(request.param)
+    told = changes(1)
     columns = [c.name for c in warehouse.contracts[CHANGES].columns]
     other = {**told[0], **same, "cluster": "other"}
     rows = [tuple((row | same).get(c) for c in columns) for row in told] + [tuple(other.get(c) for c in columns)]
-    warehouse.replace(CHANGES, warehouse.frame(CHANGES, rows), "true")
+    for day in DAYS:  # each night has files of its own
+        at = columns.index("day")
+        warehouse.put(CHANGES, [row for row in rows if row[at] == day], None)
     return warehouse, told
 
 
-def stood(told: list[dict[str, object]], at: dt.datetime) -> dict[int, int]:
-    """The offset of each queue that had one."""
-    known: dict[int, int] = {}
-    for row in sorted((r for r in told if r["to_ts"] < at), key=lambda r: r["to_ts"]):
-        known.pop(row["queue_id"], None)
-        if row["new_offset"] is not None:
-            known[row["queue_id"]] = row["new_offset"]
-    return known
+def ends(told: list[dict[str, object]], day: dt.date) -> set[tuple[object, ...]]:
+    """Of each queue the last change before the day."""
+    last = {row["queue_id"]: row for row in sorted(told, key=lambda r: r["to_ts"]) if row["day"] < day}
+    return {(q, row["previous_offset"], row["new_offset"], row["from_ts"], row["to_ts"]) for q, row in last.items()}
 
 
-def said(standing: Standing, at: dt.datetime) -> dict[int, int]:
-    last: dict[int, tuple] = {}
-    for row in standing.at(at).collect():
-        last[row.queue_id] = max(last.get(row.queue_id, ()), (str(row.to_ts or ""), row.new_offset))
-    return {queue: offset for queue, (_, offset) in last.items() if offset is not None}
+def said(standing: Standing, day: dt.date) -> set[tuple[object, ...]]:
+    rows = standing.last_before(day).select("queue_id", "previous_offset", "new_offset", "from_ts", "to_ts").collect()
+    assert len(rows) == rows["queue_id"].n_unique()
+    return set(rows.rows())
 
 
-def test_any_instant_is_known_whatever_is_kept(lake):
+def test_the_last_changes_are_the_same_whatever_is_kept(lake):
     warehouse, told = lake
     standing = Standing(warehouse, "c")
-    hours = (24, 47.9, 71, 95.5)
-    assert [said(standing, instant(h)) for h in hours] == [stood(told, instant(h)) for h in hours]
-    without = [sorted(map(str, standing.last_before(day).collect())) for day in DAYS]
+    wanted = [ends(told, day) for day in DAYS]
+    assert [said(standing, day) for day in DAYS] == wanted
     for day in (DAYS[2], DAYS[3]):
         standing.keep(day)
-        assert [said(Standing(warehouse, "c"), instant(h)) for h in hours] == [stood(told, instant(h)) for h in hours]
-    assert [sorted(map(str, Standing(warehouse, "c").last_before(day).collect())) for day in DAYS] == without
-    kept = warehouse.read(TABLE).where(f"day = '{DAYS[3]}'").collect()
-    assert len(kept) == len({tuple(row[name] for name in CHAIN) for row in kept}) > 0
+        assert [said(standing, day) for day in DAYS] == wanted
+        assert [said(Standing(warehouse, "c"), day) for day in DAYS] == wanted
+    kept = warehouse.read(TABLE, Rows("c", frozenset([DAYS[3]]))).collect()
+    assert kept.height == kept.select(CHAIN).n_unique() > 0
+    assert warehouse.read(TABLE).filter(cluster="other").collect().is_empty()
+
+
+def test_rows_from_a_day_on_are_all_later_changes_and_the_last_ones_before(lake):
+    warehouse, told = lake
+    standing = Standing(warehouse, "c")
+    assert standing.from_day(DAYS[3]).collect().height == len(told), "nothing is kept"
+    standing.keep(DAYS[2])
+    found = standing.from_day(DAYS[3]).collect()
+    assert found.columns == [c.name for c in warehouse.contracts[CHANGES].columns]
+    later = {(row["queue_id"], row["to_ts"]) for row in told if row["day"] >= DAYS[2]}
+    before = {(queue, to_ts) for queue, *_, to_ts in ends(told, DAYS[2])}
+    assert set(found.select("queue_id", "to_ts").rows()) == later | before
+    assert found.height == len(later) + len(before)
 
 
 def test_days_before_one_that_is_kept_are_not_asked(lake):
     warehouse, told = lake
     for day in (DAYS[2], DAYS[3]):
         Standing(warehouse, "c").keep(day)
-    warehouse.replace(CHANGES, warehouse.frame(CHANGES, []), f"day < '{DAYS[2]}'")
+    warehouse.put(CHANGES, [], Rows("c", between=(dt.date.min, DAYS[1])))
     standing = Standing(warehouse, "c")
-    hours = (48, 71, 95.5, 100)
-    assert [said(standing, instant(h)) for h in hours] == [stood(told, instant(h)) for h in hours]
-    lookback = Standing(warehouse, "c").at(instant(71)).select("queue_id", "to_ts").collect()
-    assert len(lookback) == len({row.queue_id for row in lookback}), "the day before is undone, not read"
+    assert [said(standing, day) for day in DAYS[2:]] == [ends(told, day) for day in DAYS[2:]]
 
 
 def test_what_is_about_to_change_is_forgotten_and_nothing_else(lake):
@@ -94,17 +101,19 @@ def test_what_is_about_to_change_is_forgotten_and_nothing_else(lake):
     standing = Standing(warehouse, "c")
     for day in DAYS[1:]:
         standing.keep(day)
-    size = warehouse.read(TABLE).count()
+    size = warehouse.read(TABLE).collect().height
     standing.keep(DAYS[1])
-    assert warehouse.read(TABLE).count() == size, "kept twice"
+    assert warehouse.read(TABLE).collect().height == size, "kept twice"
     standing.forget(DAYS[1], DAYS[3])
-    days = {row.day for row in warehouse.read(TABLE).select("day").distinct().collect()}
+    days = set(warehouse.read(TABLE).collect()["day"])
     assert days <= {DAYS[1], DAYS[4]}
     assert DAYS[4] in days
+    standing.keep(DAYS[2])
+    assert DAYS[2] in set(warehouse.read(TABLE).collect()["day"])
 
 
 def test_before_the_first_day_nothing_stood(lake):
     warehouse, _ = lake
     Standing(warehouse, "c").keep(FIRST)
     assert not warehouse.exists(TABLE)
-    assert Standing(warehouse, "nobody").last_before(DAYS[4]).collect() == []
+    assert Standing(warehouse, "nobody").last_before(DAYS[4]).collect().is_empty()

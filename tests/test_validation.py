@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from pyspark.sql import SparkSession
 
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.ticker import Ticker
@@ -68,14 +68,19 @@ class Kept(Warehouse):
 
 
 @pytest.fixture
-def kept(spark: SparkSession, tmp_path: Path) -> Kept:
+def kept(tmp_path: Path) -> Kept:
     contracts = {name: load_contracts()[name] for name in TABLES}
-    return Kept(spark, str(tmp_path / "warehouse"), contracts)
+    return Kept(str(tmp_path / "warehouse"), contracts)
 
 
 def failed(warehouse: Kept) -> set[tuple[str, str, str]]:
-    rows = warehouse.read(TABLE).where("NOT passed").collect()
-    return {(str(row.day or UNDATED), row.table_name, row.expectation.removeprefix("expect_")) for row in rows}
+    rows = warehouse.read(TABLE).filter(~pl.col("passed")).select("day", "table_name", "expectation").collect().rows()
+    return {(str(day or UNDATED), table, expectation.removeprefix("expect_")) for day, table, expectation in rows}
+
+
+def results(warehouse: Kept) -> set[tuple[Any, ...]]:
+    rows = warehouse.read(TABLE).select("day", "run_id", "table_name", "expectation", "arguments")
+    return set(rows.collect().rows())
 
 
 def test_of_several_days_only_those_that_changed_are_looked_at(
@@ -101,7 +106,7 @@ def test_of_several_days_only_those_that_changed_are_looked_at(
     judging = kept.validated(docs)
     assert sorted(judging.wanted) == [FIRST, SECOND, UNDATED]
     assert failed(kept) == set()
-    before = {(r.day, r.run_id, r.table_name, r.expectation, r.arguments) for r in kept.read(TABLE).collect()}
+    before = results(kept)
     assert {str(day or UNDATED) for day, *_ in before} == {FIRST, SECOND, UNDATED}
     pages = {page: page.stat().st_mtime_ns for page in (docs / FIRST).rglob("*.html")}
     assert pages
@@ -120,7 +125,7 @@ def test_of_several_days_only_those_that_changed_are_looked_at(
         (THIRD, "silver.offset_change", "offset_continuity"),
         (THIRD, "silver.pull", "table_to_be_fresh"),
     }
-    after = {(r.day, r.run_id, r.table_name, r.expectation, r.arguments) for r in kept.read(TABLE).collect()}
+    after = results(kept)
     assert {row for row in before if row[0] is not None} < after
     assert {page: page.stat().st_mtime_ns for page in (docs / FIRST).rglob("*.html")} == pages
     index = (docs / "index.html").read_text(encoding="utf-8")
@@ -138,10 +143,11 @@ def test_rows_lost_on_any_day_are_missed(kept: Kept, tmp_path: Path) -> None:
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
     kept.validated(tmp_path / "docs", scopes=[SECOND, UNDATED])
-    row = kept.read(TABLE).where("NOT passed AND day IS NULL").head()
-    assert row.expectation == "expect_rows_conserved"
+    lost = kept.read(TABLE).filter(~pl.col("passed") & pl.col("day").is_null()).collect()
+    row = lost.row(0, named=True)
+    assert row["expectation"] == "expect_rows_conserved"
     problem = "its files (pull_log) gave 3 rows, it holds 2"
-    assert json.loads(row.unexpected_sample) == [{"where": "silver.pull", "problem": problem}]
+    assert json.loads(row["unexpected_sample"]) == [{"where": "silver.pull", "problem": problem}]
 
 
 def test_a_recording_that_pauses_ends_with_the_days_own_rows(kept: Kept, tmp_path: Path) -> None:

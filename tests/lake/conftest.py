@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from mqreplay.lake.contract import Contract, load_contracts
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
 BASE: dict[str, Any] = {
@@ -25,15 +22,10 @@ BASE: dict[str, Any] = {
     "at": dt.datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=dt.UTC),
     "day": dt.date(2026, 1, 2),
     "names": ["a", "b"],
-    "queues": [("broker-a", 0), ("broker-b", 1)],
+    "queues": [{"broker_name": "broker-a", "queue_id": 0}, {"broker_name": "broker-b", "queue_id": 1}],
     "settings": {"k": "v"},
-    "content": bytearray(b"\x00\xff"),
+    "content": b"\x00\xff",
 }
-
-
-def row(**differs: Any) -> tuple[Any, ...]:
-    """The base row, and what differs."""
-    return tuple({**BASE, **differs}.values())
 
 
 @pytest.fixture
@@ -42,24 +34,30 @@ def contracts() -> dict[str, Contract]:
 
 
 @pytest.fixture
-def warehouse(spark: SparkSession, tmp_path: Path, contracts: dict[str, Contract]) -> Warehouse:
-    from mqreplay.lake.warehouse import Warehouse
-
-    return Warehouse(spark, str(tmp_path / "warehouse"), contracts)
+def warehouse(tmp_path: Path, contracts: dict[str, Contract]) -> Warehouse:
+    return Warehouse(str(tmp_path / "warehouse"), contracts)
 
 
 @pytest.fixture
-def rows(warehouse: Warehouse):
-    """rows(dict(id=2), ...): a frame of base rows, each with what differs."""
-
-    def frame(*differs: dict[str, Any]) -> DataFrame:
-        return warehouse.frame(TABLE, [row(**each) for each in differs])
-
-    return frame
+def rows() -> Callable[..., list[tuple[Any, ...]]]:
+    """rows(dict(id=2), ...): base rows, each with what differs."""
+    return lambda *differs: [tuple({**BASE, **each}.values()) for each in differs]
 
 
 @pytest.fixture
-def files(warehouse: Warehouse):
+def same_rows(warehouse: Warehouse) -> Callable[..., None]:
+    """same_rows(dict(id=2), ...): the table holds these rows and no others."""
+
+    def check(*differs: dict[str, Any]) -> None:
+        found = warehouse.read(TABLE).collect()
+        assert found.columns == list(BASE)
+        assert found.sort("cluster", "id").to_dicts() == [{**BASE, **each} for each in differs]
+
+    return check
+
+
+@pytest.fixture
+def files(warehouse: Warehouse) -> Callable[[], dict[str, tuple[int, int]]]:
     """files(): every file of the table, with its size and time of change."""
 
     def found() -> dict[str, tuple[int, int]]:

@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["java_process", "sql"])
+@pytest.mark.parametrize("name", ["column_types", "java_process", "landing", "maintenance", "sql"])
 def test_examples(name: str) -> None:
     result = doctest.testmod(importlib.import_module(f"mqreplay.lake.{name}"), report=True)
     assert result.attempted > 0

@@ -9,6 +9,9 @@ import polars
 import pytest
 from deltalake import DeltaTable
 
+from mqreplay.lake.maintenance import maintain
+from mqreplay.lake.warehouse import Rows
+
 TABLE = "silver.everything"
 AT = dt.datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=dt.UTC)
 FULL = {
@@ -26,15 +29,24 @@ FULL = {
 NULLS = {name: None for name in FULL if name not in {"cluster", "id"}} | {"cluster": "c", "id": 3}
 
 
-@pytest.fixture
-def place(warehouse, rows) -> str:
-    """A table that was written, partly replaced, and compacted; its rows are FULL and NULLS."""
+@pytest.fixture(params=["as written", "compacted"])
+def place(warehouse, rows, request) -> str:
+    """A table that was written, partly replaced, and compacted by Spark or not; its rows are FULL and NULLS."""
     nothing = dict.fromkeys([*NULLS, "settings"]) | {"cluster": "c", "id": 3}
-    warehouse.replace(TABLE, rows({"id": 1}, {"id": 2}), "id < 3")
-    warehouse.replace(TABLE, rows({"id": 2}), "id < 3")
-    warehouse.replace(TABLE, rows(nothing), "id = 3")
-    warehouse.spark.sql(f"OPTIMIZE delta.`{warehouse.location(TABLE)}`")
+    few = Rows("c", wanted=polars.col("id") < 3)
+    warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), few)
+    warehouse.put(TABLE, rows({"id": 2}), few)
+    warehouse.put(TABLE, rows(nothing), None)
+    if request.param == "compacted":
+        maintain(request.getfixturevalue("spark"), warehouse)
     return warehouse.location(TABLE)
+
+
+def test_mqreplay(place: str, warehouse) -> None:
+    found = {row["id"]: row for row in warehouse.read(TABLE).collect().to_dicts()}
+    assert found[2].pop("settings") == {"k": "v"}
+    assert found[3].pop("settings") is None
+    assert found == {2: FULL, 3: NULLS}
 
 
 def test_delta_rs(place: str) -> None:

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from mqreplay.lake.remembered import FILE, Question, Remembered, write_kept
+from mqreplay.lake.warehouse import Rows, Warehouse
 from mqreplay.outcome import Outcome, kept_outcome
 
-ROWS = [("a", 1, None, dt.datetime(2026, 11, 20, 1, 2, 3, 4000)), ("b", 2, True, None)]
+ROWS = [("a", 1, None, dt.datetime(2026, 11, 20, 1, 2, 3, 4000, dt.UTC)), ("b", 2, True, None)]
 
 
 @pytest.fixture
@@ -68,18 +69,15 @@ def test_an_outcome_is_kept_with_the_state_it_tells_of(tmp_path):
         assert kept_outcome(path, "one") is None
 
 
-def test_the_state_changes_with_every_commit(spark, tmp_path):
-    from mqreplay.lake.warehouse import Warehouse
-
-    warehouse = Warehouse(spark, str(tmp_path))
+def test_the_state_changes_with_every_commit(tmp_path):
+    warehouse = Warehouse(str(tmp_path))
     seen = {warehouse.state()}
     for cluster in ("c", "d"):
-        rows = warehouse.frame("bronze.step", [(cluster, "replay", "2026-11-20", "0" * 32)])
-        warehouse.replace("bronze.step", rows, f"cluster = '{cluster}'")
+        warehouse.put("bronze.step", [(cluster, "replay", "2026-11-20", "0" * 32)], Rows(cluster))
         seen.add(warehouse.state())
     assert len(seen) == 3
     assert warehouse.state() in seen
     warehouse.drop("bronze.step")  # and made again, up to the same version
     for cluster in ("e", "f"):
-        warehouse.replace("bronze.step", warehouse.frame("bronze.step", [(cluster, "replay", "d", "0" * 32)]), "true")
+        warehouse.put("bronze.step", [(cluster, "replay", "d", "0" * 32)], None)
     assert warehouse.state() not in seen

@@ -1,118 +1,144 @@
-"""Tables are made as their contract says, rows are replaced whole or not at all, and nothing is written for nothing."""
+"""Rows are replaced whole or not at all, other rows stay, and nothing is written for nothing."""
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+import datetime as dt
 
+import polars as pl
 import pytest
-from chispa import assert_df_equality
-from pyspark.errors import PySparkException
-from pyspark.sql import functions as F
 
 from mqreplay.errors import ContractError
-from mqreplay.lake.contract import Column
+from mqreplay.lake.contract import KEPT_LOG, Column
+from mqreplay.lake.delta_files import snapshot
+from mqreplay.lake.delta_log import commit, metadata
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.lake.warehouse import Rows, Warehouse
 
 TABLE = "silver.everything"
-ALL = "cluster = 'c'"
+ALL = Rows("c")
+FIRST, SECOND, THIRD = (dt.date(2026, 1, day) for day in (1, 2, 3))
 
 
-def same_rows(warehouse, expected) -> None:
-    """The table holds these rows, under this schema; the metadata of its columns are their comments."""
-    # Ordered by the key here: chispa would sort by every column, and a map has no order.
-    got, wanted = (frame.orderBy("cluster", "id") for frame in (warehouse.read(TABLE), expected))
-    assert_df_equality(got, wanted, ignore_metadata=True)
+def of_id(*ids: int) -> Rows:
+    return Rows("c", wanted=pl.col("id").is_in(ids))
 
 
-def test_created_table_is_the_contract(warehouse) -> None:
-    assert warehouse.ensure(TABLE)
-    assert not warehouse.ensure(TABLE)
-    contract, place = warehouse.contracts[TABLE], warehouse.location(TABLE)
-    described = warehouse.spark.sql(f"DESCRIBE TABLE delta.`{place}`").collect()
-    comments = {r.col_name: r.comment for r in described if not r.col_name.startswith("#")}
-    assert comments["bytes"] == "It's a size (bytes)"
-    assert [f.name for f in warehouse.read(TABLE).schema] == [c.name for c in contract.columns]
-    detail = warehouse.spark.sql(f"DESCRIBE DETAIL delta.`{place}`").collect()[0]
-    assert detail.clusteringColumns == ["cluster", "day"]
-    assert detail.description == "One row is a value of every type; it's quoted"
-    assert detail.properties["delta.constraints.id_positive"] == "id > 0"
-    assert detail.minReaderVersion == 1
+@pytest.mark.parametrize("wrong", [0, None], ids=["check fails", "null where none may be"])
+def test_replacing_is_all_or_nothing(warehouse, rows, same_rows, wrong) -> None:
+    warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), ALL)
+    with pytest.raises(ContractError, match=r"lack id|break CHECK"):
+        warehouse.put(TABLE, rows({"id": 3}, {"id": wrong}), ALL)
+    same_rows({"id": 1}, {"id": 2})
 
 
-@pytest.mark.parametrize("wrong", ["0", "if(id = 4, null, id)"], ids=["check fails", "null where none may be"])
-def test_replacing_is_all_or_nothing(warehouse, rows, wrong) -> None:
-    warehouse.replace(TABLE, rows({"id": 1}, {"id": 2}), ALL)
-    with pytest.raises(PySparkException):
-        warehouse.replace(TABLE, rows({"id": 3}, {"id": 4}).withColumn("id", F.expr(wrong)), ALL)
-    same_rows(warehouse, rows({"id": 1}, {"id": 2}))
+def test_row_that_is_none_of_the_replaced_is_refused(warehouse, rows, same_rows) -> None:
+    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    for replaced, differs in ((ALL, {"cluster": "other"}), (of_id(1), {}), (Rows("c", frozenset([FIRST])), {})):
+        with pytest.raises(ContractError, match="not of those that they replace"):
+            warehouse.put(TABLE, rows({"id": 2} | differs), replaced)
+    same_rows({"id": 1})
 
 
-def test_row_outside_of_the_predicate_is_refused(warehouse, rows) -> None:
-    warehouse.replace(TABLE, rows({"id": 1}), ALL)
-    with pytest.raises(PySparkException):
-        warehouse.replace(TABLE, rows({"id": 2, "cluster": "other"}), ALL)
-    same_rows(warehouse, rows({"id": 1}))
-
-
-def test_replacing_again_gives_the_same_and_leaves_the_rest(warehouse, rows) -> None:
-    warehouse.replace(TABLE, rows({"id": 9, "cluster": "other"}), "cluster = 'other'")
+def test_replacing_again_gives_the_same_and_leaves_the_rest(warehouse, rows, same_rows) -> None:
+    warehouse.put(TABLE, rows({"id": 9, "cluster": "other"}), Rows("other"))
     for _ in range(2):
-        warehouse.replace(TABLE, rows({"id": 1}, {"id": 2}), ALL)
-    same_rows(warehouse, rows({"id": 1}, {"id": 2}, {"id": 9, "cluster": "other"}))
-    warehouse.replace(TABLE, rows(), ALL)
-    same_rows(warehouse, rows({"id": 9, "cluster": "other"}))
+        warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), ALL)
+    same_rows({"id": 1}, {"id": 2}, {"id": 9, "cluster": "other"})
+    warehouse.put(TABLE, [], ALL)
+    same_rows({"id": 9, "cluster": "other"})
 
 
-@pytest.mark.parametrize("nothing_there", [False, True])
-def test_nothing_over_nothing_changes_no_file(warehouse, rows, files, nothing_there) -> None:
-    warehouse.replace(TABLE, rows({"id": 9, "cluster": "other"}), "cluster = 'other'")
+def test_rows_of_a_file_that_are_not_replaced_stay(warehouse, rows, same_rows) -> None:
+    others = [{"id": 3, "day": SECOND, "names": None}, {"id": 4, "day": None}, {"id": 5, "cluster": "d", "day": FIRST}]
+    given = [{"id": 1, "day": FIRST, "settings": None}, {"id": 2, "day": FIRST}, *others]
+    warehouse.put(TABLE, rows(*given), None)
+    warehouse.put(TABLE, rows({"id": 7, "day": FIRST}), Rows("c", frozenset([FIRST, THIRD])))
+    same_rows(*others[:2], {"id": 7, "day": FIRST}, others[2])
+    warehouse.put(TABLE, [], Rows("c", wanted=pl.col("day").is_null()))
+    same_rows(others[0], {"id": 7, "day": FIRST}, others[2])
+    warehouse.put(TABLE, [], Rows("c", between=(SECOND, THIRD)))
+    same_rows({"id": 7, "day": FIRST}, others[2])
+
+
+def test_rows_without_a_day_stay_when_the_day_of_all_others_is_replaced(warehouse, rows, same_rows) -> None:
+    warehouse.put(TABLE, rows({"id": 1, "day": FIRST}, {"id": 2, "day": None}), None)
+    warehouse.put(TABLE, [], Rows("c", frozenset([FIRST])))
+    same_rows({"id": 2, "day": None})
+
+
+def test_rows_are_read_by_what_is_asked_of_them(warehouse, rows) -> None:
+    for number, day in enumerate((FIRST, SECOND, None), 1):
+        warehouse.put(TABLE, rows({"id": number, "day": day}, {"id": number, "day": day, "cluster": "d"}), None)
+
+    def ids(asked: Rows) -> list[int]:
+        return sorted(warehouse.read(TABLE, asked).select("id").collect()["id"])
+
+    assert ids(ALL) == [1, 2, 3]
+    assert ids(Rows("nobody")) == []
+    assert ids(Rows("d", frozenset([SECOND, THIRD]))) == [2]
+    assert ids(Rows("d", frozenset())) == []
+    assert ids(Rows("c", between=(dt.date.min, FIRST))) == [1]
+    assert ids(Rows("c", wanted=pl.col("day") != FIRST)) == [2]
+
+
+def test_files_of_other_days_and_clusters_are_not_written_anew(warehouse, rows) -> None:
+    for number, day in enumerate((FIRST, SECOND, THIRD), 1):
+        warehouse.put(TABLE, rows({"id": number, "day": day}), None)
+    before = set(warehouse.live_files(TABLE))
+    warehouse.put(TABLE, [], Rows("c", frozenset([SECOND])))
+    assert len(before - set(warehouse.live_files(TABLE))) == 1
+    assert set(warehouse.live_files(TABLE)) < before
+
+
+@pytest.mark.parametrize("replaced", [ALL, None], ids=["replace", "append"])
+def test_nothing_over_nothing_changes_no_file(warehouse, rows, files, replaced) -> None:
+    warehouse.put(TABLE, rows({"id": 9, "cluster": "other"}), Rows("other"))
     before = files()
-    # Through a filter and two partitions: no plan can tell beforehand that it is empty.
-    none = rows({"id": 1}, {"id": 2}).repartition(2).where("ratio > 1")
     with Journal(warehouse).transaction("test"):
-        warehouse.replace(TABLE, none, ALL, nothing_there=nothing_there)
+        warehouse.put(TABLE, [], replaced)
     assert files() == before
 
 
-def test_nothing_into_a_new_table_leaves_only_its_log(warehouse, rows, files) -> None:
+def test_nothing_into_a_new_table_leaves_only_its_log(warehouse, files, same_rows) -> None:
     with Journal(warehouse).transaction("test"):
-        warehouse.replace(TABLE, rows(), ALL)
+        warehouse.put(TABLE, [], ALL)
     assert [name for name in files() if name.endswith(".parquet")] == []
-    same_rows(warehouse, rows())
+    assert warehouse.exists(TABLE)
+    same_rows()
 
 
-def test_columns_are_cast_and_ordered(warehouse, rows) -> None:
-    columns = [c.name for c in warehouse.contracts[TABLE].columns]
-    mixed = rows({"id": 1}).withColumn("id", F.col("id").cast("string")).withColumn("more", F.lit(1))
-    warehouse.replace(TABLE, mixed.select("more", *reversed(columns)), ALL)
-    same_rows(warehouse, rows({"id": 1}))
+def test_columns_of_a_frame_are_cast_and_ordered(warehouse, rows, same_rows) -> None:
+    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    mixed = warehouse.read(TABLE).collect().with_columns(pl.col("id").cast(pl.String), more=pl.lit(1))
+    warehouse.put(TABLE, mixed.select(reversed(mixed.columns)), ALL)
+    same_rows({"id": 1})
 
 
-def test_missing_column_is_named(warehouse, rows) -> None:
-    with pytest.raises(ContractError, match=r"silver\.everything lack bytes, ratio"):
-        warehouse.replace(TABLE, rows({"id": 1}).drop("bytes", "ratio"), ALL)
+def test_missing_column_is_named(warehouse) -> None:
+    with pytest.raises(ContractError, match="rows lack bytes, ratio"):
+        warehouse.put(TABLE, warehouse.read(TABLE).drop("bytes", "ratio").collect(), ALL)
     assert not warehouse.exists(TABLE)
 
 
-def test_table_never_made_reads_empty(warehouse, rows) -> None:
-    same_rows(warehouse, rows())
+def test_table_never_made_reads_empty(warehouse, same_rows) -> None:
+    same_rows()
+    assert warehouse.read(TABLE, ALL).collect().is_empty()
     assert not warehouse.exists(TABLE)
 
 
 def later(warehouse, *columns: Column) -> Warehouse:
     """The same folder under a contract of other columns."""
     contract = dataclasses.replace(warehouse.contracts[TABLE], columns=columns)
-    return Warehouse(warehouse.spark, warehouse.root, {TABLE: contract})
+    return Warehouse(warehouse.root, {TABLE: contract})
 
 
 def test_column_of_a_later_version_is_added(warehouse, rows) -> None:
-    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    warehouse.put(TABLE, rows({"id": 1}, {"id": 3}), ALL)
     added = Column("new", "BIGINT", True, "New", None, None)
     after = later(warehouse, *warehouse.contracts[TABLE].columns, added)
-    after.replace(TABLE, rows({"id": 2}).withColumn("new", F.lit(7)), "id = 2")
-    assert {(r.id, r.new) for r in after.read(TABLE).collect()} == {(1, None), (2, 7)}
+    after.put(TABLE, [(*row, 7) for row in rows({"id": 2})], of_id(2, 3))
+    assert set(after.read(TABLE).select("id", "new").collect().rows()) == {(1, None), (2, 7)}
 
 
 def test_column_that_a_later_version_does_not_require_may_be_null(warehouse, rows) -> None:
@@ -120,25 +146,41 @@ def test_column_that_a_later_version_does_not_require_may_be_null(warehouse, row
     assert (size.name, size.nullable) == ("bytes", True)
     others = warehouse.contracts[TABLE].columns[3:]
     strict = later(warehouse, *before, dataclasses.replace(size, nullable=False), *others)
-    strict.replace(TABLE, rows({"id": 1, "bytes": 5}), ALL)
-    warehouse.replace(TABLE, rows({"id": 2, "bytes": None}), "id = 2")
-    assert {(row.id, row.bytes) for row in warehouse.read(TABLE).collect()} == {(1, 5), (2, None)}
+    strict.put(TABLE, rows({"id": 1, "bytes": 5}), ALL)
+    warehouse.put(TABLE, rows({"id": 2, "bytes": None}), of_id(2))
+    assert set(warehouse.read(TABLE).select("id", "bytes").collect().rows()) == {(1, 5), (2, None)}
+    assert all(field["nullable"] for field in snapshot(warehouse.location(TABLE)).fields if field["name"] == "bytes")
 
 
 def test_table_that_does_not_fit_says_what_to_do(warehouse, rows) -> None:
-    warehouse.replace(TABLE, rows({"id": 1}), ALL)
+    warehouse.put(TABLE, rows({"id": 1}), ALL)
     columns = warehouse.contracts[TABLE].columns
     needed = Column("new", "BIGINT", False, "New", None, None)
     with pytest.raises(ContractError, match="lacks new; use a new --warehouse"):
-        later(warehouse, *columns, needed).ensure(TABLE)
+        later(warehouse, *columns, needed).put(TABLE, [], None)
     other = dataclasses.replace(columns[2], type="STRING")
     with pytest.raises(ContractError, match="bytes is bigint, should be string; use a new --warehouse"):
-        later(warehouse, *columns[:2], other, *columns[3:]).ensure(TABLE)
+        later(warehouse, *columns[:2], other, *columns[3:]).put(TABLE, [], None)
 
 
-def test_maintenance_keeps_the_rows(warehouse, rows) -> None:
-    for number in (1, 2, 3):
-        warehouse.replace(TABLE, rows({"id": number}), f"id = {number}")
-    warehouse.maintain()
-    same_rows(warehouse, rows({"id": 1}, {"id": 2}, {"id": 3}))
-    assert Path(warehouse.location(TABLE), "_delta_log").is_dir()
+def test_table_of_a_version_that_did_not_keep_its_log_keeps_it_from_now_on(warehouse, rows) -> None:
+    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    place, contract = warehouse.location(TABLE), warehouse.contracts[TABLE]
+    made = snapshot(place)
+    others = {key: value for key, value in made.configuration.items() if key not in KEPT_LOG}
+    commit(place, 1, [metadata(contract, made.fields, made.table_id, others)], overwrites=True)
+    warehouse.put(TABLE, [], None)
+    assert snapshot(place).configuration == made.configuration
+
+
+def test_a_version_is_restored_with_its_rows_and_columns(warehouse, rows, same_rows) -> None:
+    warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), ALL)
+    added = Column("new", "BIGINT", True, "New", None, None)
+    after = later(warehouse, *warehouse.contracts[TABLE].columns, added)
+    after.put(TABLE, [], of_id(1))
+    after.put(TABLE, [(*row, 7) for row in rows({"id": 3})], None)
+    warehouse.restore(TABLE, 0)
+    same_rows({"id": 1}, {"id": 2})
+    assert "new" not in {field["name"] for field in snapshot(warehouse.location(TABLE)).fields}
+    warehouse.restore(TABLE, 1)
+    same_rows({"id": 2})
