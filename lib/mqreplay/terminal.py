@@ -34,15 +34,13 @@ class Progress:
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=_own_descriptor(stream), highlight=False, soft_wrap=True)
-        self._status = self._console.status("starting Spark") if stream.isatty() else None
+        self._status = self._console.status("starting") if stream.isatty() else None
         self._began = time.monotonic()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Progress:
         if self._status is not None:
             self._status.start()
-        else:
-            self("starting Spark")
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -74,7 +74,7 @@ def _snapshot(location: str, version: int | None, commit: tuple[str, int] | None
     with _readable(location) as place:
         table = DeltaTable(place, version=version)
         _check_whole_files(table, location)
-        files = pl.DataFrame(pa.table(table.get_add_actions(flatten=True))).with_columns(_decoded("path")).sort("path")
+        files = pl.DataFrame(table.get_add_actions(flatten=True)).with_columns(_decoded("path")).sort("path")
         said, fields = table.metadata(), json.loads(table.schema().to_json())["fields"]
         return Snapshot(table.version(), str(said.id), files, tuple(fields), dict(said.configuration))
 

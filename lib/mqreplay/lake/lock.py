@@ -19,8 +19,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JError
-
 from mqreplay.errors import InputError, WarehouseLocked
 
 if TYPE_CHECKING:
@@ -52,6 +50,8 @@ class WarehouseLock:
     def release_java(self) -> None:
         """Have Java give it back. A Java that is gone has done so."""
         if self._java is not None:
+            from py4j.protocol import Py4JError  # loaded already, where there is a Java
+
             with suppress(Py4JError, OSError):
                 self._java.close()
 

@@ -43,6 +43,7 @@ def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: C
     from mqreplay.lake.session import build_session
     from mqreplay.stop_signals import handle_stops_again
 
+    progress("starting Spark")
     spark = build_session(app, settings, recorded_bytes=0)
     handle_stops_again()
     lock.share_with_java(spark)
