@@ -65,7 +65,7 @@ class Snapshot:
 
 def snapshot(location: str, version: int | None = None) -> Snapshot:
     """Return the version of the table, the last if none is given."""
-    last = last_commit(location) if version is None else None
+    last = last_commit(location)  # tells a table from another that took its place, too
     return _snapshot(location, version, None if last is None else (last.name, last.stat().st_mtime_ns))
 
 

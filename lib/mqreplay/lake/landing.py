@@ -174,13 +174,13 @@ def land_rows(rows: pl.DataFrame, landing: Landing) -> list[Landed]:
 
     ``rows`` has the columns that the landing asks for, in any order. A map is a list of structs of key and value.
     """
-    return land(as_table(rows, landing.asked).to_batches(GROUP_ROWS), landing)
+    return land(as_table(rows, landing.asked, landing.folder).to_batches(GROUP_ROWS), landing)
 
 
-def as_table(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+def as_table(rows: pl.DataFrame, schema: pa.Schema, table: str) -> pa.Table:
     """Return the columns of ``schema`` in its types. Raises ContractError where one is missing."""
     if missing := [name for name in schema.names if name not in rows.columns]:
-        raise ContractError(f"rows lack {', '.join(missing)}; a bug in mqreplay")
+        raise ContractError(f"rows for {table} lack {', '.join(missing)}; a bug in mqreplay")
     return pa.Table.from_arrays([_as_type(rows[f.name].to_arrow(), f.type) for f in schema], schema=schema)
 
 

@@ -184,7 +184,7 @@ class Warehouse:
         Rows without names are in the contract's column order. Raises ContractError.
         """
         place = self.landing(name)
-        table = as_table(rows, place.schema) if isinstance(rows, pl.DataFrame) else _table(list(rows), place.schema)
+        table = as_table(rows, place.schema, name) if isinstance(rows, pl.DataFrame) else _table(list(rows), place.schema)
         if replaced is not None and not pl.DataFrame(pl.from_arrow(table)).filter(~replaced.condition).is_empty():
             raise ContractError(f"rows for {name} are not of those that they replace; a bug in mqreplay")
         self.take(name, land(table.to_batches(BATCH_ROWS), place), replaced)
