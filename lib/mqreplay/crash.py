@@ -72,7 +72,8 @@ MACHINE = (
         "set driver_memory under [spark] in a file for --conf to what the machine has, and run it again",
     ),
     Failure(
-        r"Python worker exited unexpectedly|Python worker failed to connect back",
+        r"Python worker exited unexpectedly|Python worker failed to connect back|"
+        r"BrokenProcessPool|process pool was terminated abruptly",
         "a Python worker was killed",
         "see whether memory was short (`dmesg` names a process that was killed), and run it again",
     ),

@@ -46,6 +46,9 @@ class InputErrors(InputError):
         super().__init__("; ".join(messages))
         self.messages = messages
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.messages,)
+
 
 class SettingsError(InputError):
     """A settings file or option is wrong (exit status 2)."""
@@ -59,6 +62,9 @@ class DecodeError(MqreplayError):
         self.code = code
         self.detail = detail
         self.offset = offset
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, self.detail, self.offset)
 
 
 class ContractError(MqreplayError):
