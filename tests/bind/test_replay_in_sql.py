@@ -29,6 +29,7 @@ DECISIONS = ("allocation", "pull_route", "slave_suggestion")
 QUERIES = dict(zip(DECISIONS, re.findall(r"^```sql\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL), strict=True))
 EXPECTED = {"allocation": "expected", "pull_route": "expected_broker_id", "slave_suggestion": "expected_suggest"}
 KEY = ["cluster", "record_id"]
+pytestmark = pytest.mark.usefixtures("spark")
 ORDERS = "DefaultCluster"
 SILVER = ("rebalance", "pull", "route", "broker", "broker_runtime", "subscription_group", "consume", "produce")
 CUT = dt.datetime(
