@@ -13,13 +13,16 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from mqreplay import __version__
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, WarehouseLocked
 from mqreplay.printable import json_text, printable
 from mqreplay.stop_signals import handle_stops, leave_at_once, stopped_by
+
+if TYPE_CHECKING:
+    from mqreplay.settings import Settings
 
 DONE, FAILED, BAD_INPUT, LOCKED, CRASHED = 0, 1, 2, 3, 4
 EXIT_STATUS = """\
@@ -229,7 +232,7 @@ def _demo_conf(command: str) -> str | None:
     return str(conf_dir() / "sample.toml") if command == "demo" else None
 
 
-def _doctor(args: argparse.Namespace, settings: object) -> int:
+def _doctor(args: argparse.Namespace, settings: Settings) -> int:
     if args.files:
         from mqreplay.doctor.files import examine_files
 
@@ -239,7 +242,7 @@ def _doctor(args: argparse.Namespace, settings: object) -> int:
     return DONE if examine_machine(settings, sys.stdout, args.json) else BAD_INPUT
 
 
-def run_step(args: argparse.Namespace, settings: object) -> int:
+def run_step(args: argparse.Namespace, settings: Settings) -> int:
     """Runs a step, or all; prints the outcome."""
     from mqreplay.night import run
     from mqreplay.places import sample_dir

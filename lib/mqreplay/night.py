@@ -17,9 +17,10 @@ from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Question, Remembered, write_kept
+from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.replay_day import replay_day
 from mqreplay.report.build import build_report

@@ -10,7 +10,8 @@ import polars as pl
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.remembered import read_kept
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 SEVERITIES = ("info", "warning", "critical")
 _WORST = pl.col("severity").replace_strict(SEVERITIES, (3, 2, 1), default=0, return_dtype=pl.Int8)

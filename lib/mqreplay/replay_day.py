@@ -11,8 +11,9 @@ import polars as pl
 from mqreplay.decode.kinds import KINDS
 from mqreplay.lake.buckets import key_of
 from mqreplay.lake.delta_files import TableFiles, read_files, table_files
+from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
 from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Recorded, Replay

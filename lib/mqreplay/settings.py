@@ -210,7 +210,7 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
         taken = (int, float) if expected is float else expected
         if not isinstance(value, taken) or (isinstance(value, bool) and expected is not bool):
             raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {_shown(value)}")
-        if expected in (int, float):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
             least, most = _bounds(key)
             if not least <= value <= most:
                 raise SettingsError(f"{path}: [{name}] {key} must be {least} to {most}, is {_shown(value)}")

@@ -11,7 +11,8 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 TABLE, CHANGES = "silver.standing_offset", "silver.offset_change"
 CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]

@@ -13,7 +13,8 @@ import polars as pl
 
 from mqreplay import __version__
 from mqreplay.lake.remembered import Question, Remembered
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)

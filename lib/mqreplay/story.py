@@ -15,8 +15,9 @@ from mqreplay.findings.every import KINDS
 from mqreplay.lake.existing import require_warehouse
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.plain_rows import plain_rows
+from mqreplay.lake.rows import Rows
 from mqreplay.lake.sql import check_text
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.spark_text import has_text
 
 MOST = 60  # evidence rows told; the tables have all

@@ -15,10 +15,10 @@ import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from mqreplay.crash import is_of_machine
 from mqreplay.decode.capture.calls import Call, Calls
@@ -184,7 +184,7 @@ def _identity(path: Path) -> list[int]:
 def _write_all(calls: Calls, names: Names, folder: Path, there: set[str], done: Unpacked) -> None:
     written: dict[str, Path] = {}  # by its final name
     with ExitStack() as streams:
-        into: dict[str, IO[bytes]] = {}
+        into: dict[str, gzip.GzipFile] = {}
         for call in calls:
             found = _record(call, names, done)
             if found is None:
@@ -199,7 +199,8 @@ def _write_all(calls: Calls, names: Names, folder: Path, there: set[str], done: 
                 path = written[f"{stem}.jsonl.gz"] = folder / f"{stem}.jsonl.gz{UNFINISHED}"
                 raw = streams.enter_context(open(path, "wb"))
                 # No name and no time in it: the same captures give the same bytes.
-                into[stem] = streams.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
+                zipped = gzip.GzipFile("", "wb", 6, raw, mtime=0)
+                into[stem] = streams.enter_context(closing(zipped))
             known = {name: value for name, value in fields.items() if value is not None}
             into[stem].write(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
             done.records[stem] += 1

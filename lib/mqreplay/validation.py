@@ -15,8 +15,9 @@ from typing import Any
 import polars as pl
 
 from mqreplay import __version__
+from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker, pace
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.quality.scope import UNDATED, Scope
 from mqreplay.settings import Settings
 from mqreplay.steps import DAY, Span, digests

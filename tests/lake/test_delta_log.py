@@ -22,8 +22,9 @@ from mqreplay.lake.delta_log import CommitConflict, commit
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.maintenance import delta_table, maintain
 from mqreplay.lake.orphans import remove_torn_log_files
+from mqreplay.lake.rows import Rows
 from mqreplay.lake.sql import quoted
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
 ALL = Rows("c")

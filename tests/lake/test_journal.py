@@ -13,7 +13,8 @@ import pytest
 from mqreplay.errors import InputError
 from mqreplay.lake.journal import JOURNAL, OLD_MARK, Journal, interrupted_run
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
 ALL = Rows("c")

@@ -14,7 +14,7 @@ from mqreplay.lake import landing as module
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.landing import Landed, Landing, land, repeating
-from mqreplay.lake.warehouse import Rows
+from mqreplay.lake.rows import Rows
 
 TABLE = "silver.everything"
 ALL = Rows("c")

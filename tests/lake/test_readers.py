@@ -10,7 +10,7 @@ import pytest
 from deltalake import DeltaTable
 
 from mqreplay.lake.maintenance import maintain
-from mqreplay.lake.warehouse import Rows
+from mqreplay.lake.rows import Rows
 
 TABLE = "silver.everything"
 AT = dt.datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=dt.UTC)

@@ -13,7 +13,8 @@ from mqreplay.lake.contract import KEPT_LOG, Column
 from mqreplay.lake.delta_files import snapshot
 from mqreplay.lake.delta_log import commit, metadata
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
 ALL = Rows("c")

@@ -31,8 +31,8 @@ def law_values(column: pa.Array) -> list[Any]:
     if pa.types.is_decimal(kind):
         return [wrap(value) for value in column.to_pylist()]
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or column.null_count == 0:
-        return column.to_numpy(zero_copy_only=False).tolist()
-    return column.to_pylist()
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    return list(column.to_pylist())
 
 
 def answers_column(answers: Iterable[Answer], answer_type: pa.StructType) -> pa.Array:

@@ -62,13 +62,15 @@ class BoundFunction:
     def pandas_function(self) -> Callable[..., Column]:
         """The pandas UDF itself; its columns are those of `pandas_columns`."""
         types = [to_arrow_type(field.dataType) for field in self.argument_types]
-        return F.pandas_udf(pandas_face(self._answering, types), self.answer_type)
+        made: Callable[..., Column] = F.pandas_udf(pandas_face(self._answering, types), self.answer_type)  # type: ignore[attr-defined]
+        return made
 
     @cached_property
     def arrow_function(self) -> Callable[..., Column]:
         """The Arrow UDF itself."""
         face = arrow_face(self._answering, to_arrow_type(self.answer_type))
-        return F.arrow_udf(face, self.answer_type)
+        made: Callable[..., Column] = F.arrow_udf(face, self.answer_type)  # type: ignore[attr-defined]
+        return made
 
     @cached_property
     def argument_types(self) -> StructType:

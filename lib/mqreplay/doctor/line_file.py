@@ -9,23 +9,22 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.doctor.place import Place, place_of
 from mqreplay.doctor.verdict import Verdict, counted
 from mqreplay.errors import DecodeError
-from mqreplay.ingest.lines import KEPT, Decoder, LineReader, Refused
+from mqreplay.ingest.lines import KEPT, Decoder, LineReader, Refusals, Refused
 
 SHOWN = 5  # bad lines; all are counted
 
 
-class FirstRefused(list[Refused]):
+class FirstRefused(Refusals):
     """Keeps the first bad lines, and counts all by their code: a damaged file may have millions."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(SHOWN)
         self.codes: Counter[str] = Counter()
 
     def append(self, refused: Refused) -> None:
         """Counts it; keeps it if it is among the first."""
         self.codes[refused.code] += 1
-        if len(self) < SHOWN:
-            super().append(refused)
+        super().append(refused)
 
 
 def examine_line_file(path: str, verdict: Verdict) -> None:

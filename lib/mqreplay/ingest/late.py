@@ -16,7 +16,8 @@ import polars as pl
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER_COLUMNS, KnownFile, NewFile, Place, known_file
 from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import instant
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 LEDGER, QUARANTINE = "bronze.source_file", "bronze.quarantine"
 NEVER = 2**63 - 1  # ms

@@ -9,7 +9,8 @@ import polars as pl
 
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.manifest import KnownFile, Place
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 FILES, QUARANTINE, BROKERS = "bronze.source_file", "bronze.quarantine", "silver.broker"
 OF_RECORDING = (FILES, QUARANTINE, BROKERS)  # the tables that name the recording of a row

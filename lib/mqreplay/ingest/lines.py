@@ -128,7 +128,7 @@ class LineReader:
     path: str
     decode: Decoder
     lines: int = 0
-    refused: list[Refused] = field(default_factory=list)
+    refused: Refusals = field(default_factory=lambda: Refusals(0))
     root: str | None = None
     reason: str | None = None
     _number: int = 0

@@ -24,8 +24,9 @@ from mqreplay.ingest.snapshot_rounds import ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.remembered import Question, Remembered
+from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 

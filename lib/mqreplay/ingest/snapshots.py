@@ -93,7 +93,8 @@ def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceR
     name, piece = task.source_name, task.piece
     broker = split_source(name)
     client = None if broker else name.removeprefix("client-")
-    source = Source(name, *(broker or (None, None)), client, limits=limits)
+    broker_name, broker_id = broker or (None, None)
+    source = Source(name, broker_name, broker_id, client, limits=limits)
     if task.known is not None:
         _restore(source, task.known.iter_rows(named=True))
     if not catch_up(source, piece):

@@ -19,7 +19,8 @@ from mqreplay.ingest.records import FileTold, LinesRead, lines_tasks, read_lines
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.landing import Landed
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 

@@ -29,7 +29,8 @@ def start_java(options: Mapping[str, str]) -> None:
     conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
     with jvm_start(), temporary_files_here(), _environment(_child_environment()):
         # Java holds the lock of the temporary files as long as it lives, if it outlives Python.
-        gateway = launch_gateway(conf, {} if lock is None else {"pass_fds": (lock,)})
+        handed_on = {} if lock is None else {"pass_fds": (lock,)}
+        gateway = launch_gateway(conf, handed_on)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
     atexit.register(_end, gateway.proc)
 

@@ -128,7 +128,7 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
     options |= settings.extra | {"spark.app.name": app_name} | ({"spark.master": master} if master else {})
     if not _submitted():
         start_java(options)
-    session = SparkSession.builder.config(map=options).getOrCreate()
+    session = SparkSession.builder.config(map=dict(options)).getOrCreate()
     keep_accumulators_quiet()
     remember_names(session)
     session.sparkContext.setLogLevel("ERROR")

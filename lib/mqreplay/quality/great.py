@@ -46,11 +46,14 @@ class Great:
     def read(self, tables: Tables) -> None:
         """Make batches of the tables' views from now on."""
         options = engine_options(tables.connection)
-        self._source = self.context.data_sources.add_sql(NAME, connection_string=f"{NAME}://", kwargs=options)
+        add: Any = self.context.data_sources.add_sql  # its stub lacks kwargs
+        self._source = add(NAME, connection_string=f"{NAME}://", kwargs=options)
 
     def batch(self, name: str, view: str) -> Batch:
         """The rows of a view as a batch, under the name that its page is to have."""
-        return self._source.add_table_asset(name, table_name=view).add_batch_definition_whole_table("all").get_batch()
+        asset = self._source.add_table_asset(name, table_name=view)
+        batch: Batch = asset.add_batch_definition_whole_table("all").get_batch()
+        return batch
 
     def keep(self, result: ExpectationSuiteValidationResult, batch: Batch, suite: gx.ExpectationSuite) -> None:
         """Puts a result and its suite among the pages to build."""

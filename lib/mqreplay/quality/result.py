@@ -74,7 +74,7 @@ def _sample(found: ExpectationValidationResult, columns: list[str]) -> list[Any]
     if "details" in found.result:
         return [plain(found.result["details"])]
     if "partial_unexpected_index_list" not in found.result:
-        return plain(found.result.get("partial_unexpected_list") or [])[:SAMPLE]
+        return list(plain(found.result.get("partial_unexpected_list") or []))[:SAMPLE]
     # Great Expectations adds columns of its own choice.
     rows = found.result["partial_unexpected_index_list"][:SAMPLE]
     shown = [{name: plain(row[name]) for name in columns} for row in rows]

@@ -83,7 +83,7 @@ def judge(
     view, ordered = view_names(contract)
     batch = great.batch(contract.name, view)
     whole = batch.validate(expectations, result_format="BOOLEAN_ONLY", expectation_parameters=parameters)
-    numbers = [result.expectation_config.meta[NUMBER] for result in whole.results]
+    numbers = [result.expectation_config.meta[NUMBER] for result in whole.results]  # type: ignore[union-attr]
     broken = [place for place, result in enumerate(whole.results) if not result.success]
     if broken:
         by_key = great.batch(ordered, ordered)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.lake.last_day import of_last_day
-from mqreplay.lake.warehouse import Rows, Warehouse
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.data import CAP, Listing, ReportData, Row
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP

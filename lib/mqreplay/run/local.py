@@ -6,11 +6,14 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +33,8 @@ class LocalEngine:
         number = processes or len(os.sched_getaffinity(0))
         # Not by fork: polars has threads, whose locks a copy of the process would keep for good.
         spawn = multiprocessing.get_context("spawn")
+        if number > 1:
+            _start_tracker()
         self._pool = ProcessPoolExecutor(number, spawn, _begin) if number > 1 else None
         self._lock = threading.Lock()
         self._done = self._given = 0
@@ -50,7 +55,8 @@ class LocalEngine:
         try:
             with self._lock:
                 self._given += len(items)
-            calls = [self._pool.submit(_call, str(shared), pickle.dumps(item)) for item in items]
+            with _interrupts_blocked():
+                calls = [self._pool.submit(_call, str(shared), pickle.dumps(item)) for item in items]
             for call in calls:
                 call.add_done_callback(self._count)
             return [pickle.loads(call.result()) for call in calls]
@@ -71,11 +77,32 @@ class LocalEngine:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _start_tracker() -> None:
+    """Start Python's resource tracker so that it removes the semaphores of a killed run without a warning."""
+    option = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(option)  # goes to its command line
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(option)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let no Ctrl-C reach a process that is started in the block, until it is ready to ignore it (``_begin``)."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin() -> None:
     """Prepare a process of the pool: Ctrl-C is its parent's, and it does not outlive it."""
     # A task has one core: threads of polars, which is not loaded yet, would take each other's.
     os.environ["POLARS_MAX_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

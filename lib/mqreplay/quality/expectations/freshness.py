@@ -37,8 +37,8 @@ class ExpectTableToBeFresh(ColumnAggregateExpectation):
     """Expect the newest instant of a column to be near the end of the recording (epoch milliseconds)."""
 
     max_age_minutes: float
-    recording_end_ms: int | SuiteParameterDict | None
-    newest_before_ms: int | SuiteParameterDict | None = None
+    recording_end_ms: int | SuiteParameterDict[str, Any] | None
+    newest_before_ms: int | SuiteParameterDict[str, Any] | None = None
 
     metric_dependencies = (METRIC,)
     success_keys = ("max_age_minutes", "recording_end_ms", "newest_before_ms")
@@ -48,7 +48,7 @@ class ExpectTableToBeFresh(ColumnAggregateExpectation):
         self,
         metrics: dict[str, Any],
         runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
+        execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         newest, end = metrics[METRIC], self._get_success_kwarg("recording_end_ms")
         newest = self._get_success_kwarg("newest_before_ms") if newest is None else newest

@@ -32,7 +32,7 @@ class KnownBroker(ColumnMapMetricProvider):
 class ExpectKnownBrokers(ColumnMapExpectation):
     """Expect every broker name to be one that silver.broker or a route names."""
 
-    known_brokers: list[str] | SuiteParameterDict
+    known_brokers: list[str] | SuiteParameterDict[str, Any]
 
     map_metric = "column_values.known_broker"
     success_keys = ("known_brokers", "mostly")

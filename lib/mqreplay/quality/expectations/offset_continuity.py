@@ -8,7 +8,7 @@ offset moved backwards is not: a rewind is a fact about the cluster, and gold.of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from great_expectations.execution_engine import SqlAlchemyExecutionEngine
@@ -42,7 +42,7 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
         "ignore_row_if",
     )
 
-    @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)
+    @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)  # type: ignore[untyped-decorator]
     def _sql(
         cls, column_list: list[sa.ColumnClause[Any]], _table: Any, _sqlalchemy_engine: sa.Engine, **kwargs: Any
     ) -> sa.ColumnElement[bool]:
@@ -76,7 +76,7 @@ class ExpectOffsetContinuity(MulticolumnMapExpectation):
 
     column_list: list[str] = CHAIN + LINK
     # A row whose columns are all null would be out of the chain, not outside of it.
-    ignore_row_if: str = "never"
+    ignore_row_if: Literal["all_values_are_missing", "any_value_is_missing", "never"] = "never"
 
     map_metric = "multicolumn_values.offset_continuity"
     args_keys = ("column_list",)

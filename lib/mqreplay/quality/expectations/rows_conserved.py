@@ -7,7 +7,7 @@ mqreplay, or of someone who wrote to the warehouse by hand.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from great_expectations.core.metric_domain_types import MetricDomainTypes
@@ -50,7 +50,7 @@ SAMPLE = 20
 def _selected(engine: SqlAlchemyExecutionEngine, domain: dict[str, Any], query: sa.Select[Any]) -> list[Any]:
     """Return the rows of a query of the table."""
     table, _, _ = engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)
-    return list(engine.execute_query(query.select_from(table)).fetchall())
+    return list(engine.execute_query(query.select_from(cast("sa.FromClause", table))).fetchall())
 
 
 class FilesNotAddingUp(TableMetricProvider):
@@ -81,7 +81,9 @@ class RowsGivenByKind(TableMetricProvider):
         cls, execution_engine: SqlAlchemyExecutionEngine, metric_domain_kwargs: dict[str, Any], **_: Any
     ) -> dict[str, int]:
         kind: sa.ColumnElement[str] = sa.column("kind")
-        query = sa.select(kind, sa.func.sum(sa.column("rows_out"))).where(sa.column("status") == "read").group_by(kind)
+        query: sa.Select[Any] = (
+            sa.select(kind, sa.func.sum(sa.column("rows_out"))).where(sa.column("status") == "read").group_by(kind)
+        )
         return {name: int(rows or 0) for name, rows in _selected(execution_engine, metric_domain_kwargs, query)}
 
 
@@ -98,7 +100,7 @@ class ExpectRowsConserved(BatchExpectation):
         self,
         metrics: dict[str, Any],
         runtime_configuration: dict[str, Any] | None = None,
-        execution_engine: ExecutionEngine | None = None,
+        execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         files, first = metrics[FILES]
         tables = _tables_not_adding_up(metrics[GIVEN], self._get_success_kwarg("silver_rows"))
@@ -114,7 +116,9 @@ class ExpectRowsConserved(BatchExpectation):
 
     @classmethod
     @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)
-    def _diagnostic_unexpected_table_renderer(cls, result: Any = None, **_: Any) -> list[RenderedTableContent] | None:
+    def _diagnostic_unexpected_table_renderer(  # type: ignore[override]
+        cls, result: Any = None, **_: Any
+    ) -> list[RenderedTableContent] | None:
         unexpected = (result.result or {}).get("partial_unexpected_list") if result is not None else None
         if not unexpected:
             return None

@@ -32,7 +32,7 @@ class UniqueRows(MulticolumnMapMetricProvider):
     condition_metric_name = "multicolumn_values.unique_rows"
     condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
 
-    @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)
+    @multicolumn_condition_partial(engine=SqlAlchemyExecutionEngine)  # type: ignore[untyped-decorator]
     def _sql(
         cls, column_list: list[sa.ColumnClause[Any]], _table: Any, _sqlalchemy_engine: sa.Engine, **kwargs: Any
     ) -> sa.ColumnElement[bool]:

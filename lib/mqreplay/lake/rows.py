@@ -1,0 +1,69 @@
+"""Which rows of a table are meant: to read, or to replace."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from mqreplay.lake.delta_files import may_hold
+
+COUNTED = ("cluster", "day", "source_digest")  # the columns by which whole files are replaced
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a table: of a cluster, and of what is given beside.
+
+    ``days``: of one of these; ``between``: from the one day to the other; ``digests``: of files with one of these
+    (source_digest). Files are passed over by Delta's bounds of them. ``wanted``: those for which it holds.
+    """
+
+    cluster: str
+    days: frozenset[dt.date] | None = None
+    between: tuple[dt.date, dt.date] | None = None
+    digests: frozenset[str] | None = None
+    wanted: pl.Expr | None = None
+
+    @property
+    def condition(self) -> pl.Expr:
+        """Whether a row is one of them."""
+        parts = [pl.col("cluster") == self.cluster]
+        if self.days is not None:
+            parts.append(pl.col("day").is_in(sorted(self.days)))
+        if self.between is not None:
+            parts.append(pl.col("day").is_between(*self.between))
+        if self.digests is not None:
+            parts.append(pl.col("source_digest").is_in(sorted(self.digests)))
+        if self.wanted is not None:
+            parts.append(self.wanted)
+        return pl.all_horizontal(parts).fill_null(False)
+
+    def may_be_in(self, files: pl.DataFrame) -> pl.DataFrame:
+        """Return the files of a snapshot that may hold some of them."""
+        wanted = may_hold(files, "cluster", self.cluster, self.cluster)
+        for column, ends in (("day", self.between), ("day", _ends(self.days)), ("source_digest", _ends(self.digests))):
+            if ends is not None:
+                wanted &= may_hold(files, column, *ends) if ends else pl.lit(False)
+        return files.filter(wanted)
+
+    def are_all_of(self, file: dict[str, Any]) -> bool:
+        """Whether a file of a snapshot holds none but these, by Delta's bounds."""
+        if self.wanted is not None or self.between is not None:
+            return False
+        # Bounds do not count nulls: a file may hold rows of one day and rows without a day.
+        full = [c for c in COUNTED if file.get(f"null_count.{c}") == 0]
+        one = {c: file[f"min.{c}"] for c in full if file.get(f"min.{c}") == file.get(f"max.{c}")}
+        in_days = self.days is None or one.get("day") in self.days
+        return (
+            one.get("cluster") == self.cluster
+            and in_days
+            and (self.digests is None or one.get("source_digest") in self.digests)
+        )
+
+
+def _ends(values: frozenset[Any] | None) -> tuple[Any, ...] | None:
+    """The least and the greatest; none of no values, None where any will do."""
+    return None if values is None else (min(values), max(values)) if values else ()
