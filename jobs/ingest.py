@@ -6,7 +6,7 @@ spark-submit [--master ...] jobs/ingest.py --recording R [--recording R2] --ware
 
 import sys
 
-from mqreplay.job import main
+from mqreplay.cli.job import main
 
 if __name__ == "__main__":
     sys.exit(main("ingest"))

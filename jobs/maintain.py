@@ -5,7 +5,7 @@ spark-submit [--master ...] jobs/maintain.py --warehouse W [--cluster NAME] [--c
 
 import sys
 
-from mqreplay.job import main
+from mqreplay.cli.job import main
 
 if __name__ == "__main__":
     sys.exit(main("maintain"))

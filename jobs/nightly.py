@@ -6,7 +6,7 @@ spark-submit [--master ...] jobs/nightly.py --recording R [--recording R2] --war
 
 import sys
 
-from mqreplay.job import main
+from mqreplay.cli.job import main
 
 if __name__ == "__main__":
     sys.exit(main("nightly"))

@@ -5,7 +5,7 @@ spark-submit [--master ...] jobs/replay.py --warehouse W [--cluster NAME] [--con
 
 import sys
 
-from mqreplay.job import main
+from mqreplay.cli.job import main
 
 if __name__ == "__main__":
     sys.exit(main("replay"))

@@ -5,7 +5,7 @@ spark-submit [--master ...] jobs/validate.py --warehouse W [--cluster NAME] [--c
 
 import sys
 
-from mqreplay.job import main
+from mqreplay.cli.job import main
 
 if __name__ == "__main__":
     sys.exit(main("validate"))

@@ -1,31 +1,38 @@
-"""What a night costs in a warehouse that holds many nights already: it must be what is new, however many there are.
+"""What a night costs in a warehouse that holds many nights already: it must not depend on how many there are.
 
-`python tools/bench/kept.py --recording DIR --nights 0,1,20 --out DIR` makes a warehouse for each number, which holds so
-many nights before DIR's, each with DIR's own rows of bronze and silver, moved; runs `mqreplay nightly DIR` in it;
-and prints its stages, a column each. Gold of those nights is left out: no replay reads more of it than the lookback.
+`python tools/bench/kept.py --recording DIR --nights 0,1,20 --out DIR [--engine spark|local]` makes a warehouse for each
+number. It holds so many nights before that of DIR, each with DIR's own rows of bronze and silver at earlier instants.
+Then it runs `mqreplay nightly DIR` there, and prints the stages, a column for each warehouse. Gold of those nights is
+left out: a replay reads no more of it than the lookback.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+import hashlib
 import shutil
 import sys
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import polars as pl
+import polars.selectors as cs
+import pyarrow as pa
 from night_run import mqreplay, stages
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
-from mqreplay.lake.session import build_session
+from mqreplay.ingest.standing import Standing
+from mqreplay.lake.delta_files import scan_files
+from mqreplay.lake.landing import as_table, land
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.steps import DIGEST_CHARS, Span, Steps, digests, spans
+from mqreplay.night.validation import Validation
 from mqreplay.settings import load_settings
-from mqreplay.standing import Standing
-from mqreplay.steps import Span, Steps, digests, spans
-from mqreplay.validation import Validation
 
 LEDGER = "bronze.source_file"
 SHOWN = ("ingest", "replay", "validate", "report", "all", "peak MB")
+DAY_MS = 86_400_000
+MOMENT = r"^(snapshots/[^/]+/)(\d+)(/[^/]+)$"  # the path of a snapshot: its folder is named by its instant
 
 
 def main() -> None:
@@ -34,76 +41,86 @@ def main() -> None:
     parser.add_argument("--recording", type=Path, required=True, metavar="DIR")
     parser.add_argument("--nights", default="0,1,20", help="how many nights each warehouse holds, with commas between")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the warehouses, made anew")
+    parser.add_argument("--engine", choices=("spark", "local"), default="spark")
     given = parser.parse_args()
     source = given.out / "source"
     shutil.rmtree(given.out, ignore_errors=True)
-    mqreplay("ingest", given.recording, source)
-    told = {}
+    mqreplay("ingest", given.recording, source, "--engine", "local")
+    runs = {}
     for nights in map(int, given.nights.split(",")):
         print(f"beside {nights} nights", file=sys.stderr)
         warehouse = given.out / f"kept-{nights}"
         if nights:
-            # In a process of its own: its Java ends with it, and the night has the memory to itself.
-            filling = get_context("spawn").Process(target=fill, args=(source, warehouse, nights))
-            filling.start()
-            filling.join()
-            if filling.exitcode:
-                raise SystemExit(f"filling {warehouse} ended with {filling.exitcode}")
-        lines, used = mqreplay("nightly", given.recording, warehouse)
-        told[nights] = stages(lines) | used
+            fill(source, warehouse, nights)
+        lines, used = mqreplay("nightly", given.recording, warehouse, "--engine", given.engine)
+        runs[nights] = stages(lines) | used
         shutil.rmtree(warehouse)
-    print("| beside so many nights |" + "".join(f" {nights} |" for nights in told))
-    print("|---|" + "---|" * len(told))
+    print("| beside so many nights |" + "".join(f" {nights} |" for nights in runs))
+    print("|---|" + "---|" * len(runs))
     for stage in SHOWN:
-        print(f"| {stage} |" + "".join(f" {seconds[stage]:,.1f} |" for seconds in told.values()))
+        print(f"| {stage} |" + "".join(f" {figures[stage]:,.1f} |" for figures in runs.values()))
 
 
 def fill(source: Path, to: Path, nights: int) -> None:
-    """A warehouse of the nights before that of ``source``, and of nothing else."""
-    settings = load_settings()
-    spark = build_session("kept nights", settings.spark)
-    spark.conf.set("spark.sql.shuffle.partitions", "2")
-    one, many = Warehouse(spark, str(source)), Warehouse(spark, str(to))
+    """Make a warehouse of the nights before that of ``source``, and of nothing else."""
+    settings, one, many = load_settings(), Warehouse(str(source)), Warehouse(str(to))
     for name in [n for n in one.contracts if n.startswith("silver.") or n == LEDGER]:
         if one.exists(name):
-            # A night a write, as nights come; the day's clustering would hold them apart in the end.
+            # One commit a night, as nights arrive.
             for ago in range(1, nights + 1):
-                many.replace(name, moved(one.read(name), ago), "true", nothing_there=True)
-    (cluster,) = [row.cluster for row in many.read(LEDGER).select("cluster").distinct().collect()]
+                _copy(one, many, name, ago)
+    cluster = many.read(LEDGER).select(pl.col("cluster").unique()).collect().item()
     lookback, noted = settings.replay.lookback_minutes, Steps(many, cluster)
     found = [Span(*row) for row in spans(cluster, lookback, {}).read(many)]
     by_day = digests(found, settings.digest(), lookback)
     noted.done("replay", {str(day): digest for day, digest in by_day.items()})
     noted.done("validate", Validation(many, cluster, found, settings).wanted)
-    Standing(many, cluster).keep(max(by_day))  # as the last night's replay did
+    Standing(many, cluster).keep(max(by_day))  # as the replay of the last night did
 
 
-def moved(rows: DataFrame, days: int) -> DataFrame:
-    """The rows as those of so many days earlier, of other files."""
-    changed: dict[str, Column] = {}
-    for field in rows.schema.fields:
-        if field.dataType.typeName() == "timestamp":
-            changed[field.name] = F.col(field.name) - F.expr(f"INTERVAL {days} DAYS")
-    made = {
-        "day": F.date_sub("day", days) if "day" in rows.columns else None,
-        "recording": F.concat("recording", F.lit(f"-{days}")) if "recording" in rows.columns else None,
-        "path": _path(days) if "path" in rows.columns else None,
-        "source_digest": _other("source_digest", days, 32) if "source_digest" in rows.columns else None,
-        "sha256": _other("sha256", days, 64) if "sha256" in rows.columns else None,
+def _copy(one: Warehouse, many: Warehouse, name: str, days: int) -> None:
+    """Copy a table file by file, some rows at a time, its rows so many days earlier."""
+    landing = many.landing(name)
+
+    def batches(file: str) -> Iterator[pa.RecordBatch]:
+        for rows in scan_files(landing.schema, [f"{one.location(name)}/{file}"]).collect_batches():
+            yield from as_table(earlier(rows, days), landing.schema, name).to_batches()
+
+    many.take(name, [landed for file in one.live_files(name) for landed in land(batches(file), landing)], None)
+
+
+def earlier(rows: pl.DataFrame, days: int) -> pl.DataFrame:
+    """Return the rows as if recorded so many days earlier, in other files of another recording."""
+    ago = dt.timedelta(days=days)
+    changed = {
+        "recording": pl.col("recording") + f"-{days}",
+        "path": _earlier_path(days),
+        "source_digest": _other_digest("source_digest", days).str.head(DIGEST_CHARS),
+        "sha256": _other_digest("sha256", days),
     }
-    return rows.withColumns(changed | {name: column for name, column in made.items() if column is not None})
+    made = [expression.alias(name) for name, expression in changed.items() if name in rows.columns]
+    return rows.with_columns(cs.temporal() - ago, *made)
 
 
-def _path(days: int) -> Column:
-    """Snapshots lie in folders that are called as they are old."""
-    parts = F.split("path", "/")
-    moment = (F.get(parts, F.lit(2)).cast("bigint") - days * 86_400_000).cast("string")
-    moved_there = F.array_join(F.array(parts[0], F.get(parts, F.lit(1)), moment, F.get(parts, F.lit(3))), "/")
-    return F.when(F.size(parts) == 4, moved_there).otherwise(F.col("path"))
+def _earlier_path(days: int) -> pl.Expr:
+    moment = pl.col("path").str.extract(MOMENT, 2).cast(pl.Int64) - days * DAY_MS
+    parts = [pl.col("path").str.extract(MOMENT, 1), moment.cast(pl.String), pl.col("path").str.extract(MOMENT, 3)]
+    return pl.coalesce(pl.concat_str(parts), "path")
 
 
-def _other(column: str, days: int, chars: int) -> Column:
-    return F.substring(F.sha2(F.concat(column, F.lit(days)), 256), 1, chars)
+def _other_digest(column: str, days: int) -> pl.Expr:
+    """A SHA-256 for that of another file; rows of one file, which have its beginning only, agree with it."""
+
+    def other(digest: str) -> str:
+        return hashlib.sha256(f"{digest[:DIGEST_CHARS]} {days}".encode()).hexdigest()
+
+    return pl.col(column).map_batches(lambda digests: _each_once(digests, other), pl.String)
+
+
+def _each_once(values: pl.Series, change: Callable[[str], str]) -> pl.Series:
+    """Change each value, calling the function once for equal ones."""
+    distinct = values.drop_nulls().unique()
+    return values.replace_strict(distinct, [change(value) for value in distinct], return_dtype=pl.String, default=None)
 
 
 if __name__ == "__main__":

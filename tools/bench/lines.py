@@ -29,8 +29,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.line_guard import is_proven
 from mqreplay.ingest.lines import BLOCK, LineReader, Refusals, record_id
 from mqreplay.ingest.plain_lines import PlainLines
-from mqreplay.ingest.records import decode_lines
-from mqreplay.ingest.told import FileTold
+from mqreplay.ingest.records import FileTold, decode_lines
 
 PULLS = KINDS["pull_log"]
 ARROW = {"string": pa.string(), "boolean": pa.bool_()}  # others: whole numbers

@@ -6,10 +6,19 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 Run = Mapping[str, float]
-TITLES = {"spark": "Spark", "same": "the same", "polars": "polars", "duckdb": "DuckDB", "plain": "plain Python"}
+TITLES = {
+    "spark": "Spark",
+    "same": "same, Spark",
+    "local": "local",
+    "same-local": "same, local",
+    "polars": "polars",
+    "duckdb": "DuckDB",
+    "plain": "plain Python",
+}
 PEERS = ("polars", "duckdb")  # that write some of the same tables; plain Python writes none
-OURS = {"spark": "x best peer", "same": "same x peer"}  # all of the night, and the peers' part of it
-# Stage -> what it is called. Those of one engine alone stand too: the peers have no expectations and no report.
+OURS = ("spark", "same", "local", "same-local")  # each has a ratio to the best peer
+WHOLE = ("spark", "local")  # run the whole night; the first that ran has a ratio to the floor
+# Stage -> its title. A stage of one engine alone has a line, too: the peers have no expectations and no report.
 STAGES = {
     "session": "session start",
     "silver.offset_change": "snapshots alone",
@@ -21,7 +30,7 @@ STAGES = {
     "validate": "validate",
     "report": "report",
     "all": "all",
-    "again, less session": "the night again, less session",
+    "again": "the night again",
     "driver alone, % of the time": "driver alone, % of the time",
     "CPU s": "CPU seconds, all processes",
     "Spark jobs": "Spark jobs",
@@ -31,7 +40,7 @@ NO_SECONDS = ("driver alone, % of the time", "Spark jobs", "peak MB")
 
 
 def with_sums(stages: Run) -> dict[str, float]:
-    """A peer's stages, and what they make together of what Spark's night tells of: ingest and replay."""
+    """Return a peer's stages, and their sums for the two stages that a night has: ingest and replay."""
     layers = {"silver": "ingest", "gold": "replay"}
     sums = {
         whole: sum(seconds for name, seconds in stages.items() if name.startswith(layer))
@@ -40,20 +49,27 @@ def with_sums(stages: Run) -> dict[str, float]:
     return {**stages, **sums}
 
 
-def table(told: Mapping[str, Sequence[Run]], floors: Run) -> list[str]:
+def table(runs: Mapping[str, Sequence[Run]], floors: Run) -> list[str]:
     """Lines of text: medians of each engine's runs. ``floors`` are the seconds that reading a stage's bytes takes."""
-    medians = {engine: _medians(runs) for engine, runs in told.items()}
-    engines = list(medians)
-    head = [f"{'seconds':32}", *(f"{TITLES[engine]:>14}" for engine in engines)]
-    asked = [engine for engine in OURS if engine in medians] or list(OURS)[:1]
-    lines = ["".join([*head, f"{'floor':>8}", *(f"{OURS[engine]:>13}" for engine in asked), f"{'x floor':>9}"])]
+    medians = {engine: _medians(of_engine) for engine, of_engine in runs.items()}
+    ours = [engine for engine in OURS if engine in medians]
+    whole = next((engine for engine in WHOLE if engine in medians), None)
+    head = [f"{'seconds':32}", *(f"{TITLES[engine]:>14}" for engine in medians), f"{'floor':>8}"]
+    head += [f"{TITLES[engine] + ' / peer':>20}" for engine in ours]
+    head += [f"{TITLES[whole] + ' / floor':>15}"] if whole else []
+    lines = ["".join(head)]
     for stage, title in STAGES.items():
         values = {engine: of[stage] for engine, of in medians.items() if stage in of}
         if not values:
             continue
         digits = 0 if stage in NO_SECONDS else 1
-        cells = [f"{values[e]:14.{digits}f}" if e in values else f"{'':14}" for e in engines]
-        lines.append("".join([f"{title:32}", *cells, *_beside(asked, values, floors.get(stage))]).rstrip())
+        floor = floors.get(stage)
+        best = min((values[engine] for engine in PEERS if engine in values), default=None)
+        cells = [_cell(values.get(engine), 14, digits) for engine in medians]
+        cells.append(_cell(floor, 8, 1))
+        cells += [_cell(_ratio(values.get(engine), best), 20, 2) for engine in ours]
+        cells += [_cell(_ratio(values.get(whole), floor), 15, 1)] if whole else []
+        lines.append("".join([f"{title:32}", *cells]).rstrip())
     return lines
 
 
@@ -61,9 +77,9 @@ def _medians(runs: Sequence[Run]) -> dict[str, float]:
     return {name: statistics.median(run[name] for run in runs if name in run) for name in runs[0]}
 
 
-def _beside(ours: Sequence[str], values: Run, floor: float | None) -> list[str]:
-    peers = [values[engine] for engine in PEERS if engine in values]
-    shown = f"{'':8}" if floor is None else f"{floor:8.1f}"
-    beside = [f"{values[one] / min(peers):13.2f}" if one in values and peers else f"{'':13}" for one in ours]
-    over = f"{values['spark'] / floor:9.1f}" if "spark" in values and floor else ""
-    return [shown, *beside, over]
+def _ratio(value: float | None, to: float | None) -> float | None:
+    return value / to if value is not None and to else None
+
+
+def _cell(value: float | None, width: int, digits: int) -> str:
+    return " " * width if value is None else f"{value:{width}.{digits}f}"

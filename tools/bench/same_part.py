@@ -1,15 +1,14 @@
-"""Of a night the part that the peers do too (same_tables.py)."""
+"""The part of a night that the peers do too (same_tables.py)."""
 
 from __future__ import annotations
 
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
+from night_run import session_of
 
-from mqreplay import night, replay_day
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import find_recordings
 from mqreplay.judge.night_facts import NightFacts
@@ -18,16 +17,20 @@ from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skip
 from mqreplay.judge.pull_route import pull_route
 from mqreplay.judge.queue_events import queue_events
 from mqreplay.judge.route_changes import route_changes
-from mqreplay.lake.session import build_session, fit_to
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.night import nightly as night
+from mqreplay.night import replay_day
 from mqreplay.run import plan
 from mqreplay.run.day import DESCRIPTIONS
+from mqreplay.run.engines import running_engine
 from mqreplay.run.shards import Shard, deal, total
+from mqreplay.run.spark import SparkEngine
 from mqreplay.run.tasks import Files, Night, Part, judge_groups, survey_files
 from mqreplay.settings import load_settings
 
 
 class SamePart(plan.Replay):
-    """Of a day's tables those of peers/equal.py."""
+    """The replay of a day, with only the tables of peers/equal.py."""
 
     def run(self) -> Files:
         """Judge and write them."""
@@ -68,24 +71,31 @@ def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame
     return part
 
 
-def stages(recording: Path, out: Path, began: float) -> dict[str, float]:
-    """Return seconds of each stage since ``began`` (of time.perf_counter), and Spark jobs; names as in `make bench`."""
+def stages(engine: str, recording: Path, out: Path, began: float) -> dict[str, float]:
+    """Return seconds of each stage since ``began`` (of time.perf_counter), and on Spark its jobs.
+
+    The stages are those of `make bench`: ``session`` is the start of Spark, after the plan of the ingest.
+    """
     settings, found = load_settings(), find_recordings([str(recording)])
-    size = sum(file.bytes for files in found.values() for file in files)
-    with ThreadPoolExecutor(1) as beside:
-        digested = beside.submit(KnownDigests(str(out)).of_recordings, found)
-        spark = build_session("same tables", settings.spark, size)
-        fit_to(spark, size, settings.spark.shuffle_partitions)
-        ready = time.perf_counter()
-        mine = night.Night(spark, str(out), settings, lambda text: print(text, file=sys.stderr))
-        (ingested,) = mine.ingest(digested.result(), None)
-    read = time.perf_counter()
-    whole, replay_day.Replay = replay_day.Replay, SamePart
-    try:
-        mine.replay(ingested.cluster)
-    finally:
-        replay_day.Replay = whole
-    over = time.perf_counter()
-    jobs = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs()
-    seconds = {"session": ready - began, "ingest": read - ready, "replay": over - read, "all": over - began}
-    return seconds | {"Spark jobs": float(jobs)}
+    lines: list[tuple[float, str]] = []
+
+    def progress(text: str) -> None:
+        lines.append((time.perf_counter() - began, text))
+        print(text, file=sys.stderr)
+
+    with warehouse_lock(str(out)) as lock, running_engine(engine, "same tables", settings, lock, progress) as running:
+        mine = night.Night(running, str(out), settings, progress)
+        (ingested,) = mine.ingest(KnownDigests(str(out)).of_recordings(found), None)
+        read = time.perf_counter() - began
+        whole, replay_day.Replay = replay_day.Replay, SamePart
+        try:
+            mine.replay(ingested.cluster)
+        finally:
+            replay_day.Replay = whole
+        over = time.perf_counter() - began
+        session = session_of(lines)
+        seconds = {"session": session, "ingest": read - session, "replay": over - read, "all": over}
+        if not isinstance(running, SparkEngine):
+            return seconds
+        jobs = running.session.sparkContext._jsc.sc().dagScheduler().numTotalJobs()
+        return seconds | {"Spark jobs": float(jobs)}

@@ -18,12 +18,12 @@ from mqreplay.ingest.pieces import Piece, joined
 from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
+from mqreplay.ingest.standing import TABLE as STANDING
+from mqreplay.ingest.standing import Standing
 from mqreplay.ingest.to_silver import Run
 from mqreplay.lake.landing import Landed, Landing
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.standing import TABLE as STANDING
-from mqreplay.standing import Standing
 
 Row = dict[str, Any]
 CHANGES = "silver.offset_change"

@@ -7,12 +7,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from mqreplay.ingest.standing import CHAIN, CHANGES, PLACE
+from mqreplay.ingest.standing import TABLE as KEPT
 from mqreplay.lake.contract import Contract
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.quality.suite import CHAINED
 from mqreplay.quality.tables import Days, Tables, literal
-from mqreplay.standing import CHAIN, CHANGES, PLACE
-from mqreplay.standing import TABLE as KEPT
 
 FRESH = "expect_table_to_be_fresh"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

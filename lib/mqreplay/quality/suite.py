@@ -18,13 +18,13 @@ from great_expectations.expectations.registry import get_expectation_impl
 
 import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
 from mqreplay.errors import ContractError
+from mqreplay.ingest.standing import CHAIN
 from mqreplay.lake.contract import Contract
 from mqreplay.quality.conditions import duckdb_condition
 from mqreplay.quality.expectations.check_constraint import check_column
 from mqreplay.quality.expectations.offset_continuity import LINK, LINKED_COLUMN, LINKED_CONDITION
 from mqreplay.quality.expectations.rows_conserved import COUNTS
 from mqreplay.quality.expectations.unique_key import UNIQUE_COLUMN, unique_condition
-from mqreplay.standing import CHAIN
 
 NOT_NULL = "expect_column_values_to_not_be_null"
 UNIQUE = "expect_compound_columns_to_be_unique"

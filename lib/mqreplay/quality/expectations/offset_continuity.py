@@ -18,7 +18,7 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
     multicolumn_condition_partial,
 )
 
-from mqreplay.standing import CHAIN
+from mqreplay.ingest.standing import CHAIN
 
 LINK = ["previous_offset", "new_offset", "from_ts", "to_ts"]
 LINKED_COLUMN = "is_linked"  # of the table's view: whether the row goes on where the row before it ended

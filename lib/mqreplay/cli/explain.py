@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mqreplay.cli.story import Story, explain, shown
+from mqreplay.cli.terminal import COLOURS, note_interruption
 from mqreplay.printable import json_text, printable
-from mqreplay.story import Story, explain, shown
-from mqreplay.terminal import COLOURS, note_interruption
 
 
 def print_story(warehouse: str, finding_id: str, cluster: str | None, *, as_json: bool) -> None:

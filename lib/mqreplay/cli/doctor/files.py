@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from mqreplay.doctor.config_file import examine_config_file
-from mqreplay.doctor.kind import HEAD, kind_of
-from mqreplay.doctor.line_file import examine_line_file
-from mqreplay.doctor.on_load import BAK
-from mqreplay.doctor.place import spelled
-from mqreplay.doctor.verdict import Verdict, counted
+from mqreplay.cli.doctor.config_file import examine_config_file
+from mqreplay.cli.doctor.kind import HEAD, kind_of
+from mqreplay.cli.doctor.line_file import examine_line_file
+from mqreplay.cli.doctor.on_load import BAK
+from mqreplay.cli.doctor.place import spelled
+from mqreplay.cli.doctor.verdict import Verdict, counted
 from mqreplay.errors import InputError, InputErrors
 from mqreplay.printable import json_text
 

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
-from mqreplay.outcome import Outcome
+from mqreplay.night.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
 from mqreplay.settings import Settings
 
@@ -160,7 +160,7 @@ def note_interruption(warehouse: str) -> None:
 
 def print_query(warehouse: str, text: str, settings: Settings, form: str) -> None:
     """The rows of a query on stdout, as a table, CSV or one JSON object a line."""
-    from mqreplay.query import fetch, query  # late: pyspark takes a second to load
+    from mqreplay.cli.query import fetch, query  # late: pyspark takes a second to load
 
     note_interruption(warehouse)
     names, rows = fetch(query(warehouse, text, settings))

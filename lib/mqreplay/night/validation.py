@@ -18,9 +18,9 @@ from mqreplay import __version__
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker, pace
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.steps import DAY, Span, digests
 from mqreplay.quality.scope import UNDATED, Scope
 from mqreplay.settings import Settings
-from mqreplay.steps import DAY, Span, digests
 
 TABLE = "gold.validation_result"
 

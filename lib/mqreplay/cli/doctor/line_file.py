@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from mqreplay.cli.doctor.place import Place, place_of
+from mqreplay.cli.doctor.verdict import Verdict, counted
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS
-from mqreplay.doctor.place import Place, place_of
-from mqreplay.doctor.verdict import Verdict, counted
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.lines import KEPT, Decoder, LineReader, Refusals, Refused
 

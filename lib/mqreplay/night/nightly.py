@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
-from mqreplay.file_name import file_name
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.recording import Digested, find_recordings
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
+from mqreplay.ingest.standing import Standing
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.lock import warehouse_lock
@@ -21,17 +21,17 @@ from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.outcome import Outcome, kept_outcome, outcome_of
-from mqreplay.replay_day import replay_day
+from mqreplay.night.file_name import file_name
+from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
+from mqreplay.night.replay_day import replay_day
+from mqreplay.night.steps import Span, Steps, digests, empty_clusters, spans, steps
+from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.run.engine import Engine
 from mqreplay.run.engines import running_engine
 from mqreplay.run.spark import SparkEngine
 from mqreplay.settings import Settings
-from mqreplay.standing import Standing
-from mqreplay.steps import Span, Steps, digests, empty_clusters, spans, steps
-from mqreplay.validation import Validation
 
 Progress = Callable[[str], None]
 STEPS = ("ingest", "replay", "validate", "report")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mqreplay.cli.doctor.verdict import counted
 from mqreplay.core.consumer_offset_manager import OffsetTable, load
 from mqreplay.core.version import BROKER_4
 from mqreplay.decode.fastjson import decode_consumer_offset
-from mqreplay.doctor.verdict import counted
 from mqreplay.errors import RocketMQError
 
 VERSIONS = {"4.9": BROKER_4, "5.3": "5.3.3"}

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from mqreplay.bind.register import register
+from mqreplay.cli.recorded_size import recorded_bytes
 from mqreplay.crash import is_of_machine, java_exceptions
 from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
@@ -23,7 +24,6 @@ from mqreplay.lake.sql import check_text, quoted
 from mqreplay.lake.statement import check_analyzed, read_statement
 from mqreplay.lake.warehouse import LAYERS, Warehouse
 from mqreplay.log_folder import temporary_logs
-from mqreplay.night_size import recorded_bytes
 from mqreplay.settings import Settings
 from mqreplay.stop_signals import handle_stops_again
 

@@ -6,6 +6,9 @@ import os
 from collections.abc import Callable, Sized
 from pathlib import Path
 
+from mqreplay.cli.doctor.on_load import BAK, MOST_BYTES, Start, broker_starts, holding
+from mqreplay.cli.doctor.place import place_of
+from mqreplay.cli.doctor.verdict import Verdict, counted, error_facts, plain
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import decode_consumer_offset, is_of_broadcasting
@@ -13,9 +16,6 @@ from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.text import MAX_BYTES
 from mqreplay.decode.topics import decode_topics
-from mqreplay.doctor.on_load import BAK, MOST_BYTES, Start, broker_starts, holding
-from mqreplay.doctor.place import place_of
-from mqreplay.doctor.verdict import Verdict, counted, error_facts, plain
 from mqreplay.errors import DecodeError
 
 Facts = dict[str, object]

@@ -14,11 +14,11 @@ from mqreplay.lake.delta_files import TableFiles, read_files, table_files
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
 from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Recorded, Replay
 from mqreplay.settings import Settings
-from mqreplay.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 
 Progress = Callable[[str], None]
 WRITERS = 3

@@ -201,7 +201,7 @@ def _say(messages: Sequence[str], status: int) -> int:
 def _command(args: argparse.Namespace) -> int:
     # What needs Spark is imported late, so that --help and a wrong option answer at once.
     if args.command == "unpack":
-        from mqreplay.unpack import unpack
+        from mqreplay.record.unpack import unpack
 
         unpack(args.captures, args.out, sys.stdout, args.json)
         return DONE
@@ -211,15 +211,15 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "doctor":
         return _doctor(args, settings)
     if args.command == "sql":
-        from mqreplay.query import keep_from_writing
-        from mqreplay.terminal import print_query
+        from mqreplay.cli.query import keep_from_writing
+        from mqreplay.cli.terminal import print_query
 
         if args.own_process:
             keep_from_writing(settings)
         print_query(args.warehouse, args.query, settings, args.format)
         return DONE
     if args.command == "explain":
-        from mqreplay.terminal_story import print_story
+        from mqreplay.cli.explain import print_story
 
         print_story(args.warehouse, args.finding, args.cluster, as_json=args.json)
         return DONE
@@ -234,19 +234,19 @@ def _demo_conf(command: str) -> str | None:
 
 def _doctor(args: argparse.Namespace, settings: Settings) -> int:
     if args.files:
-        from mqreplay.doctor.files import examine_files
+        from mqreplay.cli.doctor.files import examine_files
 
         return DONE if examine_files(args.files, sys.stdout, args.json) else FAILED
-    from mqreplay.doctor.machine import examine_machine
+    from mqreplay.cli.doctor.machine import examine_machine
 
     return DONE if examine_machine(settings, sys.stdout, args.json) else BAD_INPUT
 
 
 def run_step(args: argparse.Namespace, settings: Settings) -> int:
     """Runs a step, or all; prints the outcome."""
-    from mqreplay.night import run
+    from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
+    from mqreplay.night.nightly import run
     from mqreplay.places import sample_dir
-    from mqreplay.terminal import Progress, print_outcome, require_warehouse
 
     if args.command in ("replay", "validate", "report", "maintain"):
         require_warehouse(args.warehouse)

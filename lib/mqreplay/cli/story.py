@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from mqreplay.cli.spark_text import has_text
 from mqreplay.errors import InputError
 from mqreplay.findings.every import KINDS
 from mqreplay.lake.existing import require_warehouse
@@ -18,7 +19,6 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.spark_text import has_text
 
 MOST = 60  # evidence rows told; the tables have all
 AROUND = dt.timedelta(minutes=1)  # rows named by their place alone are those near the finding

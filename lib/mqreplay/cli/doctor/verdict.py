@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mqreplay.cli.doctor.place import Place, spelled
 from mqreplay.decode.text import TAKE_BAK
-from mqreplay.doctor.place import Place, spelled
 from mqreplay.errors import DecodeError
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TextIO
 
-from mqreplay.cli import main as command_line
+from mqreplay.cli.command_line import main as command_line
 
 
 def main(step: str, argv: list[str] | None = None) -> int:

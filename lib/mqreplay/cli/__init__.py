@@ -1,0 +1,1 @@
+"""What a user types and sees: commands, the terminal, explain, sql, doctor."""

@@ -1,0 +1,1 @@
+"""The order of a night: what is new, ingest, replay, validate, report."""

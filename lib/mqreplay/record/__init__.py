@@ -1,0 +1,1 @@
+"""Recordings made of what lies on disk: packet captures."""
