@@ -126,7 +126,8 @@ def _take_without_copies(
     if not stretches:
         return None
     there = warehouse.read(name, Rows(run.cluster, between=(stretches[0][0].date(), stretches[-1][1].date())))
-    rows = pl.concat([there.filter(~pl.col("source_digest").is_in(sorted(gone))), warehouse.landed_rows(name, landed)])
+    stays = ~pl.col("source_digest").is_in(sorted(gone))  # a file that is read again is gone and landed
+    rows = pl.concat([there.filter(stays), warehouse.landed_rows(name, landed)])
     found = copies(rows.filter(within(stretches, when)))
     if found.is_empty():
         return None
@@ -134,7 +135,8 @@ def _take_without_copies(
     pair = pl.concat_str("record_id", "source_digest")
     is_copy = pair.is_in(found.select(pair).to_series().implode())
     of_lost = Rows(run.cluster, digests=frozenset(lost))
-    before = _count(pl.concat([warehouse.read(name, of_lost), warehouse.landed_rows(name, landed)]), lost, when)
+    had = warehouse.read(name, of_lost).filter(stays)
+    before = _count(pl.concat([had, warehouse.landed_rows(name, landed)]), lost, when)
     replaced = Rows(
         run.cluster,
         digests=frozenset({*gone, *lost, *files}),
