@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import SparkSession
 
-    from mqreplay.outcome import Outcome
+    from mqreplay.night.outcome import Outcome
 
 # A busy machine is no failure: examples have no deadline.
 settings.register_profile("mqreplay", deadline=None)

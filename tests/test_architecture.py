@@ -51,7 +51,7 @@ def test_pure_package_loads_nothing_heavy(package: str) -> None:
 
 def test_who_validates_nothing_does_not_wait_for_great_expectations() -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
-    script = "import sys, mqreplay.night, mqreplay.terminal; print('great_expectations' in sys.modules)"
+    script = "import sys, mqreplay.night, mqreplay.cli.terminal; print('great_expectations' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
@@ -72,7 +72,7 @@ def test_job_is_thin(path: Path) -> None:
     assert len(text.splitlines()) <= 40
     tree = ast.walk(ast.parse(text))
     ours = {node.module or "" for node in tree if isinstance(node, ast.ImportFrom)}
-    assert ours <= {"__future__", "mqreplay.job", "mqreplay.night", "mqreplay.settings", "mqreplay.errors"}
+    assert ours <= {"__future__", "mqreplay.cli.job", "mqreplay.night", "mqreplay.settings", "mqreplay.errors"}
 
 
 def tracked() -> list[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.outcome import Outcome, outcome_of
+from mqreplay.night.outcome import Outcome, outcome_of
 
 FIRST, LAST = dt.date(2026, 11, 20), dt.date(2026, 11, 21)
 AT = dt.datetime(2026, 11, 21, 2, 0, 0, 123_456, tzinfo=dt.UTC)

@@ -7,7 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from mqreplay import crash, file_name, printable
+from mqreplay import crash, printable
+from mqreplay.night import file_name
 
 
 @pytest.mark.parametrize("module", [crash, file_name, printable], ids=lambda module: module.__name__)

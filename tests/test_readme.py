@@ -7,7 +7,7 @@ import shlex
 from argparse import ArgumentParser, _SubParsersAction
 from pathlib import Path
 
-from mqreplay.cli import parser
+from mqreplay.cli.command_line import parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

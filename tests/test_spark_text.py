@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from mqreplay.spark_text import has_text, spark_text
+from mqreplay.cli.spark_text import has_text, spark_text
 
 INSTANT = pl.Datetime("us", "UTC")
 AT = dt.datetime(2026, 11, 21, 2, tzinfo=dt.UTC)

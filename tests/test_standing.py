@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from mqreplay.lake.warehouse import Rows, Warehouse
-from mqreplay.standing import CHAIN, CHANGES, TABLE, Standing
+from mqreplay.ingest.standing import CHAIN, CHANGES, TABLE, Standing
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
 
 FIRST = dt.date(2026, 11, 20)
 DAYS = [FIRST + dt.timedelta(days=n) for n in range(5)]

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from mqreplay.lake.remembered import Remembered
-from mqreplay.lake.warehouse import Rows, Warehouse
-from mqreplay.steps import (
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.steps import (
     Span,
     Steps,
     days_of,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from made_warehouse import made_warehouse
-from mqreplay import story as story_module
+from mqreplay.cli import story as story_module
+from mqreplay.cli.explain import print_story
+from mqreplay.cli.story import MOST, Story, explain, shown, tell
 from mqreplay.errors import InputError
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.story import MOST, Story, explain, shown, tell
-from mqreplay.terminal_story import print_story
 
 MIDNIGHT = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)

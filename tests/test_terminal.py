@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row
 
-from mqreplay import cli, terminal
-from mqreplay.outcome import Outcome
-from mqreplay.terminal import print_outcome, print_rows
+from mqreplay.cli import command_line as cli
+from mqreplay.cli import terminal
+from mqreplay.cli.terminal import print_outcome, print_rows
+from mqreplay.night.outcome import Outcome
 
 FAILED = {"table_name": "silver.route", "day": "2026-11-02", "expectation": "expect_it", "arguments": "{}"}
 
@@ -174,6 +175,6 @@ def test_a_python_worker_that_finds_the_disk_full(spark, tmp_path: Path, capsys,
         session.udf.register("full", full)
 
     (tmp_path / "gold").mkdir()
-    monkeypatch.setattr("mqreplay.query.register", add_function)
+    monkeypatch.setattr("mqreplay.cli.query.register", add_function)
     assert cli.main(["sql", "SELECT full(1)", "--warehouse", str(tmp_path)]) == 4
     assert capsys.readouterr().err.startswith("mqreplay: the disk is full (")

@@ -16,10 +16,10 @@ from io import StringIO
 import pytest
 
 from decode.capture.wire import BROKER, Talk, command, framed, heartbeat, pcap, registration
-from mqreplay.cli import main
+from mqreplay.cli.command_line import main
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
-from mqreplay.unpack import JOURNAL, REASONS, unpack
+from mqreplay.record.unpack import JOURNAL, REASONS, unpack
 from tests_shared import ROOT
 
 NIGHT = ROOT / "data/sample/orders-4.9.7"
@@ -225,7 +225,7 @@ KILLED = """
 import os, sys
 from io import StringIO
 from pathlib import Path
-from mqreplay.unpack import unpack
+from mqreplay.record.unpack import unpack
 
 left = int(sys.argv[3])
 
@@ -296,7 +296,7 @@ def test_two_runs_at_once_into_one_folder(small, tmp_path):
 
 FULL = """
 import resource, signal, sys
-from mqreplay.cli import main
+from mqreplay.cli.command_line import main
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))

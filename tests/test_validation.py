@@ -14,10 +14,10 @@ import pytest
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.steps import Span
+from mqreplay.night.validation import TABLE, Validation
 from mqreplay.quality.scope import UNDATED
 from mqreplay.settings import load_settings
-from mqreplay.steps import Span
-from mqreplay.validation import TABLE, Validation
 from quality_rows import Folder, Row, at, change
 
 TABLES = (
@@ -115,7 +115,7 @@ def test_of_several_days_only_those_that_changed_are_looked_at(
     kept.rows["bronze.source_file"].append(file("s3", "consumer_offset", 2 * NEXT, 2 * NEXT + 59, 2))
     kept.rows["silver.offset_change"] += [moved(2 * NEXT + 1, 15, 16), moved(2 * NEXT + 59, 16, 17)]
     said: list[str] = []
-    monkeypatch.setattr("mqreplay.validation.Ticker", partial(Ticker, every_s=0.05))
+    monkeypatch.setattr("mqreplay.night.validation.Ticker", partial(Ticker, every_s=0.05))
     again = kept.validated(docs, scopes=[THIRD, UNDATED], say=said.append)
     changed = [scope for scope, digest in again.wanted.items() if judging.wanted.get(scope) != digest]
     assert sorted(changed) == [THIRD, UNDATED]

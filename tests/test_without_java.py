@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 AT = dt.datetime(2026, 11, 21, 2, tzinfo=dt.UTC)
 RUN = """
 import sys
-from mqreplay import cli
+from mqreplay.cli import command_line as cli
 status = cli.main(sys.argv[1:])
 assert "pyspark" not in sys.modules, "pyspark was loaded"
 sys.exit(status)

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 from deltalake import DeltaTable
 
-from mqreplay import night
-from mqreplay.outcome import Outcome
+from mqreplay.night import nightly as night
+from mqreplay.night.outcome import Outcome
 from mqreplay.settings import LocalSettings, Settings
 
 ROOT = Path(__file__).parents[1]

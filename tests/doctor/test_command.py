@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.cli import main
+from mqreplay.cli.command_line import main
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "data" / "sample" / "bulk-5.3.3"
@@ -88,7 +88,7 @@ def test_a_name_cannot_hide_what_it_is(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_neither_spark_nor_java_is_needed(torn: str) -> None:
     script = (
-        "import sys; from mqreplay.cli import main; status = main(sys.argv[1:]); "
+        "import sys; from mqreplay.cli.command_line import main; status = main(sys.argv[1:]); "
         "print([m for m in ('pyspark', 'delta', 'pandas', 'pyarrow', 'rich') if m in sys.modules]); sys.exit(status)"
     )
     env = {"PYTHONPATH": str(ROOT / "lib"), "PATH": "", "HOME": os.environ.get("HOME", "")}

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqreplay.cli.doctor.files import examine_file
+from mqreplay.cli.doctor.on_load import broker_starts
+from mqreplay.cli.doctor.verdict import Verdict
 from mqreplay.core.consumer_offset_manager import encode
 from mqreplay.decode.consumer_offset import decode_consumer_offset
-from mqreplay.doctor.files import examine_file
-from mqreplay.doctor.on_load import broker_starts
-from mqreplay.doctor.verdict import Verdict
 from mqreplay.errors import DecodeError, InputError
 
 WHOLE = b'{"offsetTable":{"orders@pay":{0:56,1:57},"orders@ship":{0:9}}}'

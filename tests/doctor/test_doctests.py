@@ -6,7 +6,7 @@ import doctest
 
 import pytest
 
-from mqreplay.doctor import kind, on_load, place, verdict
+from mqreplay.cli.doctor import kind, on_load, place, verdict
 
 
 @pytest.mark.parametrize("module", [kind, on_load, place, verdict], ids=lambda module: module.__name__)

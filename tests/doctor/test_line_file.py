@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.doctor.files import examine_file
-from mqreplay.doctor.line_file import SHOWN
-from mqreplay.doctor.verdict import Verdict
+from mqreplay.cli.doctor.files import examine_file
+from mqreplay.cli.doctor.line_file import SHOWN
+from mqreplay.cli.doctor.verdict import Verdict
 
 COMMIT = (Path(__file__).parents[1] / "decode" / "data" / "offset_commits.jsonl").read_bytes().splitlines(True)[0]
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.doctor.place import AROUND, place_of, spelled
+from mqreplay.cli.doctor.place import AROUND, place_of, spelled
 
 TEXTS = st.text("ab \n\té€𝄞\x00\u202e", max_size=200)
 

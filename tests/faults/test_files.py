@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.steps import Span, days_of, gapless_starts, reach_of, spans
 from mqreplay.settings import load_settings
-from mqreplay.steps import Span, days_of, gapless_starts, reach_of, spans
 from tests_shared import SAMPLE, rows_at, run, table_at
 
 BROKER, MOMENT = "rmq-north-0", "1795229406000"

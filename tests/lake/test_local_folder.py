@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay import cli
+from mqreplay.cli import command_line as cli
 from mqreplay.errors import InputError
 from mqreplay.lake.local_folder import check_folders, local_folder
 

@@ -11,7 +11,7 @@ import pytest
 from mqreplay.lake.remembered import FILE, Question, Remembered, write_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.outcome import Outcome, kept_outcome
+from mqreplay.night.outcome import Outcome, kept_outcome
 
 ROWS = [("a", 1, None, dt.datetime(2026, 11, 20, 1, 2, 3, 4000, dt.UTC)), ("b", 2, True, None)]
 

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable
 
+from mqreplay.cli.explain import print_story
+from mqreplay.cli.story import keys, tell
 from mqreplay.errors import InputError
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.story import keys, tell
-from mqreplay.terminal_story import print_story
 
 
 def findings_of(root: str) -> list[dict]:

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import SAMPLE
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.outcome import outcome_of
+from mqreplay.night.outcome import outcome_of
 from mqreplay.places import conf_dir
 from mqreplay.settings import load_settings
 from night.cut import cut, first_instant

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mqreplay.query import query
+from mqreplay.cli.query import query
 from mqreplay.settings import load_settings
 from tests_shared import ROOT
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.outcome import outcome_of
+from mqreplay.night.outcome import outcome_of
 from mqreplay.settings import load_settings
 from tests_shared import run, table_at
 

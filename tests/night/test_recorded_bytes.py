@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mqreplay.cli.recorded_size import recorded_bytes
 from mqreplay.lake.session import LARGE_NIGHT, SMALL_NIGHT
-from mqreplay.night_size import recorded_bytes
 
 
 @pytest.fixture
