@@ -22,13 +22,15 @@ class Image:
 
 
 def take_images(library: Path, folder: Path, command: list[str], warehouse: Path, wanted: Wanted) -> list[Image]:
-    """Run `mqreplay COMMAND --warehouse WAREHOUSE`, and copy the warehouse before each operation that is wanted.
+    """Run `mqreplay COMMAND --warehouse WAREHOUSE --engine local`; copy the warehouse before each wanted operation.
 
     ``wanted`` gets all operations so far, the one that is about to happen at the end. The run itself must succeed.
     """
     layer = FileFaults(library, folder / "layer", warehouse)
     images, seen = [], list[Operation]()
-    with started(folder / "run", [*command, "--warehouse", str(warehouse)], layer.environment) as run:
+    with started(
+        folder / "run", [*command, "--warehouse", str(warehouse), "--engine", "local"], layer.environment
+    ) as run:
         while (operation := layer.step(lambda: run.ended)) is not None:
             seen.append(operation)
             if wanted(seen):
@@ -43,9 +45,10 @@ def take_images(library: Path, folder: Path, command: list[str], warehouse: Path
 
 
 def changes_a_file(seen: Sequence[Operation]) -> bool:
-    """Whether the last operation is none of the many writes of a Parquet file; one in 16 of these is taken, too."""
+    """Whether the last operation is none of the many that write rows or Data Docs; one in 16 of these is taken, too."""
     last = seen[-1]
-    return not (last.path.endswith(".parquet") and "write" in last.call) or last.number % 16 == 0
+    is_one_of_many = last.path.startswith("data_docs/") or (last.path.endswith(".parquet") and "write" in last.call)
+    return not is_one_of_many or last.number % 16 == 0
 
 
 def changes_a_table(seen: Sequence[Operation]) -> bool:
@@ -55,9 +58,9 @@ def changes_a_table(seen: Sequence[Operation]) -> bool:
 
 
 def is_commit(operation: Operation) -> bool:
-    """Whether the operation makes a version of a table."""
+    """Whether the operation makes a version of a table: its file, written under another name, gets its own."""
     path = Path(operation.path)
-    return path.parent.name == "_delta_log" and path.suffix == ".json" and operation.call.startswith("rename")
+    return path.parent.name == "_delta_log" and path.suffix == ".json" and operation.call == "link"
 
 
 def _first_in_folder(seen: Sequence[Operation]) -> bool:

@@ -19,15 +19,19 @@ RECOVERIES = ("same", "grown", "moved")
 
 @dataclass(frozen=True)
 class Scenario:
-    """A run of the recording with ``content``, on a warehouse that holds what was before ``content``, or nothing."""
+    """A run of the recording with ``content``, on a warehouse that holds what was before ``content``, or nothing.
+
+    ``rounds``: before that, the recording had the first two contents in turn, so many times.
+    """
 
     step: str
     content: int
+    rounds: int = 0
 
     @property
     def before(self) -> tuple[State, ...]:
         """The runs that ended well before this one."""
-        return tuple(State(content) for content in range(self.content))
+        return (State(0), State(1)) * self.rounds + tuple(State(content) for content in range(self.content))
 
     @property
     def killed(self) -> State:

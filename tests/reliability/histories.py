@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tests_shared import run
 from mqreplay.settings import load_settings
 from reliability.recordings import Recordings, State
 from reliability.table_rows import Tables, read_tables
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests_shared import run
 
 History = tuple[State, ...]
 
@@ -20,20 +16,16 @@ History = tuple[State, ...]
 class Histories:
     """Clean runs, each done once: a history is the states that a warehouse was given, in order."""
 
-    def __init__(self, spark: SparkSession, recordings: Recordings, folder: Path, step: str) -> None:
+    def __init__(self, recordings: Recordings, folder: Path, step: str) -> None:
         """``step`` is ingest or nightly; ``folder`` takes the warehouses."""
         self.recordings, self.step = recordings, step
-        self._spark, self._folder = spark, folder
+        self._folder = folder
         self._tables: dict[History, Tables] = {}
 
     def run(self, root: Path, state: State) -> None:
         """Run the step on a warehouse, with the recording in this state."""
-        try:
-            with self.recordings.placed(state) as recording:
-                run(self.step, str(root), load_settings(), lambda what: None, recordings=[recording])
-        finally:
-            # Delta keeps what it read of each warehouse: hundreds of them would fill the memory.
-            self._spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+        with self.recordings.placed(state) as recording:
+            run(self.step, str(root), load_settings(), lambda what: None, recordings=[recording])
 
     def warehouse(self, history: History) -> Path:
         """Return the warehouse that these runs left. Copy it before you change it."""

@@ -17,6 +17,7 @@ LIB = Path(__file__).parents[2] / "lib"
 PROGRESS = re.compile(r" *\d+\.\d s  ")  # how a progress line begins
 PATIENCE_S = 300
 VICTIMS = ("driver", "java", "worker", "all")
+WORKERS = ("pyspark.daemon", "multiprocessing.spawn")  # in the command of a process that runs tasks: Spark's, local's
 
 
 @dataclass
@@ -47,7 +48,9 @@ class Run:
             return tree
         if victim == "driver":
             return tree[:1]
-        return [pid for pid in tree[1:] if (_program(pid) == "java") == (victim == "java") and not _is_shell(pid)]
+        if victim == "java":
+            return [pid for pid in tree[1:] if _program(pid) == "java"]
+        return [pid for pid in tree[1:] if any(words in _command(pid) for words in WORKERS)]
 
     def kill(self, victim: str, how: signal.Signals = signal.SIGKILL) -> int:
         """Send the signal to the processes, each by its id; return how many there were."""
@@ -146,5 +149,8 @@ def _program(pid: int) -> str:
     return about[0] if about else ""
 
 
-def _is_shell(pid: int) -> bool:
-    return _program(pid) in ("bash", "sh")
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -23,13 +23,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests_shared import run
 from mqreplay.settings import load_settings
 from reliability import recording_folders as made
 from reliability.model_rows import tables_of, without_copies
 from reliability.plain_model import TABLES, Row, day_of, differences, expected_tables, kind_of
 from reliability.recording_folders import BROKERS, KINDS, LINES, MOMENTS, STATES, Recordings
-from tests_shared import files_of
+from tests_shared import files_of, run
 
 SHORT, LONG = 1, 200
 OPERATIONS_PER_RUN = 4
@@ -239,7 +238,7 @@ class AnyOrder(RuleBasedStateMachine):
     "number",
     [pytest.param(n, id=f"seed-{n}", marks=[pytest.mark.long] if n >= SHORT else []) for n in range(LONG)],
 )
-def test_the_tables_depend_only_on_the_present_files(spark, tmp_path, number):
+def test_the_tables_depend_only_on_the_present_files(tmp_path, number):
     runs = RUNS["short" if number < SHORT else "long"]
     told = {"folder": tmp_path, "most_runs": runs, "compares_with_new": number % 4 == 0}
     story = seed(number)(type("Story", (AnyOrder,), told))

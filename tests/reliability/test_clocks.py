@@ -1,10 +1,10 @@
 """Clocks that are off or jump, and lines in any order, doubled or split: the same answers, or a clock_skew.
 
-Three levels, for a whole replay takes half a minute:
+Three levels, for a whole replay takes seconds:
 
-- Kernels: mqreplay's decoders read the files, and the kernels of judge/ judge them, without Spark (500 seeds).
+- Kernels: mqreplay's decoders read the files, and the kernels of judge/ judge them (500 seeds).
 - Ingest: the silver tables of shuffled, doubled and split files are those of the files as they were recorded.
-- Nights: ingest and replay in Spark, and what is compared are the findings and judgements (a few cases).
+- Nights: ingest and replay, and what is compared are the findings and judgements (a few cases).
 
 A line twice in one file is two records (ADR 1), so that doubled lines stand in two files here.
 """
@@ -18,19 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from mqreplay.core.clock_stretch import LEAST, SURE_MS
 from mqreplay.judge import offset_continuity, queue_progress, standstills, status_windows
 from mqreplay.judge.client_clocks import Stretch, Words, client_words, stretches
 from mqreplay.judge.queue_events import KEY, QueueEvents
-from tests_shared import run
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
 from night.cut import INSTANTS, cut, jsonl_files
 from queue_answers import slave_copies
 from reliability.queue_evidence import TOLD_OF_QUEUES, Row, changes, queue_events
 from reliability.told_lines import Clock, Lines, changed_by, lines_of, parts, read, told_by
-from tests_shared import SAMPLE, table_rows, tables
+from tests_shared import SAMPLE, run, table_rows, tables
 
 NIGHT = SAMPLE / "bulk-5.3.3"
 SHORT, LONG = 6, 500
@@ -186,7 +187,7 @@ def both_sides_are_long(of_client: list[tuple[int, ...]], since: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def ingested(spark, tmp_path_factory):
+def ingested(tmp_path_factory):
     """Ingests a minute of the night, its lines as chance chooses; gives the silver rows but for the files' digests."""
     folder = tmp_path_factory.mktemp("ingested")
     began = 1_795_229_360_000
@@ -226,7 +227,7 @@ def plainly_ingested(ingested):
 
 
 @pytest.fixture(scope="module")
-def judged(spark, tmp_path_factory):
+def judged(tmp_path_factory):
     """Ingests and replays the night as a client tells it; gives the findings that are more than a note."""
 
     def judge(client: str = "", clock: Clock | None = None) -> list[Row]:
@@ -235,8 +236,8 @@ def judged(spark, tmp_path_factory):
         root = str(folder / "warehouse")
         run("ingest", root, load_settings(), lambda text: None, recordings=[str(recording)])
         run("replay", root, load_settings(), lambda text: None)
-        found = spark.read.format("delta").load(f"{root}/gold/finding").where("severity != 'info'").collect()
-        return [row.asDict() for row in found]
+        found = Warehouse(root).read("gold.finding").filter(pl.col("severity") != "info").collect()
+        return found.to_dicts()
 
     return judge
 

@@ -26,8 +26,7 @@ from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile, find_recordings
-from mqreplay.ingest.records import decode_lines
-from mqreplay.ingest.told import FileTold
+from mqreplay.ingest.records import FileTold, decode_lines
 from tests_shared import SAMPLE
 
 NIGHT = SAMPLE / "orders-4.9.7"

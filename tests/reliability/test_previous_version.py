@@ -19,9 +19,8 @@ from pathlib import Path
 import pytest
 
 from mqreplay.errors import InputError
-from tests_shared import run
 from mqreplay.settings import load_settings
-from tests_shared import files_of, table_rows, tables
+from tests_shared import files_of, run, table_rows, tables
 
 KEPT = Path(__file__).parent / "data" / "warehouse-0.1.0.tar.xz"
 CLUSTER = "grid-cluster"
@@ -62,7 +61,7 @@ def test_what_is_kept_is_what_the_previous_version_wrote(kept: Path) -> None:
     assert not [row for row in known if "pull_log.0002" in row], "its ledger knows the first half only"
 
 
-def test_its_tables_are_brought_up_to_date(spark, kept: Path) -> None:
+def test_its_tables_are_brought_up_to_date(kept: Path) -> None:
     """The recording lies elsewhere now, one of its files has another name, and one is gone."""
     (kept / "recording" / "pull_log.0002.jsonl.gz").rename(kept / "recording" / "pull_log.0003.jsonl.gz")
     (kept / "recording" / "heartbeats.0002.jsonl.gz").unlink()
@@ -72,7 +71,7 @@ def test_its_tables_are_brought_up_to_date(spark, kept: Path) -> None:
     assert_same({name: rows for name, rows in found.items() if name.startswith(INGESTED)}, clean)
 
 
-def test_what_it_did_not_end_is_refused_in_one_line(spark, kept: Path) -> None:
+def test_what_it_did_not_end_is_refused_in_one_line(kept: Path) -> None:
     """Its mark does not say which rows no ledger lists, so that nothing can be rolled back."""
     before = files_of(str(kept / "interrupted"))
     with pytest.raises(InputError, match=r"unfinished by mqreplay 0\.1\.0") as refused:
@@ -84,7 +83,7 @@ def test_what_it_did_not_end_is_refused_in_one_line(spark, kept: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_night_on_it_tells_what_a_clean_night_tells(spark, kept: Path) -> None:
+def test_a_night_on_it_tells_what_a_clean_night_tells(kept: Path) -> None:
     found = rows_after("nightly", kept / "warehouse", kept / "recording")
     clean = rows_after("nightly", kept / "clean", kept / "recording")
     assert len(clean["gold.pull_route"]) == 91

@@ -15,24 +15,19 @@ from pathlib import Path
 import pytest
 
 from mqreplay.errors import WarehouseLocked
-from reliability.crash_images import is_commit
 from reliability.crash_recovery import RECOVERIES, Scenario, wrong_after
-from reliability.file_faults import FileFaults
+from reliability.file_faults import FileFaults, Operation
 from reliability.histories import Histories
 from reliability.runs import Run, outlived, started
 
 Kill = tuple[str, signal.Signals]
 
-KILLS: list[Kill] = [
-    ("driver", signal.SIGKILL),
-    ("java", signal.SIGKILL),
-    ("worker", signal.SIGKILL),
-    ("all", signal.SIGKILL),
-]
+KILLS: list[Kill] = [("driver", signal.SIGKILL), ("worker", signal.SIGKILL), ("all", signal.SIGKILL)]
 SIGNALS: list[Kill] = [("group", signal.SIGINT), ("driver", signal.SIGTERM)]
+KILLS_OF_SPARK: list[Kill] = [*KILLS, ("java", signal.SIGKILL), *SIGNALS]
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-OPERATIONS = 1_800  # of the files of a night with this recording; a third of them are writes of silver
-SECONDS = 1.0  # a kill comes up to so much later than the operation
+OPERATIONS = 3_100  # of the files of a night with this recording; a third of them are writes of silver
+SECONDS = 0.5  # a kill comes up to so much later than the operation
 LONG = 60
 LOCKED_S = 90  # what is left of a killed run gives the lock back by then
 
@@ -52,38 +47,60 @@ def test_kill_at_a_random_moment(library: Path, histories: dict[str, Histories],
 
 
 @pytest.mark.long
-def test_java_commits_after_its_driver_was_killed(
-    library: Path, histories: dict[str, Histories], tmp_path: Path
+@pytest.mark.parametrize("number", range(len(KILLS_OF_SPARK)))
+def test_kill_in_a_night_by_spark(library: Path, histories: dict[str, Histories], tmp_path: Path, number: int) -> None:
+    scenario, kill = Scenario("nightly", number % 2), KILLS_OF_SPARK[number]
+    after = random.Random(number).randrange(OPERATIONS)
+    assert not killed_night(library, histories["nightly"], tmp_path, scenario, "same", kill, after, engine="spark")
+
+
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.long)])
+def test_a_task_writes_after_its_driver_was_killed(
+    library: Path, histories: dict[str, Histories], tmp_path: Path, engine: str
 ) -> None:
-    """Java stands before a commit when its driver dies, the next run begins, and then the commit is made."""
+    """A task stands before a write of rows when its driver dies, the next run begins, and then the task may go on."""
     scenario, its = Scenario("ingest", 1), histories["ingest"]
+    its.warehouse(scenario.before)  # made while no run has the recording
     with ExitStack() as held:
         with its.recordings.placed(scenario.killed) as night:
-            run, layer = held.enter_context(_running(library, its, tmp_path, scenario, night))
-            of_pulls = layer.step_to(lambda one: is_commit(one) and "silver/pull" in one.path, lambda: run.ended)
+            run, layer = held.enter_context(_running(library, its, tmp_path, scenario, night, engine))
+            of_pulls = layer.step_to(_writes_pulls, lambda: run.ended)
             assert of_pulls is not None, run.errors()
+            assert of_pulls.pid != run.process.pid
             run.kill("driver")
             run.wait()
-        threading.Timer(3, layer.release).start()
+        threading.Timer(1, layer.release).start()
         wrong = _recovered(tmp_path / "warehouse", scenario, "same", its)
     assert not wrong
 
 
+def _writes_pulls(operation: Operation) -> bool:
+    return operation.path.startswith("silver/pull/part-")
+
+
 def killed_night(
-    library: Path, its: Histories, folder: Path, scenario: Scenario, recovery: str, kill: Kill, after: int
+    library: Path,
+    its: Histories,
+    folder: Path,
+    scenario: Scenario,
+    recovery: str,
+    kill: Kill,
+    after: int,
+    engine: str = "local",
 ) -> str:
     """Kill a night after so many operations, run the next one at once, and return what is wrong in words."""
     victim, how = kill
+    its.warehouse(scenario.before)  # made while no run has the recording
     with ExitStack() as held:
         with its.recordings.placed(scenario.killed) as night:
-            run, layer = held.enter_context(_running(library, its, folder, scenario, night))
+            run, layer = held.enter_context(_running(library, its, folder, scenario, night, engine))
             while layer.count < after and not run.ended:
                 time.sleep(0.01)
             time.sleep(random.Random(after).uniform(0, SECONDS))
             ended = run.ended
             _send(run, victim, how)
             status = run.wait()
-        wrong = [_recovered(folder / "warehouse", scenario, recovery, its)]  # Java of the killed run may still live
+        wrong = [_recovered(folder / "warehouse", scenario, recovery, its)]  # what is left of the run may still live
         said, left = run.errors(), outlived(run)
     # A worker may be killed while it has nothing to do.
     expected = {0, 4} if victim in ("java", "worker") else {STATUS.get(how, -how)}
@@ -93,19 +110,21 @@ def killed_night(
         wrong.append(f"{len(said)} lines on stderr: " + "\n".join(said[:20]))
     if left:
         wrong.append(f"processes {left} are still there")
-    case = f"{scenario.step} of content {scenario.content}, {how.name} to {victim} after {after} operations, {recovery}"
+    case = f"{scenario.step} of content {scenario.content} by {engine}, {how.name} to {victim}"
+    case += f" after {after} operations, {recovery}"
     return f"{case}: {'; '.join(filter(None, wrong))}" if any(wrong) else ""
 
 
 @contextmanager
 def _running(
-    library: Path, its: Histories, folder: Path, scenario: Scenario, night: str
+    library: Path, its: Histories, folder: Path, scenario: Scenario, night: str, engine: str
 ) -> Iterator[tuple[Run, FileFaults]]:
     warehouse = folder / "warehouse"
     if scenario.before:
         shutil.copytree(its.warehouse(scenario.before), warehouse)
     layer = FileFaults(library, folder / "layer", warehouse)
-    with started(folder / "run", [scenario.step, night, "--warehouse", str(warehouse)], layer.environment) as run:
+    command = [scenario.step, night, "--warehouse", str(warehouse), "--engine", engine]
+    with started(folder / "run", command, layer.environment) as run:
         yield run, layer
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from mqreplay.lake.maintenance import maintain
 from mqreplay.lake.warehouse import Warehouse
 from reliability.histories import Histories
 from reliability.recordings import State
@@ -30,7 +31,7 @@ def test_readers_end_with_the_rows_they_began_with(
     by_rust = DeltaTable(str(root / "silver" / "pull")).to_pyarrow_dataset().scanner(batch_size=100).to_reader()
     read = by_rust.read_next_batch().num_rows
     its.run(root, State(1))  # which replaces all pulls
-    Warehouse(spark, str(root)).maintain()
+    maintain(spark, Warehouse(str(root)))
     assert read + sum(batch.num_rows for batch in by_rust) == wanted
     assert by_spark.count() == wanted
     assert DeltaTable(str(root / "silver" / "pull"), version=0).to_pyarrow_table().num_rows == wanted
@@ -44,5 +45,5 @@ def test_files_that_a_reader_may_need_are_not_removed(
     shutil.copytree(its.warehouse((State(0), State(1))), root)
     files = sorted(root.glob("*/*/*.parquet"))
     with pytest.raises(Exception, match="retention"):
-        Warehouse(spark, str(root)).maintain(keep_hours=0)
+        maintain(spark, Warehouse(str(root)), keep_hours=0)
     assert set(files) <= set(root.glob("*/*/*.parquet"))
