@@ -95,13 +95,15 @@ class Warehouse:
         The journal removes those that no ``take`` commits: only then has every thread ended that might.
         ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day. Rows bring the rest.
         """
-        place, contract = self.location(name), self.contracts[name]
         if not self.exists(name):
-            remove_unborn(place)
-            Path(place).mkdir(parents=True, exist_ok=True)  # the commit of the rows makes the table
-        schema = contract.arrow_schema
+            remove_unborn(self.location(name))
+            Path(self.location(name)).mkdir(parents=True, exist_ok=True)  # the commit of the rows makes the table
+        return self._landing(name, same, day_of)
+
+    def _landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Landing:
+        contract, schema = self.contracts[name], self.contracts[name].arrow_schema
         return Landing(
-            place,
+            self.location(name),
             schema,
             tuple((same or {}).items()),
             day_of,
@@ -175,7 +177,7 @@ class Warehouse:
         rows, without = scan_files(schema, [path]).select(pl.len(), gone.sum().alias("gone")).collect().row(0)
         if not without:
             return None
-        return land(_batches(path, schema, ~gone.fill_null(False)), self.landing(name)) if without < rows else []
+        return land(_batches(path, schema, ~gone.fill_null(False)), self._landing(name)) if without < rows else []
 
     def _mended(self, name: str, now: Snapshot) -> list[Action]:
         """The action that gives a table of an older version what it lacks; none if it lacks nothing."""
