@@ -82,7 +82,7 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
         ('[strategies.groups."g"]\nvirtual_node_cnt = 0\n', "a number above 0"),
         ("[strategies.groups]\ng = 1\n", "must be a table"),
         ("[replay\n", "not readable as TOML"),
-        ("[spark]\nshuffle_partitions = 0\n", "[spark] shuffle_partitions must be 1 to 100000, is 0"),
+        ("[local]\nprocesses = -1\n", "[local] processes must be 0 to 10000, is -1"),
         ("[strategies]\nvirtual_node_cnt = 0\n", "[strategies] virtual_node_cnt must be 1 to 10000, is 0"),
         ('[strategies.groups."g"]\nvirtual_node_cnt = 10001\n', "a number above 0, 10000 at most, not 10001"),
         ("[ingest]\nsnapshot_mb = 99999999999999999999\n", "snapshot_mb must be 1 to 256, is 99999999999999999999"),

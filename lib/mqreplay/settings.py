@@ -28,7 +28,6 @@ class SparkSettings:
 
     master: str = ""
     driver_memory: str = "3g"
-    shuffle_partitions: int = 2
     extra: dict[str, str] = field(default_factory=dict)
 
 
@@ -112,7 +111,6 @@ MOST_BYTES = 1_000_000  # of a settings file
 LONGEST_NAME = 80  # characters of a key that a message shows
 # The least and the most of each number: by its name, else by its unit. Beyond them Spark fails, or nothing is found.
 BOUNDS = {
-    "shuffle_partitions": (1, 100_000),
     "processes": (0, 10_000),
     "quarantine_rows": (0, 1_000_000),
     "refused_share": (0, 1),

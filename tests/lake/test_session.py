@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from mqreplay.lake import session
-from mqreplay.lake.session import RECORDED, SOCKETS, SOCKETS_DIR, fit_to, is_small
+from mqreplay.lake.session import RUNNING, SOCKETS, SOCKETS_DIR, fit_plans
 
 LIB = Path(__file__).parents[2] / "lib"
 WORK = """
@@ -82,24 +82,11 @@ def test_java_is_asked_for_a_function_once(spark) -> None:
         found.nosuchfunction  # noqa: B018
 
 
-@pytest.fixture
-def plans(spark):
-    """How plans are run; as it was before when the test is over."""
-    names = ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled", "spark.sql.codegen.factoryMode", RECORDED)
-    before = {name: spark.conf.get(name, None) for name in names}
-    yield lambda: tuple(spark.conf.get(name) for name in names[:2])
-    for name, value in before.items():
-        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
-
-
-SMALL, LARGE = ("false", "false"), ("true", "true")
-
-
-@pytest.mark.parametrize(("size", "whole"), [(0, SMALL), (3 * 10**8, LARGE), (10**9, LARGE)])
-def test_a_small_night_runs_its_plans_as_they_are(spark, plans, size: int, whole) -> None:
-    fit_to(spark, size)
-    assert plans() == whole
-    assert is_small(spark) == (whole == SMALL)
+@pytest.mark.parametrize("small", [True, False])
+def test_plans_of_few_rows_are_run_otherwise(spark, small) -> None:
+    session = spark.newSession()
+    fit_plans(session, small=small)
+    assert [session.conf.get(name) for name, *_ in RUNNING] == [few if small else many for _, few, many in RUNNING]
 
 
 def test_what_spark_submit_was_told_of_executors_java_stands(tmp_path: Path) -> None:
@@ -107,7 +94,7 @@ def test_what_spark_submit_was_told_of_executors_java_stands(tmp_path: Path) -> 
     script.write_text(
         "from mqreplay.lake.session import EXECUTORS_JAVA, build_session\n"
         "from mqreplay.settings import load_settings\n"
-        "spark = build_session('told', load_settings().spark, 1)\n"
+        "spark = build_session('told', load_settings().spark)\n"
         "print(spark.sparkContext.getConf().get(EXECUTORS_JAVA))\n"
     )
     submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]

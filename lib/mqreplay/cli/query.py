@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
@@ -13,13 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from mqreplay.bind.register import register
-from mqreplay.cli.recorded_size import recorded_bytes
 from mqreplay.crash import is_of_machine, java_exceptions
 from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
 from mqreplay.lake.existing import require_warehouse
 from mqreplay.lake.scratch import scratch
-from mqreplay.lake.session import build_session, fit_to
+from mqreplay.lake.session import build_session, fit_plans
 from mqreplay.lake.sql import check_text, quoted
 from mqreplay.lake.statement import check_analyzed, read_statement
 from mqreplay.lake.warehouse import LAYERS, Warehouse
@@ -29,6 +29,7 @@ from mqreplay.stop_signals import handle_stops_again
 
 # In the session of a query: no file is a table by its path, and no text is replaced by a setting or a variable.
 READ_ONLY = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
+SMALL_SILVER = 16_000_000  # bytes of the silver tables: planning takes most of the time for less
 # Classes of SQLSTATE by which Spark names a mistake of a query. Its message may quote any text of the query.
 MISTAKES = ("0A", "21", "22", "23", "42", "54", "P0")
 
@@ -41,8 +42,7 @@ def query(root: str, text: str, settings: Settings) -> DataFrame:
     """
     check_text(text)
     require_warehouse(root)
-    # A session of its own: what is set in it is nobody else's.
-    spark = _fitted(_reader("mqreplay sql", root, settings).newSession(), root, settings)
+    spark = _session(root, settings)
     register(spark)
     for name, value in READ_ONLY.items():
         spark.conf.set(name, value)
@@ -157,13 +157,19 @@ def _register_tables(spark: SparkSession, warehouse: Warehouse, names: Iterable[
             spark.sql(f"CREATE TABLE {name} USING delta LOCATION {quoted(warehouse.location(name))}")
 
 
-def _reader(name: str, root: str, settings: Settings) -> SparkSession:
-    spark = build_session(name, settings.spark, recorded_bytes(root))
+def _session(root: str, settings: Settings) -> SparkSession:
+    """A session of its own for one look at the warehouse: what is set in it is nobody else's."""
+    small = _silver_bytes(root) < SMALL_SILVER
+    spark = build_session("mqreplay sql", settings.spark, small=small).newSession()
     handle_stops_again()
-    return _fitted(spark, root, settings)
-
-
-def _fitted(spark: SparkSession, root: str, settings: Settings) -> SparkSession:
-    """Return the session, fitted to read the warehouse once: planning takes most of the time for a small one."""
-    fit_to(spark, recorded_bytes(root), settings.spark.shuffle_partitions)
+    fit_plans(spark, small=small)
     return spark
+
+
+def _silver_bytes(root: str) -> int:
+    """How much the files of the silver tables take. No table is read."""
+    found = 0
+    for path in Path(root, "silver").rglob("*.parquet"):
+        with suppress(FileNotFoundError):  # a night that runs at the same time may replace it
+            found += path.stat().st_size
+    return found

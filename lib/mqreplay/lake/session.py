@@ -72,29 +72,17 @@ MEANING = {
 }
 
 
-SMALL_NIGHT = 100_000_000  # bytes as they lie in the recording
-LARGE_NIGHT = 1_000_000_000
-RECORDED = "spark.mqreplay.recordedBytes"  # what the session was fitted to
-PARTITION_BYTES = (
-    256_000_000  # as recorded, of a shuffle's partition: some 100 MB of rows, which a sort keeps in memory
-)
-# How plans are run in a small night, and in a large one: the small one spends more on compiling and adapting its plans
-# than on running them. docs/performance.md has the figures.
+# How plans of few rows are run, and others: the few are read before their plans are compiled and adapted.
 RUNNING = (
     ("spark.sql.codegen.wholeStage", "false", "true"),
     ("spark.sql.codegen.factoryMode", "NO_CODEGEN", "FALLBACK"),
     ("spark.sql.adaptive.enabled", "false", "true"),
+    ("spark.sql.shuffle.partitions", "2", "200"),
 )
 # Java's own growth of these by steps costs a full collection, or a sweep of compiled code, at each.
 JAVA = "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m"
-# A small night is over before Java's second compiler has earned what it takes (48 of 190 s of processor time).
+# What plans little is over before Java's second compiler has earned what it takes (48 of 190 s of processor time).
 JAVA_SMALL = "-XX:TieredStopAtLevel=1"
-# In one of up to LARGE_NIGHT it is given less to do: fewer methods are put into others, no long loops unrolled. Another
-# Java than OpenJDK 17's may know some of these words and not the others.
-JAVA_MIDDLE = (
-    "-XX:+IgnoreUnrecognizedVMOptions -XX:MaxInlineLevel=6 -XX:InlineSmallCode=800 -XX:FreqInlineSize=160 "
-    "-XX:LoopUnrollLimit=10 -XX:-PartialPeelLoop -XX:-UseLoopPredicate"
-)
 # Java and Python talk by these and not by TCP: once, after 25 GB each way, both its ends waited for the other for good.
 SOCKETS, SOCKETS_DIR = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 SOCKET_PATH = 107  # bytes that a socket's path may have
@@ -106,8 +94,8 @@ SUBMITTED = (EXECUTORS_JAVA, LOCAL_DIR, AUTHENTICATE)  # what spark-submit's own
 ONE_PROCESS = re.compile(r"local(\[.*\])?")
 
 
-def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | None = None) -> SparkSession:
-    """The session that everything runs in; the running one, if there is one. ``recorded_bytes``: what ``fit_to`` takes.
+def build_session(app_name: str, settings: SparkSettings, *, small: bool = False) -> SparkSession:
+    """The session that everything runs in; the running one, if there is one. ``small``: Java will have little to do.
 
     Java's own options are those of its first caller, and spark-submit's where that started it.
     """
@@ -117,9 +105,8 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
     time.tzset()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
     master = settings.master or ("" if _submitted() else "local[*]")
-    options = TUNING | MEANING | _places(LARGE_NIGHT if recorded_bytes is None else recorded_bytes)
+    options = TUNING | MEANING | _places(small)
     options |= _one_process(master) | _sockets(_stays_here(settings))
-    options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     options["spark.driver.memory"] = settings.driver_memory
     given = settings.extra | (_told_by_submit() if _submitted() else {})
     require_jars(given)
@@ -137,26 +124,10 @@ def build_session(app_name: str, settings: SparkSettings, recorded_bytes: int | 
     return session
 
 
-def fit_to(session: SparkSession, recorded_bytes: int, least_partitions: int = 1) -> None:
-    """Sets how plans are run for a night of so many bytes. The answers are the same."""
-    session.conf.set(RECORDED, str(recorded_bytes))
-    _run_plans(session, as_small=is_small(session))
-    partitions = max(least_partitions, -(-recorded_bytes // PARTITION_BYTES))
-    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
-
-
-def is_small(session: SparkSession) -> bool:
-    """Whether the session was fitted to a small night: its tables then fit into memory together."""
-    return _recorded(session) < SMALL_NIGHT
-
-
-def _recorded(session: SparkSession) -> int:
-    return int(session.conf.get(RECORDED, str(LARGE_NIGHT)) or LARGE_NIGHT)
-
-
-def _run_plans(session: SparkSession, *, as_small: bool) -> None:
-    for name, small, large in RUNNING:
-        session.conf.set(name, small if as_small else large)
+def fit_plans(session: SparkSession, *, small: bool) -> None:
+    """Set how plans are run: as for few rows, or as for many. The answers are the same."""
+    for name, of_few, of_many in RUNNING:
+        session.conf.set(name, of_few if small else of_many)
 
 
 def _submitted() -> bool:
@@ -200,11 +171,10 @@ def _sockets(local: bool) -> dict[str, str]:
     return {SOCKETS: "true", SOCKETS_DIR: folder} if fits else {SOCKETS: "false"}
 
 
-def _places(recorded_bytes: int) -> dict[str, str]:
+def _places(small: bool) -> dict[str, str]:
     """Nothing is left in the folder a user happens to stand in, and log4j keeps to itself."""
     log4j = (conf_dir() / "log4j2.properties").as_uri()
-    compiler = JAVA_SMALL if recorded_bytes < SMALL_NIGHT else JAVA_MIDDLE if recorded_bytes < LARGE_NIGHT else ""
-    java = f"{JAVA} {compiler}".strip()
+    java = f"{JAVA} {JAVA_SMALL}" if small else JAVA
     temporary = scratch().part("java")
     named = {"log4j2.configurationFile": log4j, "derby.system.home": temporary, "java.io.tmpdir": temporary}
     own = [java_option(f"-D{name}={value}") for name, value in named.items()]

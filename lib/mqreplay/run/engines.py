@@ -44,7 +44,7 @@ def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: C
     from mqreplay.stop_signals import handle_stops_again
 
     progress("starting Spark")
-    spark = build_session(app, settings, recorded_bytes=0)
+    spark = build_session(app, settings, small=True)
     handle_stops_again()
     lock.share_with_java(spark)
     progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
