@@ -13,6 +13,7 @@ from pathlib import Path
 
 from decode.capture import wire
 from ingest.arrow_schemas import schema_of
+from mqreplay.cli.doctor.files import examine_file
 from mqreplay.core.tags_filter import build
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.capture.calls import Calls
@@ -31,14 +32,12 @@ from mqreplay.decode.kinds import KINDS, Kind
 from mqreplay.decode.offset_lines import table_lines
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
-from mqreplay.doctor.files import examine_file
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.lines import LineReader
 from mqreplay.ingest.offset_bytes import OffsetBytes
 from mqreplay.ingest.plain_lines import PlainLines
-from mqreplay.ingest.records import RENAMED
-from mqreplay.unpack import unpack
+from mqreplay.record.unpack import unpack
 from reliability.fuzz_run import Target
 from tests_shared import ROOT, SAMPLE
 
@@ -153,7 +152,7 @@ def _laid_out() -> tuple[bytes, ...]:
 
 
 def _line_reader(kind: Kind) -> Callable[[bytes], object]:
-    schema, renamed = schema_of(kind.stem), RENAMED.get(kind.stem, {})
+    schema, renamed = schema_of(kind.stem), kind.renamed
     columns = set(kind.columns)
 
     def run(data: bytes) -> None:

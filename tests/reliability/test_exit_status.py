@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 
-import mqreplay.cli as cli
+import mqreplay.cli.command_line as cli
 from mqreplay.crash import failure_of
 from mqreplay.errors import ContractError, DecodeError, InputError, InputErrors, WarehouseLocked
 from tests_shared import ROOT
@@ -35,6 +36,7 @@ UNEXPECTED = {
     "java": ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"),
     "threads": RuntimeError("can't start new thread"),
     "worker": RuntimeError("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"),
+    "process": BrokenProcessPool("A process in the process pool was terminated abruptly"),
 }
 DO = {
     "full disk": "free space in ",
@@ -43,6 +45,7 @@ DO = {
     "java": "Java ended",
     "pipe": "Java ended",
     "threads": "`ulimit -u`",
+    "process": "a Python worker was killed",
     "a defect": "report it with the log",
 }
 
@@ -134,7 +137,7 @@ def test_no_secret_reaches_the_log(monkeypatch, capsys, tmp_path: Path) -> None:
 WAITING = """
 import signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a shell's foreground
-import mqreplay.cli as cli
+import mqreplay.cli.command_line as cli
 
 def wait(args):
     threading.Thread(target=time.sleep, args=(float(sys.argv[1]),)).start()
@@ -283,11 +286,15 @@ def java_of(process: int) -> int:
         pytest.param(signal.SIGINT, False, 130, "mqreplay: interrupted; .*", marks=pytest.mark.long),
     ],
 )
-def test_a_query_that_is_stopped(spark, tmp_path: Path, number, java, status, said) -> None:
+def test_a_query_that_is_stopped(tmp_path: Path, number, java, status, said) -> None:
     (tmp_path / "gold").mkdir()
     query = "SELECT count(*) FROM range(100000000000000)"
     foreground = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    command = [sys.executable, "-c", f"{foreground}; from mqreplay.cli import main; raise SystemExit(main())"]
+    command = [
+        sys.executable,
+        "-c",
+        f"{foreground}; from mqreplay.cli.command_line import main; raise SystemExit(main())",
+    ]
     run = subprocess.Popen(
         [*command, "sql", query, "--warehouse", str(tmp_path)], env=ENVIRONMENT, stdout=-1, stderr=-1, text=True
     )

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from browser_page import Page, chromium
-from mqreplay.cli import main
+from mqreplay.cli.command_line import main
 from mqreplay.crash import crash_line
-from mqreplay.file_name import file_name
+from mqreplay.night.file_name import file_name
 from mqreplay.printable import csv_text, json_text, printable
 from mqreplay.report.build import build_report
 from mqreplay.report.data import Listing
@@ -107,7 +107,7 @@ def rows_of(name: str) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_rows_of_a_query(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.terminal import print_rows
+    from mqreplay.cli.terminal import print_rows
 
     for name in NAMES:
         rows = rows_of(name)
@@ -129,7 +129,7 @@ def test_rows_of_a_query(form: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_column_may_have_any_name(capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.terminal import print_rows
+    from mqreplay.cli.terminal import print_rows
 
     for form in ("table", "csv", "json"):
         print_rows(NAMES, [[1] * len(NAMES)], form)
@@ -138,8 +138,8 @@ def test_a_column_may_have_any_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 @some_or_all
 def test_the_outcome_of_a_run(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.outcome import Outcome
-    from mqreplay.terminal import print_outcome
+    from mqreplay.cli.terminal import print_outcome
+    from mqreplay.night.outcome import Outcome
 
     for name in names:
         one = finding(kind=name, finding_id=name, summary=f"Group {name} lags.") | {
@@ -158,20 +158,20 @@ def test_the_outcome_of_a_run(names: list[str], capsys: pytest.CaptureFixture[st
 
 
 def test_the_progress_of_a_run() -> None:
-    from mqreplay.terminal import Progress
+    from mqreplay.cli.terminal import Progress
 
     stream = io.StringIO()
     with Progress(stream) as progress:
         for name in NAMES:
             progress(f"{name}: replaying")
-    assert_shows_only(stream.getvalue(), lines=COUNT + 1)
+    assert_shows_only(stream.getvalue(), lines=COUNT)
     assert all(f"{printable(name)}: replaying" in stream.getvalue() for name in NAMES)
 
 
 @some_or_all
 def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    from mqreplay.story import Story, decision
-    from mqreplay.terminal_story import _print
+    from mqreplay.cli.explain import _print
+    from mqreplay.cli.story import Story, decision
 
     for name in names:
         one = finding(kind=name, summary=name, advice=f"mqadmin -g {name}")
@@ -305,8 +305,8 @@ def test_the_report_in_chromium(browser, tmp_path: Path, forbidden: bool) -> Non
 def test_values_in_sql(spark, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
+    from mqreplay.cli.query import query
     from mqreplay.lake.sql import quoted
-    from mqreplay.query import query
     from mqreplay.settings import load_settings
 
     (tmp_path / "gold").mkdir()

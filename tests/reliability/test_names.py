@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay import night
+from mqreplay.cli.query import query
+from mqreplay.cli.story import explain
 from mqreplay.errors import InputError
+from mqreplay.night import nightly as night
 from mqreplay.quality.great import SITE, Great
-from mqreplay.query import query
 from mqreplay.settings import load_settings
-from mqreplay.story import explain
 from tests_shared import run, table_rows
 
 MS = 1795229406000
@@ -72,7 +72,7 @@ def ingest(root: Path, recordings: list[Path], cluster: str) -> None:
 @pytest.mark.parametrize(
     "cluster", [NAMES[0], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[1:])], ids=repr
 )
-def test_names_stay_as_they_are_when_their_rows_are_replaced(spark, tmp_path: Path, cluster: str) -> None:
+def test_names_stay_as_they_are_when_their_rows_are_replaced(tmp_path: Path, cluster: str) -> None:
     recording = tmp_path / cluster
     for offset in (1, 22):  # a file that changed is read again, and its rows of before are replaced
         record(recording, NAMES, offset, broker=cluster)
@@ -84,7 +84,7 @@ def test_names_stay_as_they_are_when_their_rows_are_replaced(spark, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["${env:HOME}", "$HOME ${HOME}", "\\$HOME"])
-def test_data_docs_go_to_a_folder_whose_name_is_a_variable(spark, tmp_path: Path, name: str) -> None:
+def test_data_docs_go_to_a_folder_whose_name_is_a_variable(tmp_path: Path, name: str) -> None:
     great = Great("run", dt.datetime(2026, 11, 21, tzinfo=dt.UTC), str(tmp_path / name))
     assert great.context.variables.data_docs_sites[SITE]["store_backend"]["base_directory"] == str(tmp_path / name)
 

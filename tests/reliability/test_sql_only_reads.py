@@ -189,7 +189,7 @@ def test_what_does_more_is_refused_in_one_line(spark, warehouse, text) -> None:
 def test_what_is_not_one_statement_is_refused(spark, warehouse, text) -> None:
     from pyspark.errors import ParseException
 
-    from mqreplay.query import query_error
+    from mqreplay.cli.query import query_error
 
     with pytest.raises(ParseException) as found:
         judge(spark, warehouse, text)
@@ -197,7 +197,7 @@ def test_what_is_not_one_statement_is_refused(spark, warehouse, text) -> None:
 
 
 def test_a_query_has_its_rows_and_changes_nothing(spark, warehouse) -> None:
-    from mqreplay.query import query
+    from mqreplay.cli.query import query
     from mqreplay.settings import load_settings
 
     before = digest(warehouse)
@@ -212,7 +212,7 @@ def test_a_query_has_its_rows_and_changes_nothing(spark, warehouse) -> None:
 
 
 def test_another_warehouses_table_is_not_this_ones(spark, warehouse, tmp_path) -> None:
-    from mqreplay.query import query
+    from mqreplay.cli.query import query
     from mqreplay.settings import load_settings
 
     spark.sql("CREATE DATABASE IF NOT EXISTS gold")
@@ -223,7 +223,7 @@ def test_another_warehouses_table_is_not_this_ones(spark, warehouse, tmp_path) -
 
 
 def test_no_text_is_replaced_by_a_setting(spark, warehouse) -> None:
-    from mqreplay.query import query
+    from mqreplay.cli.query import query
     from mqreplay.settings import load_settings
 
     [row] = query(warehouse, "SELECT '${env:HOME}' AS a, '${spark.app.name}' AS b", load_settings()).collect()
@@ -251,7 +251,7 @@ def test_the_analyzed_plan_is_judged_too(spark, warehouse, tmp_path) -> None:
 BYPASS = """
 import sys
 from pathlib import Path
-import mqreplay.query as query
+import mqreplay.cli.query as query
 from mqreplay.lake.statement import Statement
 from mqreplay.settings import load_settings
 
@@ -276,7 +276,7 @@ print("confined" if confined else "free")
 
 
 @pytest.mark.parametrize("inside", ["confined", pytest.param("free", marks=pytest.mark.long)])
-def test_a_process_that_cannot_write(spark, tmp_path, inside) -> None:
+def test_a_process_that_cannot_write(tmp_path, inside) -> None:
     from mqreplay.lake.confinement import _rights
     from mqreplay.lake.warehouse import Warehouse
 
