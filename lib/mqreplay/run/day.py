@@ -147,7 +147,7 @@ class Day:
         midnight = self.since.date() + DAY
         kept = self._read("silver.standing_offset", pl.col("day") <= midnight, of, None)
         since = kept["day"].max()
-        checkpoint = kept.filter(pl.col("day") == since)
+        checkpoint = kept.filter(pl.col("day") == pl.lit(since, pl.Date))
         if since == midnight:
             of_day = self._read("silver.offset_change", pl.col("day") == self.since.date(), of, None)
             earlier = offsets_at(checkpoint, of_day, self.since)
