@@ -51,13 +51,13 @@ def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame
     mine, facts, changes = given
     day, part, replay = mine.day, Part(), mine.settings.replay
     of_day = pl.col("day") == day.day
-    pull, commits, moves = (day.silver(name, shard) for name in ("pull", "offset_commit", "offset_change"))
+    pull, commits, offset_changes = (day.silver(name, shard) for name in ("pull", "offset_commit", "offset_change"))
     routes = pull_route(pull, changes, facts.born, mine.starts, replay.route_slack_ms)
     part.land(mine, "gold.pull_route", routes.filter(of_day))
     stats = mine.small["topic_stats"]
-    events = queue_events(moves, commits, pull, stats, facts.groups_with_accepted_commits)
+    events = queue_events(offset_changes, commits, pull, stats, facts.groups_with_accepted_commits)
     breaks = offset_continuity(
-        moves,
+        offset_changes,
         queue_ends(pull, stats),
         pl.DataFrame(pl.from_arrow(suspects(events))),
         offset_resets(mine.small["server_request"], pull),

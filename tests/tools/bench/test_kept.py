@@ -1,4 +1,4 @@
-"""The benches of many nights and of many files end, and tell what they are to tell."""
+"""The benches of many nights and of many files end, and print their figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench.estate.write import write_estate
 BENCH = Path(__file__).parents[3] / "tools" / "bench"
 
 
-def told(script: str, *options: object) -> str:
+def printed(script: str, *options: object) -> str:
     done = subprocess.run(
         [sys.executable, BENCH / script, *map(str, options)], capture_output=True, text=True, check=False
     )
@@ -23,9 +23,11 @@ def told(script: str, *options: object) -> str:
 
 
 @pytest.mark.long
-def test_a_night_beside_others_is_timed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["spark", "local"])
+def test_a_night_beside_others_is_timed(tmp_path: Path, engine: str) -> None:
     write_estate("XS", 3, tmp_path / "XS")
-    table = told("kept.py", "--recording", tmp_path / "XS", "--nights", "0,2", "--out", tmp_path / "out")
+    given = ("--recording", tmp_path / "XS", "--nights", "0,2", "--out", tmp_path / "out", "--engine", engine)
+    table = printed("kept.py", *given)
     head, _, *rows = table.splitlines()
     assert head == "| beside so many nights | 0 | 2 |"
     stages = {
@@ -37,8 +39,8 @@ def test_a_night_beside_others_is_timed(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_memory_of_many_files_is_told(tmp_path: Path) -> None:
-    line = told("many_files.py", "--sources", 3, "--snapshots", 20, "--folder", tmp_path)
+def test_memory_of_many_files_is_printed(tmp_path: Path) -> None:
+    line = printed("many_files.py", "--sources", 3, "--snapshots", 20, "--folder", tmp_path)
     found = re.fullmatch(r"60 files: [\d.]+ s, the driver's Python at the most (0\.\d\d) GB\n", line)
     assert found is not None, line
     assert 0.05 < float(found[1]) < 0.6

@@ -1,0 +1,106 @@
+"""How evenly a night's work is dealt to tasks: `python tools/bench/shards.py --recording DIR [--engine local|spark]`.
+
+Runs ingest and replay, and prints a line for each pass: how many tasks, the median and the maximum of their CPU
+seconds, the ratio of the two, and the task with the maximum. A pass ends no sooner than its longest task: a large ratio
+in a pass that takes long means that cores wait. A pass that runs again (another day, or clocks that were off) has a
+line of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.recording import find_recordings
+from mqreplay.ingest.records import LinesTask
+from mqreplay.ingest.snapshots import PieceTask
+from mqreplay.lake.buckets import buckets
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.nightly import Night
+from mqreplay.run.day import BY_QUEUE, QUEUE
+from mqreplay.run.engines import ENGINES, running_engine
+from mqreplay.run.shards import Shard
+from mqreplay.settings import load_settings
+
+# Workers import it under this name, from this folder.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")])
+from timed_tasks import Pass, TimingEngine
+
+OF_QUEUES = ("judge_queues", "judge_deliveries")  # passes whose shards are of whole queues
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recording", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--engine", choices=ENGINES, default="local")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as root:
+        passes = timed_night(given.recording, root, given.engine)
+        print(f"{'pass':20}{'tasks':>6}{'median s':>10}{'max s':>9}{'max / median':>14}  task of the maximum")
+        for line in passes_table(passes, queues_by_bucket(Warehouse(root))):
+            print(line)
+
+
+def timed_night(recording: Path, root: str, engine: str) -> list[Pass]:
+    """Ingest and replay a recording into the warehouse ``root``; return the passes, in order."""
+    settings, found = load_settings(), find_recordings([str(recording)])
+
+    def progress(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    with warehouse_lock(root) as lock, running_engine(engine, "shards", settings, lock, progress) as running:
+        timing = TimingEngine(running)
+        night = Night(timing, root, settings, progress)
+        for ingested in night.ingest(KnownDigests(root).of_recordings(found), None):
+            night.replay(ingested.cluster)
+    return timing.passes
+
+
+def queues_by_bucket(warehouse: Warehouse) -> pl.Series:
+    """Return the bucket of each queue of the warehouse."""
+    columns = [name for part in QUEUE for name in part]
+    tables = [warehouse.read(f"silver.{name}").select(columns) for name in BY_QUEUE]
+    return buckets(pl.concat(tables).unique().collect(), QUEUE)
+
+
+def passes_table(passes: list[Pass], queue_buckets: pl.Series) -> Iterator[str]:
+    """Give a line for each pass."""
+    for one in passes:
+        if not one.items:
+            continue
+        median, most = statistics.median(one.seconds), max(one.seconds)
+        ratio = f"{most / median:14.1f}" if median else f"{'':14}"
+        number = one.seconds.index(most)
+        task = described(one.items[number], queue_buckets if one.name in OF_QUEUES else None)
+        yield f"{one.name:20}{len(one.items):6}{median:10.2f}{most:9.2f}{ratio}  {number + 1}: {task}"
+
+
+def described(item: Any, queue_buckets: pl.Series | None) -> str:
+    """Return in words what a task works on."""
+    if isinstance(item, LinesTask):
+        files = "1 file" if len(item.files) == 1 else f"{len(item.files)} files"
+        return f"{files} of {item.kind}, {item.bytes / 1e6:.1f} MB"
+    if isinstance(item, PieceTask):
+        return f"snapshots of {item.source_name}"
+    if not isinstance(item, Shard):
+        return "some files of the day"
+    words = f"buckets {item.low} to {item.high}"
+    if queue_buckets is None:
+        return words
+    queues = int(queue_buckets.is_between(item.low, item.high).sum())
+    return f"{words}, {queues} {'queue' if queues == 1 else 'queues'}"
+
+
+if __name__ == "__main__":
+    main()

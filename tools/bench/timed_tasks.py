@@ -1,0 +1,47 @@
+"""An engine that measures the processor time of each task (shards.py). Workers import this module."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mqreplay.run.engine import Engine
+
+Item = TypeVar("Item")
+Context = TypeVar("Context")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One call of Engine.map: the function's name, its items, and the CPU seconds of each."""
+
+    name: str
+    items: tuple[Any, ...]
+    seconds: tuple[float, ...]
+
+
+class TimingEngine:
+    """Runs tasks on another engine, and keeps the passes in the order of their ends."""
+
+    def __init__(self, engine: Engine) -> None:
+        """``engine`` runs the tasks, each in a process that runs no other task at that time."""
+        self._engine = engine
+        self.progress, self.cancel = engine.progress, engine.cancel
+        self.passes: list[Pass] = []
+
+    def map(self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context) -> list[Result]:
+        """As Engine.map."""
+        timed = self._engine.map(call_timed, items, (function, context))
+        self.passes.append(Pass(function.__name__, tuple(items), tuple(seconds for _, seconds in timed)))
+        return [result for result, _ in timed]
+
+
+def call_timed(item: Any, given: tuple[Callable[[Any, Any], Any], Any]) -> tuple[Any, float]:
+    """Call the function of ``given`` with its context; return the result and the CPU seconds of this process."""
+    function, context = given
+    began = time.process_time()
+    result = function(item, context)
+    return result, time.process_time() - began
