@@ -171,9 +171,13 @@ class _Ingest:
             return f"{cluster}: reading {size:,.0f} MB: {self.engine.progress()}"
 
         with ThreadPoolExecutor(WRITERS) as pool, Ticker(self.progress, line):
-            snapshots = pool.submit(ingest_snapshots, run, work)
-            ingest_records(run, work, pool)
-            snapshots.result()
+            try:
+                snapshots = pool.submit(ingest_snapshots, run, work)
+                ingest_records(run, work, pool)
+                snapshots.result()
+            except BaseException:
+                self.engine.cancel()  # the pool waits for its threads, and these for tasks
+                raise
         for new, old in work.renamed:
             if new.place not in ledger.files:
                 ledger.enter_known(new, old)
