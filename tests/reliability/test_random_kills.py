@@ -18,7 +18,8 @@ from mqreplay.errors import WarehouseLocked
 from reliability.crash_recovery import RECOVERIES, Scenario, wrong_after
 from reliability.file_faults import FileFaults, Operation
 from reliability.histories import Histories
-from reliability.runs import Run, outlived, started
+from reliability.recordings import State
+from reliability.runs import Run, outlived, started, wait_until
 
 Kill = tuple[str, signal.Signals]
 
@@ -35,6 +36,16 @@ LOCKED_S = 90  # what is left of a killed run gives the lock back by then
 def test_kill_in_a_night(library: Path, histories: dict[str, Histories], tmp_path: Path) -> None:
     # Ctrl-C reaches the whole group.
     assert not killed_night(library, histories["nightly"], tmp_path, Scenario("nightly", 0), "same", SIGNALS[0], 700)
+
+
+def test_interrupt_while_processes_of_the_pool_start(histories: dict[str, Histories], tmp_path: Path) -> None:
+    with histories["ingest"].recordings.placed(State(0)) as recording:
+        command = ["ingest", recording, "--warehouse", str(tmp_path / "warehouse"), "--engine", "local"]
+        with started(tmp_path / "run", command) as run:
+            assert wait_until(lambda: run.pids("worker"))
+            _send(run, *SIGNALS[0])
+            assert run.wait() == STATUS[signal.SIGINT]
+    assert run.errors() == ["mqreplay: interrupted; the next run continues where this one ended"]
 
 
 @pytest.mark.long
