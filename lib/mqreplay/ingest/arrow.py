@@ -39,10 +39,12 @@ def _converter(kind: pa.DataType) -> Convert | None:
     return None
 
 
-def _struct_converter(kind: pa.StructType) -> Convert:
-    """Takes a tuple in field order, or a mapping by field name."""
+def _struct_converter(kind: pa.StructType) -> Convert | None:
+    """Takes a tuple in field order, or a mapping by field name, as Arrow does where no field needs to be converted."""
     fields = [kind.field(i) for i in range(kind.num_fields)]
     inner = [(f.name, _converter(f.type)) for f in fields]
+    if all(convert is None for _, convert in inner):
+        return None
 
     def convert(value: object) -> object:
         given = value.get if isinstance(value, dict) else dict(zip((n for n, _ in inner), value, strict=True)).get  # type: ignore[call-overload]
