@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -88,7 +89,7 @@ class Refused:
 class Refusals(list[Refused]):
     """The first ``most`` refused lines of a file; all of them are counted in ``total``."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = sys.maxsize) -> None:
         """Keep at most so many lines, and KEPT_OF_FILE bytes of their contents."""
         super().__init__()
         self.most, self.total, self._room = most, 0, KEPT_OF_FILE
@@ -128,7 +129,7 @@ class LineReader:
     path: str
     decode: Decoder
     lines: int = 0
-    refused: Refusals = field(default_factory=lambda: Refusals(0))
+    refused: Refusals = field(default_factory=Refusals)
     root: str | None = None
     reason: str | None = None
     _number: int = 0
