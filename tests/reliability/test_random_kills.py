@@ -38,11 +38,15 @@ def test_kill_in_a_night(library: Path, histories: dict[str, Histories], tmp_pat
     assert not killed_night(library, histories["nightly"], tmp_path, Scenario("nightly", 0), "same", SIGNALS[0], 700)
 
 
-def test_interrupt_while_processes_of_the_pool_start(histories: dict[str, Histories], tmp_path: Path) -> None:
+@pytest.mark.parametrize("after_s", [0.05, 0.1])  # such a process has begun Python, and not yet its work
+def test_interrupt_while_processes_of_the_pool_start(
+    histories: dict[str, Histories], tmp_path: Path, after_s: float
+) -> None:
     with histories["ingest"].recordings.placed(State(0)) as recording:
         command = ["ingest", recording, "--warehouse", str(tmp_path / "warehouse"), "--engine", "local"]
         with started(tmp_path / "run", command) as run:
             assert wait_until(lambda: run.pids("worker"))
+            time.sleep(after_s)
             _send(run, *SIGNALS[0])
             assert run.wait() == STATUS[signal.SIGINT]
     assert run.errors() == ["mqreplay: interrupted; the next run continues where this one ended"]
