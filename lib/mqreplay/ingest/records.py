@@ -19,7 +19,8 @@ from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
 BLOCK_LINES = 20_000  # lines decoded at once
-TASK_BYTES = 4_000_000  # recorded bytes a task reads: of small files several, for each task costs a moment
+TASK_COST = 4_000_000  # of a task: of small files it reads several, for each task costs a moment
+ONE_BY_ONE = 10  # what a byte costs of lines that are decoded one by one, where one of plain lines costs 1
 
 
 @dataclass
@@ -54,9 +55,10 @@ class LinesTask:
     files: tuple[tuple[RecordedFile, str], ...]
 
     @property
-    def bytes(self) -> int:
-        """How large they are."""
-        return sum(file.bytes for file, _ in self.files)
+    def cost(self) -> int:
+        """What it takes to read them, where a recorded byte of plain lines takes 1."""
+        each = ONE_BY_ONE if KINDS[self.kind].plain is None else 1
+        return each * sum(file.bytes for file, _ in self.files)
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,14 @@ class LinesRead:
 
 
 def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[LinesTask]:
-    """Deal files of a kind to tasks of about TASK_BYTES."""
+    """Deal files of a kind to tasks of about TASK_COST."""
     tasks: list[LinesTask] = []
     for file in files:
-        if tasks and tasks[-1].bytes + file[0].bytes <= TASK_BYTES:
+        one = LinesTask(kind, (file,))
+        if tasks and tasks[-1].cost + one.cost <= TASK_COST:
             tasks[-1] = LinesTask(kind, (*tasks[-1].files, file))
         else:
-            tasks.append(LinesTask(kind, (file,)))
+            tasks.append(one)
     return tasks
 
 

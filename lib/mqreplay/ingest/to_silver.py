@@ -52,8 +52,8 @@ def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
         kind: run.warehouse.landing(KINDS[kind].table, {"cluster": run.cluster}, KINDS[kind].time) for kind in new
     }
     tasks = [task for kind, files in new.items() for task in lines_tasks(kind, [(n.file, n.digest) for n in files])]
-    # The largest first: a core that is left with one at the end keeps the others waiting.
-    tasks.sort(key=lambda task: -task.bytes)
+    # The longest first: a core that is left with one at the end keeps the others waiting.
+    tasks.sort(key=lambda task: -task.cost)
     read = run.engine.map(read_lines, tasks, (landings, run.settings))
     list(pool.map(lambda kind: _take(run, kind, work, [each for each in read if each.kind == kind]), new))
 
