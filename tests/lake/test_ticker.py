@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 
-from mqreplay.lake.running_tasks import running_tasks
 from mqreplay.lake.ticker import Ticker
 
 
@@ -36,28 +35,3 @@ def test_something_short_says_nothing():
     with Ticker(said.append, str, every_s=60):
         pass
     assert said == []
-
-
-def test_tasks_that_run_are_counted(spark, tmp_path):
-    assert running_tasks(spark) == "planning"
-    gate = tmp_path / "gate"
-
-    def wait(batches):
-        while not gate.exists():
-            time.sleep(0.05)
-        yield from batches
-
-    def run():
-        spark.range(3, numPartitions=3).mapInArrow(wait, "id BIGINT").count()
-
-    job = threading.Thread(target=run)
-    job.start()
-    try:
-        deadline = time.monotonic() + 60
-        while (words := running_tasks(spark)) == "planning" and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert words == "0 of 3 tasks done"
-    finally:
-        gate.touch()
-        job.join()
-    assert running_tasks(spark) == "planning"

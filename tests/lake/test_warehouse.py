@@ -117,7 +117,7 @@ def test_columns_of_a_frame_are_cast_and_ordered(warehouse, rows, same_rows) -> 
 
 
 def test_missing_column_is_named(warehouse) -> None:
-    with pytest.raises(ContractError, match="rows for silver.everything lack bytes, ratio"):
+    with pytest.raises(ContractError, match=r"rows for silver\.everything lack bytes, ratio"):
         warehouse.put(TABLE, warehouse.read(TABLE).drop("bytes", "ratio").collect(), ALL)
     assert not warehouse.exists(TABLE)
 

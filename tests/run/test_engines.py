@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -19,9 +20,9 @@ import pytest
 from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 
-from mqreplay import night as nights
 from mqreplay.crash import failure_of
 from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError
+from mqreplay.night import nightly as nights
 from mqreplay.places import conf_dir
 from mqreplay.run.local import LocalEngine
 from mqreplay.run.spark import SparkEngine
@@ -71,7 +72,7 @@ def what_delta_keeps(root: str, name: str) -> dict[str, Any]:
 
 WITHOUT_JAVA = """
 import shutil, sys
-from mqreplay.cli import main
+from mqreplay.cli.command_line import main
 assert shutil.which("java") is None
 status = main(sys.argv[1:], own_process=False)
 assert not {"pyspark", "py4j", "delta"} & set(sys.modules)
@@ -248,3 +249,30 @@ def test_no_items_start_no_session() -> None:
     assert engine.map(late_square, [], 0) == []
     assert engine.progress() == "starting Spark"
     engine.cancel()
+
+
+def test_tasks_that_run_are_counted(spark: Any, tmp_path: Path) -> None:
+    engine = SparkEngine(lambda: spark)
+    assert engine.session is spark
+    assert engine.progress() == "planning"
+    gate = tmp_path / "gate"
+
+    def wait(batches: Iterator[Any]) -> Iterator[Any]:
+        while not gate.exists():
+            time.sleep(0.05)
+        yield from batches
+
+    def run() -> None:
+        spark.range(3, numPartitions=3).mapInArrow(wait, "id BIGINT").count()
+
+    job = threading.Thread(target=run)
+    job.start()
+    try:
+        deadline = time.monotonic() + 60
+        while (words := engine.progress()) == "planning" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert words == "0 of 3 tasks done"
+    finally:
+        gate.touch()
+        job.join()
+    assert engine.progress() == "planning"

@@ -32,7 +32,7 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> TableFiles:
     key = KEY if request.param == "by buckets" else ()
     landing = Landing(str(tmp_path), SCHEMA, (("cluster", "c"),), None, (), (), (), key)
     (file,) = land_rows(made, landing)
-    path = str(tmp_path / file["name"])
+    path = str(tmp_path / file.name)
     assert (COLUMN in pq.read_schema(path).names) == bool(key)
     return TableFiles((path,), len(made), SCHEMA)
 
@@ -53,7 +53,7 @@ def test_row_groups_of_other_shards_can_be_passed_over(tmp_path: Path) -> None:
     base = {"client_id": "c", "consumer_group": "g", "request_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC)}
     landing = Landing(str(tmp_path), SCHEMA, (("cluster", "c"),), None, (), (), (), KEY)
     (file,) = land_rows(rows("silver.pull", base, differs), landing)
-    parquet = pq.ParquetFile(tmp_path / file["name"]).metadata
+    parquet = pq.ParquetFile(tmp_path / file.name).metadata
     groups = [parquet.row_group(n).column(parquet.num_columns - 1).statistics for n in range(parquet.num_row_groups)]
     assert len(groups) > 1
     assert all(one.max <= other.min for one, other in pairwise(groups))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import polars as pl
 
@@ -14,7 +15,7 @@ from mqreplay.lake.delta_files import TableFiles, read_files, table_files
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
+from mqreplay.night.steps import OF_SNAPSHOTS, Span, kinds_of, reach_of, recorded_until, sure_starts
 from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
 from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Recorded, Replay
@@ -22,7 +23,7 @@ from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]
 WRITERS = 3
-OTHER_KINDS = ("brokers", "consumer_offset", "subscription_groups", "topics")  # not of lines, and so none of KINDS
+OTHER_KINDS = ("brokers", *OF_SNAPSHOTS)  # not of lines, and so none of KINDS
 CHECKPOINT = "silver.standing_offset"
 TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
 TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
@@ -89,14 +90,9 @@ def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, 
 def _recorded(found: list[Span], night: Day) -> Recorded:
     first, last = reach_of(found, night.day)
     kinds = {*KINDS, *OTHER_KINDS}
-
-    def starts(behind: dt.timedelta) -> dict[dt.datetime, dt.datetime]:
-        sure = sure_starts(found, behind)
-        return {begin.replace(tzinfo=dt.UTC): certain.replace(tzinfo=dt.UTC) for begin, certain in sure.items()}
-
     return Recorded(
         sorted(kinds - kinds_of(found, night.day)),
         recorded_until(found),
-        starts,
+        partial(sure_starts, found),
         max(min(max(night.since - first, last - night.end), DAY), NO_TIME),
     )

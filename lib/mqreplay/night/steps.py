@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay import __version__
+from mqreplay.decode.kinds import KINDS
 from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
@@ -19,7 +20,8 @@ from mqreplay.lake.warehouse import Warehouse
 TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)
 # Kinds whose instants are the recorder's, not those of a client.
-BY_RECORDER = ("consumer_offset", "topics", "subscription_groups", "broker_runtime", "topic_stats", "cluster_info")
+OF_SNAPSHOTS = ("consumer_offset", "topics", "subscription_groups")
+BY_RECORDER = (*OF_SNAPSHOTS, *(kind.stem for kind in KINDS.values() if kind.by_recorder))
 DIGEST_CHARS = 32  # of a file's SHA-256, which its rows carry (ingest/manifest.py)
 BITS = 128  # of the digest of a span
 

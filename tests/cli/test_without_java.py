@@ -12,7 +12,7 @@ import pytest
 
 from made_warehouse import CLUSTER, made_warehouse
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 AT = dt.datetime(2026, 11, 21, 2, tzinfo=dt.UTC)
 RUN = """
 import sys

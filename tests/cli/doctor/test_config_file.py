@@ -16,7 +16,7 @@ from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.errors import DecodeError, InputError
 
 WHOLE = b'{"offsetTable":{"orders@pay":{0:56,1:57},"orders@ship":{0:9}}}'
-SAMPLES = Path(__file__).parents[1] / "decode" / "data"
+SAMPLES = Path(__file__).parents[2] / "decode" / "data"
 
 
 def examined(folder: Path, data: bytes, bak: bytes | None = None, name: str = "consumerOffset.json") -> Verdict:

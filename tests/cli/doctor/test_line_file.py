@@ -9,7 +9,7 @@ from mqreplay.cli.doctor.files import examine_file
 from mqreplay.cli.doctor.line_file import SHOWN
 from mqreplay.cli.doctor.verdict import Verdict
 
-COMMIT = (Path(__file__).parents[1] / "decode" / "data" / "offset_commits.jsonl").read_bytes().splitlines(True)[0]
+COMMIT = (Path(__file__).parents[2] / "decode" / "data" / "offset_commits.jsonl").read_bytes().splitlines(True)[0]
 
 
 def examined(folder: Path, data: bytes, name: str = "offset_commits.jsonl") -> Verdict:

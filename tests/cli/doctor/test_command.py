@@ -12,7 +12,7 @@ import pytest
 
 from mqreplay.cli.command_line import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SAMPLE = ROOT / "data" / "sample" / "bulk-5.3.3"
 WHOLE = b'{"offsetTable":{"orders@pay":{0:56}}}'
 
