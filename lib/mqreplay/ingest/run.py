@@ -54,9 +54,11 @@ def ingest(
     cluster: str | None,
     settings: IngestSettings,
     progress: Progress,
+    begin: Callable[[], None] = lambda: None,
 ) -> list[Ingested]:
     """Make silver what the recordings hold now; what is in it is not read again. Recordings of one cluster go together.
 
+    ``begin`` is called where there is something to do, before it is done.
     Raises ConservationError if rows got lost, and InputError if too many were refused: all others are in the tables.
     """
     by_cluster: dict[str, list[Digested]] = {}
@@ -71,7 +73,7 @@ def ingest(
     left = _left_clusters(listed, given) if settings.forget_missing_files else {}
     folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
     done = [
-        _Ingest(warehouse, engine, name, some, by_cluster.get(name, []), listed, settings, progress).run()
+        _Ingest(warehouse, engine, name, some, by_cluster.get(name, []), listed, settings, progress, begin).run()
         for name, some in folders.items()
     ]
     for name in sorted(by_cluster):
@@ -108,10 +110,11 @@ class _Ingest:
         listed: list[tuple[str, str]],
         settings: IngestSettings,
         progress: Progress,
+        begin: Callable[[], None],
     ) -> None:
         self.warehouse, self.engine, self.cluster = warehouse, engine, cluster
         self.folders, self.files = folders, files
-        self.settings, self.progress = settings, progress
+        self.settings, self.progress, self.begin = settings, progress, begin
         others = {recording for name, recording in listed if name == cluster} - set(folders)
         self.others = sorted(others)
         known = {recording for name, recording in listed if name == cluster}
@@ -137,6 +140,7 @@ class _Ingest:
             self.progress(f"{self.cluster}: {work.seen} files, all read before")
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
         self.progress(f"{self.cluster}: {_said(work, moved)}")
+        self.begin()
         journal = Journal(self.warehouse, self.engine.cancel)
         with journal.transaction(f"ingest of {self.cluster}"):
             return self._do(journal, known, moved, work)

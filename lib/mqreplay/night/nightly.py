@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
@@ -46,9 +49,14 @@ class Night:
         self.journal = Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
 
-    def ingest(self, recordings: Mapping[str, list[Digested]], cluster: str | None) -> list[Ingested]:
-        """Recordings into silver."""
-        return ingest(self.warehouse, self.engine, recordings, cluster, self.settings.ingest, self.progress)
+    def ingest(
+        self,
+        recordings: Mapping[str, list[Digested]],
+        cluster: str | None,
+        begin: Callable[[], None] = lambda: None,
+    ) -> list[Ingested]:
+        """Recordings into silver. ``begin`` is called if there is something to read."""
+        return ingest(self.warehouse, self.engine, recordings, cluster, self.settings.ingest, self.progress, begin)
 
     def clusters(self, cluster: str | None) -> list[str]:
         """The one asked for, or all that the warehouse holds. Raises InputError where there is none."""
@@ -170,6 +178,16 @@ class Night:
         return spans(cluster, self.settings.replay.lookback_minutes, tables)
 
 
+def load_expectations() -> None:
+    """Load Great Expectations, which takes seconds, while Java starts and tasks run in other processes."""
+
+    def load() -> None:
+        with suppress(Exception):  # who needs it loads it again, and tells
+            import_module("mqreplay.quality.run")
+
+    Thread(target=load, daemon=True).start()
+
+
 def optimize(engine: Engine, warehouse: Warehouse) -> None:
     """Compact and cluster the tables, which Delta does in Spark alone. Raises InputError for another engine."""
     from mqreplay.lake.maintenance import maintain
@@ -204,7 +222,8 @@ def run(
         night = Night(running, root, settings, progress)
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
-            ingested = night.ingest(KnownDigests(root).of_recordings(found), cluster)
+            begin = load_expectations if step == "nightly" else lambda: None
+            ingested = night.ingest(KnownDigests(root).of_recordings(found), cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
