@@ -202,4 +202,4 @@ def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.Da
 
 def polars_schema(schema: pa.Schema) -> pl.Schema:
     """Return an Arrow schema as polars has it."""
-    return pl.DataFrame(pl.from_arrow(schema.empty_table())).schema
+    return pl.Schema(schema)
