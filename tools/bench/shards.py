@@ -90,7 +90,7 @@ def described(item: Any, queue_buckets: pl.Series | None) -> str:
     """Return in words what a task works on."""
     if isinstance(item, LinesTask):
         files = "1 file" if len(item.files) == 1 else f"{len(item.files)} files"
-        return f"{files} of {item.kind}, {item.bytes / 1e6:.1f} MB"
+        return f"{files} of {item.kind}, {sum(f.bytes for f, _ in item.files) / 1e6:.1f} MB"
     if isinstance(item, PieceTask):
         return f"snapshots of {item.source_name}"
     if not isinstance(item, Shard):
