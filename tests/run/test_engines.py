@@ -131,7 +131,7 @@ def test_results_come_in_the_order_of_the_items_from_other_processes(pool: Local
 
 def test_one_process_is_that_of_the_caller(tmp_path: Path) -> None:
     with LocalEngine(tmp_path, processes=1) as engine:
-        assert engine.map(late_square, [7, 6], 1) == [(50, os.getpid()), (37, os.getpid())]
+        assert list(engine.map(late_square, [7, 6], 1)) == [(50, os.getpid()), (37, os.getpid())]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -164,7 +164,7 @@ def test_every_error_passes_between_processes(kind: type[MqreplayError]) -> None
 
 def test_a_killed_task_ends_the_map_and_has_a_name(tmp_path: Path) -> None:
     with LocalEngine(tmp_path, processes=2) as engine, pytest.raises(BrokenProcessPool) as raised:
-        engine.map(kill_itself, range(6), None)
+        list(engine.map(kill_itself, range(6), None))
     failure, cause = failure_of(raised.value)
     assert failure is not None
     assert failure.happened == "a Python worker was killed"
@@ -178,7 +178,7 @@ from pathlib import Path
 from mqreplay.run.local import LocalEngine
 from run.engine_tasks import wait_for_ever
 with LocalEngine(Path(sys.argv[1]), processes=2) as engine:
-    engine.map(wait_for_ever, [0, 1], sys.argv[2])
+    list(engine.map(wait_for_ever, [0, 1], sys.argv[2]))
 """
 
 
@@ -229,8 +229,8 @@ def test_spark_gives_results_in_the_order_of_the_items(spark: Any) -> None:
         return item * item + context
 
     engine = SparkEngine(lambda: spark)
-    assert engine.map(square, [5, 3, 9, 1, 0], 100) == [125, 109, 181, 101, 100]
-    assert engine.map(square, [4], 0) == [16]
+    assert list(engine.map(square, [5, 3, 9, 1, 0], 100)) == [125, 109, 181, 101, 100]
+    assert list(engine.map(square, [4], 0)) == [16]
 
 
 def test_the_text_of_an_error_in_spark_reaches_the_caller(spark: Any) -> None:
@@ -238,7 +238,7 @@ def test_the_text_of_an_error_in_spark_reaches_the_caller(spark: Any) -> None:
         raise ValueError(f"item {item} of the night is torn")
 
     with pytest.raises(Exception, match="ValueError: item 7 of the night is torn"):
-        SparkEngine(lambda: spark).map(fail, [7], None)
+        list(SparkEngine(lambda: spark).map(fail, [7], None))
 
 
 def test_no_items_start_no_session() -> None:
@@ -246,7 +246,7 @@ def test_no_items_start_no_session() -> None:
         raise AssertionError("a session was started")
 
     engine = SparkEngine(start)
-    assert engine.map(late_square, [], 0) == []
+    assert list(engine.map(late_square, [], 0)) == []
     assert engine.progress() == "starting Spark"
     engine.cancel()
 

@@ -37,7 +37,7 @@ class SamePart(plan.Replay):
         raw = {name: self.day.silver(name) for name in plan.SMALL}
         raw |= {name: self.day.described(name) for name in DESCRIPTIONS}
         mine = Night(self.day, self.settings, self.landings, self.recorded.starts(plan.NOT_OFF), raw, raw, None)
-        surveyed = self.engine.map(survey_files, self._pieces(), mine)
+        surveyed = list(self.engine.map(survey_files, self._pieces(), mine))
         facts = plan.night_facts([part for part, _ in surveyed], raw["topic_stats"], mine.starts)
         shards = deal(total([counts for _, counts in surveyed]))
         changes = route_changes(raw["route"], mine.starts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,11 +32,13 @@ class TimingEngine:
         self.progress, self.cancel = engine.progress, engine.cancel
         self.passes: list[Pass] = []
 
-    def map(self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context) -> list[Result]:
+    def map(
+        self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
+    ) -> Iterator[Result]:
         """As Engine.map."""
-        timed = self._engine.map(call_timed, items, (function, context))
+        timed = list(self._engine.map(call_timed, items, (function, context)))
         self.passes.append(Pass(function.__name__, tuple(items), tuple(seconds for _, seconds in timed)))
-        return [result for result, _ in timed]
+        return (result for result, _ in timed)
 
 
 def call_timed(item: Any, given: tuple[Callable[[Any, Any], Any], Any]) -> tuple[Any, float]:

@@ -157,7 +157,7 @@ def _read_pieces(
     run: Run, cuts: dict[PieceKey, Piece], known: pl.DataFrame, landing: Landing
 ) -> tuple[dict[PieceKey, list[Row] | None], list[Landed]]:
     """What the pieces told beside, by their keys, and the files that they wrote."""
-    made = run.engine.map(read_piece, piece_tasks(cuts, known), (landing, run.settings))
+    made = list(run.engine.map(read_piece, piece_tasks(cuts, known), (landing, run.settings)))
     said = {key: piece.beside for key, piece in zip(cuts, made, strict=True)}
     return said, [file for piece in made for file in piece.landed]
 

@@ -54,7 +54,7 @@ def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
     tasks = [task for kind, files in new.items() for task in lines_tasks(kind, [(n.file, n.digest) for n in files])]
     # The longest first: a core that is left with one at the end keeps the others waiting.
     tasks.sort(key=lambda task: -task.cost)
-    read = run.engine.map(read_lines, tasks, (landings, run.settings))
+    read = list(run.engine.map(read_lines, tasks, (landings, run.settings)))
     list(pool.map(lambda kind: _take(run, kind, work, [each for each in read if each.kind == kind]), new))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -18,6 +17,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from mqreplay.run.engine import packed, unpacked
 
 Item = TypeVar("Item")
 Context = TypeVar("Context")
@@ -46,22 +47,25 @@ class LocalEngine:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def map(self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context) -> list[Result]:
+    def map(
+        self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
+    ) -> Iterator[Result]:
         """As Engine.map."""
         if self._pool is None:
-            return [function(item, context) for item in items]
+            return iter([function(item, context) for item in items])
         shared = self._folder / f"{uuid.uuid4()}.pickle"
-        shared.write_bytes(pickle.dumps((function, context)))
+        shared.write_bytes(packed((function, context)))
         try:
             with self._lock:
                 self._given += len(items)
             with _interrupts_blocked():
-                calls = [self._pool.submit(_call, str(shared), pickle.dumps(item)) for item in items]
+                calls = [self._pool.submit(_call, str(shared), packed(item)) for item in items]
             for call in calls:
                 call.add_done_callback(self._count)
-            return [pickle.loads(call.result()) for call in calls]
+            made = [call.result() for call in calls]
         finally:
             shared.unlink(missing_ok=True)
+        return map(unpacked, made)
 
     def _count(self, _: Any) -> None:
         with self._lock:
@@ -115,10 +119,10 @@ def _end_with_parent() -> None:
 
 def _call(shared: str, item: bytes) -> bytes:
     function, context = _shared(shared)
-    return pickle.dumps(function(pickle.loads(item), context))
+    return packed(function(unpacked(item), context))
 
 
 @lru_cache(maxsize=2)  # two maps may run at a time
 def _shared(path: str) -> tuple[Callable[[Any, Any], Any], Any]:
-    made: tuple[Callable[[Any, Any], Any], Any] = pickle.loads(Path(path).read_bytes())
+    made: tuple[Callable[[Any, Any], Any], Any] = unpacked(Path(path).read_bytes())
     return made

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import polars as pl
@@ -24,7 +24,7 @@ from mqreplay.judge.broker_outages import broker_outages
 from mqreplay.judge.client_clocks import client_clocks
 from mqreplay.judge.delivery_audit import delivery_audit
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
-from mqreplay.judge.group_status import group_status
+from mqreplay.judge.group_status import group_status, merged_status
 from mqreplay.judge.judgement import judgement
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
@@ -52,7 +52,10 @@ from mqreplay.settings import Settings
 FILE_ROWS = 2_000_000  # rows of files that one task surveys
 REBALANCES = 50_000  # that one task judges
 SMALL = [name for name in INSTANTS if name not in BY_QUEUE]
+MERGED_AT_ONCE = 8  # parts of a frame
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
+# The small tables that judge_queues looks at.
+OF_QUEUES = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 NOT_OFF = dt.timedelta()
 
 
@@ -93,6 +96,19 @@ class Merged:
         return made
 
 
+def with_status_merged(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts, the groups' status of all in the first: each shard tells of most groups and windows."""
+    made: list[Part] = []
+    status: list[pl.DataFrame] = []
+    for part in parts:
+        status.append(part.frames.pop("status"))
+        if len(status) == MERGED_AT_ONCE:
+            status = [merged_status(status)]
+        made.append(part)
+    made[0].frames["status"] = merged_status(status)
+    return made
+
+
 @dataclass
 class Replay:
     """The replay of one day. ``landings`` are by gold table."""
@@ -117,7 +133,7 @@ class Replay:
             night = self._by_recorders_clock(night, Skew(clocks))
             facts, shards, queues = self._judge_queues(night, None)
         self.progress("queues judged")
-        groups = Merged(self.engine.map(judge_groups, self._group_shards(night), night))
+        groups = Merged(list(self.engine.map(judge_groups, self._group_shards(night), night.with_tables())))
         judged = self._merge(night, facts, shards, queues, groups)
         self.progress("groups and messages judged")
         before = None if self.day.is_first else self.day.gold_day_before("gold.finding")
@@ -131,14 +147,15 @@ class Replay:
         return dataclasses.replace(night, skew=skew, small={**night.raw, **right}, starts=starts)
 
     def _judge_queues(self, night: Night, clocks_reach: dt.timedelta | None) -> tuple[NightFacts, list[Shard], Merged]:
-        surveyed = self.engine.map(survey_files, self._pieces(), night)
+        surveyed = list(self.engine.map(survey_files, self._pieces(), night.with_tables()))
         facts: NightFacts = night_facts([part for part, _ in surveyed], night.small["topic_stats"], night.starts)
         shards = deal(total([counts for _, counts in surveyed]))
         made = {
             "route_changes": route_changes(night.raw["route"], night.starts),
             "unregistrations": unregistrations(night.small["heartbeat"]),
         }
-        return facts, shards, Merged(self.engine.map(judge_queues, shards, (night, facts, clocks_reach, made)))
+        given = (night.with_tables(*OF_QUEUES), facts, clocks_reach, made)
+        return facts, shards, Merged(with_status_merged(self.engine.map(judge_queues, shards, given)))
 
     def _pieces(self) -> list[Day]:
         """The day with some of its files each, of which a task reads about FILE_ROWS rows."""
@@ -215,11 +232,12 @@ class Replay:
         self, night: Night, shards: Sequence[Shard], queues: Merged, continuity: pl.DataFrame, unshared: pl.DataFrame
     ) -> tuple[Merged, pl.DataFrame]:
         logged = int(queues.frame("logged")["rows"].sum())
-        made = self.engine.map(judge_deliveries, shards if logged else shards[:1], (night, unshared))
+        given = (night.with_tables(), unshared)
+        made = list(self.engine.map(judge_deliveries, shards if logged else shards[:1], given))
         scope = audit_scope([scope for _, scope in made])
         subscriptions = subscribed_tags(night.small["heartbeat"])
         dealt = deal_evenly(logged)
-        counts = self.engine.map(audit_messages, dealt, (night, scope, subscriptions, continuity))
+        counts = list(self.engine.map(audit_messages, dealt, (night.with_tables(), scope, subscriptions, continuity)))
         return Merged([part for part, _ in made]), delivery_audit(pl.concat(counts), scope)
 
     def _land(self, tables: Mapping[str, pl.DataFrame]) -> Files:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
+
+from mqreplay.run.engine import packed, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,17 +35,20 @@ class SparkEngine:
                 self._session = self._start()
             return self._session
 
-    def map(self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context) -> list[Result]:
+    def map(
+        self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
+    ) -> Iterator[Result]:
         """As Engine.map: one job of as many tasks as there are items."""
         if not items:
-            return []
-        shared = self.session.sparkContext.broadcast((context, [pickle.dumps(item) for item in items]))
+            return iter(())
+        shared = self.session.sparkContext.broadcast((packed(context), [packed(item) for item in items]))
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
             context, given = shared.value
+            context = unpacked(context)
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    made = pickle.dumps(function(pickle.loads(given[number]), context))
+                    made = packed(function(unpacked(given[number]), context))
                     yield pa.RecordBatch.from_pydict({"number": [number], "made": [made]})
 
         numbers = self.session.range(0, len(items), 1, len(items))
@@ -53,7 +57,7 @@ class SparkEngine:
         finally:
             shared.destroy()
         made = {row.number: row.made for row in rows}
-        return [pickle.loads(made[number]) for number in range(len(items))]
+        return (unpacked(made.pop(number)) for number in range(len(items)))
 
     def progress(self) -> str:
         """As Engine.progress: of the stages that run now, how many tasks are done."""

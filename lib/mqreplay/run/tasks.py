@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -63,6 +63,11 @@ class Night:
     raw: Frames
     small: Frames
     skew: Skew | None
+
+    def with_tables(self, *names: str) -> Night:
+        """Return the night with these of the small tables alone: a pass hands each task only what it reads."""
+        raw, small = ({name: rows[name] for name in names} for rows in (self.raw, self.small))
+        return replace(self, raw=raw, small=small)
 
 
 @dataclass
@@ -207,7 +212,7 @@ def judge_groups(shard: Shard, night: Night) -> Part:
     """Judge the rebalances of some groups."""
     part, strategies = Part(), night.settings.strategies
     mine = shard.has(name_bucket("consumer_group"))
-    judged = allocation(night.raw["rebalance"].filter(mine), strategies.groups, strategies.virtual_node_cnt)
+    judged = allocation(night.day.silver("rebalance", mine), strategies.groups, strategies.virtual_node_cnt)
     of_day = judged.filter(pl.col("day") == night.day.day)
     part.land(night, "gold.allocation", of_day)
     known = night.day.with_before("gold.allocation", "rebalance_ts", of_day, mine)
