@@ -121,12 +121,12 @@ def test_spark_submit_with_the_local_engine_is_refused_in_one_line(tmp_path: Pat
 
 
 def test_results_come_in_the_order_of_the_items_from_other_processes(pool: LocalEngine) -> None:
-    found = pool.map(late_square, range(12), 100)
+    found = list(pool.map(late_square, range(12), 100))
     assert [square for square, _ in found] == [item * item + 100 for item in range(12)]
     processes = {process for _, process in found}
     assert len(processes) == 2
     assert os.getpid() not in processes
-    assert pool.map(late_square, [], 100) == []
+    assert list(pool.map(late_square, [], 100)) == []
 
 
 def test_one_process_is_that_of_the_caller(tmp_path: Path) -> None:

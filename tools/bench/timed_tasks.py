@@ -5,13 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from mqreplay.run.engine import Engine
-
-Item = TypeVar("Item")
-Context = TypeVar("Context")
-Result = TypeVar("Result")
+from mqreplay.run.engine import Context, Engine, Item, Result
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,9 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from mqreplay.run.engine import packed, unpacked
-
-Item = TypeVar("Item")
-Context = TypeVar("Context")
-Result = TypeVar("Result")
+from mqreplay.run.engine import Context, Item, Result, packed, unpacked
 
 
 class LocalEngine:

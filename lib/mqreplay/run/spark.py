@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mqreplay.run.engine import packed, unpacked
+from mqreplay.run.engine import Context, Item, Result, packed, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Item = TypeVar("Item")
-Context = TypeVar("Context")
-Result = TypeVar("Result")
 
 
 class SparkEngine:
@@ -41,11 +37,10 @@ class SparkEngine:
         """As Engine.map: one job of as many tasks as there are items."""
         if not items:
             return iter(())
-        shared = self.session.sparkContext.broadcast((packed(context), [packed(item) for item in items]))
+        shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items]))
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-            context, given = shared.value
-            context = unpacked(context)
+            context, given = shared.value  # a worker reads it once, whatever the number of its tasks
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     made = packed(function(unpacked(given[number]), context))
