@@ -1,4 +1,4 @@
-"""The kinds of JSONL a recording holds: all that is known of each stands in its record here.
+"""The kinds of JSONL files in a recording. All that is known of a kind is in its record here.
 
 `KINDS["pull_log"].decode(line)` gives a dict with exactly the names of ``columns``, in whose values an absent field is
 None. The types are those of `mqreplay.decode.columns`: Spark DDL, with ``timestamp_ms`` for an int of epoch

@@ -1,4 +1,4 @@
-"""The proof that polars read JSONL lines as their decoder would, by counting what stands in them.
+"""Prove that polars read JSONL lines as their decoder would, by counting strings, names and values.
 
 polars takes a line if it is JSON, and refuses all but whole numbers in columns of integers and all but true and false
 in columns of booleans. Where the decoder refuses, it writes numbers, lists and objects into columns of text, keeps one
@@ -74,7 +74,7 @@ def _without_escaped(raw: Bytes, quotes: Places) -> Places | None:
 
 
 def _are_nulls(raw: Bytes, opened: Places, closed: Places, missing: int, frame: pl.DataFrame) -> bool:
-    """Whether so many names have the value null, each another one of its line, and in the frame, too."""
+    """Whether exactly ``missing`` names have the value null, no two of them the same in a line, as in the frame."""
     value = raw[closed + 2]
     value = np.where(value == SPACE, raw[closed + 3], value)
     null = np.flatnonzero(value == N)

@@ -1,4 +1,4 @@
-"""JSONL kinds -> rows of their silver table; what was refused, and what each file gave, is told beside."""
+"""Decode JSONL files into rows of silver tables; count, for each file, its rows and its refused lines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LinesTask:
 
 @dataclass(frozen=True)
 class LinesRead:
-    """The files with the rows, and what is told of each file that was read, by its digest."""
+    """What a task returns: the Parquet files it wrote, and by digest the counts of each file it read."""
 
     kind: str
     landed: list[Landed]
@@ -72,20 +72,23 @@ class LinesRead:
 
 def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[LinesTask]:
     """Deal files of a kind to tasks of about TASK_COST."""
-    tasks: list[LinesTask] = []
+    dealt: list[list[tuple[RecordedFile, str]]] = []
+    waiting = 0
     for file in files:
-        one = LinesTask(kind, (file,))
-        if tasks and tasks[-1].cost + one.cost <= TASK_COST:
-            tasks[-1] = LinesTask(kind, (*tasks[-1].files, file))
-        else:
-            tasks.append(one)
-    return tasks
+        cost = LinesTask(kind, (file,)).cost
+        if not dealt or waiting + cost > TASK_COST:
+            dealt.append([])
+            waiting = 0
+        dealt[-1].append(file)
+        waiting += cost
+    return [LinesTask(kind, tuple(some)) for some in dealt]
 
 
 def read_lines(task: LinesTask, given: tuple[Mapping[str, Landing], IngestSettings]) -> LinesRead:
     """Decode files; their rows go to the landing of their kind.
 
-    A line that stands twice in a file is two records. So many refused lines of a file are told as the settings say.
+    A line that stands twice in a file is two records. Of each file the first refused lines are returned, as many as
+    ``quarantine_rows`` of the settings.
     """
     landings, limits = given
     told: dict[str, FileTold] = {}

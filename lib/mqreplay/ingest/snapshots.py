@@ -13,6 +13,7 @@ from mqreplay.ingest.entries import GROUP_COLUMNS, TOPIC_COLUMNS, SnapshotFile, 
 from mqreplay.ingest.moves import moved_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.recording import RecordedFile, split_source
+from mqreplay.ingest.snapshot_rows import CONFIGS
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
@@ -33,7 +34,7 @@ KNOWN = pl.Schema(
 )
 PieceKey = tuple[str, int]  # source, number
 ORPHAN_KEYS = "orphan_keys"  # in the place of a family: the topic is a key that names nothing, and was reported
-CONFIGS = {"topics": ("topic", TOPIC_COLUMNS), "subscription_groups": ("consumer_group", GROUP_COLUMNS)}
+COLUMNS = {"topics": TOPIC_COLUMNS, "subscription_groups": GROUP_COLUMNS}  # of a configuration
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _last_offsets(changes: pl.LazyFrame) -> pl.LazyFrame:
     family = pl.when(pl.col("client_id").is_not_null()).then(of_client).otherwise(pl.lit("consumer_offset"))
     key = ["source_name", "client_id", "topic", "consumer_group", "broker_name", "queue_id"]
     last = changes.group_by(key).agg(
-        pl.col("new_offset").sort_by("to_ts").last().alias("offset"),
+        pl.col("new_offset").max_by("to_ts").alias("offset"),
         pl.col("to_ts").max().dt.epoch("ms").alias("ts_ms"),
     )
     return last.filter(pl.col("offset").is_not_null()).with_columns(family=family)
@@ -173,7 +174,7 @@ def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
 
 def _last_configs(changes: pl.LazyFrame, family: str) -> pl.DataFrame:
     """The topics or groups that stand after the changes."""
-    key, columns = CONFIGS[family]
+    (_, key), columns = CONFIGS[family], COLUMNS[family]
     last = changes.sort("ts").group_by("source_name", key).last().filter(pl.col("change") != "removed")
     rows = last.select("source_name", pl.col(key).alias("topic"), pl.col("ts").dt.epoch("ms").alias("ts_ms"), *columns)
     found = rows.collect()

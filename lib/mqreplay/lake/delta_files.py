@@ -23,9 +23,8 @@ from deltalake import DeltaTable
 from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
-from mqreplay.lake.orphans import last_commit, last_version
+from mqreplay.lake.orphans import LOG, last_commit, last_version
 
-LOG = "_delta_log"
 ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs takes a path for a URL
 
 

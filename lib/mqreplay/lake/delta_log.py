@@ -17,8 +17,8 @@ from urllib.parse import quote, unquote
 from mqreplay import __version__
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.landing import Landed
+from mqreplay.lake.orphans import LOG
 
-LOG = "_delta_log"
 Action = dict[str, Any]
 # What a table is made with whatever the defaults of a session: readers such as polars and DuckDB know none of it.
 PLAIN = {

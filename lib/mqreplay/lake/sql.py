@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from mqreplay.errors import InputError
 
@@ -22,8 +21,7 @@ def check_text(*values: str | None) -> None:
 def quoted(value: str) -> str:
     """Return ``value`` as a string literal of Spark SQL. Raises InputError for what no string of Spark can hold.
 
-    It is for text that takes no Column and no bound argument: Delta's replaceWhere, DDL. The session must not replace
-    ${...} (session.MEANING).
+    It is for text that takes no bound argument: DDL. The session must not replace ${...} (session.MEANING).
 
     >>> quoted("it's")
     "'it\\\\'s'"
@@ -34,15 +32,3 @@ def quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     # A control character would reach Delta's history, and everyone who prints a query.
     return "'" + CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", escaped) + "'"
-
-
-def among(column: str, values: Iterable[str]) -> str:
-    """A predicate: the column is one of the values; of no values it is false.
-
-    >>> among("day", ["a"])
-    "day IN ('a')"
-    >>> among("day", [])
-    'false'
-    """
-    listed = ", ".join(quoted(v) for v in values)
-    return f"{column} IN ({listed})" if listed else "false"

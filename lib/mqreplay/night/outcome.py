@@ -12,9 +12,8 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.remembered import read_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
-
-SEVERITIES = ("info", "warning", "critical")
-_WORST = pl.col("severity").replace_strict(SEVERITIES, (3, 2, 1), default=0, return_dtype=pl.Int8)
+from mqreplay.report.collect import place_among
+from mqreplay.report.data import SEVERITIES
 
 
 @dataclass
@@ -38,7 +37,7 @@ class Outcome:
         """Whether a finding is at least as severe."""
         if severity is None:
             return False
-        return any(SEVERITIES.index(str(f["severity"])) >= SEVERITIES.index(severity) for f in self.findings)
+        return any(SEVERITIES.index(str(f["severity"])) <= SEVERITIES.index(severity) for f in self.findings)
 
 
 def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
@@ -55,7 +54,7 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
     for table, word, decisions in decided.sort("decision", "judgement").collect().rows():
         outcome.judgements.setdefault(table, {})[word] = decisions
     findings = of_last_day(here("gold.finding"), "finding_id").drop("cluster", "day")
-    outcome.findings = _listed(findings.sort(_WORST, "from_ts", "kind", "finding_id"))
+    outcome.findings = _listed(findings.sort(place_among("severity", SEVERITIES), "from_ts", "kind", "finding_id"))
     results = here("gold.validation_result")
     outcome.expectations = _count(results)
     failed = results.filter(~pl.col("passed")).with_columns(pl.col("day").cast(pl.String))

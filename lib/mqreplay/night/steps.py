@@ -13,6 +13,7 @@ import polars as pl
 
 from mqreplay import __version__
 from mqreplay.decode.kinds import KINDS
+from mqreplay.ingest.manifest import DIGEST_CHARS
 from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
@@ -22,7 +23,6 @@ DAY = dt.timedelta(days=1)
 # Kinds whose instants are the recorder's, not those of a client.
 OF_SNAPSHOTS = ("consumer_offset", "topics", "subscription_groups")
 BY_RECORDER = (*OF_SNAPSHOTS, *(kind.stem for kind in KINDS.values() if kind.by_recorder))
-DIGEST_CHARS = 32  # of a file's SHA-256, which its rows carry (ingest/manifest.py)
 BITS = 128  # of the digest of a span
 
 

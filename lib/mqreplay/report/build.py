@@ -9,11 +9,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mqreplay import __version__
-from mqreplay.report.data import CAP, ReportData, Row
+from mqreplay.report.data import CAP, SEVERITIES, ReportData, Row
 from mqreplay.report.text import counted, lasting, number, span, visible
 from mqreplay.report.timeline import timeline
 
-SEVERITIES = ("critical", "warning", "info")
 DECISIONS = {
     "gold.allocation": "rebalances",
     "gold.pull_route": "pulls",

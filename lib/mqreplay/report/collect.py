@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.data import CAP, Listing, ReportData, Row
+from mqreplay.report.data import CAP, SEVERITIES, Listing, ReportData, Row
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
 COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
@@ -37,7 +39,7 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
 
 
 def _findings(findings: pl.LazyFrame) -> list[Row]:
-    worst = _rank("severity", "critical", "warning", "info")
+    worst = place_among("severity", SEVERITIES)
     return _rows(of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").head(MOST))
 
 
@@ -76,12 +78,12 @@ def _files(files: pl.LazyFrame) -> list[Row]:
 def _judgements(counted: pl.LazyFrame) -> list[Row]:
     of_reason = counted.group_by(pl.col("decision").alias("table_name"), "judgement", "reason")
     of_all_days = of_reason.agg(pl.col("decisions").sum())
-    rank = _rank("judgement", "differ", "undetermined", "agree")
+    rank = place_among("judgement", ("differ", "undetermined", "agree"))
     return _rows(of_all_days.sort("table_name", rank, -pl.col("decisions"), "reason"))
 
 
-def _rank(column: str, *words: str) -> pl.Expr:
-    """The place of the column's word among the words, from 1 on; 0 for another."""
+def place_among(column: str, words: Sequence[str]) -> pl.Expr:
+    """Return the place of the column's word among the words, from 1 on; 0 for another."""
     return pl.col(column).replace_strict(words, range(1, len(words) + 1), default=0, return_dtype=pl.Int8)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 CAP = 200  # rows of a table that a page shows; the rest is a query away
+SEVERITIES = ("critical", "warning", "info")  # the worst first
 Row = dict[str, Any]
 
 

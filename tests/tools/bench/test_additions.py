@@ -12,6 +12,7 @@ import pytest
 
 from bench.estate.sizes import SIZES
 from bench.estate.write import write_estate
+from estate_records import decoded_lines
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.kinds import KINDS
 
@@ -33,14 +34,7 @@ def answers(estate: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def records(estate: Path) -> dict[str, list[dict]]:
-    """Lines, decoded: one that is refused fails here."""
-    found = defaultdict(list)
-    for path in sorted(estate.glob("*.jsonl.gz")):
-        stem, number, *_ = path.name.split(".")
-        if stem in ("heartbeats", "broker_runtime") and number not in ("0000", "1200", "2100"):
-            continue  # the other hours are like these
-        found[stem] += map(KINDS[stem].decode, gzip.decompress(path.read_bytes()).splitlines())
-    return found
+    return decoded_lines(estate, hours=("0000", "1200", "2100"))
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 from bisect import bisect_right
@@ -15,12 +14,12 @@ from bench.estate.flow import PHYSICAL_MEMORY
 from bench.estate.parts import first_hours, snapshots_of
 from bench.estate.sizes import HOUR_MS, START_MS
 from bench.estate.write import write_estate
+from estate_records import decoded_lines
 from mqreplay.core.allocation import allocate
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.pull_node import find_broker_address_in_subscribe
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.consumer_offset import decode_consumer_offset
-from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.ingest.recording import NOT_READ, classify
@@ -40,13 +39,7 @@ def answers(estate: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def records(estate: Path) -> dict[str, list[dict]]:
-    found = defaultdict(list)
-    for path in sorted(estate.glob("*.jsonl.gz")):
-        stem, number, *_ = path.name.split(".")
-        if stem in ("heartbeats", "broker_runtime") and number not in ("0000", "2300"):
-            continue  # the other hours are like these
-        found[stem] += map(KINDS[stem].decode, gzip.decompress(path.read_bytes()).splitlines())
-    return found
+    return decoded_lines(estate, hours=("0000", "2300"))
 
 
 def digest(folder: Path) -> dict[str, str]:
