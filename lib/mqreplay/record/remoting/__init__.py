@@ -1,0 +1,1 @@
+"""A client of RocketMQ's remoting protocol that can only read. Standard library and asyncio."""
