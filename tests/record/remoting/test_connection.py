@@ -275,6 +275,16 @@ def test_closing_ends_the_calls():
     run(silent, talk)
 
 
+def test_closing_while_a_connection_opens():
+    async def talk(connections, address):
+        call = asyncio.create_task(connections.call(address, ASK, 5))
+        await asyncio.sleep(0)
+        await connections.close()
+        assert (await failure(call)).kind == "closed"
+
+    run(silent, talk)
+
+
 def test_a_call_that_is_cancelled_leaves_nothing_behind():
     async def talk(connections, address):
         call = asyncio.create_task(connections.call(address, ASK, 5))

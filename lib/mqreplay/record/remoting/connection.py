@@ -100,7 +100,10 @@ class Connections:
                 raise CallFailed("closed", "this client is closed")
             connection = self._open.get(addr)
             if connection is None or connection.is_lost:
-                connection = self._open[addr] = await _open(addr, self._tls, traffic)
+                connection = await _open(addr, self._tls, traffic)
+                if self._is_closed:
+                    connection.end("this client closed the connection")
+                self._open[addr] = connection
             return connection
 
     def _retire(self, addr: str, connection: _Connection) -> None:
@@ -149,6 +152,8 @@ class _Connection:
 
     async def call(self, request: Request, credentials: Credentials | None) -> Answer:
         """Send a request and wait for its answer."""
+        if self.is_lost:
+            raise CallFailed("closed", f"{self._addr}: the connection was lost")
         opaque = next(self._numbers) & INT_MAX
         frame = encode_request(request, opaque, credentials)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
