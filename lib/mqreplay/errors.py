@@ -71,6 +71,22 @@ class ContractError(MqreplayError):
     """A data contract in schemas/ is not usable, or a table does not fit it."""
 
 
+class RecordingFull(MqreplayError):
+    """A recording takes no more: the disk is full or fails, or the recording has reached its bound.
+
+    What was written before is whole. ``at_bound``: the bound that the user gave is reached, so waiting does not help.
+    """
+
+    def __init__(self, path: str, detail: str, at_bound: bool = False) -> None:
+        super().__init__(f"recording {path}: {detail}")
+        self.path = path
+        self.detail = detail
+        self.at_bound = at_bound
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.path, self.detail, self.at_bound)
+
+
 class WarehouseLocked(MqreplayError):
     """Another run holds the warehouse (exit status 3)."""
 

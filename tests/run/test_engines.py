@@ -21,9 +21,10 @@ from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 
 from mqreplay.crash import failure_of
-from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError
+from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, RecordingFull
 from mqreplay.night import nightly as nights
 from mqreplay.places import conf_dir
+from mqreplay.record.remoting.connection import CallFailed
 from mqreplay.run.local import LocalEngine
 from mqreplay.run.spark import SparkEngine
 from mqreplay.settings import load_settings
@@ -154,9 +155,17 @@ def test_an_error_of_a_task_reaches_the_caller(pool: LocalEngine, error: Excepti
     assert [square for square, _ in pool.map(late_square, [1, 2], 0)] == [1, 4], "the engine goes on"
 
 
+MADE_WITH: dict[type[MqreplayError], tuple[Any, ...]] = {
+    DecodeError: ("torn", "a detail", 3),
+    InputErrors: (["a", "b"],),
+    RecordingFull: ("a folder", "a detail", True),
+    CallFailed: ("timeout", "a detail"),
+}
+
+
 @pytest.mark.parametrize("kind", kinds_of_errors())
 def test_every_error_passes_between_processes(kind: type[MqreplayError]) -> None:
-    made = kind("torn", "a detail", 3) if kind is DecodeError else kind(["a", "b"] if kind is InputErrors else "a text")
+    made = kind(*MADE_WITH.get(kind, ("a text",)))
     copy = pickle.loads(pickle.dumps(made))
     assert type(copy) is kind
     assert (str(copy), vars(copy)) == (str(made), vars(made))

@@ -1,0 +1,130 @@
+"""A broker's store on this machine: where its config folder is, and which broker it belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mqreplay.decode.brokers import split_broker_key
+from mqreplay.decode.topics import decode_topics
+from mqreplay.errors import DecodeError, InputError
+
+OFFSETS_FILE: Final = "consumerOffset.json"
+FILES: Final = (OFFSETS_FILE, "topics.json", "subscriptionGroup.json", "delayOffset.json")
+PROPERTIES: Final = "broker.properties"  # what a broker started without -c keeps its settings in
+# TopicConfigManager#init gives each 5.x broker a topic of this name.
+MEMBER_TOPIC: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
+_PROPERTY = re.compile(r"\s*([^\s:=#!][^\s:=]*)\s*[:=\s]\s*(.*?)\s*")
+
+
+class BrokerStore(NamedTuple):
+    """The config folder of a broker."""
+
+    config: Path
+    broker_name: str
+    broker_id: int
+
+    @property
+    def name(self) -> str:
+        """The broker, as folders of snapshots are named."""
+        return f"{self.broker_name}-{self.broker_id}"
+
+
+def broker_store(folder: str, broker: str | None) -> BrokerStore:
+    """Return the store in ``folder``, which is storePathRootDir or the config folder in it.
+
+    ``broker`` is NAME-ID or a broker.conf. Without it, the store's own broker.properties says the broker.
+
+    Raises:
+        InputError: there is no such store, its broker is not known, or the broker keeps its state in RocksDB.
+    """
+    config = _config_folder(Path(folder)).resolve()
+    if broker is not None:
+        return BrokerStore(config, *_given(broker))
+    with suppress(OSError):
+        return BrokerStore(config, *_from_properties(config / PROPERTIES))
+    name = _name_in_topics(config / "topics.json")
+    known = "the files of a store do not name its broker" if name is None else "the files of a store do not hold its id"
+    raise InputError(
+        f"--store {folder}: {known}; add --broker {name or 'broker-a'}-0 (brokerName and brokerId, 0 for a master), or "
+        "--broker with the path of its broker.conf"
+    )
+
+
+def read_properties(text: str) -> dict[str, str]:
+    r"""Return the settings of a broker.conf.
+
+    >>> read_properties("# a\nbrokerName = broker-a\nbrokerId=1\n")
+    {'brokerName': 'broker-a', 'brokerId': '1'}
+    """
+    found = (_PROPERTY.fullmatch(line) for line in text.splitlines())
+    return {match[1]: match[2] for match in found if match}
+
+
+def _config_folder(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise InputError(f"--store {folder} is no folder; give storePathRootDir of the broker's broker.conf")
+    try:
+        for config in (folder, folder / "config"):
+            if _is_in_rocksdb(config):
+                raise InputError(
+                    f"--store {folder}: this broker keeps offsets and topics in RocksDB, not in files that can be "
+                    "copied; record it over the network: mqreplay record NAMESRV --out RECORDING"
+                )
+            if any((config / f"{name}{suffix}").exists() for name in FILES for suffix in ("", ".bak")):
+                return config
+    except PermissionError as error:
+        raise InputError(f"--store {folder} cannot be read ({error.strerror}); run as the broker's user") from None
+    raise InputError(
+        f"--store {folder} holds none of {', '.join(FILES)}, nor does {folder / 'config'}; give storePathRootDir of "
+        "the broker's broker.conf, once the broker has run"
+    )
+
+
+def _is_in_rocksdb(config: Path) -> bool:
+    """Whether a RocksDB below the config folder is newer than its offset file: an old one may be left from before."""
+    newest = max(
+        (path.stat().st_mtime for found in config.glob("*/CURRENT") for path in found.parent.iterdir()), default=0
+    )
+    offsets = config / OFFSETS_FILE
+    return newest > (offsets.stat().st_mtime if offsets.exists() else 0)
+
+
+def _given(broker: str) -> tuple[str, int]:
+    path = Path(broker)
+    if "/" in broker or path.is_file():
+        try:
+            return _from_properties(path)
+        except OSError as error:
+            raise InputError(f"--broker {broker} cannot be read: {error.strerror}") from None
+    try:
+        return split_broker_key(broker)
+    except DecodeError:
+        raise InputError(f"--broker {broker!r} is neither NAME-ID, such as broker-a-0, nor a broker.conf") from None
+
+
+def _from_properties(path: Path) -> tuple[str, int]:
+    """Return the broker that a broker.conf describes. Raises OSError if it cannot be read."""
+    settings: Mapping[str, str] = read_properties(path.read_text(encoding="utf-8", errors="replace"))
+    name, number = settings.get("brokerName"), settings.get("brokerId", "0")
+    if not name or not number.isascii() or not number.isdigit():
+        why = f"its brokerId is {number}" if name else "it has no brokerName"
+        raise InputError(f"{path} does not say which broker it is: {why}; give --broker NAME-ID")
+    return name, int(number)
+
+
+def _name_in_topics(path: Path) -> str | None:
+    """Return the broker's name if topics.json shows it: each broker has a topic of its own name."""
+    try:
+        rows = decode_topics(path.read_bytes()).rows
+    except (OSError, DecodeError):
+        return None
+    names = [row.topic_name.removeprefix(MEMBER_TOPIC) for row in rows if row.topic_name.startswith(MEMBER_TOPIC)]
+    # 4.9: the only inherited topic with one queue.
+    names = names or [
+        row.topic_name for row in rows if row.perm & 1 and row.read_queue_nums == row.write_queue_nums == 1
+    ]
+    return names[0] if len(names) == 1 else None
