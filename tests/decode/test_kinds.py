@@ -19,7 +19,7 @@ from reliability.fuzz_run import Target, fuzz
 
 DATA = Path(__file__).parent / "data"
 TS = 1795228808477
-PYTHON = {"string": str, "boolean": bool, "int": int, "bigint": int, "timestamp_ms": int}
+PYTHON = {"string": str, "boolean": bool, "int": int, "bigint": int, "double": float, "timestamp_ms": int}
 
 
 @cache

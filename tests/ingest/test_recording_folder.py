@@ -165,3 +165,31 @@ def test_a_file_that_cannot_be_read_has_its_trouble_and_is_asked_again(recording
     assert asked() == {"pull_log.jsonl": (sha256, None), "routes.jsonl": ("", "Permission denied")}
     troubled = False
     assert asked() == {"pull_log.jsonl": (sha256, None), "routes.jsonl": (sha256, None)}
+
+
+def test_a_folder_that_is_no_recording_names_the_command_that_makes_one(tmp_path):
+    put(tmp_path / "config" / "consumerOffset.2026-11-21.json")
+    put(tmp_path / "rocketmq_client.log")
+    with pytest.raises(InputError) as caught:
+        find_files(str(tmp_path))
+    assert str(caught.value) == (
+        f"{tmp_path} is no recording: none of its 2 files is a part of one. "
+        f"Make a recording from it: mqreplay import {tmp_path} --out RECORDING"
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ((), "has no files; give the folder that holds snapshots/ and *.jsonl"),
+        (("my notes.txt",), "its only file is not a part of one. Make a recording from it: mqreplay import '"),
+    ],
+)
+def test_of_few_files_it_says_so(tmp_path, names, words):
+    folder = tmp_path / "my files"
+    folder.mkdir()
+    for name in names:
+        put(folder / name)
+    with pytest.raises(InputError) as caught:
+        find_files(str(folder))
+    assert words in str(caught.value)

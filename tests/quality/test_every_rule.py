@@ -83,7 +83,8 @@ def breaking(contract: Contract, rule: Rule) -> tuple[list[Row], dict[str, Any]]
             link = {"topic": "broken"}
             return [link | {"to_ts": at(1)}, link | {"to_ts": at(2), "previous_offset": 7}], {}
         case "expect_table_to_be_fresh":
-            return [], {"recording_end_ms": epoch_ms(at(24 * 60))}
+            series = [{} for _ in range(rule.kwargs["min_rows"])]
+            return series, {"recording_end_ms": epoch_ms(at(24 * 60))}
         case "expect_rows_conserved":
             return [{"rows_in": 7}], {"silver_rows": {"silver.pull": 1}}
     raise AssertionError(f"no rows break {rule.type}; add some")

@@ -6,7 +6,7 @@ import json
 
 from quality_rows import Judge, at, epoch_ms
 
-ROWS = [{"record_id": str(minute), "request_ts": at(minute)} for minute in (3, 9, 5)]
+ROWS = [{"record_id": str(minute), "request_ts": at(minute)} for minute in (3, 9, 5, 1, 2, 4, 6, 7, 8, 0)]
 NAME = "expect_table_to_be_fresh"
 
 
@@ -21,6 +21,10 @@ def test_rows_that_end_too_early_are_not(judged: Judge) -> None:
     assert json.loads(found.unexpected_sample or "") == [
         {"newest": "2026-11-21T03:09:00.000Z", "recording_end": "2026-11-21T03:19:30.000Z", "age_minutes": 10.5}
     ]
+
+
+def test_a_few_rows_are_no_series_that_ends(judged: Judge) -> None:
+    assert judged("silver.pull", ROWS[:9], recording_end_ms=epoch_ms(at(600)))[NAME].passed
 
 
 def test_an_empty_table_was_not_recorded(judged: Judge) -> None:

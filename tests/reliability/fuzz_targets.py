@@ -30,6 +30,7 @@ from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS, Kind
 from mqreplay.decode.offset_lines import table_lines
+from mqreplay.decode.polled_offsets import decode_polled_offsets
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
@@ -54,6 +55,11 @@ BROKEN_TABLES = (
     b'{"offsetTable":{"a@b":{0:{"andIncrement":1,"andDecrement":2},1:"12",2:true,3:null,4:1e3,5:-7.5F}}}',
     b'{"offsetTable":[{"a":1}],"b":Set[1,2],"c":TreeSet[3],"d":NaN,"e":undefined}',
 )
+POLLED = (
+    b'{"ts":1795228794427,"offsetTable":{"t@g":{"0":12,"1":-1},"%RETRY%g@g":{"0":7},"a@b@c":{"3":4}}}',
+    b'{"ts":1795228799427,"response_ts":1795228799430,"changed":{"t@g":{"0":13}},"removed":{"t@g":[1],"u@g":[0,2]}}',
+    b'{"ts":1795228804427}',
+)
 
 
 def decoders() -> list[Target]:
@@ -69,11 +75,13 @@ def decoders() -> list[Target]:
         "brokers": decode_brokers,
     }
     tables = _files("consumerOffset")
+    polled = tuple(b'{"ts":1795228794427,' + table[1:] for table in BROKEN_TABLES)
     return [
         *lines,
         *(Target(f"{stem}.json", _files(stem), run) for stem, run in files.items()),
         Target("json object", one_of_each, read_object),
         Target("fastjson text", tuple(one for stem in files for one in _files(stem)[:2]), read_fastjson),
+        Target("polled offsets", (*POLLED, *polled, *EDGES), decode_polled_offsets),
         Target("fastjson of 4.9", (*BROKEN_TABLES, *tables), partial(_as_a_broker, "4.9.7")),
         Target("fastjson of 5.3", (*BROKEN_TABLES, *tables), partial(_as_a_broker, "5.3.3")),
         Target("offsets byte by byte", _laid_out(), partial(_offset_bytes, _laid_out())),

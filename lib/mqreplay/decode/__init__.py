@@ -11,7 +11,13 @@ Files of a snapshot, read whole:
 
 Lines of a recording: `kinds.KINDS` maps a file's stem to its decoder and columns
     pull_log, offset_commits, heartbeats, consumer_lists, routes, rebalance_log, assignments, broker_runtime,
-    cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests
+    cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests,
+    consumer_connections, consume_stats, recorder_events
+    polled_offsets      the lines of consumerOffset.jsonl.gz
+
+What else clusters leave behind
+    capture             packets of the remoting protocol
+    logs                the log files of clients, brokers and name servers
 
 What these stand on:
     text                bytes to text, and errors at a byte

@@ -1,18 +1,29 @@
-"""assignments: the queues a client held at an instant, on change and every 15 seconds."""
+"""assignments: the queues that a client held at an instant, by a hook in it, by its own answer, or by its log."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from mqreplay.decode.columns import PlainColumns, missing
+from mqreplay.decode.body import answer_of
+from mqreplay.decode.columns import PlainColumns, missing, source_of
 from mqreplay.decode.fields import wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.running_info import running_info_of
+from mqreplay.decode.subscriptions import SUBSCRIPTIONS
 
 _TYPES: Final = {
     "ts": "timestamp_ms",
+    "response_ts": "timestamp_ms",
+    "previous_ts": "timestamp_ms",
     "changed": "boolean",
     "client_id": "string",
     "consumer_group": "string",
+    "broker_name": "string",
+    "broker_id": "bigint",
+    "response_code": "int",
+    "remark": "string",
+    "error": "string",
+    "source": "string",
 }
 _QUEUE_TYPES: Final = {
     "topic": "string",
@@ -27,37 +38,59 @@ _QUEUE_TYPES: Final = {
     "cached_last": "bigint",
     "last_pull_ts": "bigint",
 }
-COLUMNS: Final = {
-    **_TYPES,
+_OF_CLIENT: Final = {
     "queues": f"array<struct<{','.join(f'{name}:{kind}' for name, kind in _QUEUE_TYPES.items())}>>",
+    "strategy": "string",
+    "message_model": "string",
+    "consume_type": "string",
+    "consume_from_where": "string",
+    "subscriptions": SUBSCRIPTIONS,
+    "properties": "map<string,string>",
 }
-REQUIRED: Final = ("ts", "client_id", "consumer_group", "queues")
-_PLAIN: Final = PlainColumns(_TYPES, ("ts", "client_id", "consumer_group"))
+COLUMNS: Final = {name: kind for name, kind in _TYPES.items() if name != "remark"} | _OF_CLIENT
+REQUIRED: Final = ("ts", "client_id", "consumer_group")
+SOURCES: Final = ("assignment", "running_info", "client_log")  # the first is that of a line that names none
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 _QUEUE: Final = PlainColumns(_QUEUE_TYPES | {"last_pull_ts": "maybe_ms"}, ("topic", "broker_name", "queue_id"))
 
 
 def decode_assignment(line: bytes) -> dict[str, object]:
-    """The columns of one line of assignments; ``ts`` and last_pull_ts in epoch ms, offsets in messages.
+    """The columns of one line of assignments; times and last_pull_ts in epoch ms, offsets in messages.
 
-    ``queues`` has a tuple a queue, its fields as `COLUMNS` names them. Source:
+    ``queues`` has a tuple a queue, its fields as `COLUMNS` names them. Of source running_info it comes from the
+    client's answer (`running_info_of`), and is None where ``error`` says why there is none. Source:
     RebalanceImpl.processQueueTable, ProcessQueue, PullAPIWrapper.pullFromWhichNodeTable, OffsetStore.
 
     Raises:
-        DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.
+        DecodeError: see `mqreplay.decode.jsonl`, `body_of`, `running_info_of` and `PlainColumns.take`.
 
     >>> line = (b'{"ts":1795228809085,"changed":true,"client_id":"c","consumer_group":"g","queues":'
     ...         b'[{"topic":"t","broker_name":"b","queue_id":1,"dropped":false,"memory_offset":9}]}')
     >>> decode_assignment(line)["queues"]
     [('t', 'b', 1, False, None, None, 9, None, None, None, None)]
+    >>> line = (b'{"ts":1795228809085,"client_id":"c","consumer_group":"g","source":"running_info","response_code":1,'
+    ...         b'"remark":"The Consumer <g> <c> not online"}')
+    >>> decode_assignment(line)["error"]
+    'The Consumer <g> <c> not online'
     """
     record = read_object(line)
-    assignment = _PLAIN.take(record)
-    queues = record.get("queues")
-    if queues is None:
-        raise missing("queues")
-    if not isinstance(queues, list):
-        raise wrong_type("queues", "a list", queues)
-    assignment["queues"] = [_queue(queue) for queue in queues]
+    assignment = dict.fromkeys(_OF_CLIENT) | _PLAIN.take(record)
+    source, remark = source_of(record, SOURCES), assignment.pop("remark")
+    assignment["source"] = source
+    if source != "running_info":
+        queues = record.get("queues")
+        if queues is None:
+            raise missing("queues")
+        if not isinstance(queues, list):
+            raise wrong_type("queues", "a list", queues)
+        assignment["queues"] = [_queue(queue) for queue in queues]
+        return assignment
+    body = answer_of(record)
+    if body is not None:
+        return assignment | running_info_of(body)._asdict()
+    if assignment["error"] is None:
+        code = assignment["response_code"]
+        assignment["error"] = remark or ("no answer" if code in (None, 0) else f"response code {code}")
     return assignment
 
 

@@ -33,6 +33,16 @@ def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
     return None if value is None else object_of(value, name)
 
 
+def answer_of(record: Mapping[str, Any]) -> Mapping[Key, Value] | None:
+    """The body of an answer; None where there was none: ``error`` or a ``response_code`` of failure says so.
+
+    >>> answer_of({"response_code": 206, "remark": "not online", "body": ""}) is None
+    True
+    """
+    failed = record.get("error") is not None or record.get("response_code") not in (None, 0)
+    return None if failed else body_of(record, "body")
+
+
 def items_of(body: Mapping[Key, Value], name: str) -> list[Value]:
     """The list called ``name``, empty if absent or null.
 

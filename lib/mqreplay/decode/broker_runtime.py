@@ -20,7 +20,7 @@ _TYPES: Final = {
     "error": "string",
 }
 # The figures wanted as numbers: our column, the broker's name for it.
-_FIGURES: Final = {
+FIGURES: Final = {
     "commit_log_min_offset": "commitLogMinOffset",
     "commit_log_max_offset": "commitLogMaxOffset",
     "dispatch_behind_bytes": "dispatchBehindBytes",
@@ -37,7 +37,7 @@ _FIGURES: Final = {
 }
 COLUMNS: Final = {
     **_TYPES,
-    **dict.fromkeys(_FIGURES, "bigint"),
+    **dict.fromkeys(FIGURES, "bigint"),
     "boot_timestamp": "timestamp_ms",
     "broker_version_desc": "string",
     "table": "map<string,string>",
@@ -70,7 +70,7 @@ def decode_broker_runtime(line: bytes) -> dict[str, object]:
         if not isinstance(name, str) or not isinstance(value, str):
             raise wrong_type(f"{name} in table", "a string", value)
         table[name] = value
-    for column, name in _FIGURES.items():
+    for column, name in FIGURES.items():
         runtime[column] = _figure(table, name, LONG_MIN, LONG_MAX, "bad_number")
     runtime["boot_timestamp"] = _figure(table, "bootTimestamp", TIME_MIN, TIME_MAX, "bad_time")
     runtime["broker_version_desc"] = table.get("brokerVersionDesc")

@@ -11,7 +11,12 @@ from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import object_of, text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
 
-_TYPES: Final = {"ts": "timestamp_ms", "namesrv_addr": "string", "error": "string"}
+_TYPES: Final = {
+    "ts": "timestamp_ms",
+    "previous_ts": "timestamp_ms",
+    "namesrv_addr": "string",
+    "error": "string",
+}
 COLUMNS: Final = {
     **_TYPES,
     "brokers": "array<struct<broker_name:string,cluster:string,broker_addrs:map<bigint,string>>>",

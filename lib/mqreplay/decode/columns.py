@@ -1,6 +1,6 @@
 """The plain columns of a kind of record: which fields are taken, of which type, within which bounds.
 
-A column's type is written as in a Spark DDL string (``string``, ``boolean``, ``int``, ``bigint``,
+A column's type is written as in a Spark DDL string (``string``, ``boolean``, ``int``, ``bigint``, ``double``,
 ``array<struct<broker_name:string,queue_id:int>>``, ``map<bigint,string>``), with one type of our own at the
 top level: ``timestamp_ms``, an int of epoch milliseconds (UTC), which a table holds as a timestamp. In Python
 a struct is a tuple, an array a list, a map a dict; times inside a struct stay bigint, and are taken as ``maybe_ms``:
@@ -73,7 +73,7 @@ class PlainColumns:
                 value = get(name)
                 # A bool is of another class, so that it does not pass for 0 or 1.
                 if value is not None and (value.__class__ is not int or not low <= value <= high):
-                    raise _out_of_bounds(name, value, low, high, code)
+                    raise out_of_bounds(name, value, low, high, code)
                 out[name] = value
         for name in self.required:
             if out[name] is None:
@@ -98,7 +98,7 @@ def instant_field(fields: Mapping[Key, Value], name: str, default: int) -> int:
         return default
     low, high, code = _BOUNDS["maybe_ms"]
     if type(value) is not int or not low <= value <= high:
-        raise _out_of_bounds(name, value, low, high, code)
+        raise out_of_bounds(name, value, low, high, code)
     return value
 
 
@@ -112,7 +112,13 @@ def missing(name: str) -> DecodeError:
     return DecodeError("missing_field", f"{name} is absent or null, and the record means nothing without it")
 
 
-def _out_of_bounds(name: str, value: object, low: int, high: int, code: str) -> DecodeError:
+def out_of_bounds(name: str, value: object, low: int, high: int, code: str) -> DecodeError:
+    """The error for a number that is not ``low`` to ``high``; ``code`` bad_time says that it is an instant.
+
+    >>> raise out_of_bounds("ts", 5, TIME_MIN, TIME_MAX, "bad_time")
+    Traceback (most recent call last):
+    mqreplay.errors.DecodeError: bad_time: ts should be epoch ms of 2000 to 2100, and is 5
+    """
     if value.__class__ is not int:
         return wrong_type(name, "a whole number", value)
     since = "of 2000" if low == TIME_MIN else "of 1970"
@@ -133,3 +139,16 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in known:
         raise DecodeError("unknown_kind", f"{name} should be {' or '.join(known)}, and is {str_of(value)}")
     return value
+
+
+def source_of(record: Mapping[str, Any], known: tuple[str, ...]) -> str:
+    """Who recorded a line: its ``source``, one of the ``known``; the first of them where it names none.
+
+    Raises:
+        DecodeError: unknown_kind.
+
+    >>> source_of({}, ("assignment", "client_log")), source_of({"source": "client_log"}, ("assignment", "client_log"))
+    ('assignment', 'client_log')
+    """
+    value = record.get("source")
+    return known[0] if value is None else one_of("source", value, known)

@@ -11,6 +11,7 @@ from mqreplay.decode.jsonl import read_object
 _TYPES: Final = {
     "ts": "timestamp_ms",
     "response_ts": "timestamp_ms",
+    "previous_ts": "timestamp_ms",
     "client_id": "string",
     "consumer_group": "string",
     "broker_name": "string",

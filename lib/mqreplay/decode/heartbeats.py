@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from mqreplay.decode.body import body_of, items_of
-from mqreplay.decode.columns import PlainColumns, missing, one_of
-from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
-from mqreplay.decode.fields import bool_field, int_field, object_of, text_field
+from mqreplay.decode.columns import PlainColumns, missing, one_of, source_of
+from mqreplay.decode.fastjson_text import Key, Value
+from mqreplay.decode.fields import bool_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.subscriptions import SUBSCRIPTIONS, subscriptions_of
 
 _TYPES: Final = {
     "ts": "timestamp_ms",
@@ -22,20 +23,21 @@ _TYPES: Final = {
     "mode": "string",
     "response_code": "int",
     "error": "string",
+    "source": "string",
 }
-_SUBSCRIPTION: Final = "struct<topic:string,sub_string:string,expression_type:string,sub_version:bigint>"
 COLUMNS: Final = {
     **_TYPES,
     "consumer_group": "string",
     "producer_group": "string",
     "consumers": (
         "array<struct<group_name:string,consume_type:string,message_model:string,consume_from_where:string,"
-        f"unit_mode:boolean,subscriptions:array<{_SUBSCRIPTION}>>>"
+        f"unit_mode:boolean,subscriptions:{SUBSCRIPTIONS}>>"
     ),
     "producer_groups": "array<string>",
 }
 REQUIRED: Final = ("ts", "kind", "client_id")
 KINDS_OF_REQUEST: Final = ("HEART_BEAT", "UNREGISTER_CLIENT")
+SOURCES: Final = ("heartbeat", "broker_log", "client_log")  # the first is that of a line that names none
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
@@ -44,7 +46,8 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
 
     ``consumers`` and ``producer_groups`` are what a HEART_BEAT announces (None without a body: a 5.x client
     sends a fingerprint once its subscriptions are known); ``consumer_group`` and ``producer_group`` what an
-    UNREGISTER_CLIENT takes back. Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData.
+    UNREGISTER_CLIENT takes back. ``source`` says who recorded it.
+    Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData.
 
     Raises:
         DecodeError: unknown_kind, missing_field, wrong_type, and those of `mqreplay.decode.jsonl` and
@@ -60,6 +63,7 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
     """
     record = read_object(line)
     beat = _PLAIN.take(record)
+    beat["source"] = source_of(record, SOURCES)
     kind = one_of("kind", beat["kind"], KINDS_OF_REQUEST)
     header = (body_of(record, "header") if kind == "UNREGISTER_CLIENT" else None) or {}
     beat["consumer_group"] = text_field(header, "consumerGroup", None)
@@ -83,24 +87,11 @@ def _group_name(data: Mapping[Key, Value]) -> str:
 
 
 def _consumer(data: Mapping[Key, Value]) -> tuple[object, ...]:
-    subscriptions = items_of(data, "subscriptionDataSet")
     return (
         _group_name(data),
         text_field(data, "consumeType", None),
         text_field(data, "messageModel", None),
         text_field(data, "consumeFromWhere", None),
         bool_field(data, "unitMode", False),
-        [_subscription(object_of(one, "subscriptionDataSet")) for one in subscriptions],
-    )
-
-
-def _subscription(data: Mapping[Key, Value]) -> tuple[object, ...]:
-    topic = text_field(data, "topic", None)
-    if topic is None:
-        raise missing("topic of a subscription")
-    return (
-        topic,
-        text_field(data, "subString", None),
-        text_field(data, "expressionType", "TAG"),
-        int_field(data, "subVersion", 0, LONG_MIN, LONG_MAX),
+        subscriptions_of(items_of(data, "subscriptionDataSet"), "subscriptionDataSet"),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from mqreplay.decode.fastjson_text import Key, Value
-from mqreplay.decode.fields import INT_MAX, wrong_type
+from mqreplay.decode.fastjson_text import Key, Value, read_fastjson_text
+from mqreplay.decode.fields import INT_MAX, str_of, wrong_type
 from mqreplay.errors import DecodeError
 
 
@@ -55,6 +55,8 @@ def message_queues_of(values: object, name: str) -> list[MessageQueue]:
 def keyed_by_queue(table: Mapping[Key, Value], name: str) -> Iterable[tuple[MessageQueue, Value]]:
     """The members of an object whose keys are queues, in its order, each queue once.
 
+    A key is an object, or the text of one.
+
     Raises:
         DecodeError: bad_key (a key that is no object), duplicate_key, and those of `message_queue_of`.
 
@@ -63,10 +65,16 @@ def keyed_by_queue(table: Mapping[Key, Value], name: str) -> Iterable[tuple[Mess
     """
     seen: set[MessageQueue] = set()
     for key, value in table.items():
-        if not isinstance(key, tuple):
-            raise DecodeError("bad_key", f"a key of {name} should be a queue as an object, and is {key!r}")
-        queue = message_queue_of(dict(key), name)
+        queue = message_queue_of(_object_of(key, name), name)
         if queue in seen:
             raise DecodeError("duplicate_key", f"{queue} stands twice in {name}")
         seen.add(queue)
         yield queue, value
+
+
+def _object_of(key: Key, name: str) -> Value:
+    if isinstance(key, str) and key.startswith("{"):
+        return read_fastjson_text(key)
+    if not isinstance(key, tuple):
+        raise DecodeError("bad_key", f"a key of {name} should be a queue as an object, and is {str_of(key)}")
+    return dict(key)

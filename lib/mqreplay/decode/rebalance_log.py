@@ -1,11 +1,11 @@
-"""rebalance_log: what each client's allocate() was given, and what it gave."""
+"""rebalance_log: what each client's allocate() was given, and what it gave; of a client's log, what the log says."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from mqreplay.decode.body import texts_of
-from mqreplay.decode.columns import PlainColumns
+from mqreplay.decode.columns import PlainColumns, source_of
 from mqreplay.decode.fields import INT_MAX, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.errors import DecodeError
@@ -17,10 +17,14 @@ _TYPES: Final = {
     "topic": "string",
     "strategy": "string",
     "error": "string",
+    "source": "string",
+    "mq_all_size": "int",
+    "cid_all_size": "int",
 }
 _QUEUES: Final = "array<struct<broker_name:string,queue_id:int>>"
 COLUMNS: Final = {**_TYPES, "cid_all": "array<string>", "mq_all": _QUEUES, "mq_divided": _QUEUES}
 REQUIRED: Final = ("ts", "client_id", "consumer_group", "topic")
+SOURCES: Final = ("rebalance_log", "client_log")  # the first is that of a line that names none
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
@@ -28,7 +32,8 @@ def decode_rebalance(line: bytes) -> dict[str, object]:
     """The columns of one line of rebalance_log; ``ts`` in epoch ms.
 
     ``mq_all`` and ``mq_divided`` are (broker_name, queue_id) pairs of ``topic``, in the order recorded; a
-    list is None where it was not recorded. Source: RebalanceImpl.rebalanceByTopic.
+    list is None where it was not recorded. A client's log has the sizes of lists alone.
+    Source: RebalanceImpl.rebalanceByTopic.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.
@@ -40,6 +45,7 @@ def decode_rebalance(line: bytes) -> dict[str, object]:
     """
     record = read_object(line)
     rebalance = _PLAIN.take(record)
+    rebalance["source"] = source_of(record, SOURCES)
     cids = record.get("cid_all")
     rebalance["cid_all"] = None if cids is None else texts_of(cids, "cid_all")
     for name in ("mq_all", "mq_divided"):

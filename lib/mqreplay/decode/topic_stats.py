@@ -1,14 +1,14 @@
-"""topic_stats: GET_TOPIC_STATS_INFO answers, the offsets of a topic's queues on one broker."""
+"""topic_stats: the offsets of a topic's queues on one broker, by GET_TOPIC_STATS_INFO or queue by queue."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from mqreplay.decode.body import body_of
+from mqreplay.decode.body import answer_of
 from mqreplay.decode.columns import PlainColumns, instant_field, missing
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
-from mqreplay.decode.fields import int_field, object_of
+from mqreplay.decode.fields import int_field, object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 
@@ -28,13 +28,15 @@ COLUMNS: Final = {
 }
 REQUIRED: Final = ("ts", "topic")
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+_ASKED: Final = PlainColumns({"queue_id": "int", "min_offset": "bigint", "max_offset": "bigint"}, ("queue_id",))
 
 
 def decode_topic_stats(line: bytes) -> dict[str, object]:
     """The columns of one line of topic_stats: times in epoch ms, offsets in messages.
 
-    ``offsets`` has a tuple a queue, its fields as `COLUMNS` names them, in the body's order; None where there
-    is no body. ``last_update_timestamp`` is 0 or -1 where there is none. Source: TopicStatsTable, TopicOffset.
+    ``offsets`` has a tuple a queue, its fields as `COLUMNS` names them, in the order recorded; None where there is no
+    answer. Of queues asked one by one (GET_MAX_OFFSET, GET_MIN_OFFSET) what was not asked is None.
+    ``last_update_timestamp`` is 0 or -1 where there is none. Source: TopicStatsTable, TopicOffset.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.
@@ -47,9 +49,10 @@ def decode_topic_stats(line: bytes) -> dict[str, object]:
     """
     record = read_object(line)
     stats = _PLAIN.take(record)
-    body = body_of(record, "body")
+    body = answer_of(record)
     if body is None:
-        stats["offsets"] = None
+        offsets = record.get("offsets")
+        stats["offsets"] = None if offsets is None else _asked(offsets, stats["topic"], stats["broker_name"])
         return stats
     table = body.get("offsetTable")
     if table is None:
@@ -57,6 +60,13 @@ def decode_topic_stats(line: bytes) -> dict[str, object]:
     rows = keyed_by_queue(object_of(table, "offsetTable"), "offsetTable")
     stats["offsets"] = [_row(queue, object_of(value, "a topic offset")) for queue, value in rows]
     return stats
+
+
+def _asked(offsets: object, topic: object, broker_name: object) -> list[tuple[object, ...]]:
+    if not isinstance(offsets, list) or not all(isinstance(offset, dict) for offset in offsets):
+        raise wrong_type("offsets", "a list of objects", offsets)
+    taken = [_ASKED.take(offset) for offset in offsets]
+    return [(topic, broker_name, one["queue_id"], one["min_offset"], one["max_offset"], None) for one in taken]
 
 
 def _row(queue: MessageQueue, offset: Mapping[Key, Value]) -> tuple[str, str, int, int, int, int]:

@@ -17,25 +17,15 @@ from numpy.typing import NDArray
 
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
-from mqreplay.ingest.lines import ADVICE as OF_LINES
-from mqreplay.ingest.lines import KEPT, LONGEST_REASON, and_more, read_whole, trouble_of, unreadable
+from mqreplay.ingest.lines import read_whole, trouble_of, unreadable
+from mqreplay.ingest.numbered_offsets import NumberedOffsets, numbered
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
+from mqreplay.ingest.told_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
 from mqreplay.settings import IngestSettings
 
 CONSUMER_OFFSET = "consumer_offset"
 OFFSETS = (CONSUMER_OFFSET, "client_offsets")  # the kinds whose entries are offsets
-LONGEST_KEY = 255  # characters of a key that names nothing: RocketMQ's names have 255 at most
 NOTHING_NEWER = "it holds nothing newer than the snapshot before"
-ADVICE = {
-    "empty": "copy it again, or the .bak beside it; brokers rewrite the file in place",
-    "torn": "copy it again, or the .bak beside it; brokers rewrite the file in place",
-    "unreadable": OF_LINES["unreadable"],
-    "too_large": "[ingest] snapshot_mb sets how large it may be, 256 MB at most; see what the recorder copied",
-    "foreign": "this is not the file its name says; see what the recorder copied",
-}
-USUAL_ADVICE = "copy it again from the broker; the other snapshots were read"
-
-Row = dict[str, object]
 
 
 class Taken(NamedTuple):
@@ -65,6 +55,8 @@ class Source:
     # The number of each row of the offset table in ``keys`` (-1: a key that names no group).
     numbers: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     behind: bool = False  # whether ``entries`` lacks offsets that ``offsets`` has read
+    polled: NumberedOffsets | None = None  # the consumer offsets as arrays, if they were asked for
+    polled_since: bool = False  # whether ``entries`` lacks offsets that ``polled`` has
     limits: IngestSettings = field(default_factory=IngestSettings)
 
     def read(self, file: SnapshotFile) -> bytes:
@@ -78,25 +70,26 @@ class Source:
         for file in files:
             moments.setdefault((file.ts_ms, file.family), []).append(file)
         for _, together in sorted(moments.items()):
-            yield from self._read_moment(sorted(together, key=lambda f: f.is_bak))
+            yield from self.read_moment(sorted(together, key=lambda f: f.is_bak))
         self._catch_up()
 
-    def _read_moment(self, together: list[SnapshotFile]) -> Iterator[Row | Moves]:
+    def read_moment(self, together: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
+        """The same, of files of one family that were copied at one time, the .bak last."""
         whole = False
         for file in together:
             if whole and file.is_bak:
-                yield _file_row(file, "superseded", "the file it is the copy of lies whole beside it")
+                yield file_row(file, "superseded", "the file it is the copy of lies whole beside it")
                 continue
             try:
                 data = self.read(file)
             except (DecodeError, OSError) as error:  # it was there when the run began
                 known = error if isinstance(error, DecodeError) else unreadable(trouble_of(error))
-                yield from _refuse(file, b"", "", known)
+                yield from refuse(file, b"", "", known)
                 continue
             taken = self.taken.get(file.family)
             if taken is not None and data == taken.data:
                 if file.is_bak:
-                    yield _file_row(file, "superseded", NOTHING_NEWER, taken.digest)
+                    yield file_row(file, "superseded", NOTHING_NEWER, taken.digest)
                 else:
                     whole = True
                     yield from self._take_same(file, taken)
@@ -112,10 +105,10 @@ class Source:
             try:
                 found = decode(data, file)
             except DecodeError as error:
-                yield from _refuse(file, data, digest, error)
+                yield from refuse(file, data, digest, error)
                 continue
             if file.is_bak and self._is_old(file, found.entries):
-                yield _file_row(file, "superseded", NOTHING_NEWER, digest)
+                yield file_row(file, "superseded", NOTHING_NEWER, digest)
                 continue
             whole = True
             yield from self._take(file, data, digest, found)
@@ -137,13 +130,12 @@ class Source:
         before = self.last_ts.get(file.family)
         moved = [(key, old, new) for key, new in entries.items() if (old := known.get(key)) != new]
         gone = [(key, old, None) for key, old in known.items() if key not in entries]
-        new_strange = [key for key in map(_short, strange) if key not in self.strange_keys]
-        # Beyond so many keys of a source all that are not known are counted in each file, and not remembered.
-        room = max(0, self.limits.quarantine_rows - len(self.strange_keys))
-        self.strange_keys.update(new_strange[:room])
+        new_strange, others = self.new_strange(strange)
         self.entries[file.family], self.last_ts[file.family] = entries, file.ts_ms
         taken = Taken(data, digest, len(entries), len(strange), found.counter)
         self.taken[file.family] = taken
+        if file.kind == CONSUMER_OFFSET:
+            self.polled = None
         if found.whole is not None:
             self.offsets.remember(data, found.whole)
             named = np.array([topic is not None for topic in found.whole.topic], np.bool_)
@@ -153,12 +145,9 @@ class Source:
             yield self._moves(before, file.ts_ms, digest, [*moved, *gone])
         else:
             for key, old, new in (*moved, *gone):
-                yield {**_config(file, key, old, new), "from_ts": before, "ts": file.ts_ms, "digest": digest}
-        for key in new_strange[:room]:
-            yield _strange(file, digest, key)
-        if len(new_strange) > room:
-            yield _more_strange(file, digest, len(new_strange) - room)
-        yield from _read_rows(file, taken, len(moved) + len(gone), len(gone), len(new_strange))
+                yield {**config_row(file, key, old, new), "from_ts": before, "ts": file.ts_ms, "digest": digest}
+        yield from strange_rows(file, digest, new_strange, others)
+        yield from _read_rows(file, taken, len(moved) + len(gone), len(gone), len(new_strange) + others)
 
     def _take_same(self, file: SnapshotFile, taken: Taken) -> Iterator[Row | Moves]:
         """A file that is the one before, byte for byte."""
@@ -174,11 +163,37 @@ class Source:
             entry, previous, new = entry[named], previous[named], new[named]
         before = self.last_ts.get(file.family)
         self.taken[file.family], self.last_ts[file.family], self.behind = taken, file.ts_ms, True
+        self.polled = None
         yield Moves(before, file.ts_ms, taken.digest, entry, previous, new)
         yield from _read_rows(file, taken, len(entry))
 
+    def new_strange(self, strange: Iterable[str]) -> tuple[list[str], int]:
+        """Return those of the keys that were not reported yet, and how many more there are.
+
+        Beyond so many keys of a source all that are not known are counted in each file, and not remembered.
+        """
+        found = [key for key in map(short_key, strange) if key not in self.strange_keys]
+        room = max(0, self.limits.quarantine_rows - len(self.strange_keys))
+        self.strange_keys.update(found[:room])
+        return found[:room], len(found[room:])
+
+    def consumer_offsets(self) -> NumberedOffsets:
+        """Return the consumer offsets that are known, as arrays that may be brought up to a poll (`has_polled`)."""
+        if self.polled is None:
+            self._catch_up()
+            self.polled = numbered(self.entries.get(CONSUMER_OFFSET, {}), self.keys)  # type: ignore[arg-type]
+        return self.polled
+
+    def has_polled(self, ts_ms: int) -> None:
+        """Know the consumer offsets as ``consumer_offsets`` has them now, polled at that time."""
+        self.last_ts[CONSUMER_OFFSET], self.polled_since = ts_ms, True
+        self.taken.pop(CONSUMER_OFFSET, None)
+
     def _catch_up(self) -> None:
         """Brings ``entries`` up to what was read since by bytes: a dict an offset at a time would cost the most."""
+        if self.polled_since and self.polled is not None:
+            self.entries[CONSUMER_OFFSET] = dict(self.polled.by_key(self.keys))
+            self.polled_since = False
         if self.behind:
             keys = self.keys.keys
             pairs = zip(self.numbers.tolist(), self.offsets.values.tolist(), strict=True)
@@ -198,92 +213,9 @@ class Source:
         )
 
 
-def _refuse(file: SnapshotFile, data: bytes, digest: str, error: DecodeError) -> Iterator[Row]:
-    yield {
-        "out": "quarantine",
-        "path": file.path,
-        "kind": file.kind,
-        "digest": digest,
-        "detail_key": "",
-        "code": error.code,
-        "reason": str(error)[:LONGEST_REASON],
-        "advice": ADVICE.get(error.code, USUAL_ADVICE),
-        "content": data[:KEPT],
-    }
-    yield _file_row(file, "refused", str(error)[:LONGEST_REASON], digest, 1, 0, 1)
-
-
 def _read_rows(file: SnapshotFile, taken: Taken, changed: int, gone: int = 0, new_strange: int = 0) -> Iterator[Row]:
     """What is said of every file that was believed."""
     rows_in = taken.entries + taken.strange
-    yield {
-        "out": "snapshot",
-        "ts": file.ts_ms,
-        "file_name": file.file_name,
-        "digest": taken.digest,
-        "entries": rows_in,
-        "changed": changed,
-        "counter": taken.counter,
-    }
+    yield snapshot_row(file.ts_ms, file.file_name, taken.digest, rows_in, changed, taken.counter)
     # An entry that is gone is a row that no entry of this file stands for: it counts as one read.
-    yield _file_row(file, "read", None, taken.digest, rows_in + gone, changed, new_strange)
-
-
-def _config(file: SnapshotFile, key: object, old: object, new: object) -> Row:
-    change = "first" if old is None else "removed" if new is None else "changed"
-    return {"out": "config", "kind": file.kind, "topic": key, "change": change, "payload": new}
-
-
-def _strange(file: SnapshotFile, digest: str, key: str) -> Row:
-    return {
-        "out": "quarantine",
-        "path": file.path,
-        "kind": file.kind,
-        "digest": digest,
-        "detail_key": key,
-        "code": "orphan_key",
-        "reason": f"the key {key!r} is not topic@group: no consumer can ever commit to it or read it",
-        "advice": "see which client made it; ConsumerOffsetManager passes over such keys",
-        "content": key.encode()[:KEPT],
-    }
-
-
-def _more_strange(file: SnapshotFile, digest: str, count: int) -> Row:
-    """One row for the keys that are not listed. Its detail_key keeps it apart from a file refused whole."""
-    return _strange(file, digest, "") | {
-        "detail_key": "more",
-        "code": "more",
-        "reason": and_more(count, "key"),
-        "advice": OF_LINES["more"],
-        "content": None,
-    }
-
-
-def _short(key: str) -> str:
-    """A key as it is, or a long one by its beginning and digest."""
-    if len(key) <= LONGEST_KEY:
-        return key
-    return f"{key[:LONGEST_KEY]}… {hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def _file_row(
-    file: SnapshotFile,
-    status: str,
-    reason: str | None,
-    digest: str | None = None,
-    rows_in: int = 0,
-    rows_out: int = 0,
-    quarantined: int = 0,
-) -> Row:
-    return {
-        "out": "file",
-        "path": file.path,
-        "kind": file.kind,
-        "digest": digest,
-        "ts": file.ts_ms,
-        "status": status,
-        "reason": reason,
-        "rows_in": rows_in,
-        "rows_out": rows_out,
-        "rows_quarantined": quarantined,
-    }
+    yield file_row(file, "read", None, taken.digest, rows_in + gone, changed, new_strange)

@@ -15,6 +15,7 @@ from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import ConsumerOffsets, decode_consumer_offset, is_of_broadcasting
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
+from mqreplay.ingest.recording import POLLED
 
 TOPIC_COLUMNS = (
     "read_queue_nums",
@@ -83,13 +84,17 @@ class Moves:
 
 @dataclass(frozen=True)
 class SnapshotFile:
-    """One file to read: where it lies, its place inside the recording, what it is, when it was copied (epoch ms)."""
+    """One file to read: where it lies, its place inside the recording, what it is, when it was copied (epoch ms).
+
+    ``digest`` is what rows carry of a file whose bytes are not read at once: of lines that were polled.
+    """
 
     full_path: str
     path: str
     kind: str
     file_name: str
     ts_ms: int
+    digest: str = ""
 
     @property
     def recording(self) -> str:
@@ -100,6 +105,11 @@ class SnapshotFile:
     def family(self) -> str:
         """What its entries are compared within: a client keeps one file for each group."""
         return self.file_name.removesuffix(".bak") if self.kind == "client_offsets" else self.kind
+
+    @property
+    def is_polled(self) -> bool:
+        """Whether it has a line for each poll, and not the copy of a file."""
+        return self.file_name in POLLED
 
     @property
     def is_bak(self) -> bool:

@@ -1,20 +1,22 @@
 """Snapshots that are read again because others came late, changed or were removed.
 
 What changed from one snapshot to the next depends on the one before. A whole file that is no .bak is believed whatever
-was known (diffs.py): rows after the first such file behind the last change stay as they are.
+was known (diffs.py): rows after the first such file behind the last change stay as they are. A file of polled offsets
+covers an hour, with copies of other files in it: it is read from its beginning, and its source to the end.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER_COLUMNS, KnownFile, NewFile, Place, known_file
-from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
+from mqreplay.ingest.polled import NEAR_MS
+from mqreplay.ingest.recording import POLLED, SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
@@ -22,6 +24,7 @@ from mqreplay.lake.warehouse import Warehouse
 LEDGER, QUARANTINE = "bronze.source_file", "bronze.quarantine"
 NEVER = 2**63 - 1  # ms
 FAMILY_MS = {"source_name": pl.String(), "file_name": pl.String(), "new_ms": pl.Int64()}
+Reach = tuple[int, int]  # epoch ms of the first and the last line of a file
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile
     firsts = _firsts(changed)
     if not warehouse.exists(LEDGER):
         return {source: Stretch(since) for source, since in firsts.items()}
+    firsts, polled = _with_polled(warehouse, cluster, changed, firsts)
     last: dict[tuple[str, str], int] = {}
     for file in changed:
         family = str(file.source_name), file.file_name.removesuffix(".bak")
@@ -71,7 +75,50 @@ def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile
     until = dict.fromkeys(_with_orphan_keys(warehouse, cluster, firsts), NEVER)
     for family in last:
         until[family[0]] = max(until.get(family[0], 0), ends.get(family, NEVER))
+    until.update(dict.fromkeys(polled, NEVER))
     return {s: Stretch(since, None if until[s] == NEVER else until[s]) for s, since in firsts.items()}
+
+
+def _with_polled(
+    warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile], firsts: Mapping[str, int]
+) -> tuple[dict[str, int], set[str]]:
+    """When to begin with each source, given the files of polled offsets; and the sources to be read to the end."""
+    reaches = _reaches(warehouse, cluster, firsts)
+    begins, polled = dict(firsts), _firsts([file for file in changed if file.file_name in POLLED])
+    copied = _firsts([file for file in changed if file.file_name not in POLLED])
+    for source in firsts:
+        known = reaches.get(source, [])
+        starts = [_since(copied[source], known, is_copy=True)] if source in copied else []
+        starts += [_since(polled[source], known, is_copy=False)] if source in polled else []
+        begins[source] = min(starts)
+    to_end = {s for s, known in reaches.items() if any(last >= begins[s] - NEAR_MS for _, last in known)}
+    return begins, to_end | polled.keys()
+
+
+def _reaches(warehouse: Warehouse, cluster: str, sources: Iterable[str]) -> dict[str, list[Reach]]:
+    """By source, from when to when each file of polled offsets that is in the tables reaches."""
+    is_polled = pl.any_horizontal(pl.col("path").str.ends_with(f"/{name}") for name in POLLED)
+    polled = warehouse.read(LEDGER, Rows(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
+    asked = polled.with_columns(**_of_path()).filter(pl.col("source_name").is_in(sorted(sources)))
+    reaches: dict[str, list[Reach]] = {}
+    for source, *reach in asked.select("source_name", "ts_ms", pl.col("last_ts").dt.epoch("ms")).collect().iter_rows():
+        reaches.setdefault(source, []).append((reach[0], reach[1]))
+    return reaches
+
+
+def _since(first_ms: int, reaches: Collection[Reach], *, is_copy: bool) -> int:
+    """When to begin, so that no file of polled offsets is cut, and a copy is seen with the polls that supersede it.
+
+    The last poll of a file may lie before a new copy. A new poll may supersede older copies that no other poll did.
+
+    >>> _since(500_000, [(100_000, 450_000)], is_copy=True), _since(500_000, [(100_000, 450_000)], is_copy=False)
+    (100000, 450001)
+    """
+    near = NEAR_MS if is_copy else 0
+    since = min([first_ms, *(first for first, last in reaches if first <= first_ms <= last + near)])
+    while (earlier := min([since, *(first for first, last in reaches if first < since <= last)])) < since:
+        since = earlier
+    return since if is_copy else max([since - NEAR_MS, *(last + 1 for _, last in reaches if last < since)])
 
 
 def orphan_keys(warehouse: Warehouse, cluster: str) -> pl.LazyFrame:

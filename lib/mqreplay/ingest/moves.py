@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mqreplay.ingest.diffs import Row, Source
+from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Keys, Moves
+from mqreplay.ingest.told_rows import Row
 
 BATCH_ROWS = 50_000  # offsets moved; a batch is then a few megabytes
 OF_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of an OffsetKey

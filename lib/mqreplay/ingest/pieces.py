@@ -8,6 +8,7 @@ source with more of them than [ingest] quarantine_rows, which of them are listed
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -34,9 +35,14 @@ class Piece:
 
 
 def pieces(files: Iterable[SnapshotFile], size_of: dict[str, int], most_bytes: int) -> list[Piece]:
-    """The files by moments, in pieces of about ``most_bytes``. ``size_of`` is full path -> bytes."""
+    """The files by moments, in pieces of about ``most_bytes``. ``size_of`` is full path -> bytes.
+
+    A source that was polled is one piece.
+    """
     listed = sorted(files, key=lambda f: (f.ts_ms, f.path))
     cuts, waiting = [0], 0
+    if any(file.is_polled for file in listed):  # each covers an hour, in which copies of other files lie
+        most_bytes = sys.maxsize
     for at, file in enumerate(listed):
         if waiting >= most_bytes and file.ts_ms != listed[at - 1].ts_ms:
             cuts.append(at)

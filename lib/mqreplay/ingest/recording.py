@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -31,6 +32,8 @@ SNAPSHOT_KINDS = {
     "delayOffset.json": "delay_offset",
     "delayOffset.json.bak": "delay_offset",
 }
+# A broker's consumer offsets as they were polled, a line a poll. They are of the kind consumer_offset, too.
+POLLED = ("consumerOffset.jsonl.gz", "consumerOffset.jsonl")
 SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")  # the kinds that are read
 NOT_READ = {
     "delay_offset": "no decision rests on delay offsets",
@@ -123,9 +126,12 @@ def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
         raise InputError(f"recording {escaped(os.fsencode(root))}: the name of its folder is not UTF-8; rename it")
     files = sorted(_Walk(str(root), follow_links).files(), key=lambda f: f.path)
     if all(f.kind in NOT_READ or f.kind == CHECKSUMS for f in files):
+        what = f"none of its {len(files):,} files is" if len(files) > 1 else "its only file is not"
         raise InputError(
-            f"recording {folder} holds nothing to replay ({len(files)} files seen); "
-            "expected snapshots/<broker>/<epoch_ms>/consumerOffset.json or files such as pull_log.jsonl.gz"
+            f"{folder} is no recording: {what} a part of one. "
+            f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
+            if files
+            else f"recording {folder} has no files; give the folder that holds snapshots/ and *.jsonl"
         )
     return files
 
@@ -216,6 +222,8 @@ def classify(path: str) -> tuple[str, str | None, int | None]:
     ('pull_log', None, None)
     >>> classify("snapshots/broker-a-0/1795228794427/consumerOffset.json")
     ('consumer_offset', 'broker-a-0', 1795228794427)
+    >>> classify("snapshots/broker-a-0/1795228794427/consumerOffset.jsonl.gz")
+    ('consumer_offset', 'broker-a-0', 1795228794427)
     >>> classify("notes.txt")
     ('other', None, None)
     """
@@ -243,8 +251,9 @@ def _classify_snapshot(parts: list[str]) -> tuple[str, str | None, int | None]:
     if not _is_time(parts[2]):
         return "bad_time", None, None
     of_broker = split_source(source) is not None
-    if name in SNAPSHOT_KINDS:
-        return (SNAPSHOT_KINDS[name], source, ts) if of_broker else ("no_source", None, None)
+    if name in SNAPSHOT_KINDS or name in POLLED:
+        kind = SNAPSHOT_KINDS.get(name, "consumer_offset")
+        return (kind, source, ts) if of_broker else ("no_source", None, None)
     if name.endswith((".offsets.json", ".offsets.json.bak")) or name in ("offsets.json", "offsets.json.bak"):
         of_client = of_broker or source.startswith("client-")
         return ("client_offsets", source, ts) if of_client else ("no_source", None, None)

@@ -15,7 +15,7 @@ from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import OF_RECORDING
 from mqreplay.ingest.manifest import NewFile, Place, Plan
 from mqreplay.ingest.pieces import Piece, joined
-from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
+from mqreplay.ingest.recording import POLLED, SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
 from mqreplay.ingest.standing import TABLE as STANDING
@@ -28,6 +28,7 @@ from mqreplay.lake.warehouse import Warehouse
 Row = dict[str, Any]
 CHANGES = "silver.offset_change"
 TABLES = (CHANGES, "silver.snapshot", "silver.topic_config", "silver.subscription_group")
+POLLS = 720  # of an hour: a file of polled offsets tells as much as so many copies
 ROUND_FILES = 50_000  # snapshots, before what was told of them is written: some 150 MB of the driver's memory
 
 
@@ -123,10 +124,14 @@ class _Round:
 
 def _rounds(files: list[NewFile]) -> list[list[NewFile]]:
     rounds: list[list[NewFile]] = []
+    told = ROUND_FILES
     for _, some in groupby(sorted(files, key=lambda n: str(n.file.source_name)), key=lambda n: n.file.source_name):
-        if not rounds or len(rounds[-1]) >= ROUND_FILES:
+        if told >= ROUND_FILES:
             rounds.append([])
-        rounds[-1] += some
+            told = 0
+        for new in some:
+            rounds[-1].append(new)
+            told += POLLS if new.file.file_name in POLLED else 1
     return rounds
 
 
@@ -143,7 +148,7 @@ def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:
 
 def _write_changes(run: Run, one: _Round) -> list[list[list[Row]]]:
     """silver.offset_change; gives what each source's pieces told beside, in their order."""
-    cuts = cut([n.file for n in one.files])
+    cuts = cut(one.files)
     landing = run.warehouse.landing(CHANGES, {"cluster": run.cluster}, "to_ts")
     said, landed = _read_pieces(run, cuts, one.known, landing)
     if lost := {source for (source, _), rows in said.items() if rows is None}:
@@ -175,9 +180,12 @@ def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledge
                 row["rows_out"],
                 row["rows_quarantined"],
             )
-            entry.first_ts = entry.last_ts = None if row["ts"] is None else instant(row["ts"] * 1000)
+            first, last = row["ts"], row.get("last_ts", row["ts"])
+            entry.first_ts = None if first is None else instant(first * 1000)
+            entry.last_ts = None if last is None else instant(last * 1000)
         else:
-            place = (new.file.recording, new.file.path, row["kind"], row["digest"], 0, row["detail_key"])
+            line = row.get("line_number", 0)
+            place = (new.file.recording, new.file.path, row["kind"], row["digest"], line, row["detail_key"])
             ledger.refused.append(QuarantineEntry(*place, row["code"], row["reason"], row["advice"], row["content"]))
 
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.ingest.diffs import Row, Source
+from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import GROUP_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
+from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.moves import moved_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
-from mqreplay.ingest.recording import RecordedFile, split_source
+from mqreplay.ingest.polled import read_source
+from mqreplay.ingest.recording import split_source
 from mqreplay.ingest.snapshot_rows import CONFIGS
+from mqreplay.ingest.told_rows import Row
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
@@ -57,18 +60,23 @@ class PieceRead:
     beside: list[Row] | None
 
 
-def cut(files: list[RecordedFile], most_bytes: int = PIECE_BYTES) -> dict[PieceKey, Piece]:
+def cut(files: Iterable[NewFile], most_bytes: int = PIECE_BYTES) -> dict[PieceKey, Piece]:
     """The files of each source in pieces that are read apart."""
-    by_source: dict[str, list[RecordedFile]] = {}
-    for file in files:
-        by_source.setdefault(str(file.source_name), []).append(file)
+    by_source: dict[str, list[NewFile]] = {}
+    for new in files:
+        by_source.setdefault(str(new.file.source_name), []).append(new)
     made = {}
     for source, some in sorted(by_source.items()):
         # Two recordings may hold the same path: the whole one tells them apart.
-        listed = [SnapshotFile(f.full_path, f.full_path, f.kind, f.file_name, f.ts_ms or 0) for f in some]
-        for number, piece in enumerate(pieces(listed, {f.full_path: f.bytes for f in some}, most_bytes)):
+        sizes = {new.file.full_path: new.file.bytes for new in some}
+        for number, piece in enumerate(pieces(map(_snapshot_file, some), sizes, most_bytes)):
             made[source, number] = piece
     return made
+
+
+def _snapshot_file(new: NewFile) -> SnapshotFile:
+    file = new.file
+    return SnapshotFile(file.full_path, file.full_path, file.kind, file.file_name, file.ts_ms or 0, new.digest)
 
 
 def uncut(cuts: dict[PieceKey, Piece], sources: set[str]) -> dict[PieceKey, Piece]:
@@ -102,7 +110,7 @@ def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceR
         return PieceRead([], None)
     beside: list[Row] = []
     # As it goes: a broker's day of changes must not lie in memory whole.
-    landed = land(moved_batches(source.read_all(piece.own), source, landing.asked, beside), landing)
+    landed = land(moved_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
     names = {
         "source_name": name,
         "broker_name": source.broker_name,

@@ -70,3 +70,10 @@ def test_a_long_bad_line_is_told_without_its_text(tmp_path: Path) -> None:
 
 def test_no_line_at_all_is_whole(tmp_path: Path) -> None:
     assert examined(tmp_path, b"").whole
+
+
+def test_polled_offsets(tmp_path: Path) -> None:
+    lines = b'{"ts":1795228794427,"offsetTable":{"T@g":{"0":5}}}\n{"ts":1795228799427,"changed":{"T@g":{"0":"6"}}}\n'
+    verdict = examined(tmp_path, gzip.compress(lines), "consumerOffset.jsonl.gz")
+    assert verdict.kind == "polled_offsets"
+    assert ("lines", "2 lines, 1 good record, 1 bad line") in verdict.said

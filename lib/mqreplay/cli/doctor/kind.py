@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
-from mqreplay.ingest.recording import NOT_READ, classify
+from mqreplay.ingest.recording import NOT_READ, POLLED, classify
 
 HEAD = 65_536  # bytes looked at; the table of a file stands near its beginning
 LINES = "jsonl"
+POLLED_OFFSETS = "polled_offsets"
 ABOUT = {
     "consumer_offset": "a broker's consumer offsets",
+    POLLED_OFFSETS: "a broker's consumer offsets, a line for each poll",
     "topics": "a broker's topics",
     "subscription_groups": "a broker's consumer groups",
     "delay_offset": "how far a broker delivered its delay levels",
@@ -45,7 +47,7 @@ class Taken(NamedTuple):
     @property
     def has_lines(self) -> bool:
         """Whether it is read line by line."""
-        return self.kind == LINES or self.kind in KINDS
+        return self.kind in (LINES, POLLED_OFFSETS) or self.kind in KINDS
 
 
 def kind_of(name: str, head: bytes) -> Taken:
@@ -56,6 +58,8 @@ def kind_of(name: str, head: bytes) -> Taken:
     >>> kind_of("old.json", b'{"topicConfigTable":{').kind, kind_of("pull_log.0002.jsonl.gz", b"").has_lines
     ('topics', True)
     """
+    if name in POLLED:
+        return Taken(POLLED_OFFSETS, "its name")
     for path in (name, f"snapshots/broker-0/000000000000/{name}"):
         kind = classify(path)[0]
         if kind in KINDS or kind in ABOUT:

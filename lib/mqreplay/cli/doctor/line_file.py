@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+from mqreplay.cli.doctor.kind import POLLED_OFFSETS
 from mqreplay.cli.doctor.place import Place, place_of
 from mqreplay.cli.doctor.verdict import Verdict, counted
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.polled_offsets import decode_polled_offsets
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.lines import KEPT, Decoder, LineReader, Refusals, Refused
 
@@ -32,7 +34,7 @@ def examine_line_file(path: str, verdict: Verdict) -> None:
 
     Raises OSError where it cannot be read.
     """
-    decode: Decoder = KINDS[verdict.kind].decode if verdict.kind in KINDS else read_object
+    decode = _decoder(verdict.kind)
     refused = FirstRefused()
     reader = LineReader(path, decode, refused=refused)
     good = sum(1 for _ in reader)
@@ -49,6 +51,12 @@ def examine_line_file(path: str, verdict: Verdict) -> None:
     # A line's advice is its code's: told once each.
     for advice in dict.fromkeys(each.advice for each in refused):
         verdict.say("mend", advice)
+
+
+def _decoder(kind: str) -> Decoder:
+    if kind == POLLED_OFFSETS:
+        return lambda line: decode_polled_offsets(line)._asdict()
+    return KINDS[kind].decode if kind in KINDS else read_object
 
 
 def _say_line(refused: Refused, decode: Decoder, verdict: Verdict) -> dict[str, object]:

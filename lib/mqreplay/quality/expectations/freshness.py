@@ -3,7 +3,8 @@
 A recorder that died in the night leaves a table that simply ends. So the newest instant of the column may
 be at most ``max_age_minutes`` older than the newest instant of the cluster's recordings. No clock is read:
 yesterday's recording is as fresh today as it was. Of a day without a row the newest before it counts. A table
-that never had one passes, for no such evidence was recorded at all: replay says what that costs.
+that never had one passes, for no such evidence was recorded at all: replay says what that costs. So does a table with
+fewer rows than ``min_rows``: the output of a few commands is no series that could end too early.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from great_expectations.expectations.metrics.column_aggregate_metric_provider im
     column_aggregate_partial,
 )
 
-METRIC = "column.newest_instant"
+METRIC, ROWS = "column.newest_instant", "table.row_count"
 
 
 class NewestInstant(ColumnAggregateMetricProvider):
@@ -39,9 +40,10 @@ class ExpectTableToBeFresh(ColumnAggregateExpectation):
     max_age_minutes: float
     recording_end_ms: int | SuiteParameterDict[str, Any] | None
     newest_before_ms: int | SuiteParameterDict[str, Any] | None = None
+    min_rows: int = 0
 
-    metric_dependencies = (METRIC,)
-    success_keys = ("max_age_minutes", "recording_end_ms", "newest_before_ms")
+    metric_dependencies = (METRIC, ROWS)
+    success_keys = ("max_age_minutes", "recording_end_ms", "newest_before_ms", "min_rows")
     args_keys = ("column", "max_age_minutes")
 
     def _validate(
@@ -51,6 +53,8 @@ class ExpectTableToBeFresh(ColumnAggregateExpectation):
         execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         newest, end = metrics[METRIC], self._get_success_kwarg("recording_end_ms")
+        if 0 < metrics[ROWS] < self._get_success_kwarg("min_rows"):
+            return {"success": True, "result": {"observed_value": "too few rows for a series"}}
         newest = self._get_success_kwarg("newest_before_ms") if newest is None else newest
         if newest is None or end is None:
             return {"success": True, "result": {"observed_value": "no such evidence recorded"}}

@@ -1,0 +1,76 @@
+"""consumer_connections: GET_CONSUMER_CONNECTION_LIST answers, the clients of a group that a broker is connected to."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.decode.body import answer_of, items_of
+from mqreplay.decode.columns import PlainColumns, missing
+from mqreplay.decode.fastjson_text import Value
+from mqreplay.decode.fields import int_field, object_of, text_field
+from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.subscriptions import SUBSCRIPTIONS, subscriptions_of
+
+_TYPES: Final = {
+    "ts": "timestamp_ms",
+    "response_ts": "timestamp_ms",
+    "previous_ts": "timestamp_ms",
+    "broker_name": "string",
+    "broker_id": "bigint",
+    "consumer_group": "string",
+    "response_code": "int",
+    "remark": "string",
+    "error": "string",
+}
+_OF_BODY: Final = {
+    "consume_type": "string",
+    "message_model": "string",
+    "consume_from_where": "string",
+    "connections": "array<struct<client_id:string,client_addr:string,language:string,version:int>>",
+    "subscriptions": SUBSCRIPTIONS,
+}
+COLUMNS: Final = {**_TYPES, **_OF_BODY}
+REQUIRED: Final = ("ts", "consumer_group")
+_PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
+
+
+def decode_consumer_connection(line: bytes) -> dict[str, object]:
+    """The columns of one line of consumer_connections; times in epoch ms.
+
+    ``connections`` and ``subscriptions`` stand in the body's order; all columns of the body are None where there is
+    none (an error, or a group that is not online). Source: ConsumerConnection, Connection, SubscriptionData.
+
+    Raises:
+        DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.
+
+    >>> line = (b'{"ts":1795228830217,"consumer_group":"g","body":{"connectionSet":[{"clientAddr":"10.0.0.1:5",'
+    ...         b'"clientId":"c","language":"JAVA","version":407}],"messageModel":"CLUSTERING"}}')
+    >>> answer = decode_consumer_connection(line)
+    >>> answer["connections"], answer["subscriptions"], answer["message_model"]
+    ([('c', '10.0.0.1:5', 'JAVA', 407)], [], 'CLUSTERING')
+    """
+    record = read_object(line)
+    answer = dict.fromkeys(_OF_BODY) | _PLAIN.take(record)
+    body = answer_of(record)
+    if body is None:
+        return answer
+    answer["consume_type"] = text_field(body, "consumeType", None)
+    answer["message_model"] = text_field(body, "messageModel", None)
+    answer["consume_from_where"] = text_field(body, "consumeFromWhere", None)
+    answer["connections"] = [_connection(value) for value in items_of(body, "connectionSet")]
+    table = object_of(body.get("subscriptionTable") or {}, "subscriptionTable")
+    answer["subscriptions"] = subscriptions_of(table.values(), "subscriptionTable")
+    return answer
+
+
+def _connection(value: Value) -> tuple[str, str | None, str | None, int]:
+    data = object_of(value, "connectionSet")
+    client_id = text_field(data, "clientId", None)
+    if client_id is None:
+        raise missing("clientId")
+    return (
+        client_id,
+        text_field(data, "clientAddr", None),
+        text_field(data, "language", None),
+        int_field(data, "version", 0),
+    )

@@ -1,0 +1,119 @@
+"""What lines of broker.log say, as typed facts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Channel(NamedTuple):
+    """A client's connection: its address, and when the broker last heard of it (epoch ms by the broker's clock)."""
+
+    client_id: str
+    client_addr: str
+    heard_ms: int
+
+
+class Joined(NamedTuple):
+    """A client joined a group on a new connection."""
+
+    group: str
+    channel: Channel
+
+
+class Announced(NamedTuple):
+    """A heartbeat of the client at ``client_addr`` changed what the broker knew; ``consumer`` as in its JSON body."""
+
+    client_addr: str
+    consumer: dict[str, object]
+
+
+class Left(NamedTuple):
+    """A client left a group with UNREGISTER_CLIENT."""
+
+    group: str
+    channel: Channel
+
+
+class Vanished(NamedTuple):
+    """The connection of a client that had not left was closed; ``channel`` is None where the broker dropped it."""
+
+    group: str
+    client_addr: str
+    channel: Channel | None
+
+
+class CommittedLess(NamedTuple):
+    """The client at ``client_addr`` committed an offset below the stored one."""
+
+    client_addr: str
+    topic: str
+    group: str
+    queue_id: int
+    request_offset: int
+    store_offset: int
+
+
+class OffsetCorrected(NamedTuple):
+    """The broker answered a pull outside the range of its queue with another offset (PULL_OFFSET_MOVED)."""
+
+    topic: str
+    group: str
+    request_offset: int
+    new_offset: int
+
+
+class ResetStarted(NamedTuple):
+    """An administrator reset the offsets of a group; ``timestamp`` is the time to go back to, epoch ms."""
+
+    topic: str
+    group: str
+    timestamp: int
+    is_force: str
+
+
+class ResetSent(NamedTuple):
+    """The broker told a client to reset its offsets (RESET_CONSUMER_CLIENT_OFFSET)."""
+
+    topic: str
+    group: str
+    client_id: str
+
+
+class Booted(NamedTuple):
+    """The broker was ready."""
+
+    broker_name: str
+    broker_addr: str
+
+
+class Registered(NamedTuple):
+    """The broker registered at a name server, as every 30 s."""
+
+    broker_id: int
+
+
+class Stopped(NamedTuple):
+    """The broker unregistered at a name server: it was shut down in order."""
+
+
+class Setting(NamedTuple):
+    """A setting that the broker wrote as it started: brokerName, brokerId, brokerIP1, listenPort, brokerClusterName."""
+
+    name: str
+    value: str
+
+
+Fact = (
+    Joined
+    | Announced
+    | Left
+    | Vanished
+    | CommittedLess
+    | OffsetCorrected
+    | ResetStarted
+    | ResetSent
+    | Booted
+    | Registered
+    | Stopped
+    | Setting
+)

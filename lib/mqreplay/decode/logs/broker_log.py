@@ -1,0 +1,212 @@
+"""broker.log: who joined and left, offsets that went back, resets, and when the broker was up.
+
+Sources: ConsumerGroupInfo, ConsumerManager, ClientManageProcessor, ConsumerOffsetManager, Broker2Client, BrokerStartup,
+BrokerOuterAPI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from mqreplay.decode.columns import TIME_MAX, TIME_MIN
+from mqreplay.decode.fields import INT_MAX
+from mqreplay.decode.logs.broker_facts import (
+    Announced,
+    Booted,
+    Channel,
+    CommittedLess,
+    Fact,
+    Joined,
+    Left,
+    OffsetCorrected,
+    Registered,
+    ResetSent,
+    ResetStarted,
+    Setting,
+    Stopped,
+    Vanished,
+)
+from mqreplay.decode.logs.java_text import NAME, consumers_of, long_of
+from mqreplay.errors import DecodeError
+
+_FLAGS: Final = re.ASCII | re.DOTALL
+_ADDR: Final = rf"/?({NAME})"
+_CHANNEL: Final = (
+    rf"ClientChannelInfo \[channel=\[id: \w{{1,20}}, L:/?{NAME} [-!] R:/?({NAME})\], clientId=({NAME}), "
+    rf"language=\w{{1,20}}, "
+    r"version=-?\d{1,10}, lastUpdateTimestamp=(\d{1,19})\]"
+)
+_JOINED: Final = re.compile(
+    rf"new consumer connected, group: ({NAME}) \w{{1,40}} \w{{1,40}} channel: {_CHANNEL}", _FLAGS
+)
+_LEFT: Final = re.compile(rf"unregister a consumer\[({NAME})\] from consumerGroupInfo {_CHANNEL}", _FLAGS)
+_CLOSED: Final = re.compile(
+    rf"NETTY EVENT: remove not active channel\[{_CHANNEL}\] from ConsumerGroupInfo groupChannelTable, "
+    rf"consumer group: ({NAME})",
+    _FLAGS,
+)
+_SCANNED: Final = re.compile(
+    rf"SCAN: remove expired channel from ConsumerManager consumerTable\. channel={_ADDR}, consumerGroup=({NAME})",
+    _FLAGS,
+)
+_ANNOUNCED_4: Final = re.compile(rf"registerConsumer info changed (ConsumerData \[.*\]) {_ADDR}", _FLAGS)
+_ANNOUNCED_5: Final = re.compile(
+    rf"(?:heartBeatV2 )?ClientManageProcessor: registerConsumer info changed, SDK address={_ADDR}, "
+    rf"consumerData=(ConsumerData \[.*\])",
+    _FLAGS,
+)
+_LESS: Final = re.compile(
+    rf"\[NOTIFYME\]update consumer offset less than store\. clientHost={_ADDR}, "
+    rf"key=([^\s,@]{{1,255}})@({NAME}), queueId=(\d{{1,10}}), "
+    r"requestOffset=(-?\d{1,19}), storeOffset=(-?\d{1,19})",
+    _FLAGS,
+)
+_CORRECTED: Final = re.compile(
+    rf"PULL_OFFSET_MOVED:correction offset\. topic=({NAME}), groupId=({NAME}), requestOffset=(-?\d{{1,19}}), "
+    r"newOffset=(-?\d{1,19}), suggestBrokerId=-?\d{1,19}",
+    _FLAGS,
+)
+_STARTED: Final = re.compile(
+    rf"\[reset-offset\] reset offset started by {_ADDR}\. topic=({NAME}), group=({NAME}), "
+    rf"timestamp=(-?\d{{1,19}}), isForce=(true|false)",
+    _FLAGS,
+)
+_SENT: Final = re.compile(
+    rf"\[reset-offset\] reset offset success\. topic=({NAME}), group=({NAME}), clientId=({NAME})", _FLAGS
+)
+_BOOTED: Final = re.compile(rf"The broker\[({NAME}), ({NAME})\] boot success\. .*", _FLAGS)
+_REGISTERED: Final = re.compile(rf"register broker\[(\d{{1,10}})\] ?to name server {NAME} OK", _FLAGS)
+_STOPPED: Final = re.compile(rf"unregisterBroker OK, NamesrvAddr: {NAME}", _FLAGS)
+_SETTING: Final = re.compile(rf"(brokerName|brokerId|brokerIP1|listenPort|brokerClusterName)=({NAME})", _FLAGS)
+
+
+def read_broker_fact(message: str) -> Fact | None:
+    """Return the fact of a message of broker.log; None for any other message.
+
+    Raises:
+        DecodeError: a message that begins as a fact does, and is cut or none of RocketMQ's.
+
+    >>> read_broker_fact("The broker[b, 127.0.0.1:10911] boot success. serializeType=JSON")
+    Booted(broker_name='b', broker_addr='127.0.0.1:10911')
+    >>> read_broker_fact("dispatch behind commit log 0 bytes")
+    """
+    for start, read in _READERS:
+        if message.startswith(start):
+            return read(message)
+    return None
+
+
+def _matched(pattern: re.Pattern[str], message: str) -> re.Match[str]:
+    match = pattern.fullmatch(message)
+    if match is None:
+        raise DecodeError("bad_message", f"cut, or not RocketMQ's: {message[:100]!r}")
+    return match
+
+
+def _channel(client_addr: str, client_id: str, heard: str) -> Channel:
+    heard_ms = int(heard)
+    if not TIME_MIN <= heard_ms <= TIME_MAX:
+        raise DecodeError("bad_time", f"lastUpdateTimestamp should be epoch ms of 2000 to 2100, and is {heard_ms}")
+    return Channel(client_id, client_addr, heard_ms)
+
+
+def _joined(message: str) -> Joined:
+    match = _matched(_JOINED, message)
+    return Joined(match[1], _channel(*match.groups()[1:]))
+
+
+def _left(message: str) -> Left:
+    match = _matched(_LEFT, message)
+    return Left(match[1], _channel(*match.groups()[1:]))
+
+
+def _closed(message: str) -> Vanished:
+    match = _matched(_CLOSED, message)
+    return Vanished(match[4], match[1], _channel(*match.groups()[:3]))
+
+
+def _scanned(message: str) -> Vanished | None:
+    if not message.startswith("SCAN: remove expired channel from ConsumerManager consumerTable. "):
+        return None
+    match = _matched(_SCANNED, message)
+    return Vanished(match[2], match[1], None)
+
+
+def _announced_4(message: str) -> Announced:
+    match = _matched(_ANNOUNCED_4, message)
+    return Announced(match[2], _one_consumer(match[1]))
+
+
+def _announced_5(message: str) -> Announced | None:
+    if "ClientManageProcessor: registerConsumer info changed" not in message:
+        return None
+    match = _matched(_ANNOUNCED_5, message)
+    return Announced(match[1], _one_consumer(match[2]))
+
+
+def _one_consumer(text: str) -> dict[str, object]:
+    consumers = consumers_of(text)
+    if len(consumers) != 1:
+        raise DecodeError("bad_message", f"{len(consumers)} groups in one ConsumerData: the line is damaged")
+    return consumers[0]
+
+
+def _less(message: str) -> CommittedLess:
+    match = _matched(_LESS, message)
+    if int(match[4]) > INT_MAX:
+        raise DecodeError("bad_number", f"queueId should be 0 to {INT_MAX}, and is {match[4]}")
+    offsets = long_of(match[5], "requestOffset"), long_of(match[6], "storeOffset")
+    return CommittedLess(match[1], match[2], match[3], int(match[4]), *offsets)
+
+
+def _corrected(message: str) -> OffsetCorrected:
+    match = _matched(_CORRECTED, message)
+    return OffsetCorrected(match[1], match[2], long_of(match[3], "requestOffset"), long_of(match[4], "newOffset"))
+
+
+def _reset(message: str) -> ResetStarted | ResetSent | None:
+    sent = _SENT.fullmatch(message)
+    if sent is not None:
+        return ResetSent(sent[1], sent[2], sent[3])
+    started = _STARTED.fullmatch(message)
+    return ResetStarted(started[2], started[3], long_of(started[4], "timestamp"), started[5]) if started else None
+
+
+def _booted(message: str) -> Booted | None:
+    match = _BOOTED.fullmatch(message)
+    return Booted(match[1], match[2]) if match else None
+
+
+def _registered(message: str) -> Registered | None:
+    match = _REGISTERED.fullmatch(message)
+    return Registered(int(match[1])) if match else None
+
+
+def _stopped(message: str) -> Stopped | None:
+    return Stopped() if _STOPPED.fullmatch(message) else None
+
+
+def _setting(message: str) -> Setting | None:
+    match = _SETTING.fullmatch(message)
+    return Setting(match[1], match[2]) if match else None
+
+
+_READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
+    ("new consumer connected, ", _joined),
+    ("unregister a consumer[", _left),
+    ("NETTY EVENT: remove not active channel[ClientChannelInfo [", _closed),
+    ("SCAN: ", _scanned),
+    ("registerConsumer info changed ", _announced_4),
+    ("ClientManageProcessor: ", _announced_5),
+    ("heartBeatV2 ClientManageProcessor: ", _announced_5),
+    ("[NOTIFYME]update consumer offset less than store", _less),
+    ("PULL_OFFSET_MOVED:correction offset", _corrected),
+    ("[reset-offset] reset offset s", _reset),
+    ("The broker[", _booted),
+    ("register broker[", _registered),
+    ("unregisterBroker OK", _stopped),
+    ("broker", _setting),
+    ("listenPort=", _setting),
+)

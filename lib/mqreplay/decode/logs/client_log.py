@@ -1,0 +1,220 @@
+"""rocketmq_client.log: what a client computed, held, committed and was told. Sources: RebalanceImpl, RebalancePushImpl,
+RemoteBrokerOffsetStore, MQClientInstance, DefaultMQPushConsumerImpl, ClientRemotingProcessor.
+
+The messages of 4.9 and 5.x differ in a few words; both are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from mqreplay.decode.fields import INT_MAX
+from mqreplay.decode.logs.client_facts import (
+    Broadcast,
+    ClientCreated,
+    ClientStopped,
+    Committed,
+    ConsumerStopped,
+    Fact,
+    HeartbeatContent,
+    HeartbeatFailed,
+    HeartbeatSent,
+    LockFailed,
+    OffsetIllegal,
+    QueueAdded,
+    QueueRemoved,
+    Rebalanced,
+    ResetInvoked,
+    Resumed,
+    RouteTaken,
+    Suspended,
+    Unregistered,
+)
+from mqreplay.decode.logs.java_text import NAME, QUEUE, between, consumers_of, long_of, queue_of, queues_of, route_of
+from mqreplay.errors import DecodeError
+
+_FLAGS: Final = re.ASCII | re.DOTALL
+_REBALANCED: Final = re.compile(
+    rf"(?:client )?rebalanced result changed\. allocateMessageQueueStrategyName=({NAME}), group=({NAME}), "
+    rf"topic=({NAME}), "
+    rf"clientId=({NAME}), mqAllSize=(\d{{1,10}}), cidAllSize=(\d{{1,10}}), rebalanceResultSize=(\d{{1,10}}), "
+    r"rebalanceResultSet=(.*)",
+    _FLAGS,
+)
+_MOVE: Final = re.compile(
+    rf"doRebalance, ({NAME}), "
+    rf"(add a new mq|remove unnecessary mq|truncateMessageQueueNotMyTopic remove unnecessary mq), ({QUEUE})",
+    _FLAGS,
+)
+_LOCK_FAILED: Final = re.compile(rf"doRebalance, ({NAME}), add a new mq failed, ({QUEUE}), because lock failed", _FLAGS)
+_BROADCAST: Final = re.compile(rf"messageQueueChanged ({NAME}) ({NAME}) (\[.*?\]\]|\[\]) \[", _FLAGS)
+_COMMITTED: Final = re.compile(
+    rf"\[(persist|persistAll)\] Group: ({NAME}) ClientId: ({NAME}) "
+    rf"updateConsumeOffsetToBroker ({QUEUE}) (-?\d{{1,19}})",
+    _FLAGS,
+)
+_ILLEGAL: Final = re.compile(
+    rf"the pull request offset illegal, PullRequest \[consumerGroup=({NAME}), messageQueue=({QUEUE}), "
+    rf"nextOffset=(-?\d{{1,19}})\] "
+    r"PullResult \[pullStatus=OFFSET_ILLEGAL, nextBeginOffset=(-?\d{1,19}), minOffset=(-?\d{1,19}), "
+    r"maxOffset=(-?\d{1,19}), .*",
+    _FLAGS,
+)
+_RESET: Final = re.compile(
+    rf"invoke reset offset operation from broker\. brokerAddr=({NAME}), topic=({NAME}), group=({NAME}), "
+    rf"timestamp=(-?\d{{1,19}})",
+    _FLAGS,
+)
+_SUSPENDED: Final = re.compile(rf"suspend this consumer, ({NAME})", _FLAGS)
+_RESUMED: Final = re.compile(rf"resume this consumer, ({NAME})", _FLAGS)
+_CREATED: Final = re.compile(
+    rf"Created a new client Instance, InstanceIndex:(\d{{1,10}}), ClientID:({NAME}), ClientConfig:.*", _FLAGS
+)
+_STOPPED: Final = re.compile(rf"the client factory \[({NAME})\] shutdown OK", _FLAGS)
+_CONSUMER_STOPPED: Final = re.compile(rf"the consumer \[({NAME})\] shutdown OK", _FLAGS)
+_UNREGISTERED: Final = re.compile(
+    rf"unregister client\[Producer: null Consumer: ({NAME})\] from broker\[({NAME}) (\d{{1,10}}) ({NAME})\] success",
+    _FLAGS,
+)
+_ROUTE: Final = re.compile(
+    rf"topicRouteTable\.put\. Topic = ({NAME}), TopicRouteData\[(TopicRouteData \[.*\])\]", _FLAGS
+)
+_BEAT: Final = re.compile(rf"send heart beat to broker\[({NAME}) (\d{{1,10}}) ({NAME})\] (success|failed)", _FLAGS)
+
+
+def read_client_fact(message: str) -> Fact | None:
+    """Return the fact of a message of rocketmq_client.log; None for any other message.
+
+    Raises:
+        DecodeError: a message that begins as a fact does, and is cut or none of RocketMQ's.
+
+    >>> read_client_fact("doRebalance, g, add a new mq, MessageQueue [topic=t, brokerName=b, queueId=1]")
+    QueueAdded(group='g', queue=MessageQueue(topic='t', broker_name='b', queue_id=1))
+    >>> read_client_fact("RebalanceService service started")
+    """
+    for start, read in _READERS:
+        if message.startswith(start):
+            return read(message)
+    return None
+
+
+def _matched(pattern: re.Pattern[str], message: str) -> re.Match[str]:
+    match = pattern.fullmatch(message)
+    if match is None:
+        raise DecodeError("bad_message", f"cut, or not RocketMQ's: {message[:100]!r}")
+    return match
+
+
+def _count(text: str, name: str) -> int:
+    number = int(text)
+    if number > INT_MAX:
+        raise DecodeError("bad_number", f"{name} should be 0 to {INT_MAX}, and is {number}")
+    return number
+
+
+def _rebalanced(message: str) -> Rebalanced:
+    match = _matched(_REBALANCED, message)
+    queues = queues_of(match[8])
+    if len(queues) != int(match[7]):
+        raise DecodeError("bad_message", f"it lists {len(queues)} queues and counts {match[7]}: the line is damaged")
+    sizes = _count(match[5], "mqAllSize"), _count(match[6], "cidAllSize")
+    return Rebalanced(match[4], match[2], match[3], match[1], *sizes, queues)
+
+
+def _rebalance_step(message: str) -> Fact | None:
+    failed = _LOCK_FAILED.fullmatch(message)
+    if failed is not None:
+        return LockFailed(failed[1], queue_of(failed[2]))
+    if ", add a new mq, " not in message and " remove unnecessary mq, " not in message:
+        return None
+    match = _matched(_MOVE, message)
+    queue = queue_of(match[3])
+    if match[2].startswith("add"):
+        return QueueAdded(match[1], queue)
+    return QueueRemoved(match[1], queue, match[2].startswith("truncate"))
+
+
+def _broadcast(message: str) -> Broadcast:
+    match = _BROADCAST.match(message)
+    if match is None:
+        raise DecodeError("bad_message", f"cut, or not RocketMQ's: {message[:100]!r}")
+    return Broadcast(match[1], match[2], queues_of(match[3]))
+
+
+def _committed(message: str) -> Committed:
+    match = _matched(_COMMITTED, message)
+    return Committed(match[3], match[2], queue_of(match[4]), long_of(match[5], "offset"), match[1] == "persistAll")
+
+
+def _illegal(message: str) -> OffsetIllegal:
+    match = _matched(_ILLEGAL, message)
+    names = ("nextOffset", "nextBeginOffset", "minOffset", "maxOffset")
+    offsets = [long_of(match[place], name) for place, name in enumerate(names, 3)]
+    return OffsetIllegal(match[1], queue_of(match[2]), *offsets)
+
+
+def _reset(message: str) -> ResetInvoked:
+    match = _matched(_RESET, message)
+    return ResetInvoked(match[1], match[2], match[3], long_of(match[4], "timestamp"))
+
+
+def _created(message: str) -> ClientCreated:
+    match = _matched(_CREATED, message)
+    return ClientCreated(match[2], _count(match[1], "InstanceIndex"))
+
+
+def _unregistered(message: str) -> Unregistered | None:
+    if "[Producer: null " not in message or not message.endswith("success"):
+        return None
+    match = _matched(_UNREGISTERED, message)
+    return Unregistered(match[1], match[2], _count(match[3], "broker id"), match[4])
+
+
+def _beat(message: str) -> HeartbeatSent | HeartbeatFailed | None:
+    if not message.endswith(("success", "failed")):
+        return None
+    match = _matched(_BEAT, message)
+    answered = HeartbeatSent if match[4] == "success" else HeartbeatFailed
+    return answered(match[1], _count(match[2], "broker id"), match[3])
+
+
+def _route(message: str) -> RouteTaken:
+    match = _matched(_ROUTE, message)
+    return RouteTaken(match[1], route_of(match[2]))
+
+
+def _content(message: str) -> HeartbeatContent:
+    return HeartbeatContent(between(message, "clientID=", ", "), consumers_of(message))
+
+
+def _stopped(message: str) -> ClientStopped | None:
+    match = _STOPPED.fullmatch(message)
+    return ClientStopped(match[1]) if match else None
+
+
+def _consumer_stopped(message: str) -> ConsumerStopped | None:
+    match = _CONSUMER_STOPPED.fullmatch(message)
+    return ConsumerStopped(match[1]) if match else None
+
+
+_READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
+    ("[persist", _committed),
+    ("doRebalance, ", _rebalance_step),
+    ("rebalanced result changed", _rebalanced),
+    ("client rebalanced result changed", _rebalanced),
+    ("messageQueueChanged ", _broadcast),
+    ("the pull request offset illegal, ", _illegal),
+    ("invoke reset offset operation", _reset),
+    ("suspend this consumer, ", lambda message: Suspended(_matched(_SUSPENDED, message)[1])),
+    ("resume this consumer, ", lambda message: Resumed(_matched(_RESUMED, message)[1])),
+    ("Created a new client Instance, ", _created),
+    ("the client factory [", _stopped),
+    ("the consumer [", _consumer_stopped),
+    ("unregister client[", _unregistered),
+    ("send heart beat to broker[", _beat),
+    ("sendHeartbeatToAllBrokerV2 send heart beat to broker[", lambda message: _beat(message.partition(" ")[2])),
+    ("HeartbeatData [", _content),
+    ("topicRouteTable.put. ", _route),
+)

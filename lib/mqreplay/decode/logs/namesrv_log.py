@@ -1,0 +1,70 @@
+"""namesrv.log: when a name server came to know a broker, and when it lost it. Source: RouteInfoManager."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, NamedTuple
+
+from mqreplay.decode.logs.java_text import NAME
+
+Event = Literal["registered", "destroyed", "expired", "unregistered"]
+
+
+class BrokerSeen(NamedTuple):
+    """What happened to the registration of the broker at ``broker_addr``.
+
+    registered; destroyed: its channel closed without a word; expired: 2 minutes without a registration; unregistered:
+    it left in order.
+    """
+
+    event: Event
+    broker_addr: str
+
+
+class MasterNamed(NamedTuple):
+    """The master of a broker name is at ``broker_addr``, or the broker of an id was at it when it was removed."""
+
+    broker_name: str
+    broker_addr: str
+
+
+_IDENTITY: Final = rf"BrokerIdentityInfo \[clusterName={NAME}, brokerAddr=({NAME})\]"
+_EITHER: Final = rf"(?:{_IDENTITY}|({NAME}))"
+_FLAGS: Final = re.ASCII | re.DOTALL
+_EVENTS: Final[tuple[tuple[str, re.Pattern[str], Event], ...]] = (
+    ("new broker registered, ", re.compile(rf"new broker registered, {_EITHER} HAS.*", _FLAGS), "registered"),
+    (
+        "the broker's channel destroyed, ",
+        re.compile(
+            rf"the broker's channel destroyed, (?:submit the unregister request at once, broker info: {_IDENTITY}, .*"
+            rf"|({NAME}), clean it's data structure at once)",
+            _FLAGS,
+        ),
+        "destroyed",
+    ),
+    ("The broker channel expired, ", re.compile(rf"The broker channel expired, {_EITHER} \d+ms", _FLAGS), "expired"),
+    (
+        "unregisterBroker, remove from brokerLiveTable OK, ",
+        re.compile(rf"unregisterBroker, remove from brokerLiveTable OK, {_EITHER}", _FLAGS),
+        "unregistered",
+    ),
+)
+_MASTER: Final = re.compile(
+    rf"cluster \[{NAME}\] brokerName \[({NAME})\] master address change from {NAME} to ({NAME})", _FLAGS
+)
+
+
+def read_namesrv_fact(message: str) -> BrokerSeen | MasterNamed | None:
+    """Return the fact of a message of namesrv.log; None for any other message.
+
+    >>> read_namesrv_fact("the broker's channel destroyed, 127.0.0.1:10911, clean it's data structure at once")
+    BrokerSeen(event='destroyed', broker_addr='127.0.0.1:10911')
+    """
+    for start, pattern, event in _EVENTS:
+        if message.startswith(start):
+            match = pattern.fullmatch(message)
+            return BrokerSeen(event, match[1] or match[2]) if match else None
+    if message.startswith("cluster ["):
+        master = _MASTER.fullmatch(message)
+        return MasterNamed(master[1], master[2]) if master else None
+    return None

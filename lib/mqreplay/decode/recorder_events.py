@@ -1,0 +1,34 @@
+"""recorder_events: what `mqreplay record` says of its own work: when it ran, and what it could not ask."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.decode.columns import PlainColumns
+from mqreplay.decode.jsonl import read_object
+
+COLUMNS: Final = {
+    "ts": "timestamp_ms",
+    "kind": "string",
+    "detail": "string",
+    "broker_name": "string",
+    "broker_id": "bigint",
+    "request": "string",
+    "from_ts": "timestamp_ms",
+    "to_ts": "timestamp_ms",
+    "count": "bigint",
+}
+REQUIRED: Final = ("ts", "kind")
+_PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
+
+
+def decode_recorder_event(line: bytes) -> dict[str, object]:
+    """The columns of one line of recorder_events; times in epoch ms.
+
+    Raises:
+        DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.
+
+    >>> decode_recorder_event(b'{"ts":1795228830217,"kind":"skipped","from_ts":1795228800000}')["from_ts"]
+    1795228800000
+    """
+    return _PLAIN.take(read_object(line))

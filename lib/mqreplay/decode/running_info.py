@@ -1,0 +1,115 @@
+"""ConsumerRunningInfo: what a client says of itself when it is asked (GET_CONSUMER_RUNNING_INFO)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from mqreplay.core.allocation_strategy import strategy_name
+from mqreplay.decode.body import items_of
+from mqreplay.decode.columns import instant_field, missing
+from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
+from mqreplay.decode.fields import bool_field, int_field, object_of, wrong_type
+from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
+from mqreplay.decode.subscriptions import Subscription, subscriptions_of
+
+PULL_CONSUMER: Final = "CONSUME_ACTIVELY"
+# Object's toString(): another text in each process, and no setting.
+_OBJECT: Final = re.compile(r"[\w.$]+(?:/0x[0-9a-f]+)?@[0-9a-f]{1,8}")
+
+
+class HeldQueue(NamedTuple):
+    """A queue that a client holds, with its fields as an assignment names them. Offsets count messages.
+
+    The offset that the client would commit is ``memory_offset``; ``last_pull_ts`` is epoch ms.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    dropped: bool
+    locked: bool
+    pull_from_broker_id: int | None
+    memory_offset: int | None
+    cached_msgs: int
+    cached_first: int | None
+    cached_last: int | None
+    last_pull_ts: int | None
+
+
+class RunningInfo(NamedTuple):
+    """One answer. ``queues`` is None where the client does not say: a DefaultLitePullConsumer of 4.x answers none.
+
+    ``properties`` are the client's settings by their names in RocketMQ.
+    """
+
+    queues: list[HeldQueue] | None
+    strategy: str | None
+    message_model: str | None
+    consume_type: str | None
+    consume_from_where: str | None
+    subscriptions: list[Subscription]
+    properties: dict[str, str]
+
+
+def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
+    """Return what a decoded body says.
+
+    Queues of pop consumption (mqPopTable of 5.x) are left out: no client holds one alone. Source: ConsumerRunningInfo,
+    ProcessQueueInfo, MixAll#object2Properties.
+
+    Raises:
+        DecodeError: missing_field, wrong_type, bad_number, bad_time, bad_key, duplicate_key.
+
+    >>> mq = (("brokerName", "b"), ("queueId", 1), ("topic", "t"))
+    >>> info = running_info_of({"mqTable": {mq: {"commitOffset": 9, "droped": False, "locked": True}},
+    ...     "properties": {"messageModel": "CLUSTERING", "offsetStore": "RemoteBrokerOffsetStore@2c103812"}})
+    >>> info.queues[0][:7], info.message_model, info.properties
+    (('t', 'b', 1, False, True, None, 9), 'CLUSTERING', {'messageModel': 'CLUSTERING'})
+    """
+    table = body.get("mqTable")
+    if table is None:
+        raise missing("mqTable in body")
+    rows = keyed_by_queue(object_of(table, "mqTable"), "mqTable")
+    queues = [_queue(queue, object_of(state, "a queue of mqTable")) for queue, state in rows]
+    given = _texts(body)
+    consume_type = given.get("PROP_CONSUME_TYPE")
+    return RunningInfo(
+        queues if queues or consume_type != PULL_CONSUMER else None,
+        strategy_name(given.get("allocateMessageQueueStrategy")),
+        given.get("messageModel"),
+        consume_type,
+        given.get("consumeFromWhere"),
+        subscriptions_of(items_of(body, "subscriptionSet"), "subscriptionSet"),
+        {name: text for name, text in given.items() if not _OBJECT.fullmatch(text)},
+    )
+
+
+def _texts(body: Mapping[Key, Value]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for name, text in object_of(body.get("properties") or {}, "properties").items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise wrong_type(f"{name} in properties", "a string", text)
+        texts[name] = text
+    return texts
+
+
+def _queue(queue: MessageQueue, state: Mapping[Key, Value]) -> HeldQueue:
+    cached = int_field(state, "cachedMsgCount", 0)
+    return HeldQueue(
+        *queue,
+        bool_field(state, "droped", False),
+        bool_field(state, "locked", False),
+        None,
+        _offset(state, "commitOffset"),
+        cached,
+        # RocketMQ writes 0 for both where no message is cached.
+        _offset(state, "cachedMsgMinOffset") if cached else None,
+        _offset(state, "cachedMsgMaxOffset") if cached else None,
+        instant_field(state, "lastPullTimestamp", 0) or None,
+    )
+
+
+def _offset(state: Mapping[Key, Value], name: str) -> int | None:
+    return None if state.get(name) is None else int_field(state, name, 0, LONG_MIN, LONG_MAX)
