@@ -100,3 +100,10 @@ def test_no_rows_make_no_gaps_but_the_columns_of_the_table() -> None:
 def test_days_are_separate() -> None:
     listed = [ASKED[0], (DAY + dt.timedelta(1), *ASKED[0][1:])]
     assert undetermined_of_shard("gold.pull_route", pulls(listed), "request_ts")["decisions"].to_list() == [1, 1]
+
+
+def test_polls_of_the_recorder_stand_in_for_what_clients_would_have_recorded() -> None:
+    missing = {"rebalance_log", "heartbeats", "pull_log"}
+    found = missing_kinds(DAY, missing, {"stuck_queue": {"pull_log": "record pulls"}}, polled=True)
+    assert sorted(found["decision"]) == ["gold.pull_route", "gold.slave_suggestion"]
+    assert "gold.allocation" in missing_kinds(DAY, missing, {})["decision"].to_list()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import polars as pl
@@ -62,6 +62,16 @@ RESET_GAP_S = 30  # one reset reaches all its clients within seconds
 
 
 @dataclass(frozen=True)
+class Polled:
+    """Frames of clients that no hook records, by what polls show; None where nothing was polled."""
+
+    strategies: pl.DataFrame | None = None  # strategy_sides
+    unwatched: pl.DataFrame | None = None
+    vanished: pl.DataFrame | None = None
+    queues: pl.DataFrame | None = None  # routed_queues
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What the findings of a day are made of; instants are by the recorder's clock.
 
@@ -101,6 +111,8 @@ class Evidence:
     returned_ends: pl.DataFrame  # returned_ends_of_shard
     orphan_offsets: pl.DataFrame  # orphans_of_shard
     activity: pl.DataFrame  # activity_of_shard
+
+    polled: Polled = field(default_factory=lambda: Polled())
 
 
 @dataclass(frozen=True)
@@ -159,13 +171,15 @@ def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
 def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     sessions, cluster = evidence.members, evidence.cluster
     disagree = members.conflict_findings(
-        conflicts.strategy_conflicts(evidence.rebalance, sessions, limits.rebalance_interval_s),
+        conflicts.strategy_conflicts(
+            evidence.rebalance, sessions, limits.rebalance_interval_s, evidence.polled.strategies
+        ),
         conflicts.subscription_conflicts(evidence.heartbeat, sessions, limits.heartbeat_interval_s),
         cluster,
         limits.dispute_s,
     )
     until = members.heard_until(sessions, evidence.recorded_until)
-    lost = members.lost_consumers(sessions, evidence.queue_owner, until, limits.lost_s)
+    lost = members.lost_consumers(sessions, evidence.queue_owner, until, limits.lost_s, evidence.polled.vanished)
     uneven = shares.uneven_findings(evidence.uneven_shares, cluster, limits.rebalance_interval_s, limits.dispute_s)
     return pl.concat([disagree, members.lost_findings(lost, cluster), uneven])
 
@@ -173,10 +187,19 @@ def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
 def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     rebalance, owners, unshared = evidence.rebalance, evidence.queue_owner, evidence.unshared_groups
     subscribed = owned.subscribers(evidence.members, evidence.heartbeat, rebalance, owners)
-    due = owned.due_queues(rebalance, evidence.pulled_queues, subscribed, unshared, limits.rebalance_interval_s)
+    polled = evidence.polled
+    due = owned.due_queues(
+        rebalance,
+        evidence.pulled_queues,
+        subscribed,
+        unshared,
+        limits.rebalance_interval_s,
+        polled.queues,
+        polled.unwatched,
+    )
     return ownership.ownership_findings(
         owned.disputes(owners, due),
-        owned.idle_members(subscribed, owners, unshared),
+        owned.idle_members(subscribed, owners, unshared, polled.unwatched),
         evidence.cluster,
         limits.dispute_s,
         limits.idle_s,

@@ -7,7 +7,7 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import INSTANT, counted, evidence_rows, finding, key_text, seconds
+from mqreplay.findings.shape import EVIDENCE_ROWS, INSTANT, counted, evidence_rows, finding, key_text, seconds
 
 STRATEGY_CONFLICT = FindingKind(
     name="strategy_conflict",
@@ -71,7 +71,12 @@ def conflict_findings(
 
 
 def _rows_of(table: str) -> pl.Expr:
-    return evidence_rows(table, pl.col("record_ids").list.eval(pl.lit("record_id=") + pl.element()))
+    """Return the evidence of record_ids: of the table, or of the one that the id begins with."""
+    of_other = pl.element().str.contains(" ", literal=True)
+    named = pl.when(of_other).then(pl.element().str.extract("^([^ ]+) ")).otherwise(pl.lit(table))
+    record_id = pl.when(of_other).then(pl.element().str.extract(" (.*)$")).otherwise(pl.element())
+    row = pl.struct(named.alias("table_name"), (pl.lit("record_id=") + record_id).alias("key"))
+    return pl.col("record_ids").list.head(EVIDENCE_ROWS).list.eval(row).alias("evidence")
 
 
 def heard_until(members: pl.DataFrame, recorded_until: dt.datetime | None) -> dt.datetime | None:
@@ -87,16 +92,30 @@ def heard_until(members: pl.DataFrame, recorded_until: dt.datetime | None) -> dt
     return min([*last[:1], max([*last[1:2], recorded_until])])
 
 
-def lost_consumers(members: pl.DataFrame, owners: pl.DataFrame, until: dt.datetime | None, lost_s: int) -> pl.DataFrame:
+def lost_consumers(
+    members: pl.DataFrame,
+    owners: pl.DataFrame,
+    until: dt.datetime | None,
+    lost_s: int,
+    vanished: pl.DataFrame | None = None,
+) -> pl.DataFrame:
     """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues (held until then).
 
     ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
     the frame of judge/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
     seconds and never unregistered. The recording must outlast its silence by as much. A client without heartbeats is
-    left out: nothing shows whether it unregistered.
+    left out, as nothing shows whether it unregistered, unless it vanished: ``vanished`` is the frame of
+    judge/listed_members.py. ``silent`` says of such a client whether it did not answer before its brokers dropped it;
+    of others it is null.
     """
     ended = members.with_columns(pl.lit(until, dtype=INSTANT).alias("until_ts"))
-    gone = ended.filter(~pl.col("left") & pl.col("beat") & (seconds("to_ts", "until_ts") > lost_s))
+    if vanished is None:
+        ended = ended.with_columns(pl.lit(None, pl.Boolean).alias("silent"))
+    else:
+        polled = vanished.unique([*MEMBER, "gone_ts"], keep="first").rename({"gone_ts": "to_ts"})
+        ended = ended.join(polled, [*MEMBER, "to_ts"], how="left")
+    known = pl.col("beat") | pl.col("silent").is_not_null()
+    gone = ended.filter(~pl.col("left") & known & (seconds("to_ts", "until_ts") > lost_s))
     held = owners.select(*MEMBER, *QUEUE, pl.col("to_ts").alias("held_to"))
     last_held = gone.join(held, on=MEMBER, how="left").filter(
         pl.col("held_to").is_null() | (seconds("held_to", "to_ts").abs() <= lost_s)
@@ -107,24 +126,62 @@ def lost_consumers(members: pl.DataFrame, owners: pl.DataFrame, until: dt.dateti
     by_another = (pl.col("next_client_id") != pl.col("client_id")) & (pl.col("since_ts") >= pl.col("to_ts"))
     taken = (
         last_held.join(after, on=["consumer_group", *QUEUE], how="left")
-        .group_by(*MEMBER, "session", "to_ts", "until_ts", *QUEUE)
+        .group_by(*MEMBER, "session", "to_ts", "until_ts", "silent", *QUEUE)
         .agg(pl.when(by_another).then(pl.col("since_ts")).min().alias("taken_ts"))
     )
     return taken.group_by(*MEMBER, "session").agg(
         pl.col("to_ts").first().alias("from_ts"),
         pl.coalesce(pl.col("taken_ts").max(), pl.col("until_ts").first()).alias("to_ts"),
         pl.col("broker_name").count().cast(pl.Int64).alias("queues"),
+        pl.col("silent").first(),
     )
 
 
 def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    """Return consumer_lost, of the frame of `lost_consumers`."""
-    beats = evidence_rows("silver.heartbeat", pl.concat_list(key_text("client_id")))
+    """Return consumer_lost, of the frame of `lost_consumers`.
+
+    A client that brokers no longer list may have been stopped in order: that is info.
+    """
+    key = pl.concat_list(key_text("client_id"))
+    beats = (
+        pl.when(pl.col("silent").is_null())
+        .then(evidence_rows("silver.heartbeat", key))
+        .when("silent")
+        .then(evidence_rows("silver.assignment", key))
+        .otherwise(evidence_rows("silver.consumer_list", pl.concat_list(key_text("consumer_group"))))
+    )
     held = evidence_rows("gold.queue_owner", pl.concat_list(key_text(*MEMBER)))
     had_queues = pl.col("queues") > 0
-    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues"]).with_columns(
+    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues", "silent"]).with_columns(
         pl.when(had_queues).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence")
     )
+    unlisted = ~pl.col("silent").fill_null(True)
+    return pl.concat([_killed(rows.filter(~unlisted), cluster), _unlisted(rows.filter(unlisted), cluster)])
+
+
+def _unlisted(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    return finding(
+        rows,
+        CONSUMER_LOST,
+        cluster,
+        severity="info",
+        confidence=0.5,
+        advice=(
+            "If nobody stopped it, see why it died. The broker.log tells which it was: 'unregister a consumer' for a"
+            " client that was stopped, 'remove not active channel' for one that was killed or cut off."
+        ),
+        summary=pl.format(
+            "Consumer {} of group {} left while it held {}; the recording cannot tell whether it was stopped in order"
+            " or killed.",
+            "client_id",
+            "consumer_group",
+            counted("queues", "queue"),
+        ),
+    )
+
+
+def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    had_queues = pl.col("queues") > 0
     return finding(
         rows,
         CONSUMER_LOST,

@@ -48,14 +48,17 @@ def allocation(
 
     ``groups``: what strategies of a group were made with, see strategies.py. ``virtual_node_cnt``: places of a client
     on the ring of CONSISTENT_HASH, unless its group has its own number. ``most_items``: queues and clients in the
-    lists of the rebalances that are judged at once.
+    lists of the rebalances that are judged at once. ``rebalance`` are rows of silver.rebalance, or those of
+    observed_rebalances.py, which has two columns more.
     """
+    if "reason" not in rebalance.columns:
+        rebalance = rebalance.with_columns(pl.lit(False).alias("takes_all"), pl.lit(None, pl.String).alias("reason"))
     law = allocate_with(groups or {}, virtual_node_cnt)
     # A client's rebalances come together, since most of them repeat the one before.
     parts = list(slices(rebalance, _LISTS, ["consumer_group", "topic", "client_id", "ts"], most_items))
     verdicts = pl.concat([pl.DataFrame(schema=_VERDICT), *(_verdicts(rebalance[rows], law) for rows in parts)])
     in_order = verdicts[np.argsort(np.concatenate([np.empty(0, np.int64), *parts]))]
-    return pl.concat([rebalance, in_order], how="horizontal").select(
+    return pl.concat([rebalance.drop("reason"), in_order], how="horizontal").select(
         "day",
         "consumer_group",
         "topic",
@@ -74,18 +77,26 @@ def allocation(
 
 def _verdicts(rebalance: pl.DataFrame, law: Allocate) -> pl.DataFrame:
     """Return _VERDICT of each row; each distinct input is judged once."""
-    cases, case_of = distinct_values(rebalance, [*_INPUT, "mq_divided", "error"])
+    cases, case_of = distinct_values(rebalance, [*_INPUT, "mq_divided", "error", "takes_all", "reason"])
     inputs, input_of = distinct_values(cases, _INPUT)
     answers = _answers(inputs, law)
     taken = [None if queues is None else _pairs(queues) for queues in cases["mq_divided"]]
     known = cases.select(
-        pl.col("cid_all").is_not_null() & pl.col("mq_all").is_not_null(), pl.col("strategy").is_not_null(), "error"
+        pl.col("cid_all").is_not_null() & pl.col("mq_all").is_not_null(),
+        pl.col("strategy").is_not_null() | pl.col("takes_all"),
+        "error",
+        "takes_all",
+        "reason",
     )
+    all_queues = cases["mq_all"]
     expected: list[Queues | None] = []
     judgements: list[tuple[str, str | None]] = []
-    for (lists, strategy, error), number, actual in zip(known.iter_rows(), input_of, taken, strict=True):
-        lacking = _lacking(lists, strategy, actual, error)
+    rows = zip(known.iter_rows(), input_of, taken, all_queues, strict=True)
+    for (lists, strategy, error, takes_all, reason), number, actual, mq_all in rows:
+        lacking = reason if reason is not None else _lacking(lists, strategy, actual, error)
         answer = answers[number] if lacking is None else _Answer()
+        if takes_all and lacking is None:  # RebalanceImpl#rebalanceByTopic asks no strategy when it broadcasts
+            answer = _Answer(_pairs(mq_all))
         expected.append(answer.queues)
         judgements.append(("undetermined", lacking) if lacking is not None else _judged(answer, actual, error))
     columns = [

@@ -10,6 +10,7 @@ BROKER = ("broker_name", "broker_id")
 KEPT = 30  # errors kept as evidence, the first
 # A pull waits 15-30 s at the broker: one that fails may have been sent before the broker's last answer to another.
 LONG_POLL = dt.timedelta(seconds=35)
+POLLED_EACH = dt.timedelta(seconds=1)
 RUNTIME, PULL = "silver.broker_runtime", "silver.pull"
 HEARTBEAT, ROUTE = "silver.heartbeat", "gold.pull_route"
 
@@ -44,13 +45,15 @@ def broker_outages(
     failovers: pl.DataFrame,
     down_s: int,
     unseen_down_s: int,
+    from_error: bool = False,
 ) -> pl.DataFrame:
     """Return BROKER, from_ts, to_ts, errors, polled and keys: one row an outage.
 
     ``pull_answers``, ``pull_errors`` and ``failovers`` are the rows of all shards. ``polled`` says whether the runtime
     table was polled meanwhile. A silence must last ``down_s`` seconds if it was, and else ``unseen_down_s``: clients
-    may have had nothing to ask. ``keys`` are table_name and key of the first errors. Without a later answer the outage
-    ends with its last error.
+    may have had nothing to ask. ``from_error``: polls are seconds apart, as the recorder's are, so that a silence
+    counts from its first error on: one poll that fails is no outage. ``keys`` are table_name and key of the first
+    errors. Without a later answer the outage ends with its last error.
     """
     silences = _silences(_answers(broker_runtime, heartbeat, pull_answers), down_s)
     met = _within(silences, _errors(broker_runtime, heartbeat, pull_errors, failovers))
@@ -67,7 +70,10 @@ def broker_outages(
     # Polls come each second, so the first error marks the start; clients ask seldom, so the last answer does.
     began = pl.when("polled").then(pl.coalesce("first_ts", "since_ts")).otherwise("since_ts")
     # A route without the master proves nothing by itself: a name server may have lost a broker that answers.
-    found = ended.filter((_milliseconds("since_ts", "to_ts") >= enough_ms) & pl.col("direct"))
+    first_error = pl.max_horizontal("since_ts", pl.col("first_ts") - POLLED_EACH)
+    silent_since = pl.when(pl.col("polled") & from_error).then(first_error).otherwise("since_ts")
+    measured = ended.with_columns(silent_since.alias("silent_ts"))
+    found = measured.filter((_milliseconds("silent_ts", "to_ts") >= enough_ms) & pl.col("direct"))
     key = pl.struct(pl.element().struct.field("table_name"), pl.element().struct.field("key"))
     return found.select(
         *BROKER, began.alias("from_ts"), "to_ts", "errors", "polled", pl.col("keys").list.eval(key).alias("keys")

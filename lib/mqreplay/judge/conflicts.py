@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.judge.membership import MEMBER, subscriptions
+from mqreplay.judge.observed_clients import CONNECTION, RUNNING_INFO
 from mqreplay.judge.time_spans import INSTANT, with_session
 
 GROUP = ["consumer_group"]
@@ -16,36 +17,54 @@ CONFLICTS: dict[str, pl.DataType] = {
     "to_ts": INSTANT,
     "sides": _TEXTS,
     "topics": _TEXTS,
-    "record_ids": _TEXTS,
+    "record_ids": _TEXTS,  # of the table that a conflict is of as a rule, or "table record_id"
 }
 MOST_PAIRS = 1_000_000  # pairs of spans at a time: a group of 1,000 members has millions of them
 
 
-def strategy_conflicts(rebalance: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
+def strategy_conflicts(
+    rebalance: pl.DataFrame, members: pl.DataFrame, interval_s: int, polled: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return CONFLICTS: while members allocated by different strategies, which are the sides.
 
-    ``members`` is the frame of `membership`, ``interval_s`` the rebalance interval.
+    ``polled`` is the frame of observed_clients.strategy_sides, of clients that no hook records. ``members`` is the
+    frame of `membership`, ``interval_s`` the rebalance interval.
     """
     named = rebalance.filter(pl.col("strategy").is_not_null())
-    sides = named.select(*MEMBER, "topic", "ts", pl.col("strategy").alias("side"), "record_id")
+    until, side = pl.col("ts").alias("until"), pl.col("strategy").alias("side")
+    sides = named.select(*MEMBER, "topic", "ts", until, side, "record_id")
+    if polled is not None:
+        others = polled.join(named, MEMBER, how="anti").with_columns(_of_table("silver.assignment"))
+        sides = pl.concat([sides, others.select(sides.columns)])
     return _conflicts(sides, members, interval_s)
+
+
+def _of_table(name: str) -> pl.Expr:
+    return (pl.lit(f"{name} ") + pl.col("record_id")).alias("record_id")
 
 
 def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
     """Return CONFLICTS: while members subscribed to different things; the sides are their subscriptions as text.
 
     A broker keeps one subscription for a group, that of the last heartbeat (ConsumerGroupInfo#updateSubscription), but
-    members share queues as if all subscribed alike. ``interval_s`` is the heartbeat interval.
+    members share queues as if all subscribed alike. ``interval_s`` is the heartbeat interval. ``heartbeat`` may hold
+    rows of observed_clients.observed_heartbeats; what a broker knows is no member's own word.
     """
-    side = pl.col("subscribed").alias("side")
-    sides = subscriptions(heartbeat).select(*MEMBER, pl.lit("").alias("topic"), "ts", side, "record_id")
+    own = heartbeat.filter(pl.col("source").ne_missing(CONNECTION))
+    polled = own.filter((pl.col("source") == RUNNING_INFO).fill_null(False)).with_columns(
+        _of_table("silver.assignment")
+    )
+    sent = own.filter(pl.col("source").ne_missing(RUNNING_INFO))
+    side, until = pl.col("subscribed").alias("side"), pl.col("ts").alias("until")
+    said = subscriptions(pl.concat([sent, polled]))
+    sides = said.select(*MEMBER, pl.lit("").alias("topic"), "ts", until, side, "record_id")
     return _conflicts(sides, members, interval_s)
 
 
 def _conflicts(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
     """Return CONFLICTS: while different clients were on different sides of one group's topic.
 
-    ``sides`` has a row whenever a client showed its side: _GROUP_TOPIC, client_id, ts, side, record_id.
+    ``sides`` has a row whenever a client showed its side: _GROUP_TOPIC, client_id, ts, until, side, record_id.
     """
     several = sides.group_by(_GROUP_TOPIC).agg(pl.col("side").drop_nulls().n_unique().alias("_sides"))
     disputed = sides.join(several.filter(pl.col("_sides") > 1), _GROUP_TOPIC, how="semi")
@@ -63,10 +82,10 @@ def _spans(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.Da
     A side holds from one row to the next, and after the last until the client left, or the next row was due.
     """
     by = [*_GROUP_TOPIC, "client_id", "side"]
-    held = with_session(sides, by, "ts", "ts", 3 * interval_s)
+    held = with_session(sides, by, "ts", "until", 3 * interval_s)
     spans = held.group_by(*by, "session").agg(
         pl.col("ts").min().alias("from_ts"),
-        (pl.col("ts").max() + pl.duration(seconds=interval_s)).alias("to_ts"),
+        (pl.col("until").max() + pl.duration(seconds=interval_s)).alias("to_ts"),
         pl.col("record_id").min(),
     )
     left = members.filter("left").select(*MEMBER, pl.col("to_ts").alias("_left"))

@@ -27,6 +27,7 @@ SIGNS: dict[str, pl.DataType] = {
     "to_ts": INSTANT,
     "sign": pl.String(),
 }
+LISTED, UNLISTED = "listed", "unlisted"  # signs: a broker named the member; it vanished (listed_members.py)
 _LATE_MS = 5_000  # an answer on its way, a last commit: no new session after UNREGISTER_CLIENT
 
 
@@ -35,7 +36,7 @@ def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
 
     One row for each heartbeat and group. ``subscribed`` leaves out the retry topic, which each client adds for itself.
     """
-    each = _consumer_groups(heartbeat)
+    each = consumer_groups(heartbeat)
     # Clients repeat their heartbeats: the text is made once for each distinct list.
     lists, list_of = distinct_values(each, ["subscriptions"])
     topic, expression_type, sub_string = (_field(name) for name in ("topic", "expression_type", "sub_string"))
@@ -54,7 +55,7 @@ def _field(name: str) -> pl.Expr:
     return pl.element().struct.field(name)
 
 
-def _consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
+def consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
     """Return MEMBER, ts, message_model, subscriptions, record_id: one row for each heartbeat and consumer group."""
     beats = heartbeat.filter((pl.col("kind") == "HEART_BEAT") & (pl.col("consumer_data_set").list.len() > 0))
     each = beats.select("client_id", "ts", "record_id", pl.col("consumer_data_set").alias("group")).explode("group")
@@ -76,12 +77,18 @@ def unregistrations(heartbeat: pl.DataFrame) -> pl.DataFrame:
 
 
 def signs(heartbeat: pl.DataFrame, rebalance: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return SIGNS of all tables but pulls and commits; rebalances and assignments one a second at most."""
+    """Return SIGNS of all tables but pulls and commits; rebalances and assignments one a second at most.
+
+    The frames have the rows that hooks recorded.
+    """
     holding = assignment.filter(pl.col("queues").list.len() > 0)
+    by_log = (pl.col("source") == "broker_log").fill_null(False)
     return pl.concat(
         [
             _moments(unregistrations(heartbeat), "unregister"),
-            _moments(_consumer_groups(heartbeat), "heartbeat"),
+            _moments(consumer_groups(heartbeat.filter(~by_log)), "heartbeat"),
+            # A broker's log has the first heartbeat alone: no silence follows from it.
+            _moments(consumer_groups(heartbeat.filter(by_log)), LISTED),
             _moments(_seconds(rebalance, "ts"), "rebalance"),
             _moments(_seconds(holding, "ts"), "assignment"),
         ]
@@ -147,9 +154,9 @@ def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
     """Return MEMBER, session, from_ts, to_ts, left (it unregistered), watched (by more than heartbeats), beat.
 
     ``signs`` are rows of SIGNS of all tables and shards; ``beat``: by heartbeats. A silence of more than ``silent_s``
-    seconds ends a session.
+    seconds ends a session, and so does UNLISTED.
     """
-    gone = pl.col("sign") == "unregister"
+    gone = pl.col("sign").is_in(["unregister", UNLISTED])
     before = pl.col("to_ts").cum_max().shift(1).over("_member").dt.epoch("ms")
     left_at = pl.when(gone).then("from_ts").cum_max().forward_fill().shift(1).over("_member").dt.epoch("ms")
     # A client unregisters at each broker: those requests, and what was on its way, belong to the session they end.
@@ -166,8 +173,8 @@ def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
             pl.col(MEMBER).first(),
             pl.col("from_ts").min().alias("from_ts"),
             pl.coalesce(left_ts, pl.col("to_ts").max()).alias("to_ts"),
-            gone.any().alias("left"),
-            (~pl.col("sign").is_in(["heartbeat", "unregister"])).any().alias("watched"),
+            (pl.col("sign") == "unregister").any().alias("left"),
+            (~pl.col("sign").is_in(["heartbeat", "unregister", LISTED, UNLISTED])).any().alias("watched"),
             (pl.col("sign") == "heartbeat").any().alias("beat"),
         )
     )
@@ -211,7 +218,7 @@ def unshared_groups(
     """
     group = "consumer_group"
     broadcasts = (pl.col("message_model") == BROADCASTING).any()
-    stated = _consumer_groups(heartbeat).group_by(group).agg(broadcasts.alias("broadcasts"))
+    stated = consumer_groups(heartbeat).group_by(group).agg(broadcasts.alias("broadcasts"))
     by_pull = pulling.filter("commits")
     commits = pl.DataFrame({group: sorted(groups_with_commits)}, {group: pl.String})
     shared = pl.concat([frame.select(group) for frame in (rebalance, commits, by_pull)]).unique()
@@ -222,7 +229,7 @@ def unshared_groups(
 
 def subscribed_tags(heartbeat: pl.DataFrame) -> pl.DataFrame:
     """Return consumer_group, topic, expressions (tags, or *), has_sql92: all that a group subscribed to."""
-    groups = _consumer_groups(heartbeat).select("consumer_group", "subscriptions").unique()
+    groups = consumer_groups(heartbeat).select("consumer_group", "subscriptions").unique()
     listed = groups.filter(pl.col("subscriptions").list.len() > 0)
     each = listed.explode("subscriptions").unnest("subscriptions").unique()
     tags = pl.col("sub_string").str.split("||").explode().str.strip_chars(" ")

@@ -90,9 +90,11 @@ def _with_ends(changes: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
     ``max_before`` is the end stated first after the copy before the change.
     """
     asked = changes.with_columns(BEGAN.alias("_began"))
-    asked = as_of(asked, ends, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="at", after=True)
-    asked = as_of(asked, ends, QUEUE, "_began", {"queue_min_offset": "queue_min_offset"}, right_at="at")
-    asked = as_of(asked, ends, QUEUE, "_began", {"max_before": "queue_max_offset"}, right_at="at", after=True)
+    # Where queues were asked one by one, only one of both may be known.
+    lows, highs = (ends.filter(pl.col(name).is_not_null()) for name in ("queue_min_offset", "queue_max_offset"))
+    asked = as_of(asked, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="at", after=True)
+    asked = as_of(asked, lows, QUEUE, "_began", {"queue_min_offset": "queue_min_offset"}, right_at="at")
+    asked = as_of(asked, highs, QUEUE, "_began", {"max_before": "queue_max_offset"}, right_at="at", after=True)
     return asked.drop("_began")
 
 

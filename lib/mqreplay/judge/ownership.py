@@ -7,13 +7,14 @@ have the limit.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from mqreplay.judge.membership import MEMBER, subscriptions
 from mqreplay.judge.queue_events import KEY, QUEUE
-from mqreplay.judge.time_spans import with_session
+from mqreplay.judge.time_spans import INSTANT, with_session
 from mqreplay.judge.wide_rows import slices
 
 GROUP_TOPIC = ["consumer_group", "topic"]
@@ -24,7 +25,7 @@ def disputes(owners: pl.DataFrame, due: pl.DataFrame) -> pl.DataFrame:
 
     ``owners`` is gold.queue_owner, ``due`` the frame of `due_queues`.
     """
-    counted = _counted_spans({"owners": owners, "due": due}, KEY)
+    counted = counted_spans({"owners": owners, "due": due}, KEY)
     wrong = counted.filter((pl.col("due") > 0) & (pl.col("owners") != 1))
     by = [*KEY, "orphan"]
     together = with_session(wrong.with_columns((pl.col("owners") == 0).alias("orphan")), by, "from_ts", "to_ts", 0)
@@ -48,25 +49,64 @@ def due_queues(
     subscribed: pl.DataFrame,
     unshared: pl.DataFrame,
     interval_s: int,
+    routed: pl.DataFrame | None = None,
+    unwatched: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return KEY, from_ts, to_ts: while the queue was there and a member subscribed to its topic.
 
     A queue is there while members see it in mq_all; where no rebalance of the group was recorded, while it is pulled:
-    ``pulled`` is the frame of pulled_queues_of_shard, of all shards. ``interval_s`` is the rebalance interval: what
+    ``pulled`` is the frame of pulled_queues_of_shard, of all shards; and while it is in the routes that the recorder
+    asked for: ``routed`` is the frame of `routed_queues`. ``interval_s`` is the rebalance interval: what
     the last rebalance saw is valid until the next was due. ``subscribed`` is the frame of `subscribers`, ``unshared``
-    that of unshared_groups.
+    that of unshared_groups, ``unwatched`` that of observed_clients.unwatched: while it is not known what a member
+    holds, no queue of its group is due.
     """
     seen = _queues_seen(rebalance).with_columns(pl.col("last_ts") + pl.duration(seconds=interval_s))
     active = _merged(subscribed.join(unshared, "consumer_group", how="anti"), GROUP_TOPIC)
+    if unwatched is not None:
+        active = _without(active, unwatched, GROUP_TOPIC)
     unrecorded = active.join(seen, "consumer_group", how="anti").select(GROUP_TOPIC).unique()
-    by_pulls = unrecorded.join(pulled, "topic")
-    there = pl.concat([frame.select(*KEY, "first_ts", "last_ts") for frame in (seen, by_pulls)])
+    by_pulls = [unrecorded.join(known, "topic") for known in (pulled, routed) if known is not None]
+    there = pl.concat([frame.select(*KEY, "first_ts", "last_ts") for frame in (seen, *by_pulls)])
     spans = there.join(active, GROUP_TOPIC).select(
         *KEY,
         pl.max_horizontal("first_ts", "from_ts").alias("from_ts"),
         pl.min_horizontal("last_ts", "to_ts").alias("to_ts"),
     )
     return spans.filter(pl.col("to_ts") > pl.col("from_ts"))
+
+
+def routed_queues(queue_lists: pl.DataFrame, watched_until: dt.datetime | None, refresh_s: int) -> pl.DataFrame:
+    """Return QUEUE, first_ts, last_ts: while members may be expected to know a queue from its topic's route.
+
+    ``queue_lists`` is the frame of agreed_lists.queue_lists. Members ask for a route every ``refresh_s`` seconds: a
+    queue that is added is known to all after that.
+    """
+    known = pl.col("from_ts") + pl.when(_is_first()).then(pl.duration(seconds=0)).otherwise(
+        pl.duration(seconds=refresh_s)
+    )
+    each = (
+        queue_lists.sort("from_ts")
+        .with_columns(known.alias("first_ts"), pl.coalesce("to_ts", pl.lit(watched_until, INSTANT)).alias("last_ts"))
+        .filter(pl.col("mq_all").list.len() > 0)
+        .explode("mq_all")
+        .unnest("mq_all")
+    )
+    # A list that changes elsewhere leaves the queue where it was.
+    spans = with_session(each, QUEUE, "first_ts", "last_ts", 2 * refresh_s)
+    return spans.group_by(*QUEUE, "session").agg(pl.col("first_ts").min(), pl.col("last_ts").max()).drop("session")
+
+
+def _is_first() -> pl.Expr:
+    return pl.int_range(pl.len()).over("topic") == 0
+
+
+def _without(spans: pl.DataFrame, cuts: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return ``by``, from_ts, to_ts: the spans without the times in which the group has a cut."""
+    groups = spans.select(by).unique()
+    of_group = groups.join(cuts.select("consumer_group", "from_ts", "to_ts").unique(), "consumer_group")
+    counted = counted_spans({"spans": spans, "cuts": of_group}, by)
+    return _merged(counted.filter((pl.col("spans") > 0) & (pl.col("cuts") == 0)), by)
 
 
 def _queues_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
@@ -102,13 +142,22 @@ def subscribers(
     return members.join(pl.concat(topics).unique(), MEMBER)
 
 
-def idle_members(subscribed: pl.DataFrame, owners: pl.DataFrame, unshared: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts: while a member that was watched held no queue but of retry topics."""
+def idle_members(
+    subscribed: pl.DataFrame, owners: pl.DataFrame, unshared: pl.DataFrame, unwatched: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Return MEMBER, from_ts, to_ts: while a member that was watched held no queue but of retry topics.
+
+    ``unwatched`` is the frame of observed_clients.unwatched.
+    """
     own_topics = ~pl.col("topic").str.starts_with("%RETRY%")
     sessions = subscribed.filter(own_topics & pl.col("watched")).select(*MEMBER, "from_ts", "to_ts").unique()
     present = sessions.join(unshared, "consumer_group", how="anti")
-    counted = _counted_spans({"queues": owners.filter(own_topics), "present": present}, MEMBER)
-    return _merged(counted.filter((pl.col("present") > 0) & (pl.col("queues") == 0)), MEMBER)
+    spans = {"queues": owners.filter(own_topics), "present": present}
+    if unwatched is not None:
+        spans["unwatched"] = unwatched
+    counted = counted_spans(spans, MEMBER)
+    idle = (pl.col("present") > 0) & (pl.sum_horizontal(name for name in spans if name != "present") == 0)
+    return _merged(counted.filter(idle), MEMBER)
 
 
 def _merged(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -117,7 +166,7 @@ def _merged(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return together.group_by(*by, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max()).drop("session")
 
 
-def _counted_spans(spans: Mapping[str, pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
+def counted_spans(spans: Mapping[str, pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
     """Return ``by``, from_ts, to_ts, and for each named frame how many of its spans cover that stretch of time."""
     edges = [
         frame.select(

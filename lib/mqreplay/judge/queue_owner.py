@@ -1,9 +1,11 @@
 """gold.queue_owner: in which interval which client held which queue, by the best evidence there is for that client.
 
-assignment  what the client reported to hold (its process queue table), at every change and every 15 s
-rebalance   what it computed, every 20 s (RebalanceService) and when a broker notified it
-lock        what a broker locked for it (LOCK_BATCH_MQ, renewed every 20 s; UNLOCK_BATCH_MQ), for orderly listeners
-pull        what it pulled: from its first pull of the queue to its last, unless another client pulled in between
+assignment    what the client reported to hold (its process queue table), at every change and every 15 s
+rebalance     what it computed, every 20 s (RebalanceService) and when a broker notified it
+running_info  what it answered to hold when it was asked, at most every 20 s
+client_log    what it wrote to its log, at every change
+lock          what a broker locked for it (LOCK_BATCH_MQ, renewed every 20 s; UNLOCK_BATCH_MQ), for orderly listeners
+pull          what it pulled: from its first pull of the queue to its last, unless another client pulled in between
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import polars as pl
 
 from mqreplay.judge.distinct import distinct_values, value_numbers
 from mqreplay.judge.membership import MEMBER, within_session
+from mqreplay.judge.observed_clients import CLIENT_LOG, RUNNING_INFO, hooked, owner_views, polled
 from mqreplay.judge.queue_events import KEY, QUEUE
 from mqreplay.judge.time_spans import INSTANT
 
 HELD = [*MEMBER, *QUEUE]
 LOCKED_S = 60  # RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME
-SOURCES = ("assignment", "rebalance", "lock", "pull")  # the best first
+SOURCES = ("assignment", "rebalance", "running_info", "client_log", "lock", "pull")  # the best first
 _VIEW = [*MEMBER, "scope"]
 _INTERVAL = [*HELD, "from_ts", "to_ts"]
 
@@ -38,17 +41,16 @@ def queue_owner(
     membership.py: the members of unshared groups own nothing for themselves. What a client showed to hold counts until
     it shows it again, or until its session ends.
     """
-    assigned = _until_next(_assignment_views(assignment), members)
-    computed = _until_next(_rebalance_views(rebalance), members)
+    shown = held_views(assignment, rebalance, members)
     locked = lock_intervals(lock, members)
-    evidence = [assigned, computed, locked, pull_intervals]
-    intervals = [_intervals(assigned), _intervals(computed), locked, pull_intervals]
-    ranks = [frame.select(*MEMBER, pl.lit(rank).alias("_rank")).unique() for rank, frame in enumerate(evidence)]
+    evidence = [*shown, ("lock", locked), ("pull", pull_intervals)]
+    intervals = [*((source, intervals_of(views)) for source, views in shown), *evidence[-2:]]
+    ranks = [frame.select(*MEMBER, pl.lit(SOURCES.index(source)).alias("_rank")).unique() for source, frame in evidence]
     best = pl.concat(ranks).group_by(MEMBER).agg(pl.col("_rank").min())
     held = pl.concat(
         [
-            frame.select(*_INTERVAL, pl.lit(source).alias("source"), pl.lit(rank).alias("_rank"))
-            for rank, (source, frame) in enumerate(zip(SOURCES, intervals, strict=True))
+            frame.select(*_INTERVAL, pl.lit(source).alias("source"), pl.lit(SOURCES.index(source)).alias("_rank"))
+            for source, frame in intervals
         ]
     )
     owned = held.join(best, [*MEMBER, "_rank"], how="semi").join(unshared, "consumer_group", how="anti")
@@ -63,6 +65,23 @@ def queue_owner(
         "to_ts",
         "source",
     )
+
+
+def held_views(
+    assignment: pl.DataFrame, rebalance: pl.DataFrame, members: pl.DataFrame
+) -> list[tuple[str, pl.DataFrame]]:
+    """Return sources with their views of what clients held: each shows all that a client held, or held of one topic."""
+    logged = polled(assignment, CLIENT_LOG)
+    # What a log says of queues added and removed says more than what was computed.
+    computed = polled(rebalance, CLIENT_LOG).join(logged, MEMBER, how="anti")
+    views = [
+        ("assignment", _assignment_views(hooked(assignment))),
+        ("rebalance", _rebalance_views(hooked(rebalance))),
+        (RUNNING_INFO, _running_views(assignment, members)),
+        (CLIENT_LOG, _assignment_views(logged)),
+        (CLIENT_LOG, _rebalance_views(computed)),
+    ]
+    return [(source, _until_next(each, members)) for source, each in views]
 
 
 def owned_from(owners: pl.DataFrame, begin: dt.datetime) -> pl.DataFrame:
@@ -80,6 +99,12 @@ def _assignment_views(assignment: pl.DataFrame) -> pl.DataFrame:
     return assignment.select(*MEMBER, pl.lit("").alias("scope"), "ts", held.alias("queues"))
 
 
+def _running_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return _VIEW, ts, ends, queues: each row shows all queues that the client held until ``ends``, if that is set."""
+    views = owner_views(assignment, members)
+    return views.select(*MEMBER, pl.lit("").alias("scope"), "ts", pl.col("until").alias("ends"), "queues")
+
+
 def _rebalance_views(rebalance: pl.DataFrame) -> pl.DataFrame:
     """Return _VIEW, ts, queues: each row shows all queues that the client took of the topic, which is the scope."""
     took = rebalance.filter(pl.col("mq_divided").is_not_null())
@@ -89,13 +114,14 @@ def _rebalance_views(rebalance: pl.DataFrame) -> pl.DataFrame:
 def _until_next(views: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Add ``view`` (a number) and ``until``: the next view, or the end of the session that the view is in."""
     in_order = views.sort("ts", pl.col("queues").list.len())
-    numbered = in_order.with_columns(
-        pl.int_range(pl.len()).over(_VIEW).alias("view"), pl.col("ts").shift(-1).over(_VIEW).alias("_next")
-    )
-    return within_session(numbered, members, pl.col("_next")).drop("_next")
+    following = pl.col("ts").shift(-1).over(_VIEW)
+    if "ends" in views.columns:
+        following = pl.coalesce("ends", following)
+    numbered = in_order.with_columns(pl.int_range(pl.len()).over(_VIEW).alias("view"), following.alias("_next"))
+    return within_session(numbered, members, pl.col("_next")).drop("_next", "ends", strict=False)
 
 
-def _intervals(views: pl.DataFrame) -> pl.DataFrame:
+def intervals_of(views: pl.DataFrame) -> pl.DataFrame:
     """Return _INTERVAL: views in a row that show the queue; a view that ends with its session ends the interval."""
     repeated = _without_repeats(views)
     each = repeated.filter(pl.col("queues").list.len() > 0).explode("queues").unnest("queues")

@@ -37,6 +37,15 @@ NEEDED = (
     ("gold.delivery_audit", "consume_log", "record what listeners were given (consume_log.jsonl)"),
     ("gold.delivery_audit", "produce_log", "record what producers sent (produce_log.jsonl)"),
 )
+# Where the recorder polled a cluster, its polls stand in for these kinds: the first names what is judged without them.
+POLLED = {
+    "gold.allocation": ("rebalance_log",),
+    "gold.queue_owner": ("heartbeats",),
+    "gold.group_status": ("offset_commits", "pull_log"),
+    "finding strategy_conflict": ("rebalance_log",),
+    "finding subscription_conflict": ("heartbeats",),
+    "finding stuck_queue": ("pull_log",),
+}
 PLACE = ("consumer_group", "topic", "broker_name")
 INSTANT = pl.Datetime("us", "UTC")
 GAP: dict[str, pl.DataType] = {
@@ -55,11 +64,15 @@ KEY = ("decision", "evidence", "day", *PLACE, "reason")
 
 
 def missing_kinds(
-    day: dt.date, missing: Collection[str], finding_needs: Mapping[str, Mapping[str, str]]
+    day: dt.date,
+    missing: Collection[str],
+    finding_needs: Mapping[str, Mapping[str, str]],
+    polled: bool = False,
 ) -> pl.DataFrame:
     """Return the gaps (columns of GAP) of kinds of files that the recording of ``day`` lacks.
 
-    ``missing`` are those kinds. ``finding_needs`` maps the name of each kind of finding to the kinds of files that it
+    ``missing`` are those kinds. If the recorder ``polled`` the cluster, its polls stand in for some.
+    ``finding_needs`` maps the name of each kind of finding to the kinds of files that it
     needs, each with what to record next time.
     """
     of_findings = (
@@ -68,7 +81,7 @@ def missing_kinds(
     rows = [
         {"day": day, "decision": decision, "evidence": kind, "decisions": 0, "reason": _not_recorded(kind, advice)}
         for decision, kind, advice in (*NEEDED, *of_findings)
-        if kind in missing
+        if kind in missing and not (polled and kind in POLLED.get(decision, ()))
     ]
     return pl.DataFrame(rows, GAP)
 

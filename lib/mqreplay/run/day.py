@@ -23,12 +23,12 @@ from mqreplay.run.shards import Counts, Shard, count_buckets
 DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()
 # The silver tables that a night is judged by, and the instant of their rows.
-NOT_JUDGED = ("silver.consumer_list", "silver.cluster_info")
-INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values() if kind.table not in NOT_JUDGED}
+INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values()}
 INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts"}
 BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large: read a shard at a time
 QUEUE = key_of(("broker_name", "topic", "queue_id"))
 DESCRIPTIONS = ("broker", "subscription_group")  # each row holds until the next
+BY_RECORDER = ("running_info", "broker_log")  # sources whose instants no client's clock gave
 JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
 
 
@@ -163,6 +163,8 @@ class Day:
         """The rows by the recorder's clock: some that a client calls another day's are of this one, or the reverse."""
         ts = INSTANTS[name]
         theirs = pl.col("client_id").is_in(skew.clients).fill_null(False)
+        if "source" in rows.columns and (columns is None or "source" in columns):
+            theirs &= ~pl.col("source").is_in(BY_RECORDER).fill_null(False)
         said = self.around(name, skew.reach, of, columns).filter(theirs)
         right = by_recorders_clock(said, skew.rows, *[t for t in (ts, "response_ts") if t in rows.columns])
         of_day = right.filter((pl.col(ts) >= self.since) & (pl.col(ts) < self.end))

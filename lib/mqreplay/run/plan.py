@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 
 import polars as pl
 
-from mqreplay.findings.every import KINDS, Evidence, Limits, all_findings, finish
+from mqreplay.findings.every import KINDS, Evidence, Limits, Polled, all_findings, finish
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.judge.audit_scope import audit_scope
 from mqreplay.judge.broker_outages import broker_outages
@@ -26,13 +26,17 @@ from mqreplay.judge.delivery_audit import delivery_audit
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status, merged_status
 from mqreplay.judge.judgement import judgement
+from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
 from mqreplay.judge.offset_causes import pushed_resets
+from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.queue_owner import owned_from, queue_owner
+from mqreplay.judge.recorder_holes import hole_gaps
 from mqreplay.judge.replay_gap import missing_kinds, replay_gap
 from mqreplay.judge.route_changes import route_changes
 from mqreplay.judge.slave_copies import stale_copies
+from mqreplay.judge.source_disputes import source_gaps
 from mqreplay.lake.landing import Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
 from mqreplay.run.engine import Engine
@@ -51,7 +55,9 @@ from mqreplay.settings import Settings
 
 FILE_ROWS = 2_000_000  # rows of files that one task surveys
 REBALANCES = 50_000  # that one task judges
-SMALL = [name for name in INSTANTS if name not in BY_QUEUE]
+# Clients ask for these all the time: only what the recorder asked for itself is read.
+OF_RECORDER = ("consumer_list", "cluster_info")
+SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *OF_RECORDER)]
 MERGED_AT_ONCE = 8  # parts of a frame
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
 # The small tables that judge_queues looks at.
@@ -125,6 +131,7 @@ class Replay:
         raw = {name: self.day.silver(name) for name in SMALL} | {
             name: self.day.described(name) for name in DESCRIPTIONS
         }
+        raw["topic_stats"] = pl.concat([raw["topic_stats"], ends_of_groups(raw["consume_stats"], raw["topic_stats"])])
         night = Night(self.day, self.settings, self.landings, self.recorded.starts(NOT_OFF), raw, raw, None)
         facts, shards, queues = self._judge_queues(night, self.recorded.clocks_reach)
         clocks = client_clocks(queues.each("client_words"), self.settings.findings.clock_skew_s)
@@ -133,7 +140,8 @@ class Replay:
             night = self._by_recorders_clock(night, Skew(clocks))
             facts, shards, queues = self._judge_queues(night, None)
         self.progress("queues judged")
-        groups = Merged(list(self.engine.map(judge_groups, self._group_shards(night), night.with_tables())))
+        of_groups = night.with_tables("topic_config")
+        groups = Merged(list(self.engine.map(judge_groups, self._group_shards(night), of_groups)))
         judged = self._merge(night, facts, shards, queues, groups)
         self.progress("groups and messages judged")
         before = None if self.day.is_first else self.day.gold_day_before("gold.finding")
@@ -142,7 +150,7 @@ class Replay:
         return judged.files | self._land(dict(judged.tables) | {"gold.finding": found})
 
     def _by_recorders_clock(self, night: Night, skew: Skew) -> Night:
-        right = {name: self.day.silver(name, None, skew) for name in SMALL}
+        right = {name: self.day.silver(name, None, skew) for name in SMALL if name != "topic_stats"}
         starts = self.recorded.starts(skew.behind)
         return dataclasses.replace(night, skew=skew, small={**night.raw, **right}, starts=starts)
 
@@ -151,7 +159,7 @@ class Replay:
         facts: NightFacts = night_facts([part for part, _ in surveyed], night.small["topic_stats"], night.starts)
         shards = deal(total([counts for _, counts in surveyed]))
         made = {
-            "route_changes": route_changes(night.raw["route"], night.starts),
+            "route_changes": route_changes(night.raw["route"].filter(pl.col("client_id").is_not_null()), night.starts),
             "unregistrations": unregistrations(night.small["heartbeat"]),
         }
         given = (night.with_tables(*OF_QUEUES), facts, clocks_reach, made)
@@ -167,37 +175,48 @@ class Replay:
         return [dataclasses.replace(self.day, files=dict(files) | piece) for piece in pieces]
 
     def _group_shards(self, night: Night) -> list[Shard]:
-        rebalances = night.raw["rebalance"].select(name_bucket("consumer_group")).to_series()
-        return deal(count_buckets(rebalances), REBALANCES)
+        tables = [night.raw[name].select(name_bucket("consumer_group")) for name in ("rebalance", "assignment")]
+        rebalances, assignments = (table.to_series() for table in tables)
+        return deal(count_buckets(rebalances if len(rebalances) else assignments), REBALANCES)
 
     def _merge(
         self, night: Night, facts: NightFacts, shards: Sequence[Shard], queues: Merged, groups: Merged
     ) -> _Judged:
         """Merge what the tasks found, and judge the messages by it."""
         small, limits = night.small, self.settings.findings
-        told = (small["heartbeat"], small["rebalance"], small["assignment"])
-        acts = pl.concat([signs(*told), queues.frame("pull_signs"), queues.frame("commit_signs")])
-        members = membership(acts, limits.silent_s)
+        by_hooks = [signs(*hook_tables(small)), queues.frame("pull_signs"), queues.frame("commit_signs")]
+        polled = self._polled(night, pl.concat(by_hooks))
+        members = membership(pl.concat([*by_hooks, polled.signs]), limits.silent_s)
+        told = (polled.heartbeat, small["rebalance"], small["assignment"])
         unshared = unshared_groups(*told, queues.frame("pulling_groups"), facts.groups_with_commits)
         intervals = queues.frame("pull_intervals")
         owners = queue_owner(small["assignment"], small["rebalance"], small["lock"], intervals, members, unshared)
+        ran = len(small["recorder_event"]) > 0
         outages = broker_outages(
-            small["broker_runtime"],
+            polled.broker_runtime,
             small["heartbeat"],
             queues.frame("answers"),
             queues.frame("errors"),
             queues.frame("failovers"),
             limits.down_s,
             limits.unseen_down_s,
+            from_error=ran,
         )
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
         breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
         parts = Merged([*queues.parts, *groups.parts, *deliveries.parts])
-        gaps = missing_kinds(self.day.day, self.recorded.missing, {kind.name: kind.needs for kind in KINDS.values()})
+        told_gaps = [
+            hole_gaps(polled.holes, small["recorder_event"]),
+            source_gaps(small["assignment"], small["rebalance"], members),
+        ]
+        needs = {kind.name: kind.needs for kind in KINDS.values()}
+        gaps = missing_kinds(self.day.day, self.recorded.missing, needs, ran)
         tables = {
-            "gold.group_status": group_status(queues.each("status"), self.settings.replay.status_window_s),
+            "gold.group_status": outside(
+                group_status(queues.each("status"), self.settings.replay.status_window_s), "to_ts", polled.holes
+            ),
             "gold.failover_exposure": failover_exposure(
                 night.raw["broker_runtime"], lacked_by_minute(queues.each("lacked"))
             ),
@@ -205,14 +224,14 @@ class Replay:
             "gold.offset_continuity": breaks,
             "gold.delivery_audit": audit,
             "gold.judgement": judgement(parts.frame("judgements")),
-            "gold.replay_gap": replay_gap(pl.concat([parts.frame("gaps"), gaps]), self.day.cluster),
+            "gold.replay_gap": replay_gap(pl.concat([parts.frame("gaps"), gaps, *told_gaps]), self.day.cluster),
         }
         refused = refused_snapshots(self.day.quarantine())
         merged = {f.name: parts.frame(f.name) for f in fields(Evidence) if parts.each(f.name)}
         evidence = Evidence(
             cluster=self.day.cluster,
             recorded_until=self.recorded.recorded_until,
-            heartbeat=small["heartbeat"],
+            heartbeat=polled.heartbeat,
             rebalance=small["rebalance"],
             topic_config=small["topic_config"],
             topic_stats=small["topic_stats"],
@@ -224,9 +243,20 @@ class Replay:
             outages=outages,
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
+            polled=Polled(
+                polled.strategies, polled.unwatched(members, small["assignment"]), polled.vanished, polled.queues
+            ),
             **merged,
         )
         return _Judged(evidence, tables, parts.files())
+
+    def _polled(self, night: Night, by_hooks: pl.DataFrame) -> PolledNight:
+        """Put together what the recorder polled, of clients that no hook records."""
+        lists = self.day.silver("consumer_list", pl.col("client_id").is_null())
+        ran = len(night.small["recorder_event"]) > 0
+        name_servers = self.day.silver("cluster_info", None if ran else pl.lit(False))
+        limits = self.settings.findings
+        return polled_night(night.small, lists, name_servers, by_hooks, limits.lost_s, limits.silent_s)
 
     def _messages(
         self, night: Night, shards: Sequence[Shard], queues: Merged, continuity: pl.DataFrame, unshared: pl.DataFrame

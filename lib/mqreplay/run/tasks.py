@@ -15,6 +15,7 @@ from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.judge import slave_copies, standstills, status_windows
+from mqreplay.judge.agreed_lists import member_lists, queue_lists
 from mqreplay.judge.allocation import allocation
 from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
@@ -26,11 +27,14 @@ from mqreplay.judge.group_status import status_of_shard
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.judgement import judgements_of_shard
 from mqreplay.judge.membership import (
+    MEMBER,
     commit_signs_of_shard,
     pull_signs_of_shard,
     pulling_groups_of_shard,
 )
 from mqreplay.judge.night_facts import CHANGE, COMMIT, PULL, NightFacts, Survey, survey
+from mqreplay.judge.observed_clients import RUNNING_INFO, polled
+from mqreplay.judge.observed_rebalances import observed_rebalances
 from mqreplay.judge.offset_causes import moved_resets_of_shard, offset_resets
 from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
 from mqreplay.judge.ownership import pulled_queues_of_shard
@@ -212,12 +216,26 @@ def judge_groups(shard: Shard, night: Night) -> Part:
     """Judge the rebalances of some groups."""
     part, strategies = Part(), night.settings.strategies
     mine = shard.has(name_bucket("consumer_group"))
-    judged = allocation(night.day.silver("rebalance", mine), strategies.groups, strategies.virtual_node_cnt)
+    rebalances = night.day.silver("rebalance", mine)
+    told = allocation(rebalances, strategies.groups, strategies.virtual_node_cnt)
+    by_polls = _polled_rebalances(night, mine, rebalances)
+    judged = pl.concat([told, allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)])
     of_day = judged.filter(pl.col("day") == night.day.day)
     part.land(night, "gold.allocation", of_day)
     known = night.day.with_before("gold.allocation", "rebalance_ts", of_day, mine)
     part.frames["uneven_shares"] = uneven_shares_of_shard(known, night.settings.findings.uneven_queues)
     return part
+
+
+def _polled_rebalances(night: Night, mine: pl.Expr, rebalances: pl.DataFrame) -> pl.DataFrame:
+    """Return the rebalances that polls show of clients that did not record their own."""
+    day, interval_s = night.day, night.settings.findings.rebalance_interval_s
+    assignments = polled(day.silver("assignment", mine), RUNNING_INFO)
+    of_clients = assignments.select(MEMBER).unique().join(rebalances, MEMBER, how="anti")
+    asked = pl.col("client_id").is_null()
+    members = member_lists(day.silver("consumer_list", mine & asked))
+    queues = queue_lists(day.silver("route", asked), night.raw["topic_config"])
+    return observed_rebalances(assignments, members, queues, of_clients, interval_s, rebalances)
 
 
 def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[Part, ScopeOfShard]:

@@ -1,0 +1,209 @@
+"""What polls of a running cluster, and logs of clients, show of clients that no hook records.
+
+`mqreplay record` asks each client at most every 20 s for its queues, subscriptions and settings (running info), and
+writes a row when the answer differs from the one before. ``previous_ts`` of a row is the last instant at which the row
+before it still held, so a change lies between ``previous_ts`` and ``ts``: its middle is taken.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.judge.membership import MEMBER, SIGNS, consumer_groups
+from mqreplay.judge.time_spans import INSTANT
+
+RUNNING_INFO, CLIENT_LOG, CONNECTION = "running_info", "client_log", "consumer_connection"
+ASKED_S = 20  # how often a client is asked
+REPEATED_S = 65  # an answer that does not change is written once a minute
+POLLED_S = 60  # the longest time between two polls of a client over which its answers are joined
+HEARD = "HEART_BEAT"
+
+
+def hooked(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that a hook recorded: those of no other source. Test rows may have no source at all."""
+    return rows.filter(~pl.col("source").is_in([RUNNING_INFO, CLIENT_LOG, "broker_log"]).fill_null(False))
+
+
+def polled(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Return the rows of a source."""
+    return rows.filter((pl.col("source") == source).fill_null(False))
+
+
+def answers(assignment: pl.DataFrame) -> pl.DataFrame:
+    """Return the running info that clients gave, in the order of time, with before_ts, until, next_ts and seen_until.
+
+    ``before_ts``: the last instant before the answer at which the row before it still held, null of a client's first
+    row. ``seen_until``: the last instant at which the answer surely held. ``until`` is the same, but null where the
+    client gave no later answer; ``next_ts`` is the instant of that answer.
+
+    The recorder asks through any broker, and tells ``previous_ts`` by broker: it may be older than the row before. A
+    row within REPEATED_S of that one is then the first poll that shows the change.
+    """
+    rows = polled(assignment, RUNNING_INFO).sort("ts", "record_id")
+    last = pl.col("ts").shift(1).over(MEMBER)
+    in_turn = (_ms("ts") - last.dt.epoch("ms")) <= REPEATED_S * 1000
+    asked = pl.when(in_turn).then(pl.col("ts") - pl.duration(seconds=ASKED_S))
+    told = pl.when(pl.col("previous_ts") >= last).then("previous_ts")
+    before = pl.max_horizontal(last, pl.coalesce(told, asked))
+    placed = rows.with_columns(before.alias("before_ts"))
+    followed = placed.with_columns(pl.col("before_ts").shift(-1).over(MEMBER).alias("until"))
+    answered = followed.filter(pl.col("error").is_null())
+    following = pl.col("ts").shift(-1).over(MEMBER).alias("next_ts")
+    seen = pl.max_horizontal("ts", "until").alias("seen_until")
+    known = answered.with_columns(following, seen)
+    return known.with_columns(pl.when(pl.col("next_ts").is_not_null()).then("until").alias("until"))
+
+
+def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, ts, until, queues: what clients held by their running info, from ``ts`` to ``until``.
+
+    ``until`` is null of a client's last answer: it holds until the session ends. A change that lies between two polls
+    at most POLLED_S apart is taken to be in their middle. Between polls further apart nothing is known. The first
+    answer of a session counts from the middle between the session's begin and the answer. Answers without queues
+    (DefaultLitePullConsumer gives none) are left out.
+    """
+    rows = answers(assignment).filter(pl.col("queues").is_not_null())
+    near = _seconds("before_ts", "ts") <= POLLED_S
+    begun = members.select(*MEMBER, pl.col("from_ts").alias("begun_ts")).sort("begun_ts")
+    known = rows.sort("ts").join_asof(
+        begun, left_on="ts", right_on="begun_ts", by=MEMBER, strategy="backward", check_sortedness=False
+    )
+    before = pl.col("before_ts")
+    is_first = pl.col("begun_ts").is_not_null() & (before.is_null() | (before < pl.col("begun_ts")))
+    young = _seconds("begun_ts", "ts") <= POLLED_S
+    since = (
+        pl.when(is_first & young)
+        .then(_middle("begun_ts", "ts"))
+        .when(~is_first & near & before.is_not_null())
+        .then(_middle("before_ts", "ts"))
+        .otherwise("ts")
+    )
+    placed = known.with_columns(since.cast(INSTANT).alias("since")).sort("ts")
+    following = pl.col("since").shift(-1).over(MEMBER)
+    joined = _seconds("until", "next_ts") <= POLLED_S
+    until = pl.when(joined & following.is_not_null()).then(following).otherwise(pl.col("until"))
+    return placed.select(*MEMBER, pl.col("since").alias("ts"), until.alias("until"), held_queues())
+
+
+def held_queues() -> pl.Expr:
+    """Return ``queues`` as structs of topic, broker_name and queue_id, without those that were dropped."""
+    field = pl.element().struct.field
+    queue = pl.struct(field("broker_name"), field("topic"), field("queue_id"))
+    return pl.col("queues").list.eval(queue.filter(~field("dropped").fill_null(False))).alias("queues")
+
+
+def unwatched(members: pl.DataFrame, assignment: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, from_ts, to_ts: while it is not known what a member held that only lists or polls show.
+
+    From the begin of its session to its first answer, between answers more than POLLED_S apart, and while the recorder
+    did not watch (``holes``). ``members`` are the sessions of such members.
+    """
+    views = owner_views(assignment, members).select(*MEMBER, pl.col("ts").alias("seen_ts"), "until").sort("seen_ts")
+    sessions = members.select(*MEMBER, "from_ts", "to_ts")
+    met = sessions.join(views, MEMBER, how="left").filter(
+        pl.col("seen_ts").is_null() | (pl.col("seen_ts") <= pl.col("to_ts"))
+    )
+    own = met.filter(pl.col("seen_ts") >= pl.col("from_ts") - pl.duration(seconds=1))
+    silent = sessions.join(own, [*MEMBER, "from_ts"], how="anti")
+    ordered = own.sort("seen_ts")
+    key = [*MEMBER, "from_ts"]
+    following = pl.coalesce(pl.col("seen_ts").shift(-1).over(key), pl.col("to_ts"))
+    gaps = ordered.with_columns(following.alias("following")).filter(
+        pl.col("until").is_not_null() & (pl.col("following") > pl.col("until"))
+    )
+    first = own.group_by(key).agg(pl.col("seen_ts").min().alias("to_ts"))
+    within = members.select(MEMBER).unique().join(holes.select("from_ts", "to_ts"), how="cross")
+    found = [
+        silent,
+        first.select(*MEMBER, "from_ts", "to_ts"),
+        gaps.select(*MEMBER, pl.col("until").alias("from_ts"), pl.col("following").alias("to_ts")),
+        within,
+    ]
+    return pl.concat(found).filter(pl.col("to_ts") > pl.col("from_ts"))
+
+
+def observed_heartbeats(
+    heartbeat: pl.DataFrame, assignment: pl.DataFrame, consumer_connection: pl.DataFrame
+) -> pl.DataFrame:
+    """Return what clients without hooks would say in heartbeats, in silver.heartbeat's columns.
+
+    By running info each client says it for itself. By a broker's list of connections all clients of the group seem to
+    say the same, that is what the broker knows; it counts only for clients of which nothing else is known.
+    ``heartbeat`` are the heartbeats themselves: clients that sent one have no rows. record_id and source are those of
+    the row that shows it.
+    """
+    sent = consumer_groups(hooked(heartbeat)).select(MEMBER).unique()
+    of_client = polled(assignment, RUNNING_INFO).filter(pl.col("error").is_null()).join(sent, MEMBER, how="anti")
+    said = _as_heartbeats(of_client, RUNNING_INFO, heartbeat)
+    known = pl.concat([sent, of_client.select(MEMBER).unique()])
+    each = consumer_connection.filter(pl.col("connections").list.len() > 0).explode("connections")
+    by_broker = each.with_columns(pl.col("connections").struct.field("client_id").alias("client_id"))
+    return pl.concat([said, _as_heartbeats(by_broker.join(known, MEMBER, how="anti"), CONNECTION, heartbeat)])
+
+
+def _as_heartbeats(rows: pl.DataFrame, source: str, like: pl.DataFrame) -> pl.DataFrame:
+    """Return rows that have a client, a group, its model and subscriptions, in the columns of ``like``."""
+    group = {"group_name": "consumer_group", "consume_type": "consume_type", "message_model": "message_model"}
+    group |= {"consume_from_where": "consume_from_where", "subscriptions": "subscriptions"}
+    kind = like.schema["consumer_data_set"]
+    fields = kind.inner.fields  # type: ignore[attr-defined]
+    data = pl.struct(
+        (pl.col(group[field.name]) if field.name in group else pl.lit(None)).cast(field.dtype).alias(field.name)
+        for field in fields
+    )
+    own = {
+        "kind": pl.lit(HEARD),
+        "source": pl.lit(source),
+        "consumer_data_set": pl.concat_list(data),
+    } | {name: pl.col(name) for name in ("day", "ts", "client_id", "record_id", "source_digest")}
+    return rows.select(own.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in like.schema.items())
+
+
+def strategy_sides(assignment: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, topic, ts, until, side, record_id: by which strategy a client allocated each topic, and how long.
+
+    Retry topics are left out: each client adds its own group's.
+    """
+    rows = answers(assignment).filter(pl.col("strategy").is_not_null() & clustering())
+    each = rows.select(
+        *MEMBER, "ts", pl.coalesce("until", "ts").alias("until"), "strategy", "record_id", "subscriptions"
+    )
+    listed = each.filter(pl.col("subscriptions").list.len() > 0).explode("subscriptions")
+    topic = pl.col("subscriptions").struct.field("topic")
+    return listed.filter(~topic.str.starts_with("%RETRY%")).select(
+        *MEMBER, topic.alias("topic"), "ts", "until", pl.col("strategy").alias("side"), "record_id"
+    )
+
+
+def clustering() -> pl.Expr:
+    """Whether the client says that its group shares queues."""
+    return (pl.col("message_model") == "CLUSTERING").fill_null(False)
+
+
+def polled_signs(assignment: pl.DataFrame) -> pl.DataFrame:
+    """Return SIGNS of clients that answered for themselves, and of those whose logs were read.
+
+    A client's log goes on while the client does: it lived from the first to the last thing that the log says of it.
+    """
+    rows = answers(assignment).with_columns(pl.col("seen_until").alias("to_ts"))
+    sign = pl.when(pl.col("queues").is_not_null()).then(pl.lit(RUNNING_INFO)).otherwise(pl.lit("listed"))
+    by_log = (
+        polled(assignment, CLIENT_LOG)
+        .group_by(MEMBER)
+        .agg(pl.col("ts").min().alias("from_ts"), pl.col("ts").max().alias("to_ts"), pl.lit(CLIENT_LOG).alias("sign"))
+    )
+    return pl.concat([rows.select(*MEMBER, pl.col("ts").alias("from_ts"), "to_ts", sign.alias("sign")), by_log]).select(
+        [pl.col(name).cast(kind) for name, kind in SIGNS.items()]
+    )
+
+
+def _middle(from_ts: str, to_ts: str) -> pl.Expr:
+    return pl.col(from_ts) + (pl.col(to_ts) - pl.col(from_ts)) / 2
+
+
+def _seconds(from_ts: str, to_ts: str) -> pl.Expr:
+    return (_ms(to_ts) - _ms(from_ts)) / 1000
+
+
+def _ms(ts: str) -> pl.Expr:
+    return pl.col(ts).dt.epoch("ms")

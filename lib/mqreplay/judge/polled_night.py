@@ -1,0 +1,116 @@
+"""What the recorder's polls and clients' logs tell of a night, put together for its judgement.
+
+Clients that hooks recorded are judged by their own rows: polls of them are kept for comparison alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from mqreplay.judge.agreed_lists import queue_lists
+from mqreplay.judge.listed_members import listed_signs, listed_spans, silences, vanished
+from mqreplay.judge.membership import MEMBER, SIGNS
+from mqreplay.judge.observed_clients import (
+    CLIENT_LOG,
+    hooked,
+    observed_heartbeats,
+    polled_signs,
+    strategy_sides,
+    unwatched,
+)
+from mqreplay.judge.observed_rebalances import ROUTE_S
+from mqreplay.judge.ownership import routed_queues
+from mqreplay.judge.recorder_holes import recorder_holes, watched, watched_until
+
+RECORDED = ("recorder_event", "broker_runtime", "topic_stats", "consumer_connection")
+
+
+@dataclass(frozen=True)
+class PolledNight:
+    """``heartbeat`` are silver's and what clients without hooks would have said; ``until``: the recorder's last poll.
+
+    ``broker_runtime`` are the polls of brokers without what holes hide. ``signs`` and ``vanished`` are of clients of
+    which only polls tell; ``queues``: the queues that routes name, as routed_queues has them.
+    """
+
+    holes: pl.DataFrame
+    until: dt.datetime | None
+    heartbeat: pl.DataFrame
+    broker_runtime: pl.DataFrame
+    signs: pl.DataFrame
+    vanished: pl.DataFrame
+    strategies: pl.DataFrame
+    queues: pl.DataFrame
+
+    def unwatched(self, members: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
+        """Return the frame of observed_clients.unwatched; ``members`` is the frame of `membership`."""
+        polled = self.signs.filter(pl.col("sign") != CLIENT_LOG).select(MEMBER).unique()
+        return unwatched(members.join(polled, MEMBER, how="semi"), assignment, self.holes)
+
+
+def polled_night(
+    small: Mapping[str, pl.DataFrame],
+    consumer_list: pl.DataFrame,
+    cluster_info: pl.DataFrame,
+    hook_signs: pl.DataFrame,
+    lost_s: int,
+    silent_s: int,
+) -> PolledNight:
+    """Put together what was polled. ``small`` are the night's small tables by their names.
+
+    ``consumer_list`` are the lists that the recorder asked for. ``hook_signs``: signs of the clients that hooks
+    recorded. A client without an answer for ``lost_s`` seconds is silent, after ``silent_s`` its session has ended.
+    """
+    assignment, runtime = small["assignment"], small["broker_runtime"]
+    holes = recorder_holes(small["recorder_event"], runtime, cluster_info)
+    until = watched_until([consumer_list, *(small[name] for name in RECORDED)])
+    spans = listed_spans(consumer_list, runtime, holes, until)
+    silent = silences(assignment, until, lost_s)
+    gone = vanished(spans, silent, holes, silent_s)
+    hooks = hook_signs.filter(pl.col("sign") != "commit").select(MEMBER).unique()
+    shown = polled_signs(assignment)
+    of_others = pl.concat([shown, listed_signs(spans, gone, silent)]).join(hooks, MEMBER, how="anti")
+    by_log = shown.filter(pl.col("sign") == CLIENT_LOG).join(hooks, MEMBER, how="semi")
+    observed = observed_heartbeats(small["heartbeat"], assignment, small["consumer_connection"])
+    routes = small["route"].filter(pl.col("client_id").is_null())
+    return PolledNight(
+        holes,
+        until,
+        pl.concat([small["heartbeat"], observed.join(hooks, "client_id", how="anti")]),
+        watched(runtime, holes),
+        pl.concat([of_others, by_log]).select(list(SIGNS)),
+        gone.join(hooks, MEMBER, how="anti"),
+        strategy_sides(assignment).join(hooks, MEMBER, how="anti"),
+        routed_queues(queue_lists(routes, small["topic_config"].clear()), until, ROUTE_S),
+    )
+
+
+def hook_tables(small: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return heartbeats, rebalances and assignments as clients' hooks and logs, and brokers' logs, recorded them."""
+    return small["heartbeat"], small["rebalance"], hooked(small["assignment"])
+
+
+def ends_of_groups(consume_stats: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
+    """Return the ends of queues that masters told with their groups' offsets, in the columns of ``like``.
+
+    ``like`` is silver.topic_stats.
+    """
+    told = consume_stats.filter((pl.col("broker_id") == 0) & (pl.col("offsets").list.len() > 0))
+    item = pl.element().struct
+    kind = like.schema["offsets"]
+    names = {"max_offset": "broker_offset"}
+    known = {"topic", "broker_name", "queue_id", "max_offset"}
+    fields = kind.inner.fields  # type: ignore[attr-defined]
+    end = pl.struct(
+        (item.field(names.get(f.name, f.name)) if f.name in known else pl.lit(None)).cast(f.dtype).alias(f.name)
+        for f in fields
+    )
+    ends = told.with_columns(pl.col("offsets").list.eval(end).alias("offsets"))
+    return ends.select(
+        (pl.col(name) if name in ends.columns else pl.lit(None)).cast(kind).alias(name)
+        for name, kind in like.schema.items()
+    )

@@ -1,0 +1,192 @@
+"""When the recorder did not watch: it was stopped or killed, polled nothing, or was cut off from the whole cluster.
+
+Nothing that a recording lacks in such a hole is a finding: each hole is a row of gold.replay_gap.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+import polars as pl
+
+from mqreplay.judge.replay_gap import GAP
+from mqreplay.judge.time_spans import INSTANT
+
+BROKER = ["broker_name", "broker_id"]
+HOLES: dict[str, pl.DataType] = {"from_ts": INSTANT, "to_ts": INSTANT, "reason": pl.String()}
+RECORDER = "recorder"  # the decision of gaps that concern all decisions
+STOPPED = "the recorder did not run"
+SKIPPED = "the recorder made no polls"
+CUT_OFF = "no broker and no name server answered the recorder, while the brokers went on"
+
+
+def recorder_holes(
+    recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame, cluster_info: pl.DataFrame
+) -> pl.DataFrame:
+    """Return HOLES, in order: times in which the recorder watched nothing. Without recorder events there are none."""
+    if recorder_event.is_empty():
+        return pl.DataFrame(schema=HOLES)
+    parts = [
+        _stopped(recorder_event, broker_runtime),
+        _skipped(recorder_event),
+        _cut_off(broker_runtime, cluster_info),
+    ]
+    found = pl.concat([part.select(pl.col(name).cast(kind) for name, kind in HOLES.items()) for part in parts])
+    return found.filter(pl.col("to_ts") > pl.col("from_ts")).sort("from_ts", "to_ts")
+
+
+def _stopped(recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """From the last thing recorded before a start until the start; the first start begins the recording."""
+    ran = pl.concat([recorder_event.filter(pl.col("kind") != "start").select("ts"), broker_runtime.select("ts")])
+    starts = recorder_event.filter(pl.col("kind") == "start").select(pl.col("ts").alias("to_ts")).sort("to_ts")
+    last = starts.join_asof(
+        ran.rename({"ts": "from_ts"}).sort("from_ts"),
+        left_on="to_ts",
+        right_on="from_ts",
+        strategy="backward",
+        allow_exact_matches=False,
+        coalesce=False,
+    )
+    return last.drop_nulls("from_ts").with_columns(pl.lit(STOPPED).alias("reason"))
+
+
+def _skipped(recorder_event: pl.DataFrame) -> pl.DataFrame:
+    """Polls of all kinds to all brokers that were not made."""
+    all_polls = (pl.col("kind") == "skipped") & pl.col("broker_name").is_null() & pl.col("request").is_null()
+    return recorder_event.filter(all_polls).select(
+        "from_ts", "to_ts", pl.format("{}: {}", pl.lit(SKIPPED), pl.col("detail").fill_null("")).alias("reason")
+    )
+
+
+def _cut_off(broker_runtime: pl.DataFrame, cluster_info: pl.DataFrame) -> pl.DataFrame:
+    """While no broker and no name server answered, and afterwards all ran as before and messages had come.
+
+    A cluster that stood still, or whose brokers were started again, was really gone.
+    """
+    targets = pl.concat(
+        [
+            broker_runtime.select(
+                pl.concat_str(*BROKER, separator="-").alias("target"), "ts", pl.col("error").is_null().alias("ok")
+            ),
+            cluster_info.select(pl.col("namesrv_addr").alias("target"), "ts", pl.col("error").is_null().alias("ok")),
+        ]
+    ).drop_nulls("target")
+    count = targets["target"].n_unique()
+    if count < 2 or not cluster_info["namesrv_addr"].drop_nulls().len():
+        return pl.DataFrame(schema=HOLES)
+    changed = pl.col("ok").ne_missing(pl.col("ok").shift(1).over("target").fill_null(True))
+    steps = targets.sort("ts").filter(changed).sort("ts")
+    down = steps.with_columns(pl.when("ok").then(-1).otherwise(1).cum_sum().alias("down"))
+    spans = down.select("down", pl.col("ts").alias("from_ts"), pl.col("ts").shift(-1).alias("to_ts")).filter(
+        (pl.col("down") == count) & pl.col("to_ts").is_not_null()
+    )
+    went_on = [row for row in spans.iter_rows(named=True) if _went_on(broker_runtime, row["from_ts"], row["to_ts"])]
+    return pl.DataFrame(went_on, schema={"down": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}).with_columns(
+        pl.lit(CUT_OFF).alias("reason")
+    )
+
+
+def _went_on(broker_runtime: pl.DataFrame, from_ts: dt.datetime, to_ts: dt.datetime) -> bool:
+    """Whether no broker was started in between, and one's commit log grew."""
+    answered = broker_runtime.filter(pl.col("error").is_null()).sort("ts")
+    before = answered.filter(pl.col("ts") < from_ts).group_by(BROKER).last()
+    after = answered.filter(pl.col("ts") >= to_ts).group_by(BROKER).first()
+    met = before.join(after, BROKER, suffix="_after")
+    same = (met["boot_ts"] == met["boot_ts_after"]).fill_null(True).all()
+    grew = (met["commit_log_max_offset_after"] > met["commit_log_max_offset"]).fill_null(False).any()
+    return bool(len(met) and same and grew)
+
+
+def watched(broker_runtime: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
+    """Return the polls of brokers without errors in holes; at both ends of a hole each broker counts as answering.
+
+    So a silence of a broker ends where the recorder stopped watching, and another begins after it.
+    """
+    if holes.is_empty():
+        return broker_runtime
+    spans = holes.select("from_ts", "to_ts").sort("from_ts")
+    met = broker_runtime.sort("ts").join_asof(spans, left_on="ts", right_on="from_ts", strategy="backward")
+    inside = (pl.col("ts") <= pl.col("to_ts")) & pl.col("error").is_not_null()
+    seen = met.filter(~inside.fill_null(False)).drop("from_ts", "to_ts")
+    edges = pl.concat([spans.select(pl.col(name).alias("ts")) for name in ("from_ts", "to_ts")])
+    brokers = broker_runtime.select(BROKER).unique()
+    marks = brokers.join(edges, how="cross").select(
+        (pl.col(name) if name in (*BROKER, "ts") else pl.lit(None)).cast(kind).alias(name)
+        for name, kind in broker_runtime.schema.items()
+    )
+    return pl.concat([seen.select(broker_runtime.columns), marks])
+
+
+def watched_until(frames: Sequence[pl.DataFrame]) -> dt.datetime | None:
+    """Return the last instant of what the recorder polled; None if it polled nothing."""
+    last = [frame["ts"].max() for frame in frames if len(frame)]
+    return max(last, default=None)  # type: ignore[type-var, return-value]
+
+
+def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame) -> pl.DataFrame:
+    """Return the gaps (columns of replay_gap.GAP) that the recorder's own words tell: holes, steps of its clock, polls
+    of single brokers or kinds that it did not make, brokers and name servers that it did not reach."""
+    whole = holes.select("from_ts", "to_ts", "reason", pl.lit(None, pl.String).alias("broker_name"))
+    stepped = recorder_event.filter(pl.col("kind") == "clock_step").select(
+        pl.col("ts").alias("from_ts"),
+        pl.col("ts").alias("to_ts"),
+        pl.format(
+            "the clock of the recorder's host was set {} s {}; times of the recording go on by the old clock",
+            (pl.col("count").abs() // 1000).fill_null(0),
+            pl.when(pl.col("count") < 0).then(pl.lit("back")).otherwise(pl.lit("ahead")),
+        ).alias("reason"),
+        "broker_name",
+    )
+    partly = (pl.col("kind") == "skipped") & (pl.col("broker_name").is_not_null() | pl.col("request").is_not_null())
+    skipped = recorder_event.filter(partly).select(
+        "from_ts",
+        "to_ts",
+        pl.format(
+            "the recorder did not make polls of {}: {}",
+            pl.col("request").fill_null("any kind"),
+            pl.col("detail").fill_null("no reason is known"),
+        )
+        .str.replace_all("[0-9]+", "N")
+        .alias("reason"),
+        "broker_name",
+    )
+    rows = pl.concat([part.select("from_ts", "to_ts", "reason", "broker_name") for part in (whole, stepped, skipped)])
+    lost = _unreachable(recorder_event)
+    named = (
+        pl.concat([rows, lost])
+        .drop_nulls("from_ts")
+        .with_columns(
+            pl.col("from_ts").dt.date().alias("day"),
+            pl.lit(RECORDER).alias("decision"),
+            pl.lit("recorder_events").alias("evidence"),
+            pl.lit(1, pl.Int64).alias("decisions"),
+        )
+    )
+    return named.select(
+        (pl.col(name) if name in named.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
+    )
+
+
+def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:
+    """From when to when the recorder did not reach a broker or name server."""
+    by = ["broker_name", "broker_id", "server"]
+    told = recorder_event.filter(pl.col("kind").is_in(["unreachable", "reachable"])).with_columns(
+        pl.when(pl.col("broker_name").is_null()).then("detail").alias("server")
+    )
+    ended = (
+        told.sort("ts")
+        .with_columns(pl.col("ts").shift(-1).over(by).alias("to_ts_"))
+        .filter(pl.col("kind") == "unreachable")
+    )
+    what = (
+        pl.when(pl.col("broker_name").is_null())
+        .then(pl.lit("a name server"))
+        .otherwise(pl.format("broker id {}", pl.col("broker_id").fill_null(0)))
+    )
+    return ended.select(
+        pl.col("ts").alias("from_ts"),
+        pl.coalesce("to_ts_", "ts").alias("to_ts"),
+        pl.format("the recorder did not reach {}", what).alias("reason"),
+        "broker_name",
+    )
