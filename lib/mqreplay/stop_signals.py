@@ -10,12 +10,14 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 _received: list[int] = []
 _handled: list[signal.Signals] = []
+_asked: list[Callable[[], None]] = []
 
 
 def handle_stops() -> None:
@@ -30,6 +32,16 @@ def handle_stops_again() -> None:
     if threading.current_thread() is threading.main_thread():
         for number in _handled:
             signal.signal(number, _interrupt)
+
+
+@contextmanager
+def stops_ask(stop: Callable[[], None]) -> Iterator[None]:
+    """Within it the first signal calls ``stop``, which must not raise, in place of raising KeyboardInterrupt."""
+    _asked.append(stop)
+    try:
+        yield
+    finally:
+        _asked.pop()
 
 
 def leave_at_once() -> None:
@@ -48,6 +60,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if len(_received) > 1:
         os.write(2, b"mqreplay: stopped at once; the next run continues where this one ended\n")
         os._exit(128 + number)
+    if _asked:
+        _asked[-1]()
+        return
     threading.Thread(target=_cancel_jobs, daemon=True).start()
     raise KeyboardInterrupt
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from mqreplay import __version__
+from mqreplay.cli import record_arguments
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, WarehouseLocked
 from mqreplay.printable import json_text, printable
@@ -88,6 +89,13 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
     explain.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
     explain.add_argument("--json", action="store_true", help="print the story as JSON")
+    record_arguments.add(commands.add_parser("record", help="a running cluster, as a recording"))
+    imports = commands.add_parser("import", help="what lies on disk (copies, mqadmin outputs, logs), as a recording")
+    imports.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a tar or zip archive")
+    imports.add_argument("--out", required=True, metavar="DIR", help="folder of the recording; it must not exist")
+    imports.add_argument("--broker", metavar="NAME-ID", help="the broker of files whose path names none: broker-a-0")
+    imports.add_argument("--time-zone", metavar="ZONE", help="the zone of times that name none: +08:00 (UTC)")
+    imports.add_argument("--json", action="store_true", help="print what came of them as JSON")
     unpack = commands.add_parser("unpack", help="the records in packet captures, as JSONL files of a recording")
     unpack.add_argument("captures", nargs="+", metavar="CAPTURE", help="a .pcap or .pcapng, gzipped or not")
     unpack.add_argument("--out", required=True, metavar="DIR", help="folder of the recording that they go into")
@@ -200,10 +208,18 @@ def _say(messages: Sequence[str], status: int) -> int:
 
 def _command(args: argparse.Namespace) -> int:
     # What needs Spark is imported late, so that --help and a wrong option answer at once.
+    if args.command == "import":
+        from mqreplay.record.imports.import_command import import_evidence
+
+        import_evidence(args.paths, args.out, sys.stdout, args.broker, args.time_zone, args.json)
+        return DONE
     if args.command == "unpack":
         from mqreplay.record.unpack import unpack
 
         unpack(args.captures, args.out, sys.stdout, args.json)
+        return DONE
+    if args.command == "record":
+        record_arguments.run(args)
         return DONE
     from mqreplay.settings import load_settings
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import shlex
 import sys
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import TextIO
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mqreplay.cli.progress import Progress as Progress
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
 from mqreplay.night.outcome import Outcome
@@ -27,42 +23,6 @@ from mqreplay.settings import Settings
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 SHOWN = 40  # findings; the report and gold.finding have all
-
-
-class Progress:
-    """Says on stderr what goes on; on a terminal, a line that also counts the seconds."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._console = Console(file=_own_descriptor(stream), highlight=False, soft_wrap=True)
-        self._status = self._console.status("starting") if stream.isatty() else None
-        self._began = time.monotonic()
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> Progress:
-        if self._status is not None:
-            self._status.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._status is not None:
-            self._status.stop()
-
-    def __call__(self, what: str) -> None:
-        """Tells one thing."""
-        seconds, text = time.monotonic() - self._began, printable(what)
-        # A run goes on though nobody reads what it says.
-        with self._lock, suppress(BrokenPipeError):
-            self._console.print(Text.assemble((f"{seconds:6.1f} s", "dim"), f"  {text}"))
-            if self._status is not None:
-                self._status.update(Text(text))
-
-
-def _own_descriptor(stream: TextIO) -> TextIO:
-    """The same terminal by a descriptor of its own: while Java starts, it has that of stderr (lake/quiet.py)."""
-    try:
-        return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
-    except (OSError, ValueError):  # no file: a test's
-        return stream
 
 
 def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:

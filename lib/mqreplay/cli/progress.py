@@ -1,0 +1,50 @@
+"""Progress on stderr. NO_COLOR is kept (by rich)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from mqreplay.printable import printable
+
+
+class Progress:
+    """Says on stderr what goes on; on a terminal, a line that also counts the seconds."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=_own_descriptor(stream), highlight=False, soft_wrap=True)
+        self._status = self._console.status("starting") if stream.isatty() else None
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Progress:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def __call__(self, what: str) -> None:
+        """Tells one thing."""
+        seconds, text = time.monotonic() - self._began, printable(what)
+        # A run goes on though nobody reads what it says.
+        with self._lock, suppress(BrokenPipeError):
+            self._console.print(Text.assemble((f"{seconds:6.1f} s", "dim"), f"  {text}"))
+            if self._status is not None:
+                self._status.update(Text(text))
+
+
+def _own_descriptor(stream: TextIO) -> TextIO:
+    """The same terminal by a descriptor of its own: while Java starts, it has that of stderr (lake/quiet.py)."""
+    try:
+        return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+    except (OSError, ValueError):  # no file: a test's
+        return stream

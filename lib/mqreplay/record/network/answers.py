@@ -1,0 +1,206 @@
+"""What answers of name servers, brokers and clients say, as far as the recorder itself must know it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Mapping
+from typing import Any, Final, NamedTuple
+
+from mqreplay.decode.body import broker_addrs_of, items_of, texts_of
+from mqreplay.decode.fastjson_text import Key, Value, read_fastjson
+from mqreplay.decode.fields import int_field, object_of, table_of, text_field, wrong_type
+from mqreplay.errors import DecodeError
+
+# Settings whose values are secrets: they are not recorded.
+SECRET = re.compile(r"(?i)secret|password|passwd|credential|access_?key|token|AuthenticationUser")
+HIDDEN: Final = "(not recorded)"
+
+# What differs in each answer to 307 of a client that only consumes: figures and times.
+_FIGURES = re.compile(
+    rb'"(?:commitOffset|cachedMsg\w+|transactionMsg\w+|tryUnlockTimes|last\w+Timestamp|waitAckCount|subVersion)":-?[0-9]+'
+)
+_STATUS = re.compile(rb'"statusTable":\{(?:"[^"]*":\{[^{}]*\},?)*\}')
+_DATA_VERSION = re.compile(rb'"dataVersion":\{[^{}]*\},?')
+
+
+class Brokers(NamedTuple):
+    """What a name server knows: the clusters' names, and the address of each broker of one name and id."""
+
+    clusters: tuple[str, ...]
+    addrs: dict[tuple[str, int], tuple[str, str]]  # {(broker name, id): (cluster, address)}
+
+
+class Connected(NamedTuple):
+    """The members of a group and what they subscribe to, as a broker knows them."""
+
+    languages: dict[str, str]
+    topics: frozenset[str]
+    signature: Hashable
+
+
+def read_json(body: bytes) -> Value:
+    """Return the value of a body: JSON as a rule, and else what fastjson writes beyond it."""
+    try:
+        value: Value = json.loads(body)
+        return value
+    except (ValueError, RecursionError):
+        return read_fastjson(body)
+
+
+def read_brokers(body: bytes) -> Brokers:
+    """Read an answer to 106.
+
+    >>> read_brokers(b'{"brokerAddrTable":{"b":{"brokerAddrs":{0:"h:1"},"brokerName":"b","cluster":"C"}}}').addrs
+    {('b', 0): ('C', 'h:1')}
+    """
+    addrs: dict[tuple[str, int], tuple[str, str]] = {}
+    for name, value in table_of(read_json(body), "brokerAddrTable").items():
+        data = object_of(value, "a broker")
+        cluster = text_field(data, "cluster", None) or ""
+        for broker_id, addr in broker_addrs_of(data.get("brokerAddrs"), "brokerAddrs").items():
+            addrs[str(name), broker_id] = cluster, addr
+    return Brokers(tuple(sorted({cluster for cluster, _ in addrs.values()})), addrs)
+
+
+def read_topic_list(body: bytes) -> frozenset[str]:
+    """Read an answer to 206."""
+    return frozenset(texts_of(items_of(object_of(read_json(body), "the answer"), "topicList"), "topicList"))
+
+
+def read_names(body: bytes, table: str) -> frozenset[str]:
+    """Return the names in a table of an answer to 21 or 201.
+
+    >>> sorted(read_names(b'{"subscriptionGroupTable":{"a":{},"b":{}}}', "subscriptionGroupTable"))
+    ['a', 'b']
+    """
+    return frozenset(map(str, table_of(read_json(body), table)))
+
+
+def read_queue_counts(body: bytes) -> dict[str, int]:
+    """Return how many queues each topic has on a broker, from an answer to 21.
+
+    >>> read_queue_counts(b'{"topicConfigTable":{"t":{"readQueueNums":4,"writeQueueNums":8}}}')
+    {'t': 8}
+    """
+    counts = {}
+    for topic, value in table_of(read_json(body), "topicConfigTable").items():
+        config = object_of(value, str(topic))
+        counts[str(topic)] = max(int_field(config, "readQueueNums", 16), int_field(config, "writeQueueNums", 16))
+    return counts
+
+
+def read_members(body: bytes) -> frozenset[str]:
+    """Read an answer to 38: the client ids of a group.
+
+    >>> sorted(read_members(b'{"consumerIdList":["b","a"]}'))
+    ['a', 'b']
+    """
+    return frozenset(texts_of(items_of(object_of(read_json(body), "the answer"), "consumerIdList"), "consumerIdList"))
+
+
+def read_connected(body: bytes) -> Connected:
+    """Read an answer to 203. Its signature has no order of connections, which the broker changes at each answer."""
+    root = object_of(read_json(body), "the answer")
+    connections = [object_of(each, "a connection") for each in items_of(root, "connectionSet")]
+    table = root.get("subscriptionTable")
+    subscriptions = {} if table is None else object_of(table, "subscriptionTable")
+    signature = (
+        frozenset(
+            tuple(_plain(c, name) for name in ("clientId", "clientAddr", "language", "version")) for c in connections
+        ),
+        frozenset(
+            (str(topic), *(_plain(object_of(each, str(topic)), name) for name in ("subString", "expressionType")))
+            for topic, each in subscriptions.items()
+        ),
+        *(_plain(root, name) for name in ("consumeType", "messageModel", "consumeFromWhere")),
+    )
+    languages = {_plain(each, "clientId"): _plain(each, "language") for each in connections}
+    return Connected(languages, frozenset(map(str, subscriptions)), signature)
+
+
+def read_route(body: bytes) -> Hashable:
+    """Return what makes an answer to 105 differ from another: its brokers and queues in any order."""
+    root = object_of(read_json(body), "the answer")
+    return tuple(
+        frozenset(json.dumps(each, sort_keys=True) for each in items_of(root, name) if _is_object(each, name))
+        for name in ("brokerDatas", "queueDatas")
+    )
+
+
+def read_runtime(body: bytes) -> dict[str, str]:
+    """Return the table of an answer to 28.
+
+    >>> read_runtime(b'{"table":{"brokerVersionDesc":"V5_3_3"}}')
+    {'brokerVersionDesc': 'V5_3_3'}
+    """
+    table = table_of(read_json(body), "table")
+    if not all(isinstance(name, str) and isinstance(value, str) for name, value in table.items()):
+        raise wrong_type("table", "an object of strings", table)
+    return {str(name): str(value) for name, value in table.items()}
+
+
+def read_max_offsets(body: bytes) -> dict[int, int]:
+    """Return the maximum offset of each queue of an answer to 202."""
+    offsets: dict[int, int] = {}
+    for key, value in table_of(read_json(body), "offsetTable").items():
+        if not isinstance(key, tuple):
+            raise wrong_type("a key of offsetTable", "a queue as an object", key)
+        queue_id = dict(key).get("queueId")
+        if type(queue_id) is not int:
+            raise wrong_type("queueId", "a whole number", queue_id)
+        offsets[queue_id] = int_field(object_of(value, "an offset"), "maxOffset", 0, high=2**63 - 1)
+    return offsets
+
+
+def read_properties(body: bytes) -> dict[str, str]:
+    """Return the settings of an answer to 26, without secrets.
+
+    >>> read_properties(b"brokerName=b-1\\nfilterExpression=a=b\\naclSecret=x\\n")
+    {'brokerName': 'b-1', 'filterExpression': 'a=b', 'aclSecret': '(not recorded)'}
+    """
+    properties = {}
+    for line in text_of_body(body).splitlines():
+        name, equals, value = line.partition("=")
+        if equals and name:
+            properties[name] = HIDDEN if SECRET.search(name) and value else value
+    if not properties:
+        raise DecodeError("foreign", "the answer has no settings")
+    return properties
+
+
+def running_signature(body: bytes) -> Hashable:
+    """Return what makes an answer to 307 differ from another: queues, subscriptions and settings, but no figures.
+
+    >>> one = b'{"mqTable":{{"queueId":0}:{"commitOffset":5,"droped":false}},"statusTable":{"t":{"pullRT":1.5}}}'
+    >>> two = b'{"mqTable":{{"queueId":0}:{"commitOffset":6,"droped":false}},"statusTable":{}}'
+    >>> running_signature(one) == running_signature(two), running_signature(one.replace(b"false", b"true")) == one
+    (True, False)
+    """
+    return _FIGURES.sub(b"", _STATUS.sub(b"", body, count=1))
+
+
+def table_signature(body: bytes) -> Hashable:
+    """Return what makes a table of topics, groups or delays differ from another: all but its dataVersion.
+
+    >>> table_signature(b'{"dataVersion":{"counter":1},"offsetTable":{}}')
+    b'{"offsetTable":{}}'
+    """
+    return _DATA_VERSION.sub(b"", body, count=1)
+
+
+def text_of_body(body: bytes) -> str:
+    """Return a body as the text that a line holds."""
+    return body.decode("utf-8", "backslashreplace")
+
+
+def _plain(fields: Mapping[Key, Value], name: str) -> Any:
+    value = fields.get(name)
+    if isinstance(value, (dict, list)):
+        raise wrong_type(name, "a plain value", value)
+    return value
+
+
+def _is_object(value: Value, name: str) -> bool:
+    object_of(value, f"an entry of {name}")
+    return True

@@ -1,0 +1,72 @@
+"""recorder_events: what the recorder says of its own work, and which polls are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mqreplay.record.network.polls import POLLS
+from mqreplay.record.network.schedule import Skipped, Target
+from mqreplay.record.network.topology import BrokerKey
+
+Append = Callable[[str, Mapping[str, Any]], None]  # takes the kind of record and the record
+STEM: Final = "recorder_events"
+REASONS: Final = {
+    "budget": "more polls were due than the budget, or the time of the answers, allowed",
+    "unreachable": "the server could not be reached",
+}
+
+
+class Events:
+    """Writes the events."""
+
+    def __init__(self, append: Append) -> None:
+        self._append = append
+        self._missing: dict[tuple[str, BrokerKey | None, str, str], list[int]] = {}
+
+    def write(self, kind: str, ts: int, detail: str | None = None, **fields: Any) -> None:
+        """Write an event."""
+        given = {"detail": detail, **fields}
+        self._append(STEM, {"ts": ts, "kind": kind, **{k: v for k, v in given.items() if v is not None}})
+
+    def server(self, kind: str, ts: int, addr: str, broker: BrokerKey | None, detail: str, **fields: Any) -> None:
+        """Write an event of a name server or broker: unreachable or reachable."""
+        name = f"name server {addr}" if broker is None else f"broker {broker[0]}-{broker[1]} ({addr})"
+        self.write(kind, ts, f"{name}: {detail}", **_broker_fields(broker), **fields)
+
+    def missing(self, target: Target, ts: int, reason: str) -> None:
+        """Count a poll that gave nothing and has no line of its own."""
+        total = self._missing.setdefault((target.addr, target.broker, target.kind, reason), [ts, ts, 0])
+        total[1:] = ts, total[2] + 1
+
+    def write_skipped(self, ts: int, skipped: list[Skipped], age_of: Callable[[int], int]) -> None:
+        """Write what is missing since the last call. ``age_of`` turns a time of the schedule into epoch ms."""
+        rows = [
+            (
+                each.addr,
+                each.broker,
+                each.kind,
+                REASONS[each.reason],
+                age_of(each.from_ms),
+                age_of(each.to_ms),
+                each.polls,
+            )
+            for each in skipped
+        ]
+        rows += [(*key, *total) for key, total in self._missing.items()]  # type: ignore[misc]
+        self._missing.clear()
+        for addr, broker, kind, reason, from_ts, to_ts, count in rows:
+            self.write(
+                "skipped",
+                ts,
+                f"{addr}: {reason}",
+                **_broker_fields(broker),
+                request=POLLS[kind].code.name,
+                from_ts=from_ts,
+                to_ts=to_ts,
+                count=count,
+            )
+
+
+def _broker_fields(broker: BrokerKey | None) -> dict[str, Any]:
+    return {} if broker is None else {"broker_name": broker[0], "broker_id": broker[1]}

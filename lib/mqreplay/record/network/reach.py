@@ -1,0 +1,44 @@
+"""Which servers answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PROBES: Final = 2  # that fail one after the other until a server that takes connections counts as silent
+
+
+class Reach:
+    """Servers by their address. ``silent`` are those that do not answer; ``revision`` grows when that changes.
+
+    >>> reach = Reach()
+    >>> reach.failed("h:1", is_probe=True, is_unreachable=False), reach.failed("h:1", True, False), reach.silent
+    (False, True, {'h:1'})
+    >>> reach.answered("h:1", 5000), reach.answered("h:1", 6000), reach.silent
+    (0, None, set())
+    """
+
+    def __init__(self) -> None:
+        self.silent: set[str] = set()
+        self.revision = 0
+        self._failures: dict[str, int] = {}
+        self._last: dict[str, int] = {}  # ts of the last answer
+
+    def failed(self, addr: str, is_probe: bool, is_unreachable: bool) -> bool:
+        """Take a poll without an answer. Return whether the server became silent by it."""
+        self._failures[addr] = self._failures.get(addr, 0) + is_probe
+        if addr in self.silent or not (is_unreachable or self._failures[addr] >= PROBES):
+            return False
+        self.silent.add(addr)
+        self.revision += 1
+        return True
+
+    def answered(self, addr: str, ts: int) -> int | None:
+        """Take an answer. If the server was silent, return the ts of its last answer before that, 0 for none."""
+        was_silent, last = addr in self.silent, self._last.get(addr, 0)
+        self._last[addr] = ts
+        self._failures[addr] = 0
+        if not was_silent:
+            return None
+        self.silent.discard(addr)
+        self.revision += 1
+        return last

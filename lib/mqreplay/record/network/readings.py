@@ -1,0 +1,162 @@
+"""What an answer is worth: the fields of the line it gives, what makes it differ from another, and what it teaches."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+from mqreplay.errors import DecodeError
+from mqreplay.record.network.answers import (
+    read_brokers,
+    read_connected,
+    read_max_offsets,
+    read_members,
+    read_names,
+    read_properties,
+    read_queue_counts,
+    read_route,
+    read_runtime,
+    read_topic_list,
+    running_signature,
+    table_signature,
+    text_of_body,
+)
+from mqreplay.record.network.schedule import Target
+from mqreplay.record.remoting.connection import CallFailed
+from mqreplay.record.remoting.frames import SUCCESS, Answer
+
+
+class Reading(NamedTuple):
+    """An answer, or why there is none.
+
+    ``fields`` are those of the line beside its times; ``fact`` is what the recorder learns, None for nothing;
+    ``error`` says why the answer has not what was asked for. ``is_silence``: the server did not answer at all.
+    """
+
+    fields: dict[str, Any]
+    signature: Hashable = None
+    fact: Any = None
+    error: str | None = None
+    is_silence: bool = False
+
+
+def identity(target: Target) -> dict[str, Any]:
+    """Return the fields that say what was asked of whom."""
+    fields: dict[str, Any] = {}
+    if target.broker is not None:
+        fields |= {"broker_name": target.broker[0], "broker_id": target.broker[1]}
+    match target.kind:
+        case "runtime" | "members":
+            fields["broker_addr"] = target.addr
+        case "running_info":
+            fields |= {"broker_addr": target.addr, "client_id": target.client_id, "source": "running_info"}
+        case "cluster_info" | "route":
+            fields["namesrv_addr"] = target.addr
+    match target.kind:
+        case "route" | "topic_offsets":
+            fields["topic"] = target.subject
+        case "members" | "connections" | "running_info" | "consume_stats":
+            fields["consumer_group"] = target.subject
+    return fields
+
+
+def silence(failure: CallFailed) -> Reading:
+    """Return the reading of a request without an answer."""
+    return Reading({"error": failure.detail}, ("no answer", failure.kind), None, failure.detail, True)
+
+
+def unasked(error: DecodeError) -> Reading:
+    """Return the reading of a request that cannot be made."""
+    detail = f"it cannot be asked: {error}"
+    return Reading({"error": detail}, ("unasked", error.code), None, detail, True)
+
+
+def reading(target: Target, answer: Answer) -> Reading:
+    """Return the reading of an answer. A body that is not what was asked for is an error, and is not kept."""
+    if answer.code != SUCCESS:
+        return _refused(target, answer)
+    try:
+        return _read(target, answer.body)
+    except DecodeError as error:
+        detail = f"the answer cannot be read: {error}"
+        return Reading({"error": detail}, ("unreadable", error.code), None, detail)
+
+
+def queue_reading(answers: Mapping[int, Answer], least: Mapping[int, Answer]) -> Reading:
+    """Return the reading of answers to 30, and to 31 where it was asked, by queue id."""
+    rows, offsets = [], {}
+    for queue_id, answer in sorted(answers.items()):
+        if answer.code != SUCCESS:
+            return _with_error(answer)
+        offset, lowest = _offset(answer), _offset(least[queue_id]) if queue_id in least else None
+        if offset is None:
+            return Reading({"error": "the answer has no offset"}, "no offset", None, "the answer has no offset")
+        rows.append({"queue_id": queue_id, "min_offset": lowest, "max_offset": offset})
+        offsets[queue_id] = offset
+    return Reading({"offsets": rows}, tuple(offsets.items()), offsets)
+
+
+def _read(target: Target, body: bytes) -> Reading:
+    match target.kind:
+        case "cluster_info":
+            brokers = read_brokers(body)
+            return Reading({"body": text_of_body(body)}, frozenset(brokers.addrs.items()), brokers)
+        case "topic_list":
+            return Reading({}, None, read_topic_list(body))
+        case "route":
+            return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, read_route(body))
+        case "runtime":
+            table = read_runtime(body)
+            return Reading({"table": table}, None, table)
+        case "topics":
+            return Reading({}, table_signature(body), read_queue_counts(body))
+        case "groups":
+            return Reading({}, table_signature(body), read_names(body, "subscriptionGroupTable"))
+        case "delays":
+            return Reading({}, table_signature(body), read_names(body, "offsetTable"))
+        case "config":
+            return Reading({}, None, read_properties(body))
+        case "members":
+            ids = read_members(body)
+            return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, ids, ids)
+        case "connections":
+            connected = read_connected(body)
+            return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, connected.signature, connected)
+        case "running_info":
+            return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, running_signature(body), True)
+        case "topic_offsets":
+            offsets = read_max_offsets(body)
+            return Reading({"body": text_of_body(body)}, tuple(sorted(offsets.items())), offsets)
+        case "consume_stats":
+            return Reading({"body": text_of_body(body)})
+    raise ValueError(f"{target.kind!r} is no kind of poll")
+
+
+def _refused(target: Target, answer: Answer) -> Reading:
+    """Return the reading of an answer with an error code. That a group has no members is no error."""
+    if answer.denied is not None:
+        return _with_error(answer)
+    fields = {"response_code": answer.code, "remark": answer.remark}
+    match target.kind:
+        case "members":
+            return Reading(fields, ("code", answer.code), frozenset())
+        case "connections" | "route":
+            return Reading(fields, ("code", answer.code))
+        case "running_info":
+            error = answer.remark or f"response code {answer.code}"
+            return Reading(fields | {"error": error}, ("code", answer.code), None, error)
+    return _with_error(answer)
+
+
+def _with_error(answer: Answer) -> Reading:
+    denied = answer.denied
+    remark = f": {answer.remark}" if answer.remark else ""
+    error = f"access denied: {denied}" if denied is not None else f"response code {answer.code}{remark}"
+    fields = {"error": error, "response_code": answer.code}
+    return Reading(fields, ("code", answer.code), None, error)
+
+
+def _offset(answer: Answer) -> int | None:
+    text = answer.fields.get("offset", "")
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 19 else None

@@ -1,0 +1,295 @@
+"""The recorder's loop: polls what is due, writes what is answered, and goes on whatever does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from mqreplay import __version__
+from mqreplay.errors import DecodeError, RecordingFull
+from mqreplay.record.network.brokers_json import BrokersJson
+from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
+from mqreplay.record.network.estate import Estate
+from mqreplay.record.network.events import Events
+from mqreplay.record.network.evidence import Evidence
+from mqreplay.record.network.options import RecordOptions
+from mqreplay.record.network.polls import POLLS, SNAPSHOT_FILES, plans
+from mqreplay.record.network.reach import Reach
+from mqreplay.record.network.readings import Reading, queue_reading, reading, silence, unasked
+from mqreplay.record.network.schedule import Schedule, Target
+from mqreplay.record.network.status import Status, found_line, minute_line
+from mqreplay.record.network.topology import Topology
+from mqreplay.record.record_files import RecordFiles
+from mqreplay.record.remoting import requests
+from mqreplay.record.remoting.connection import CallFailed, Connections
+from mqreplay.record.remoting.frames import Answer
+
+MINUTE_MS: Final = 60_000
+LEAST_OFFSET_MS: Final = 600_000  # how often the minimum offset of a queue is asked
+FEW_QUEUES: Final = 2  # of a topic: 30 is as cheap as 202
+CLIENT_TIMEOUT_S: Final = 5.0  # of 307: a broker waits up to 10 s for the client
+TICK_MS: Final = 20
+LONGEST_WAIT_MS: Final = 250
+FIRST_ROUND_MS: Final = 60_000  # when the line with groups and clients is due at the latest
+
+
+class Recorder:
+    """Records one cluster until it is stopped."""
+
+    def __init__(
+        self,
+        options: RecordOptions,
+        files: RecordFiles,
+        connections: Connections,
+        topology: Topology,
+        brokers: BrokersJson,
+        say: Callable[[str], None],
+    ) -> None:
+        self._options, self._files, self._connections, self._say = options, files, connections, say
+        self._clock = RecorderClock(wall_ms(), steady_ms())
+        self._topology, self._estate = topology, Estate(options.chosen)
+        self._schedule = Schedule(options.requests_per_second)
+        self._events = Events(self._append)
+        self._every_ms = int(options.every_s * 1000)
+        self._evidence = Evidence(files, self._append, self._events, topology, self._estate, brokers, self._every_ms)
+        self._reach = Reach()
+        self._revision, self._planned, self._plan_cost = -1, 0, 0
+        self._clients: dict[str, list[Target]] = {}  # by group
+        self._running: set[asyncio.Task[None]] = set()
+        self._full_since: int | None = None
+        self._failure: BaseException | None = None
+        self._least_asked: dict[Target, int] = {}
+        self._stats_asked: dict[Target, int] = {}
+        self._stop = asyncio.Event()
+        self.status = Status()
+
+    def stop(self) -> None:
+        """End `run` in order."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Record until `stop`, or for the time of the options.
+
+        Raises RecordingFull where the recording has reached its bound.
+        """
+        began = steady_ms()
+        end = None if self._options.for_s is None else began + int(self._options.for_s * 1000)
+        self._events.write("start", self._now(), f"mqreplay {__version__}: {self._options.described()}")
+        keeper = asyncio.create_task(self._keep())
+        reported = False
+        try:
+            while not self._stop.is_set() and self._failure is None and (end is None or steady_ms() < end):
+                now = steady_ms()
+                if self._full_since is None:
+                    self._plan(now)
+                    for target in self._schedule.take(now):
+                        self._start(target)
+                if not reported and (now - began > FIRST_ROUND_MS or self._is_first_round_over(now - began)):
+                    reported = True
+                    self._say(found_line(self._estate))
+                wait = max(TICK_MS, self._schedule.next_due(steady_ms(), LONGEST_WAIT_MS))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(wait / 1000):
+                        await self._stop.wait()
+        finally:
+            await self._end(keeper)
+        if self._failure is not None:
+            raise self._failure
+
+    def _append(self, stem: str, record: Mapping[str, Any]) -> None:
+        self._files.append(stem, record)
+        self.status.lines[stem] += 1
+
+    def _now(self) -> int:
+        return self._clock.now_ms(steady_ms())
+
+    def _plan(self, now: int) -> None:
+        """Plan again if anything changed, and not more often than planning may cost."""
+        state = self._estate.revision + self._reach.revision
+        brokers = self._topology.brokers(self._now())
+        if len(brokers) != self.status.brokers:
+            self._estate.forget_brokers({each.key for each in brokers})
+            self.status.brokers = len(brokers)
+            state = self._estate.revision + self._reach.revision
+        if state == self._revision or (now < self._planned + 50 * self._plan_cost and self._revision != -1):
+            return
+        name_servers = self._options.name_servers
+        planned = plans(self._options, name_servers, brokers, self._reach.silent, self._estate)
+        self._schedule.replace(planned, now)
+        self._clients = defaultdict(list)
+        for target in planned:
+            if target.kind == "running_info":
+                self._clients[target.subject].append(target)
+        self._revision, self._planned, self._plan_cost = state, now, steady_ms() - now
+
+    def _is_first_round_over(self, age: int) -> bool:
+        """Whether all that is known was polled once."""
+        return age > 2000 and "members" in self.status.polled and not self._schedule.has_new
+
+    def _start(self, target: Target) -> None:
+        task = asyncio.create_task(self._poll(target))
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and self._failure is None:
+            self._failure = error
+            self._stop.set()
+
+    async def _poll(self, target: Target) -> None:
+        answered = True
+        try:
+            with self._full_disk():
+                if target.kind != "consume_stats" or self._is_stats_due(target):
+                    answered = await self._ask(target)
+                else:
+                    self._schedule.charge(target.addr, -1)
+        finally:
+            self._schedule.done(target, steady_ms(), answered)
+
+    async def _ask(self, target: Target) -> bool:
+        """Poll a target and take what comes. Return whether it was answered as it should be."""
+        ts = self._now()
+        answer: Answer | None = None
+        try:
+            if target.kind == "topic_offsets" and (queues := self._queues_asked(target)):
+                found = await self._ask_queues(target, queues, ts)
+            else:
+                timeout = CLIENT_TIMEOUT_S if target.kind == "running_info" else self._options.timeout_s
+                answer = await self._connections.call(target.addr, POLLS[target.kind].request(target), timeout)
+                found = Reading({}) if target.kind == "offsets" else reading(target, answer)
+        except CallFailed as failure:
+            found = silence(failure)
+            self._silent(target, ts, failure)
+        except DecodeError as error:  # a name that no request can have
+            found = unasked(error)
+        response_ts = self._now()
+        if not found.is_silence:
+            self._answered(target, ts)
+        if target.kind == "offsets" and answer is not None:
+            found = Reading({}, error=self._evidence.take_offsets(target, ts, response_ts, answer))
+        elif target.kind in SNAPSHOT_FILES and answer is not None and found.error is None:
+            self._evidence.take_snapshot(target, ts, answer)
+        self.status.polled.add(target.kind)
+        if self._evidence.take(target, ts, response_ts, found):
+            for each in (target._replace(kind="connections"), *self._clients.get(target.subject, ())):
+                self._schedule.hasten(each, steady_ms())
+        return found.error is None
+
+    def _queues_asked(self, target: Target) -> range | None:
+        """Return the queues to ask one by one; None where one request for the whole topic is better."""
+        assert target.broker is not None
+        count = self._estate.queue_counts.get(target.broker, {}).get(target.subject, 0)
+        moved = (target.broker, target.subject) in self._estate.moved_topics
+        return None if not count or (moved and count > FEW_QUEUES) else range(count)
+
+    async def _ask_queues(self, target: Target, queues: range, ts: int) -> Reading:
+        """Ask 30 for each queue, and 31 once in ten minutes."""
+        least: dict[int, Answer] = {}
+        most: dict[int, Answer] = {}
+        timeout = self._options.timeout_s
+        with_least = ts - self._least_asked.get(target, -LEAST_OFFSET_MS) >= LEAST_OFFSET_MS
+        self._schedule.charge(target.addr, len(queues) * (1 + with_least) - 1)
+        for queue in queues:
+            request = requests.get_max_offset(target.subject, queue)
+            most[queue] = await self._connections.call(target.addr, request, timeout)
+            if with_least:
+                request = requests.get_min_offset(target.subject, queue)
+                least[queue] = await self._connections.call(target.addr, request, timeout)
+        if with_least:
+            self._least_asked[target] = ts
+        return queue_reading(most, least)
+
+    def _is_stats_due(self, target: Target) -> bool:
+        """Whether the group's offsets moved since it was asked for its statistics."""
+        assert target.broker is not None
+        if not self._estate.consumed_since(target.broker, target.subject, self._stats_asked.get(target, 0)):
+            return False
+        self._stats_asked[target] = self._now()
+        return True
+
+    def _silent(self, target: Target, ts: int, failure: CallFailed) -> None:
+        is_probe = target.kind in ("runtime", "cluster_info")
+        if is_probe or failure.kind == "unreachable":
+            self._schedule.block(target.addr, steady_ms()) if failure.kind == "unreachable" else None
+            if self._reach.failed(target.addr, is_probe, failure.kind == "unreachable"):
+                self._events.server("unreachable", ts, target.addr, target.broker, failure.detail)
+                if target.broker is not None:
+                    self._estate.forget_members(target.broker)
+
+    def _answered(self, target: Target, ts: int) -> None:
+        self._schedule.unblock(target.addr, steady_ms())
+        since = self._reach.answered(target.addr, ts)
+        if since is not None:
+            self._events.server(
+                "reachable", ts, target.addr, target.broker, "it answers again", from_ts=since or None, to_ts=ts
+            )
+
+    async def _keep(self) -> None:
+        """Each interval, write to disk what was recorded; each minute, write what is missing, and say how it goes."""
+        minute = steady_ms()
+        try:
+            while True:
+                await asyncio.sleep(self._options.every_s)
+                is_minute = steady_ms() - minute >= MINUTE_MS
+                minute = steady_ms() if is_minute else minute
+                with self._full_disk():
+                    self._note(is_minute)
+                    await asyncio.to_thread(self._files.flush)
+                    self._go_on()
+        except Exception as error:
+            self._failure = self._failure or error
+            self._stop.set()
+
+    def _note(self, is_minute: bool) -> None:
+        step = self._clock.observe(wall_ms(), steady_ms())
+        now = self._now()
+        if step:
+            self._events.write("clock_step", now, "the machine's clock was set; ts go on by the old one", count=step)
+        if is_minute:
+            self._events.write("alive", now)
+            self._write_skipped(now)
+            self._evidence.keep(self._schedule)
+            self._say(minute_line(self.status, self._estate, self._connections.counters, self._reach.silent))
+        self._evidence.write_brokers()
+
+    def _go_on(self) -> None:
+        """Poll again after the disk was full."""
+        if self._full_since is not None:
+            now, detail = self._now(), "the disk was full: nothing was polled"
+            self._events.write("skipped", now, detail, from_ts=self._full_since, to_ts=now)
+            self._say("the disk takes records again; recording goes on")
+            self._full_since = None
+
+    @contextmanager
+    def _full_disk(self) -> Iterator[None]:
+        """Wait for space where that can help, and end where not."""
+        try:
+            yield
+        except RecordingFull as error:
+            if error.at_bound:
+                self._failure = self._failure or error
+                self._stop.set()
+            elif self._full_since is None:
+                self._full_since = self._now()
+                self._say(f"{error}; polls wait until there is space")
+
+    def _write_skipped(self, now: int) -> None:
+        offset = now - steady_ms()
+        self._events.write_skipped(now, self._schedule.skipped(), lambda ms: ms + offset)
+
+    async def _end(self, keeper: asyncio.Task[None]) -> None:
+        keeper.cancel()
+        for task in list(self._running):
+            task.cancel()
+        await asyncio.gather(keeper, *self._running, return_exceptions=True)
+        await self._connections.close()
+        with suppress(RecordingFull):  # why the run ends matters more
+            now = self._now()
+            self._write_skipped(now)
+            self._events.write("stop", now)
+            self._evidence.write_brokers()

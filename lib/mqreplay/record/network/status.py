@@ -1,0 +1,75 @@
+"""What a recorder says to the operator."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mqreplay.record.network.estate import Estate
+from mqreplay.record.network.topology import Broker
+from mqreplay.record.remoting.connection import Traffic
+
+
+@dataclass(slots=True)
+class Status:
+    """Figures of a run."""
+
+    brokers: int = 0
+    requests: int = 0  # at the last line
+    polled: set[str] = field(default_factory=set)  # kinds
+    lines: Counter[str] = field(default_factory=Counter)  # written, by kind of record
+
+
+def counted(number: int, one: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "broker"), counted(1200, "group")
+    ('1 broker', '1,200 groups')
+    """
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
+def cluster_lines(cluster: str, brokers: Sequence[Broker], silent: Mapping[str, str], has_memory: bool) -> list[str]:
+    """Return what is recorded, and what cannot be judged. ``silent``: why a server does not answer, by address."""
+    lines = [f"cluster {cluster}: {counted(len(brokers), 'broker')}"]
+    for each in brokers:
+        role = "master" if each.key[1] == 0 else "slave"
+        trouble = f": {silent[each.addr]}" if each.addr in silent else ""
+        lines.append(f"  {each.key[0]}-{each.key[1]} {each.addr} ({role}){trouble}")
+    if not has_memory:
+        lines.append("no physical memory given: slave suggestions stay undetermined; give --physical-memory")
+    return lines
+
+
+def found_line(estate: Estate) -> str:
+    """Return the groups, clients and topics of the first round."""
+    return f"recording {_extent(estate)}"
+
+
+def minute_line(status: Status, estate: Estate, traffic: Mapping[str, Traffic], silent: set[str]) -> str:
+    """Return how it goes."""
+    total = sum(each.requests for each in traffic.values())
+    requests, status.requests = total - status.requests, total
+    text = f"{counted(status.brokers, 'broker')}, {_extent(estate)}; {counted(requests, 'request')} in the last minute"
+    return f"{text}; no answer from {', '.join(sorted(silent))}" if silent else text
+
+
+def end_lines(folder: Path, lines: Mapping[str, int], size: int) -> list[str]:
+    """Return what was written, and the next command."""
+    counts = [f"{number:>10,}  {stem}" for stem, number in sorted(lines.items())]
+    return [
+        f"{folder}: {size / 1e6:,.1f} MB; lines written by this run:",
+        *counts,
+        f"next: mqreplay nightly {shlex.quote(str(folder))} --warehouse DIR",
+    ]
+
+
+def _extent(estate: Estate) -> str:
+    groups = estate.groups()
+    active = sum(1 for group in groups if estate.has_members(group))
+    clients = {client_id for group, client_id in estate.clients() if estate.is_group(group)}
+    topics = counted(len(estate.consumed_topics()), "topic")
+    return f"{counted(len(groups), 'group')} ({active:,} with members), {counted(len(clients), 'client')}, {topics}"

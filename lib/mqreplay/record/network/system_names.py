@@ -1,0 +1,55 @@
+"""Topics and groups that RocketMQ makes for itself. Source: TopicValidator, MixAll, BrokerController of 4.9 and 5.3."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.core.delay_level import SCHEDULE_TOPIC
+
+_TOPICS: Final = frozenset(
+    {
+        SCHEDULE_TOPIC,
+        "TBW102",
+        "BenchmarkTest",
+        "SELF_TEST_TOPIC",
+        "OFFSET_MOVED_EVENT",
+        "TRANS_CHECK_MAX_TIME_TOPIC",
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "RMQ_SYS_TRACE_TOPIC",
+    }
+)
+_TOPIC_PREFIXES: Final = ("rmq_sys_", "RMQ_SYS_")
+_GROUPS: Final = frozenset(
+    {
+        "TOOLS_CONSUMER",
+        "FILTERSRV_CONSUMER",
+        "SELF_TEST_C_GROUP",
+        "__MONITOR_CONSUMER",
+        "CID_ONS-HTTP-PROXY",
+        "CID_ONSAPI_PERMISSION",
+        "CID_ONSAPI_OWNER",
+        "CID_ONSAPI_PULL",
+        "CID_SYS_RMQ_TRANS",
+        "CID_RMQ_SYS_TRANS",
+    }
+)
+_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+
+
+def is_system_topic(topic: str) -> bool:
+    """Whether no application uses the topic. Retry topics and dead letters belong to applications.
+
+    >>> is_system_topic("SCHEDULE_TOPIC_XXXX"), is_system_topic("rmq_sys_wheel_timer"), is_system_topic("%RETRY%pay")
+    (True, True, False)
+    """
+    return topic in _TOPICS or topic.startswith(_TOPIC_PREFIXES) or topic.endswith("_REPLY_TOPIC")
+
+
+def is_system_group(group: str) -> bool:
+    """Whether no application uses the group.
+
+    >>> is_system_group("CID_RMQ_SYS_TRANS"), is_system_group("pay")
+    (True, False)
+    """
+    return group in _GROUPS or group.startswith(_GROUP_PREFIX)

@@ -1,0 +1,86 @@
+"""The brokers of a cluster, from what all its name servers say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from mqreplay.record.network.answers import Brokers
+
+BrokerKey = tuple[str, int]  # a broker's name and id
+MASTER_ID: Final = 0
+KEPT_MS: Final = 600_000  # how long a broker that no name server lists is still polled
+
+
+class Broker(NamedTuple):
+    """A broker, and whether a name server lists it."""
+
+    key: BrokerKey
+    addr: str
+    is_listed: bool
+
+
+@dataclass(slots=True)
+class _Known:
+    addr: str
+    listed_by: set[str]
+    last_listed: int
+
+
+class Topology:
+    """The brokers of one cluster. Times in milliseconds.
+
+    >>> topology = Topology("C")
+    >>> topology.update("ns:1", Brokers(("C",), {("b", 0): ("C", "h:1"), ("x", 0): ("D", "h:2")}), 0)
+    True
+    >>> topology.brokers(0)
+    [Broker(key=('b', 0), addr='h:1', is_listed=True)]
+    >>> topology.update("ns:1", Brokers((), {}), 1), topology.brokers(1), topology.brokers(600_001)
+    (True, [Broker(key=('b', 0), addr='h:1', is_listed=False)], [])
+    """
+
+    def __init__(self, cluster: str) -> None:
+        self.cluster = cluster
+        self._known: dict[BrokerKey, _Known] = {}
+
+    def update(self, namesrv_addr: str, listed: Brokers, now: int) -> bool:
+        """Take what a name server lists. Return whether a broker came, went or changed its address."""
+        before = self._shape()
+        for key, known in self._known.items():
+            if namesrv_addr in known.listed_by:
+                known.last_listed = now
+                if key not in listed.addrs:
+                    known.listed_by.discard(namesrv_addr)
+        for key, (cluster, addr) in listed.addrs.items():
+            if cluster == self.cluster:
+                known = self._known.setdefault(key, _Known(addr, set(), now))
+                known.addr, known.last_listed = addr, now
+                known.listed_by.add(namesrv_addr)
+        return self._shape() != before
+
+    def brokers(self, now: int) -> list[Broker]:
+        """Return the brokers that are polled: the listed ones, and those that were a short time ago."""
+        return [
+            Broker(key, known.addr, bool(known.listed_by))
+            for key, known in sorted(self._known.items())
+            if known.listed_by or now - known.last_listed < KEPT_MS
+        ]
+
+    def _shape(self) -> list[tuple[BrokerKey, str, bool]]:
+        return sorted((key, known.addr, bool(known.listed_by)) for key, known in self._known.items())
+
+
+def leaders(brokers: Iterable[Broker], silent: set[str]) -> list[Broker]:
+    """Return for each broker name the broker that members are asked of: the lowest id whose address is not silent.
+
+    As a rule that is the master. If none of a name answers, it is the lowest id.
+
+    >>> two = [Broker(("b", 0), "h:1", True), Broker(("b", 1), "h:2", True)]
+    >>> leaders(two, set())[0].addr, leaders(two, {"h:1"})[0].addr, leaders(two, {"h:1", "h:2"})[0].addr
+    ('h:1', 'h:2', 'h:1')
+    """
+    chosen: dict[str, Broker] = {}
+    for broker in sorted(brokers, key=lambda each: (each.addr in silent, each.key[1])):
+        chosen.setdefault(broker.key[0], broker)
+    return sorted(chosen.values())

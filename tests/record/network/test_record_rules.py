@@ -1,0 +1,307 @@
+"""The recorder's rules without I/O: clock, options, changes, topology, estate, offsets, plans."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+
+import pytest
+
+from mqreplay.decode.consumer_offset import decode_consumer_offset
+from mqreplay.errors import DecodeError, InputError
+from mqreplay.record.network.answers import (
+    Brokers,
+    read_connected,
+    read_properties,
+    read_route,
+    running_signature,
+    table_signature,
+)
+from mqreplay.record.network.brokers_json import BrokersJson, earlier_brokers
+from mqreplay.record.network.changes import Changes
+from mqreplay.record.network.clock import RecorderClock
+from mqreplay.record.network.estate import Estate
+from mqreplay.record.network.offsets import OffsetReader
+from mqreplay.record.network.options import Filter, RecordOptions, bytes_of, name_servers_of, record_options, seconds_of
+from mqreplay.record.network.polls import plans
+from mqreplay.record.network.schedule import Target
+from mqreplay.record.network.topology import Broker, Topology
+
+MASTER, SLAVE = Broker(("b", 0), "h:1", True), Broker(("b", 1), "h:2", True)
+OPTIONS = RecordOptions(("ns:1", "ns:2"))
+
+
+def test_the_clock_follows_drift_and_not_steps_and_never_goes_back() -> None:
+    clock = RecorderClock(1_000_000, 0)
+    before = 0
+    # 1 ms in 5 s too slow, for an hour; then too fast.
+    for steady in range(0, 3_600_000, 5000):
+        assert clock.observe(1_000_000 + steady + steady // 5000, steady) == 0
+        now = clock.now_ms(steady)
+        assert now >= before
+        assert abs(now - (1_000_000 + steady + steady // 5000)) <= 2
+        before = now
+    wall, steady = 1_000_000 + 3_600_000 + 719, 3_600_000
+    assert clock.observe(wall - 3_600_000, steady) == pytest.approx(-3_600_000, abs=5)
+    assert clock.observe(wall - 3_600_000 + 5000, steady + 5000) == 0
+    assert clock.now_ms(steady + 5000) == pytest.approx(wall + 5000, abs=5)
+    assert clock.observe(wall + 10_000, steady + 10_000) == pytest.approx(3_600_000, abs=5)
+    assert clock.now_ms(steady + 10_000) == pytest.approx(wall + 10_000, abs=5)
+
+
+@pytest.mark.parametrize("text", ["", "5", "5 parsecs", "-5s", "s", "1e3s", "5s5s"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"--every .* is no duration"):
+        seconds_of(text, "--every")
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "64q", "g", "1e9", "99999999999t"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"--max-disk .* is no size"):
+        bytes_of(text, "--max-disk")
+
+
+@pytest.mark.parametrize("text", ["", ";", "host", "host:", "host:0", "host:70000", "http://h:1", "a b:1", "h:1;:2"])
+def test_what_is_no_name_server_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="HOST:PORT"):
+        name_servers_of(text)
+
+
+def test_options_of_a_command_line() -> None:
+    options = record_options("h:1;[::1]:2;h:1", "2s", "8h", ["a*"], ["t"], None, "64g", 10, "1g")
+    assert options.name_servers == ("h:1", "[::1]:2")
+    assert (options.every_s, options.for_s, options.max_bytes) == (2.0, 28_800.0, 1 << 30)
+    for every in ("0.5s", "2m"):
+        with pytest.raises(InputError, match="1s to 60s"):
+            record_options("h:1", every)
+    with pytest.raises(InputError, match="requests-per-second"):
+        record_options("h:1", requests_per_second=0)
+
+
+def test_an_unchanged_value_is_repeated_before_it_is_a_minute_old() -> None:
+    changes = Changes(5000)
+    written = [ts for ts in range(0, 300_000, 5000) if changes.of("k", "same", ts).is_written]
+    assert written == [0, 60_000, 120_000, 180_000, 240_000]
+    assert changes.of("k", "other", 300_000).previous_ts == 295_000
+    assert changes.of("k", "other", 305_000) == (False, False, 300_000)
+    assert changes.of("l", "other", 305_000).previous_ts is None
+
+
+def test_a_change_back_is_a_change() -> None:
+    changes = Changes(5000)
+    decisions = [changes.of("k", value, ts) for ts, value in enumerate("abab")]
+    assert [each.is_change for each in decisions] == [True] * 4
+    assert [each.previous_ts for each in decisions] == [None, 0, 1, 2]
+
+
+def test_a_broker_stays_while_one_name_server_lists_it_and_ten_minutes_more() -> None:
+    topology, both = Topology("C"), {("b", 0): ("C", "h:1"), ("b", 1): ("C", "h:2")}
+    master = {("b", 0): ("C", "h:1")}
+    assert topology.update("ns:1", Brokers(("C",), both), 0)
+    assert not topology.update("ns:2", Brokers(("C",), both), 0)
+    assert not topology.update("ns:1", Brokers(("C",), master), 10)
+    assert topology.brokers(10) == [MASTER, SLAVE]
+    assert topology.update("ns:2", Brokers(("C",), master), 1000)
+    assert topology.brokers(1000) == [MASTER, SLAVE._replace(is_listed=False)]
+    assert topology.brokers(700_000) == [MASTER]
+    assert topology.update("ns:2", Brokers(("C",), {("b", 0): ("C", "h:9")}), 700_001)
+    assert topology.brokers(700_001)[0].addr == "h:9"
+
+
+def estate_of(chosen: Filter | None = None) -> Estate:
+    estate = Estate(chosen or Filter())
+    estate.take_groups(("b", 0), ["pay", "idle", "TOOLS_CONSUMER"])
+    estate.take_offsets(("b", 0), ["orders@pay", "%RETRY%pay@pay", "gone@pay", "rmq_sys_x@CID_RMQ_SYS_A"], (), 0)
+    estate.take_queue_counts(("b", 0), {"orders": 4, "%RETRY%pay": 1, "%DLQ%pay": 1, "TBW102": 8})
+    estate.take_members(("b", 0), "pay", frozenset({"c1", "c2"}))
+    return estate
+
+
+def subjects(found: dict, kind: str) -> list[str]:
+    return sorted(each.subject for each in found if each.kind == kind)
+
+
+def test_what_is_polled_of_whom() -> None:
+    estate = estate_of()
+    estate.take_listed_topics(frozenset({"orders", "%RETRY%pay"}))
+    found = plans(OPTIONS, OPTIONS.name_servers, [MASTER, SLAVE], set(), estate)
+    for kind in ("runtime", "offsets", "topics", "groups", "delays", "config"):
+        assert {each.addr for each in found if each.kind == kind} == {"h:1", "h:2"}
+    assert subjects(found, "members") == ["idle", "pay"]
+    assert subjects(found, "connections") == ["pay"]
+    assert subjects(found, "topic_offsets") == ["%DLQ%pay", "%RETRY%pay", "orders"]
+    assert subjects(found, "route") == sorted(["%RETRY%pay", "gone", "orders"] * 2)
+    assert {each.addr for each in found if each.kind in ("members", "topic_offsets")} == {"h:1"}
+    assert {each.client_id for each in found if each.kind == "running_info"} == {"c1", "c2"}
+    by_kind = {(each.kind, each.subject): plan for each, plan in found.items()}
+    assert by_kind["members", "pay"].period_ms == 5000
+    assert by_kind["members", "idle"].period_ms == 20_000
+    assert by_kind["route", "gone"].period_ms == 600_000
+    assert by_kind["topic_offsets", "%DLQ%pay"].period_ms == 300_000
+    # One of the name servers each 30 s.
+    phases = [found[Target("route", addr, None, "orders")].phase_ms for addr in ("ns:1", "ns:2")]
+    assert phases[1] - phases[0] == 30_000
+
+
+def test_members_are_asked_of_a_slave_while_its_master_is_silent() -> None:
+    estate = estate_of()
+    estate.take_members(("b", 1), "pay", frozenset({"c1"}))
+    found = plans(OPTIONS, OPTIONS.name_servers, [MASTER, SLAVE], {"h:1", "ns:1"}, estate)
+    assert {each.addr for each in found if each.kind == "members"} == {"h:2"}
+    assert [(each.addr, each.client_id) for each in found if each.kind == "running_info"] == [("h:2", "c1")]
+    assert {each.addr for each in found if each.kind == "route"} == {"ns:2"}
+    assert {each.addr for each in found if each.kind == "runtime"} == {"h:1", "h:2"}
+
+
+def test_only_chosen_groups_and_topics_are_polled() -> None:
+    found = plans(OPTIONS, ("ns:1",), [MASTER], set(), estate_of(Filter(("id*",), ())))
+    assert subjects(found, "members") == ["idle"]
+    assert subjects(found, "running_info") == subjects(found, "route") == []
+    estate = estate_of(Filter((), ("ord*",)))
+    found = plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)
+    assert subjects(found, "route") == ["%RETRY%pay", "orders"]
+    assert estate.is_recorded_key("orders@pay")
+    assert not estate.is_recorded_key("gone@pay")
+    assert estate.is_recorded_key("%RETRY%pay@pay")
+
+
+def test_a_topic_moves_when_its_maximum_offsets_differ_from_the_look_before() -> None:
+    estate = Estate(Filter())
+    for offsets, moves in (({0: 5}, False), ({0: 6}, True), ({0: 6}, False)):
+        estate.take_max_offsets(("b", 0), "t", offsets)
+        assert (("b", 0), "t") in estate.moved_topics or not moves
+        assert bool(estate.moved_topics) == moves
+
+
+def test_the_table_is_read_as_the_broker_itself_would() -> None:
+    chance, reader = random.Random(7), OffsetReader()
+    tables: list[dict] = [{}]
+    for _ in range(200):
+        table = {k: dict(v) for k, v in tables[-1].items()}
+        for _ in range(chance.randrange(4)):
+            key = chance.choice(["t@g", "%RETRY%g@g", "a-b_c@d", "日本@g"])
+            table.setdefault(key, {})[chance.randrange(4)] = chance.randrange(-1, 10**12)
+        if chance.random() < 0.1 and table:
+            table.pop(chance.choice(list(table)))
+        tables.append(table)
+        bare = ",".join(
+            f'"{key}":{{{",".join(f"{q}:{o}" for q, o in queues.items())}}}' for key, queues in table.items()
+        )
+        quoted = json.dumps(table, ensure_ascii=False, separators=(",", ":"))
+        for text in (f'{{"offsetTable":{{{bare}}}}}', f'{{"dataVersion":{{"counter":1}},"offsetTable":{quoted}}}'):
+            found, changed = reader.read(text.encode())
+            assert found == table
+        decoded = decode_consumer_offset(f'{{"offsetTable":{{{bare}}}}}'.encode())
+        assert set(zip(decoded.key, decoded.queue_id, decoded.offset, strict=True)) == {
+            (key, queue, offset) for key, queues in table.items() for queue, offset in queues.items()
+        }
+        assert changed <= table.keys() | tables[-2].keys()
+
+
+TORN = ("", "{", '{"offsetTable":', '{"offsetTable":{"a@b":{0:5', '{"x":{}}', "[]", "\xff")
+ODD = ("5", '{"x":5}', '{0:"5"}', "{0:5.5}", "[1]", "null")
+
+
+@pytest.mark.parametrize("text", [*TORN, *(f'{{"offsetTable":{{"a@b":{each}}}}}' for each in ODD)])
+def test_what_is_no_table_is_refused(text: str) -> None:
+    with pytest.raises(DecodeError):
+        OffsetReader().read(text.encode("latin-1"))
+
+
+def test_a_key_that_left_is_a_change() -> None:
+    reader = OffsetReader()
+    reader.read(b'{"offsetTable":{"t@g":{0:1},"u@g":{0:1}}}')
+    assert reader.read(b'{"offsetTable":{"u@g":{0:1}}}') == ({"u@g": {0: 1}}, {"t@g"})
+    # Read thoroughly: white space is not as brokers write it.
+    assert reader.read(b'{"offsetTable": {"u@g" : {0: 1}}}')[0] == {"u@g": {0: 1}}
+
+
+def connected(ids: list[str], sub: str = "*", version: int = 1) -> bytes:
+    rows = [{"clientId": each, "clientAddr": "h:1", "language": "JAVA", "version": 407} for each in ids]
+    table = {"t": {"subString": sub, "subVersion": version, "expressionType": "TAG"}}
+    return json.dumps({"connectionSet": rows, "subscriptionTable": table, "messageModel": "CLUSTERING"}).encode()
+
+
+def test_connections_in_another_order_are_no_change_and_another_filter_is_one() -> None:
+    first = read_connected(connected(["a", "b"])).signature
+    assert read_connected(connected(["b", "a"], version=2)).signature == first
+    assert read_connected(connected(["a"])).signature != first
+    assert read_connected(connected(["a", "b"], sub="TagA")).signature != first
+
+
+def test_routes_in_another_order_are_no_change() -> None:
+    datas = [{"brokerName": name, "brokerAddrs": {"0": name}} for name in "ab"]
+    one, two = (json.dumps({"brokerDatas": each, "queueDatas": []}).encode() for each in (datas, datas[::-1]))
+    assert read_route(one) == read_route(two)
+    assert read_route(one) != read_route(json.dumps({"brokerDatas": datas[:1], "queueDatas": []}).encode())
+
+
+RUNNING = (
+    '{"mqTable":{{"brokerName":"b","queueId":0,"topic":"t"}:{"cachedMsgCount":3,"cachedMsgMaxOffset":9,"commitOffset":7,'
+    '"droped":false,"lastPullTimestamp":5,"locked":true,"tryUnlockTimes":0}},"properties":{"consumeThreadMax":"4"},'
+    '"statusTable":{"t":{"consumeRT":0.5,"pullTPS":2.04},"u":{"pullTPS":0.0}},"subscriptionSet":[{"subString":"*",'
+    '"subVersion":17}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_change"),
+    [
+        ('"commitOffset":7', '"commitOffset":-1', False),
+        ('"lastPullTimestamp":5', '"lastPullTimestamp":6', False),
+        ('"pullTPS":2.04', '"pullTPS":1.5E-4', False),
+        ('"subVersion":17', '"subVersion":18', False),
+        ('"droped":false', '"droped":true', True),
+        ('"locked":true', '"locked":false', True),
+        ('"queueId":0', '"queueId":1', True),
+        ('"subString":"*"', '"subString":"A"', True),
+        ('"consumeThreadMax":"4"', '"consumeThreadMax":"5"', True),
+    ],
+)
+def test_what_changes_a_clients_answer(old: str, new: str, is_change: bool) -> None:
+    assert old in RUNNING
+    before, after = running_signature(RUNNING.encode()), running_signature(RUNNING.replace(old, new).encode())
+    assert (before != after) == is_change
+
+
+def test_a_data_version_alone_is_no_change() -> None:
+    one, two = (
+        b'{"dataVersion":{"counter":1,"timestamp":2},"t":{"a":1}}',
+        b'{"dataVersion":{"counter":2,"timestamp":9},"t":{"a":1}}',
+    )
+    assert table_signature(one) == table_signature(two) != table_signature(one.replace(b"a", b"b"))
+
+
+def test_secrets_are_not_recorded() -> None:
+    secrets = "aclSecretKey=s3cret\ninnerClientAuthenticationCredentials={x}\npassword=\ninitAuthenticationUser={y}"
+    text = f"brokerName=b\n{secrets}"
+    properties = read_properties(text.encode())
+    assert properties["brokerName"] == "b"
+    assert not {"s3cret", "{x}", "{y}"} & set(properties.values())
+
+
+def test_brokers_that_left_stay_in_brokers_json(tmp_path) -> None:
+    brokers = BrokersJson("C", ("ns:1",), 5, {})
+    for (name, version), number in itertools.product((("a", "V5_3_3"), ("b", "V4_9_7")), (0, 1)):
+        brokers.seen((name, number), f"{name}:{number}")
+        brokers.running((name, number), version)
+    brokers.configured(("a", 1), {"accessMessageInMemoryMaxRatio": "30"})
+    content = brokers.changed()
+    assert content is not None
+    assert brokers.changed() is None
+    assert content["physical_memory_bytes"] == 5
+    assert "rocketmq_version" not in content
+    assert content["brokers"]["a-1"]["effective_accessMessageInMemoryMaxRatio"] == 30
+    (tmp_path / "brokers.json").write_text(json.dumps(content))
+    again = BrokersJson("C", ("ns:2",), None, earlier_brokers(tmp_path, "C"))
+    again.seen(("c", 0), "c:0")
+    assert again.content() == content | {
+        "name_servers": ["ns:2"],
+        "brokers": content["brokers"] | {"c-0": {"addr": "c:0"}},
+    }
+    with pytest.raises(InputError, match="recording of cluster 'C'"):
+        earlier_brokers(tmp_path, "D")
+    (tmp_path / "brokers.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        earlier_brokers(tmp_path, "C")
