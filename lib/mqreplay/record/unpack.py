@@ -31,8 +31,8 @@ from mqreplay.ingest.opening import open_recorded
 from mqreplay.ingest.recording import RECORD_TABLES, classify
 from mqreplay.lake.local_folder import local_folder
 from mqreplay.printable import printable
+from mqreplay.record.durable import UNFINISHED
 
-UNFINISHED = ".unfinished"  # behind the name of a file that is being written
 JOURNAL = f"unpack{UNFINISHED}"
 REASONS = 100  # why something was left out, told one by one; a reason may name an address
 GZIP = b"\x1f\x8b"
@@ -51,6 +51,29 @@ class Unpacked:
         return {"records": dict(self.records), "left_out": dict(self.left_out), "torn": self.torn}
 
 
+class Captures:
+    """The records in packet captures, all of them together. ``done`` counts what came of them."""
+
+    def __init__(self, captures: Sequence[str]) -> None:
+        """Reads the captures once, to learn who is who. Raises InputError where one is none."""
+        self._files = _in_order(captures)
+        self._names = Names(Calls(_all_segments(self._files, Unpacked())))
+        self.done = Unpacked()
+
+    def records(self) -> Iterator[tuple[str, dict[str, object]]]:
+        """Yield the kind and the fields of each record."""
+        calls = Calls(_all_segments(self._files, self.done))
+        for call in calls:
+            if (found := _record(call, self._names, self.done)) is not None:
+                yield found
+        counts = {
+            "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.given_up,
+            "commands that were not waited for: too many had not ended at once": calls.given_up,
+            "answers that were not waited for: too many requests were open at once": calls.unanswered,
+        }
+        self.done.left_out += Counter({what: count for what, count in counts.items() if count})
+
+
 def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = False) -> None:
     """Writes KIND.jsonl.gz files into ``folder``, of all captures together, and prints what came of them.
 
@@ -58,18 +81,9 @@ def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = Fa
     be there twice.
     """
     into = local_folder(folder, "--out")
-    files = _in_order(captures)
-    names = Names(Calls(_all_segments(files, Unpacked())))
-    done = Unpacked()
-    calls = Calls(_all_segments(files, done))
-    _write(calls, names, into, done)
-    counts = {
-        "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.given_up,
-        "commands that were not waited for: too many had not ended at once": calls.given_up,
-        "answers that were not waited for: too many requests were open at once": calls.unanswered,
-    }
-    done.left_out += Counter({what: count for what, count in counts.items() if count})
-    print(json.dumps(done.as_dict(), indent=1) if as_json else _told(done, folder), file=out)
+    found = Captures(captures)
+    _write(found, into)
+    print(json.dumps(found.done.as_dict(), indent=1) if as_json else _told(found.done, folder), file=out)
 
 
 def _in_order(captures: Sequence[str]) -> list[str]:
@@ -112,22 +126,22 @@ def _all_segments(files: Sequence[str], done: Unpacked) -> Iterator[Segment]:
             done.torn.append(f"{path}: {detail}; the packets before were read")
 
 
-def _write(calls: Calls, names: Names, folder: Path, done: Unpacked) -> None:
+def _write(captures: Captures, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _only_run(folder):
             _remove_unfinished(folder)
             there = {classify(name)[0] for name in os.listdir(folder)}
-            _write_or_remove(calls, names, folder, there, done)
+            _write_or_remove(captures, folder, there)
     except OSError as error:
         if is_of_machine(error):
             raise
         raise InputError(f"{folder} is no folder that can be written to: {trouble_of(error)}") from None
 
 
-def _write_or_remove(calls: Calls, names: Names, folder: Path, there: set[str], done: Unpacked) -> None:
+def _write_or_remove(captures: Captures, folder: Path, there: set[str]) -> None:
     try:
-        _write_all(calls, names, folder, there, done)
+        _write_all(captures, folder, there)
     except BaseException as error:
         with suppress(OSError):
             _remove_unfinished(folder)
@@ -181,15 +195,11 @@ def _identity(path: Path) -> list[int]:
     return [told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns]
 
 
-def _write_all(calls: Calls, names: Names, folder: Path, there: set[str], done: Unpacked) -> None:
+def _write_all(captures: Captures, folder: Path, there: set[str]) -> None:
     written: dict[str, Path] = {}  # by its final name
     with ExitStack() as streams:
         into: dict[str, gzip.GzipFile] = {}
-        for call in calls:
-            found = _record(call, names, done)
-            if found is None:
-                continue
-            stem, fields = found
+        for stem, fields in captures.records():
             if stem not in into:
                 if stem in there:
                     raise InputError(
@@ -203,7 +213,7 @@ def _write_all(calls: Calls, names: Names, folder: Path, there: set[str], done: 
                 into[stem] = streams.enter_context(closing(zipped))
             known = {name: value for name, value in fields.items() if value is not None}
             into[stem].write(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-            done.records[stem] += 1
+            captures.done.records[stem] += 1
     (folder / JOURNAL).write_text(json.dumps({name: _identity(path) for name, path in written.items()}))
     for name, path in written.items():
         path.rename(folder / name)

@@ -1,0 +1,1 @@
+"""Files that operators have on disk, made into a recording."""

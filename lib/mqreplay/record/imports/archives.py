@@ -1,0 +1,195 @@
+"""Members of tar and zip archives, spooled to disk under names of our own.
+
+No name of an archive is ever a path on disk, so none can lead anywhere. Links and devices are not followed. What an
+archive may hold is bounded, so that a small file cannot fill the disk.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import lzma
+import shutil
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+from mqreplay.errors import DecodeError
+from mqreplay.record.imports.layout import ARCHIVE, place_of
+from mqreplay.record.imports.sources import Source
+
+MOST_MEMBERS: Final = 2_000_000
+MOST_BYTES: Final = 50 * 1024**3  # of all archives of a run
+MOST_HEADER: Final = 1 << 20  # bytes of a long name in a tar
+_CHUNK: Final = 1 << 20
+_KEPT_FREE: Final = 1 << 28  # bytes of the disk
+_UT_FIELD: Final = 0x5455  # a zip's extra field of times in UTC
+_DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, DecodeError, struct.error)
+# What zipfile raises for members that it does not read: encrypted, of an unknown method, with a broken name.
+_UNREADABLE = (NotImplementedError, RuntimeError, ValueError, OSError, *_DAMAGED)
+
+
+class TooLarge(Exception):
+    """An archive holds more than an import takes."""
+
+
+@dataclass
+class Spool:
+    """Where members are spooled, and how much more may be. ``refused`` takes (path, why) of what is left out."""
+
+    folder: Path
+    zone: dt.tzinfo
+    wanted: Callable[[Source], bool]
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    members_left: int = MOST_MEMBERS
+    bytes_left: int = MOST_BYTES
+    _count: int = 0
+
+    def take(self, path: str, hint: str, stream: IO[bytes], modified_ms: int | None) -> Source:
+        """Write a member's bytes to a file, and return it. Raises TooLarge."""
+        self._count += 1
+        file = self.folder / f"{self._count:07d}"
+        size = 0
+        with file.open("wb") as out:
+            while chunk := stream.read(_CHUNK):
+                size += len(chunk)
+                self.bytes_left -= len(chunk)
+                if self.bytes_left < 0:
+                    raise TooLarge(f"it unpacks to more than {MOST_BYTES // 1024**3} GiB")
+                out.write(chunk)
+        if shutil.disk_usage(self.folder).free < _KEPT_FREE:
+            raise TooLarge("its members would fill the disk of --out")
+        return Source(path, size, modified_ms, file, hint)
+
+    def count(self) -> None:
+        """Count a member. Raises TooLarge."""
+        self.members_left -= 1
+        if self.members_left < 0:
+            raise TooLarge(f"it has more than {MOST_MEMBERS} members")
+
+
+def members_of(archive: Source, spool: Spool, nested: bool = False) -> list[Source]:
+    """Return the wanted members of an archive, those of archives in it too, one level deep.
+
+    What cannot be taken is in ``spool.refused``. A torn archive gives the members before.
+    """
+    found: list[Source] = []
+    read = _zip_members if archive.path.lower().endswith(".zip") else _tar_members
+    try:
+        for member in read(archive, spool):
+            found.append(member)
+    except TooLarge as error:
+        for member in found:
+            member.file.unlink(missing_ok=True)
+        spool.refused.append((archive.path, f"{error}; unpack it yourself, and give the folder"))
+        return []
+    except _UNREADABLE as error:
+        kept = "; the members before were read" if found else ""
+        spool.refused.append((archive.path, f"the archive is torn or damaged ({_text(error)}){kept}; copy it again"))
+    flat: list[Source] = []
+    for member in found:
+        if place_of(member.parts, spool.zone).kind != ARCHIVE:
+            flat.append(member)
+        elif nested:
+            spool.refused.append((member.path, "the archive lies two archives deep; unpack it, and give the folder"))
+        else:
+            flat += members_of(member, spool, nested=True)
+            member.file.unlink(missing_ok=True)
+    return flat
+
+
+def _tar_members(archive: Source, spool: Spool) -> Iterator[Source]:
+    with archive.open() as raw, closing(_open_tar(raw)) as tar:
+        for info in tar:
+            spool.count()
+            if info.isdir():
+                continue
+            path = _member_path(archive, info.name, spool)
+            if path is None:
+                continue
+            if not info.isreg():
+                spool.refused.append((path, "it is a link or a device in an archive; give the file that it leads to"))
+                continue
+            modified = _in_range(info.mtime)
+            hint = f"{archive.hint}/{path[len(archive.path) + 1 :]}"
+            if not spool.wanted(Source(path, info.size, modified, archive.file, hint)):
+                continue
+            stream = tar.extractfile(info)
+            if stream is not None:
+                yield spool.take(path, hint, stream, modified)
+
+
+class _BoundedHeaders(tarfile.TarInfo):
+    """A tar's members, whose long names cannot fill the memory."""
+
+    def _proc_member(self, tar: Any) -> Any:
+        if not self.isreg() and self.size > MOST_HEADER:
+            raise tarfile.ReadError(f"a header of {self.size} bytes")
+        return super()._proc_member(tar)  # type: ignore[misc]
+
+
+def _open_tar(raw: IO[bytes]) -> tarfile.TarFile:
+    return tarfile.open(fileobj=raw, mode="r|", tarinfo=_BoundedHeaders)
+
+
+def _zip_members(archive: Source, spool: Spool) -> Iterator[Source]:
+    with zipfile.ZipFile(archive.file) as zipped:
+        for info in zipped.infolist():
+            spool.count()
+            if info.is_dir():
+                continue
+            path = _member_path(archive, info.filename, spool)
+            if path is None:
+                continue
+            mode = info.external_attr >> 16
+            if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
+                spool.refused.append((path, "it is a link or a device in an archive; give the file that it leads to"))
+                continue
+            modified = _zip_time(info, spool.zone)
+            hint = f"{archive.hint}/{path[len(archive.path) + 1 :]}"
+            if not spool.wanted(Source(path, info.file_size, modified, archive.file, hint)):
+                continue
+            try:
+                with zipped.open(info) as stream:
+                    yield spool.take(path, hint, stream, modified)
+            except _UNREADABLE as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                spool.refused.append((path, f"the zip's member cannot be read ({_text(error)}); unpack it yourself"))
+
+
+def _member_path(archive: Source, name: str, spool: Spool) -> str | None:
+    """Return a member's path for the user, None for one that leads out of the archive."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
+    if not parts or ".." in parts or "\0" in name:
+        spool.refused.append((f"{archive.path}/{name}", "its name leads out of the archive; unpack it, and rename it"))
+        return None
+    return f"{archive.path}/{'/'.join(parts)}"
+
+
+def _zip_time(info: zipfile.ZipInfo, zone: dt.tzinfo) -> int | None:
+    """Return when a member was modified, epoch ms: in UTC where the zip has it, else its local time in ``zone``."""
+    extra, at = info.extra, 0
+    while at + 4 <= len(extra):
+        kind, size = struct.unpack_from("<HH", extra, at)
+        if kind == _UT_FIELD and size >= 5 and at + 9 <= len(extra) and extra[at + 4] & 1:
+            return _in_range(struct.unpack_from("<i", extra, at + 5)[0])
+        at += 4 + size
+    try:
+        return _in_range(dt.datetime(*info.date_time, tzinfo=zone).timestamp())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _in_range(seconds: float) -> int | None:
+    return int(seconds * 1000) if 0 < seconds < 4_102_444_800 else None
+
+
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:200]

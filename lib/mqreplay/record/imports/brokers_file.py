@@ -1,0 +1,118 @@
+"""brokers.json of an imported recording: of other recordings, mqadmin, the brokers' own configurations, and logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mqreplay.decode.brokers import decode_brokers
+from mqreplay.decode.fastjson_text import read_fastjson
+from mqreplay.errors import DecodeError
+from mqreplay.record.imports.broker_names import BrokerNames
+from mqreplay.record.imports.mqadmin import BrokerFacts
+from mqreplay.record.imports.mqadmin_lists import open_settings
+
+RATIO: Final = "accessMessageInMemoryMaxRatio"
+# Of a configuration file; a running broker answers more. Source: BrokerConfig's fields of its identity.
+_NAME, _ID, _CLUSTER = "brokerName", "brokerId", "brokerClusterName"
+
+
+@dataclass
+class BrokersFile:
+    """Collects what is known of the brokers. The first source of a broker's settings counts: give the best first."""
+
+    names: BrokerNames
+    cluster: list[str] = field(default_factory=list)
+    name_servers: list[str] = field(default_factory=list)
+    brokers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    top: dict[str, Any] = field(default_factory=dict)
+    versions: set[str] = field(default_factory=set)
+
+    def add_recorded(self, data: bytes) -> None:
+        """Take over the brokers.json of a recording. Raises DecodeError."""
+        decoded = decode_brokers(data)
+        root: Any = read_fastjson(data)
+        for name in ("physical_memory_bytes", "rocketmq_version"):
+            if root.get(name) is not None:
+                self.top.setdefault(name, root[name])
+        self._see_cluster(decoded.cluster)
+        self._see_servers(decoded.name_servers)
+        for broker in decoded.brokers:
+            self.names.add(broker.broker_name, broker.broker_id, broker.addr)
+            self.brokers.setdefault(broker.key, root["brokers"][broker.key])
+
+    def add_config(self, data: bytes) -> tuple[str, int] | None:
+        """Take a broker's configuration file; return the broker. None for another file, and for one without an id."""
+        try:
+            settings = open_settings(data.decode("utf-8").splitlines(), "=")
+        except UnicodeDecodeError:
+            return None
+        name, number = settings.get(_NAME), settings.get(_ID)
+        if not name or not number or not (number.isascii() and number.isdigit() and len(number) < 10):
+            return None
+        if "/" in name or not name.isprintable():
+            return None
+        host, port = settings.get("brokerIP1"), settings.get("listenPort")
+        addr = f"{host}:{port}" if host and port else None
+        self.names.add(name, int(number), addr)
+        self._see_cluster(settings.get(_CLUSTER))
+        self._see_servers((settings.get("namesrvAddr") or "").split(";"))
+        self.brokers.setdefault(f"{name}-{int(number)}", {"addr": addr, "properties": settings})
+        return name, int(number)
+
+    def add_facts(self, facts: Mapping[str, BrokerFacts], name_servers: Iterable[str]) -> None:
+        """Take what mqadmin tells. A running broker's answer goes before its configuration file."""
+        self._see_servers(name_servers)
+        for key, fact in facts.items():
+            self._see_cluster(fact.cluster)
+            if fact.version is not None:
+                self.versions.add(fact.version)
+            known = self.brokers.get(key)
+            if fact.properties is not None and (known is None or "effective" not in "".join(known)):
+                known = {**(known or {}), "properties": fact.properties}
+                ratio = fact.properties.get(RATIO, "").removeprefix("-")
+                if ratio.isascii() and ratio.isdigit() and len(ratio) < 10:
+                    # What a running broker answers is in effect: a 5.x slave has lowered it by 10.
+                    known[f"effective_{RATIO}"] = int(fact.properties[RATIO])
+                self._see_servers(fact.properties.get("namesrvAddr", "").split(";"))
+                self.brokers[key] = known
+            if known is not None:
+                known["addr"] = known.get("addr") or fact.addr
+                known["rocketmq_version"] = known.get("rocketmq_version") or fact.version
+
+    def add_found(self, found: Mapping[str, Mapping[str, str]]) -> None:
+        """Take what logs tell of brokers whose settings are known."""
+        for key, told in found.items():
+            if key in self.brokers:
+                for name in ("addr", "rocketmq_version"):
+                    self.brokers[key][name] = self.brokers[key].get(name) or told.get(name)
+
+    def as_bytes(self) -> bytes | None:
+        """Return the file, None where nothing is known. Brokers whose settings nothing tells are left out."""
+        if len(self.versions) == 1:
+            self.top.setdefault("rocketmq_version", next(iter(self.versions)))
+        if not self.brokers and not self.cluster:
+            return None
+        brokers = {
+            key: {name: value for name, value in told.items() if value is not None}
+            for key, told in sorted(self.brokers.items())
+        }
+        cluster = {"cluster": self.cluster[0]} if len(self.cluster) == 1 else {}
+        whole = {**cluster, **self.top, "name_servers": self.name_servers, "brokers": brokers}
+        data = json.dumps(whole, indent=1, ensure_ascii=False).encode() + b"\n"
+        try:
+            decode_brokers(data)
+        except DecodeError as error:
+            raise DecodeError(error.code, f"the brokers' settings cannot be used together: {error.detail}") from None
+        return data
+
+    def _see_cluster(self, name: str | None) -> None:
+        if name and name not in self.cluster:
+            self.cluster.append(name)
+
+    def _see_servers(self, servers: Iterable[str]) -> None:
+        for server in servers:
+            if server.strip() and server.strip() not in self.name_servers:
+                self.name_servers.append(server.strip())

@@ -1,0 +1,158 @@
+"""What an import found, before it is written: each file with its place, each content once, and the known brokers."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from mqreplay.errors import DecodeError, InputError
+from mqreplay.ingest.lines import trouble_of
+from mqreplay.ingest.recording import escaped
+from mqreplay.record.imports.archives import Spool, members_of
+from mqreplay.record.imports.layout import ARCHIVE, NOT_USED, TEXT, UNFINISHED, Place, place_of
+from mqreplay.record.imports.sources import Source, source_of
+
+MOST_TEXT: Final = 16 * 1024 * 1024  # bytes of a file that may be mqadmin's output
+_CHUNK: Final = 1 << 20
+# What reading a file raises: it is left out, and the report says why.
+UNREADABLE: Final = (OSError, EOFError, DecodeError)
+
+Found = tuple[Source, Place]
+
+
+@dataclass
+class Evidence:
+    """Files by the kind of their place, and why others are not taken, as (path, why)."""
+
+    by_kind: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
+    logs: list[Source] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    repeated: int = 0
+
+    def refuse(self, source: Source, why: str) -> None:
+        """Remember why a file is not taken."""
+        self.refused.append((source.path, why))
+
+
+def why_unreadable(error: BaseException) -> str:
+    """Return why a file cannot be read.
+
+    >>> why_unreadable(DecodeError("damaged", "it is damaged; copy it again"))
+    'it is damaged; copy it again'
+    """
+    if isinstance(error, DecodeError):
+        return error.detail
+    if isinstance(error, EOFError):
+        return "it is cut short; copy it again"
+    return f"it cannot be read: {trouble_of(error)}" if isinstance(error, OSError) else str(error)
+
+
+def gather(
+    paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path], is_log: Callable[[str], bool]
+) -> Evidence:
+    """Return all files below the paths, archives unpacked into ``spool_folder``. Raises InputError for a wrong path."""
+    found = Evidence()
+
+    def wanted(member: Source) -> bool:
+        kind = place_of(member.parts, zone).kind
+        return is_log(member.path) or not (kind in (NOT_USED, UNFINISHED) or (kind == TEXT and member.size > MOST_TEXT))
+
+    spool = Spool(spool_folder, zone, wanted, found.refused)
+    seen: set[tuple[str, str]] = set()
+    for source in list(_sources(paths, [str(path) for path in without], found)):
+        for one in _with_members(source, zone, spool):
+            _place(one, zone, found, is_log, seen)
+    return found
+
+
+def _with_members(source: Source, zone: dt.tzinfo, spool: Spool) -> list[Source]:
+    return members_of(source, spool) if place_of(source.parts, zone).kind == ARCHIVE else [source]
+
+
+def _place(
+    source: Source, zone: dt.tzinfo, found: Evidence, is_log: Callable[[str], bool], seen: set[tuple[str, str]]
+) -> None:
+    place = place_of(source.parts, zone)
+    log = place.kind in (TEXT, NOT_USED) and is_log(source.path)
+    if not log and place.kind == UNFINISHED:
+        found.refuse(source, "the broker or a copy had not finished it; copy the file without this ending")
+    elif not log and place.kind == NOT_USED:
+        found.refuse(source, "import takes nothing from such files")
+    elif log or place.kind in ("records", "capture"):
+        try:
+            digest = _digest(source)
+        except UNREADABLE as error:
+            found.refuse(source, why_unreadable(error))
+            return
+        if (key := ("log" if log else place.name, digest)) in seen:
+            found.repeated += 1
+            return
+        seen.add(key)
+        if log:
+            found.logs.append(source)
+        else:
+            found.by_kind[place.kind].append((source, place))
+    else:
+        found.by_kind[place.kind].append((source, place))
+
+
+def _digest(source: Source) -> str:
+    digest = hashlib.sha256()
+    with source.file.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _sources(paths: Sequence[str], without: Sequence[str], found: Evidence) -> Iterator[Source]:
+    """Yield every regular file below the paths, each once, in the order of their names."""
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        if "\0" in path or not path:
+            raise InputError(f"{path!r} is no file or folder")
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {trouble_of(error)}") from None
+        top = os.path.basename(os.path.realpath(path))
+        files = _below(path, without, found) if stat.S_ISDIR(mode) else iter([("", path)])
+        for relative, file in files:
+            shown = escaped(os.fsencode(f"{path.rstrip('/') or '/'}/{relative}" if relative else path))
+            try:
+                one = os.stat(file)
+                if not stat.S_ISREG(one.st_mode):
+                    found.refused.append((shown, "it is a pipe, socket or device, not a file"))
+                elif (one.st_dev, one.st_ino) not in seen or one.st_nlink > 1:
+                    seen.add((one.st_dev, one.st_ino))
+                    hint = escaped(os.fsencode(f"{top}/{relative}" if relative else top))
+                    yield source_of(shown, Path(file), hint)
+            except OSError as error:
+                found.refused.append((shown, f"it cannot be read: {trouble_of(error)}"))
+
+
+def _below(folder: str, without: Sequence[str], found: Evidence) -> Iterator[tuple[str, str]]:
+    """Yield (path below the folder, path) of each file, in the order of names. Links to folders are not followed."""
+    root = os.path.realpath(folder)
+
+    def closed(error: OSError) -> None:
+        found.refused.append((escaped(os.fsencode(str(error.filename))), f"it cannot be read: {trouble_of(error)}"))
+
+    for at, inner, names in os.walk(folder, onerror=closed):
+        inner[:] = sorted(name for name in inner if os.path.realpath(os.path.join(at, name)) not in without)
+        for name in inner:
+            if os.path.islink(os.path.join(at, name)):
+                found.refused.append((os.path.join(at, name), "it is a link to a folder; give that folder itself"))
+        for name in sorted(names):
+            file = os.path.join(at, name)
+            target = os.path.realpath(file)
+            if os.path.islink(file) and not target.startswith(root.rstrip("/") + "/"):
+                found.refused.append((escaped(os.fsencode(file)), "it is a link out of its folder; give the file"))
+                continue
+            yield os.path.relpath(file, folder), file

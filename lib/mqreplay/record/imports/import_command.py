@@ -1,0 +1,265 @@
+"""`mqreplay import`: what operators have on disk, made into a recording. Without Spark, Java or a running cluster.
+
+The order of work: find the files, learn the brokers, write. Nothing is kept of a run that fails.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import zoneinfo
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TextIO
+
+from mqreplay.errors import DecodeError, InputError
+from mqreplay.printable import json_text
+from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
+from mqreplay.record.imports.brokers_file import BrokersFile
+from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, gather, why_unreadable
+from mqreplay.record.imports.import_report import ImportReport
+from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS, CAPTURE, RECORDS
+from mqreplay.record.imports.logs import import_logs, is_log
+from mqreplay.record.imports.missing_evidence import missing_evidence
+from mqreplay.record.imports.mqadmin import Admin
+from mqreplay.record.imports.mqadmin_files import AdminOutputs
+from mqreplay.record.imports.name_times import zone_misfit, zone_of
+from mqreplay.record.imports.snapshots import OFFSETS, Snapshots, config_of
+from mqreplay.record.imports.sources import Source, Writer
+from mqreplay.record.imports.staging import SPOOL, RecordingWriter, final_folder, staged, staging_of
+from mqreplay.record.unpack import Captures
+
+# Kinds whose records name their source, so that an event seen by two counts once.
+SEVERAL_SOURCES: Final = frozenset({"assignments", "rebalance_log", "heartbeats"})
+# Kinds that answers of a moment are of.
+POLLED: Final = frozenset(
+    {"broker_runtime", "cluster_info", "consume_stats", "consumer_connections", "routes", "topic_stats"}
+)
+
+
+def import_evidence(
+    paths: Sequence[str],
+    out_folder: str,
+    out: TextIO,
+    broker: str | None = None,
+    time_zone: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """Make a recording in ``out_folder`` of the files at ``paths``, and print what came of them.
+
+    Raises InputError where an option or a path is wrong, or nothing could be taken.
+    """
+    option = None if broker is None else broker_of_option(broker)
+    zone = zone_of_option(time_zone)
+    final = final_folder(out_folder)
+    with staged(final) as folder, closing(RecordingWriter(folder)) as writer:
+        report = ImportReport(out_folder, time_zone or "UTC", time_zone is not None)
+        evidence = gather(paths, zone, folder / SPOOL, [final, staging_of(final)], is_log)
+        work = _Work(zone, zone if time_zone else None, evidence, writer, report, BrokerNames(option))
+        work.run()
+        writer.close()
+        if report.is_empty:
+            for line in [json_text(report.as_dict(), indent=1)] if as_json else report.lines():
+                print(line, file=out)
+            raise InputError(
+                f"nothing in {', '.join(paths[:3])} is evidence that a night can use; no recording was made"
+            )
+    print(json_text(report.as_dict(), indent=1) if as_json else "\n".join(report.lines()), file=out)
+
+
+def zone_of_option(text: str | None) -> dt.tzinfo:
+    """Return the zone of --time-zone, UTC where none is given. Raises InputError.
+
+    >>> zone_of_option("+08:00"), zone_of_option(None)
+    (datetime.timezone(datetime.timedelta(seconds=28800)), datetime.timezone.utc)
+    """
+    if text is None:
+        return dt.UTC
+    try:
+        return zone_of(text)
+    except ValueError:
+        pass
+    try:
+        return zoneinfo.ZoneInfo(text)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise InputError(
+            f"--time-zone {text!r} is not known; give a zone such as Asia/Shanghai, +08:00 or UTC"
+        ) from None
+
+
+@dataclass
+class _Work:
+    zone: dt.tzinfo
+    given_zone: dt.tzinfo | None
+    evidence: Evidence
+    writer: RecordingWriter
+    report: ImportReport
+    names: BrokerNames
+    configs: dict[str, tuple[str, int]] = field(default_factory=dict)
+    instants: list[int] = field(default_factory=list)
+    of_outputs: list[int] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Write everything, and fill the report."""
+        brokers = BrokersFile(self.names)
+        self._learn_brokers(brokers)
+        outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
+        outputs.learn()
+        brokers.add_facts(outputs.admin.facts, outputs.admin.name_servers)
+        snapshots = Snapshots(self.names, self.configs, self.evidence, self.writer)
+        snapshots.learn_names()
+        self._take_over()
+        self._unpack()
+        snapshots.write_all()
+        outputs.write(_Beside(self.writer, self.report, SEVERAL_SOURCES | POLLED), self.report)
+        self.of_outputs = outputs.instants
+        self.instants += outputs.instants
+        self.instants += [at for copied in snapshots.copied.values() for at in (*copied.assumed, *copied.known)]
+        logs_help = self._read_logs(brokers)
+        self._write_brokers(brokers)
+        self._fill_report(snapshots, brokers, logs_help)
+
+    def _learn_brokers(self, brokers: BrokersFile) -> None:
+        for source, _ in self.evidence.by_kind[BROKERS]:
+            try:
+                brokers.add_recorded(source.read())
+                self.report.recognised.append((source.path, "brokers.json of a recording", 0))
+            except UNREADABLE as error:
+                self.evidence.refuse(source, why_unreadable(error))
+        found: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        for source, _ in self.evidence.by_kind[BROKER_CONFIG]:
+            try:
+                broker = brokers.add_config(source.read(MOST_TEXT))
+            except UNREADABLE as error:
+                self.evidence.refuse(source, why_unreadable(error))
+                continue
+            if broker is None:
+                self.evidence.refuse(source, "it is no configuration of a broker with brokerName and brokerId")
+            else:
+                found[source.folder].add(broker)
+                self.report.recognised.append((source.path, "configuration of a broker", 0))
+        self.configs.update({folder: of.pop() for folder, of in found.items() if len(of) == 1})
+
+    def _take_over(self) -> None:
+        for source, place in self.evidence.by_kind[RECORDS]:
+            try:
+                self.report.taken_over.append(self.writer.take_over(source, place.name))
+            except OSError as error:
+                if source.file.exists() and error.filename != str(source.file):
+                    raise
+                self.evidence.refuse(source, why_unreadable(error))
+
+    def _unpack(self) -> None:
+        captures: dict[str, Source] = {}
+        for source, _ in self.evidence.by_kind[CAPTURE]:
+            try:
+                Captures([str(source.file)])
+                captures[str(source.file)] = source
+            except InputError as error:
+                self.evidence.refuse(source, str(error).replace(str(source.file), "it"))
+        if not captures:
+            return
+        found = Captures(list(captures))
+        into = _Beside(self.writer, self.report, frozenset())
+        for stem, fields in found.records():
+            into.append(stem, fields)
+        self.report.left_out += found.done.left_out
+        self.report.notes += [_renamed(text, captures) for text in found.done.torn]
+        paths = ", ".join(source.path for source in captures.values())
+        self.report.recognised.append((paths, "packet captures", into.count))
+
+    def _read_logs(self, brokers: BrokersFile) -> list[str]:
+        if not self.evidence.logs:
+            return []
+        known = dict(self.names.addresses)
+        for source in self.evidence.logs:
+            folder = source.folder
+            parts = Path(source.hint).parts[:-1]
+            named = config_of(folder, self.configs) or self._broker_of_folder(parts)
+            if named is not None:
+                known[folder] = named
+        span = (min(self.instants), max(self.instants)) if self.instants else None
+        into = _Beside(self.writer, self.report, SEVERAL_SOURCES)
+        found = import_logs(self.evidence.logs, into, self.given_zone, known, span)
+        self.report.recognised += found.recognised
+        self.report.not_recognised += found.not_recognised
+        self.report.left_out += found.left_out
+        self.report.notes += found.notes
+        brokers.add_found(found.found_brokers)
+        return found.helps
+
+    def _broker_of_folder(self, parts: Sequence[str]) -> tuple[str, int] | None:
+        named = self.names.find(reversed(parts))
+        return None if named is None else (named.broker_name, named.broker_id)
+
+    def _write_brokers(self, brokers: BrokersFile) -> None:
+        try:
+            data = brokers.as_bytes()
+        except DecodeError as error:
+            self.report.notes.append(f"brokers.json is not written: {error.detail}")
+            return
+        if data is not None:
+            self.writer.write("brokers.json", data)
+            self.report.brokers = sorted(brokers.brokers)
+        if len(brokers.cluster) > 1:
+            self.report.notes.append(
+                f"the files are of {len(brokers.cluster)} clusters ({', '.join(brokers.cluster)}); import each "
+                "into its own recording, or give nightly --cluster"
+            )
+
+    def _fill_report(self, snapshots: Snapshots, brokers: BrokersFile, logs_help: Sequence[str]) -> None:
+        report = self.report
+        report.copies = dict(snapshots.copied)
+        report.records = self.writer.written
+        report.not_recognised += self.evidence.refused
+        report.repeated = self.evidence.repeated
+        kinds = self.evidence.by_kind.values()
+        report.files = sum(map(len, kinds)) + len(self.evidence.logs) + report.repeated
+        copies = report.copies.values()
+        assumed = [at for copied in copies for at in copied.assumed]
+        known = [*self.of_outputs, *(at for copied in copies for at in copied.known)]
+        if (misfit := zone_misfit(assumed, known, report.time_zone)) is not None:
+            report.notes.append(misfit)
+        if snapshots.unconfirmed:
+            told = ", ".join(sorted(snapshots.unconfirmed)[:5])
+            report.notes.append(
+                f"{told}: known by the folder's name alone; add the output of mqadmin clusterList to be sure"
+            )
+        has_memory = "physical_memory_bytes" in brokers.top or any(
+            "physical_memory_bytes" in told for told in brokers.brokers.values()
+        )
+        report.helps = missing_evidence(
+            {name: copied.files[OFFSETS] for name, copied in report.copies.items() if copied.files[OFFSETS]},
+            {name.partition(".")[0] for name in [*report.records, *report.taken_over]},
+            self.names.keys,
+            report.brokers,
+            has_memory,
+            logs_help,
+            report.out,
+        )
+
+
+class _Beside:
+    """Writes records beside a recording that is taken over: none of an event that the recording has itself."""
+
+    def __init__(self, writer: Writer, report: ImportReport, welcome: frozenset[str]) -> None:
+        """``welcome``: the kinds whose records a night tells apart, or whose every record is a new observation."""
+        self._writer, self._report = writer, report
+        self._there = {name.partition(".")[0] for name in report.taken_over} - welcome
+        self.count = 0
+
+    def append(self, stem: str, record: Mapping[str, object]) -> None:
+        """Write a record, unless the recording has its kind."""
+        if stem in self._there:
+            self._report.left_out[f"records of {stem}: the recording that is taken over has its own"] += 1
+        else:
+            self._writer.append(stem, record)
+            self.count += 1
+
+
+def _renamed(text: str, captures: dict[str, Source]) -> str:
+    for file, source in captures.items():
+        text = text.replace(file, source.path)
+    return text

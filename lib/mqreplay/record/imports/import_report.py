@@ -1,0 +1,124 @@
+"""What an import recognised, what it did not and why, and which further evidence would help most."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mqreplay.printable import printable
+from mqreplay.record.imports.snapshots import Copied
+
+SHOWN: Final = 5  # paths of one reason; --json has all
+
+
+@dataclass
+class ImportReport:
+    """The outcome of an import. Times are epoch ms."""
+
+    out: str
+    time_zone: str
+    zone_is_given: bool
+    files: int = 0
+    repeated: int = 0
+    copies: dict[str, Copied] = field(default_factory=dict)  # by <broker>-<id> or client-<id>
+    taken_over: list[str] = field(default_factory=list)
+    recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
+    not_recognised: list[tuple[str, str]] = field(default_factory=list)  # path, why
+    left_out: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    helps: list[str] = field(default_factory=list)
+    records: Counter[str] = field(default_factory=Counter)  # by the written file's name
+    brokers: list[str] = field(default_factory=list)  # of brokers.json
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was recognised that a night reads."""
+        return not (self.copies or self.taken_over or self.records)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "out": self.out,
+            "time_zone": self.time_zone,
+            "files": self.files,
+            "repeated": self.repeated,
+            "copies": {
+                name: {
+                    "files": dict(copied.files),
+                    "from": _iso(copied.first_ms),
+                    "to": _iso(copied.last_ms),
+                    "dated_by": dict(copied.dated_by),
+                    "named_by": dict(copied.named_by),
+                }
+                for name, copied in sorted(self.copies.items())
+            },
+            "taken_over": self.taken_over,
+            "recognised": [{"path": path, "what": what, "records": count} for path, what, count in self.recognised],
+            "not_recognised": [{"path": path, "why": why} for path, why in self.not_recognised],
+            "left_out": dict(self.left_out),
+            "records": dict(sorted(self.records.items())),
+            "brokers": self.brokers,
+            "notes": self.notes,
+            "would_help": self.helps,
+        }
+
+    def lines(self) -> list[str]:
+        """For the terminal."""
+        zone = "" if self.zone_is_given else " (no --time-zone was given)"
+        told = [f"{_count(self.files, 'file')} read; times without a zone are read as {self.time_zone}{zone}"]
+        if self.copies:
+            told.append("copies of files")
+            for name, copied in sorted(self.copies.items()):
+                what = ", ".join(f"{count:,} {file}" for file, count in sorted(copied.files.items()))
+                told.append(f"  {name}: {what}; {_iso(copied.first_ms)} to {_iso(copied.last_ms)}")
+            told += [f"  time by {how}: {count:,}" for how, count in _summed(c.dated_by for c in self.copies.values())]
+            told += [
+                f"  broker by {how}: {count:,}" for how, count in _summed(c.named_by for c in self.copies.values())
+            ]
+        if self.taken_over:
+            told.append(f"files of recordings, taken over as they are: {', '.join(self.taken_over)}")
+        for what, paths in _grouped((path, what) for path, what, _ in self.recognised):
+            records = sum(count for _, w, count in self.recognised if w == what)
+            told.append(f"{what}: {_count(len(paths), 'file')}, {_count(records, 'record')}")
+        told += [f"{count:>10,}  {name}" for name, count in sorted(self.records.items())]
+        if self.repeated:
+            told.append(f"the same content again: {_count(self.repeated, 'file')}, taken once")
+        if self.not_recognised:
+            told.append("not recognised")
+            for why, paths in _grouped(self.not_recognised):
+                more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
+                told += [f"  {', '.join(paths[:SHOWN])}{more}", f"    {why}"]
+        if self.left_out:
+            told += ["left out", *(f"{count:>10,}  {what}" for what, count in sorted(self.left_out.items()))]
+        told += [f"note: {note}" for note in self.notes]
+        if self.helps:
+            told.append("what would help most")
+            told += [f"  {number}. {text}" for number, text in enumerate(self.helps, 1)]
+        if not self.is_empty:
+            told.append(f"recording: {self.out}; next: mqreplay nightly {self.out} --warehouse DIR")
+        return [printable(line) for line in told]
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for path, what in pairs:
+        groups[what].append(path)
+    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+
+
+def _summed(counters: Iterable[Counter[str]]) -> list[tuple[str, int]]:
+    total: Counter[str] = Counter()
+    for counter in counters:
+        total += counter
+    return total.most_common()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _iso(ms: int) -> str:
+    return dt.datetime.fromtimestamp(ms // 1000, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,30 @@
+"""What came of logs, for the report of an import."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class LogReport:
+    """What was recognised and what not, by path; counts of what was left out; sentences for the user."""
+
+    recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
+    left_out: Counter[str] = field(default_factory=Counter)
+    not_recognised: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    helps: list[str] = field(default_factory=list)
+    found_brokers: dict[str, dict[str, str]] = field(default_factory=dict)  # "<name>-<id>": addr
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "recognised": self.recognised,
+            "left_out": dict(self.left_out),
+            "not_recognised": self.not_recognised,
+            "notes": self.notes,
+            "helps": self.helps,
+            "found_brokers": self.found_brokers,
+        }

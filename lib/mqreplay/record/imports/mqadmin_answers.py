@@ -1,0 +1,102 @@
+"""Answers that mqadmin prints whole: brokers of a cluster, connections, routes, resets. Pure: text to records."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Final
+
+from mqreplay.errors import DecodeError
+from mqreplay.record.imports.mqadmin_lists import cluster_rows, group_of, json_text, only_server, ordinal_of, route_text
+from mqreplay.record.imports.mqadmin_tables import INT_MAX, queue_text, settings_of, whole
+from mqreplay.record.imports.mqadmin_text import Output
+
+Record = tuple[str, dict[str, object]]  # the stem of its kind, and its fields
+_RESET = re.compile(r"group\[([^\]]*)\], topic\[([^\]]*)\]")
+_RESET_CODE: Final = 220  # RESET_CONSUMER_CLIENT_OFFSET
+
+
+def cluster_info(output: Output, ts_ms: int) -> list[Record]:
+    """Return the cluster_info of clusterList. Raises DecodeError."""
+    rows = cluster_rows(output.lines)
+    if not rows:
+        raise DecodeError("no_rows", "it lists no broker with an address; take clusterList without -m")
+    addrs: dict[str, dict[int, str]] = defaultdict(dict)
+    clusters: dict[str, list[str]] = defaultdict(list)
+    for cluster, name, broker_id, addr, _version in rows:
+        addrs[name][broker_id] = addr
+        if name not in clusters[cluster]:
+            clusters[cluster].append(name)
+    of = {name: cluster for cluster, names in clusters.items() for name in names}
+    body = {
+        "brokerAddrTable": {
+            name: {"brokerAddrs": {str(i): a for i, a in ids.items()}, "brokerName": name, "cluster": of[name]}
+            for name, ids in addrs.items()
+        },
+        "clusterAddrTable": clusters,
+    }
+    return [("cluster_info", {"ts": ts_ms, "namesrv_addr": only_server(output.options), "body": json_text(body)})]
+
+
+def consumer_connections(output: Output, ts_ms: int) -> list[Record]:
+    """Return the connections of a group, of consumerConnection. Raises DecodeError."""
+    begin = next((at for at, line in enumerate(output.lines) if line.startswith("#ClientId")), None)
+    if begin is None:
+        raise DecodeError("no_table", "it lists no client")
+    connections = []
+    for line in output.lines[begin + 1 :]:
+        words = line.split()
+        if len(words) < 3:
+            break
+        version = {"version": ordinal_of(words[3])} if len(words) > 3 else {}
+        connections.append({"clientAddr": words[1], "clientId": words[0], "language": words[2], **version})
+    table = {}
+    heads = [at for at, line in enumerate(output.lines) if line.startswith("#Topic")]
+    for line in output.lines[heads[0] + 1 :] if heads else []:
+        topic, _, expression = line.strip().partition(" ")
+        if not topic:
+            break
+        table[topic] = {"topic": topic, "subString": expression.strip()}
+    group = output.options.get("g") or group_of(table)
+    if group is None:
+        raise DecodeError("no_group", "it names no group; put the command as a line before the output")
+    told = settings_of(output.lines, ":")
+    named = {"consumeType": "ConsumeType", "messageModel": "MessageModel", "consumeFromWhere": "ConsumeFromWhere"}
+    body = {"connectionSet": connections, "subscriptionTable": table} | {
+        name: told[text] for name, text in named.items() if text in told
+    }
+    return [("consumer_connections", {"ts": ts_ms, "consumer_group": group, "body": json_text(body)})]
+
+
+def route(output: Output, ts_ms: int) -> list[Record]:
+    """Return the route of topicRoute. Raises DecodeError."""
+    topic = output.options.get("t")
+    body = route_text(output.lines)
+    if not topic:
+        raise DecodeError("no_topic", "it names no topic; put the command as a line before the output")
+    server = only_server(output.options)
+    return [("routes", {"ts": ts_ms, "topic": topic, "namesrv_addr": server, "response_code": 0, "body": body})]
+
+
+def reset(output: Output, ts_ms: int) -> list[Record]:
+    """Return what a reset ordered, as brokers pushed it to the clients, of resetOffsetByTime. Raises DecodeError.
+
+    ``client_id`` is mqadmin: that is who was told.
+    """
+    match = next((found for line in output.lines if (found := _RESET.search(line))), None)
+    group, topic = (match[1], match[2]) if match else (output.options.get("g"), output.options.get("t"))
+    if not group or not topic:
+        raise DecodeError("no_group", "it names no group and topic; put the command as a line before the output")
+    begin = next((at for at, line in enumerate(output.lines) if line.startswith("#brokerName")), len(output.lines))
+    rows = []
+    for line in output.lines[begin + 1 :]:
+        words = line.split()
+        if len(words) != 3:
+            break
+        queue = queue_text(topic, words[0], whole(words[1], "a queue id", 0, INT_MAX))
+        rows.append(f"{queue}:{whole(words[2], 'an offset')}")
+    if not rows:
+        raise DecodeError("no_rows", "it lists no queue whose offset it set")
+    ext = {"group": group, "topic": topic}
+    key = {"client_id": "mqadmin", "request_code": _RESET_CODE, "name": "RESET_CONSUMER_CLIENT_OFFSET"}
+    return [("server_requests", {"ts": ts_ms, **key, "ext": ext, "body": f'{{"offsetTable":{{{",".join(rows)}}}}}'})]

@@ -1,0 +1,120 @@
+"""Files that hold mqadmin's outputs: first for the brokers that they name, then for their records."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from mqreplay.decode.kinds import KINDS
+from mqreplay.errors import DecodeError
+from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, why_unreadable
+from mqreplay.record.imports.import_report import ImportReport
+from mqreplay.record.imports.layout import TEXT, Place
+from mqreplay.record.imports.mqadmin import Admin
+from mqreplay.record.imports.mqadmin_text import Output, outputs_of
+from mqreplay.record.imports.name_times import BY_CHANGE, HOUR_MS, Dated, dated
+from mqreplay.record.imports.snapshots import NO_TIME
+from mqreplay.record.imports.sources import Source, Writer
+from mqreplay.record.imports.staging import line_of
+
+NO_DATE: Final = (
+    "the same command is there several times without a date between; write `date` before each command, or one file each"
+)
+NO_USE: Final = "no judgement uses this log"
+NO_OUTPUT: Final = "it is no file that import knows, and no output of mqadmin"
+_LOG = re.compile(r"\.(?:log|out)\b")
+_AHEAD_MS: Final = HOUR_MS // 4  # printed times that much later than the output are in another zone
+
+
+class _Answer(NamedTuple):
+    """An output, where it is from, and when it was taken (epoch ms)."""
+
+    ts_ms: int
+    source: Source
+    place: Place
+    output: Output
+    is_sure: bool  # its time has a zone, and is more than the file's last change
+
+
+@dataclass
+class AdminOutputs:
+    """Reads the files that no name tells: `learn` the brokers first, then `write` the records.
+
+    ``instants`` are those that are sure: a file that was copied has another last change.
+    """
+
+    admin: Admin
+    evidence: Evidence
+    instants: list[int] = field(default_factory=list)
+    _answers: list[_Answer] = field(default_factory=list)
+
+    def learn(self) -> None:
+        """Read all outputs, in the order of time."""
+        for source, place in self.evidence.by_kind[TEXT]:
+            try:
+                text = source.read(MOST_TEXT)
+            except UNREADABLE as error:
+                self.evidence.refuse(source, why_unreadable(error))
+                continue
+            outputs = [] if b"\0" in text[:4096] else outputs_of(text.decode("utf-8", "replace"), self.admin.zone)
+            when = dated(place.time, source.modified_ms)
+            if not outputs:
+                self.evidence.refuse(source, NO_USE if _LOG.search(place.name) else NO_OUTPUT)
+            for output, ts_ms in timed(outputs, when):
+                if ts_ms is None:
+                    self.evidence.refuse(source, NO_TIME if when is None else NO_DATE)
+                else:
+                    of_path = when is not None and when.how != BY_CHANGE and not when.zone_assumed
+                    is_sure = output.ts_ms is not None or of_path
+                    self._answers.append(_Answer(ts_ms, source, place, output, is_sure))
+        self._answers.sort(key=lambda answer: (answer.ts_ms, answer.source.path, answer.output.line))
+        for answer in self._answers:
+            try:
+                self.admin.learn(answer.output, answer.ts_ms)
+            except DecodeError:
+                continue  # its records say why
+
+    def write(self, writer: Writer, report: ImportReport) -> None:
+        """Append the records, each once."""
+        seen: set[tuple[str, bytes]] = set()
+        for ts_ms, source, place, output, is_sure in self._answers:
+            try:
+                records = self.admin.records_of(output, ts_ms, (place.name, *place.broker_hints))
+                lines = [(stem, line_of(record)) for stem, record in records]
+                for stem, line in lines:
+                    KINDS[stem].decode(line)
+            except DecodeError as error:
+                self.evidence.refuse(source, error.detail)
+                continue
+            self.instants += [ts_ms] if is_sure else []
+            new = [record for record, line in zip(records, lines, strict=True) if line not in seen]
+            seen.update(lines)
+            for stem, record in new:
+                writer.append(stem, record)
+            report.recognised.append((source.path, f"mqadmin {output.command}", len(new)))
+        report.left_out += self.admin.left_out
+        if self.admin.latest_ahead_ms > _AHEAD_MS:
+            hours = round(self.admin.latest_ahead_ms / HOUR_MS * 2) / 2
+            report.notes.append(
+                f"times that mqadmin printed are up to {hours:g} hours later than its outputs, so they are left out: "
+                f"its host is probably {hours:g} hours ahead of {report.time_zone}; give --time-zone"
+            )
+
+
+def timed(outputs: Sequence[Output], when: Dated | None) -> Iterator[tuple[Output, int | None]]:
+    """Yield each output with its instant: its own, else the file's, which only one of several alike can have."""
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for at, output in enumerate(outputs):
+        if output.ts_ms is None:
+            alike[output.identity].append(at)
+    for at, output in enumerate(outputs):
+        if output.ts_ms is not None:
+            yield output, output.ts_ms
+            continue
+        # A name tells when a file was begun, its last change when it was ended.
+        same = alike[output.identity]
+        is_of_file = when is not None and at == (same[-1] if when.how == BY_CHANGE else same[0])
+        yield output, when.ms if when is not None and is_of_file else None

@@ -1,0 +1,194 @@
+"""Lists and bodies inside mqadmin's outputs: brokers of a cluster, configurations, routes, sections. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from mqreplay.core.version import version_key
+from mqreplay.decode.body import broker_addrs_of, items_of
+from mqreplay.decode.fastjson_text import Key, Value
+from mqreplay.decode.fields import object_of, text_field
+from mqreplay.errors import DecodeError, IllegalArgument
+from mqreplay.record.imports.mqadmin_tables import INT_MAX, settings_of, whole
+
+_CONFIG_HEAD = re.compile(r"=+(?:My Master: \S+?=+Slave: |Master: )?([^\s=]+:[0-9]+)=+\s*$")
+_STATUS_ADDR = re.compile(r"(\S+:[0-9]+)\s+(\S.*)$")
+_SECTION = re.compile(r"#[^#]+#\s*$")
+_ADDRS = re.compile(r"([0-9]+)=([^,}\s]+)")
+_VERSION = re.compile(r"V[0-9]+_[0-9]+_[0-9]+\w*")
+_SECRET = re.compile(r"(?i)password|secret|access_?key|token")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
+_RETRY: Final = "%RETRY%"
+_V5: Final = 413  # MQVersion's ordinal of V5_0_0; two for each release since 4.0.0, its snapshot and itself
+
+
+class ListedBroker(NamedTuple):
+    """A row of clusterList. ``version`` is as RocketMQ names it, 4.9.7."""
+
+    cluster: str
+    broker_name: str
+    broker_id: int
+    addr: str
+    version: str | None
+
+
+def cluster_rows(lines: Sequence[str]) -> list[ListedBroker]:
+    """Return the brokers that clusterList prints. Raises DecodeError.
+
+    >>> cluster_rows(["#Cluster Name  #Broker Name  #BID  #Addr  #Version", "C  b  0  h:10911  V4_9_7  0.00(0,0ms)"])
+    [ListedBroker(cluster='C', broker_name='b', broker_id=0, addr='h:10911', version='4.9.7')]
+    """
+    rows = []
+    listed = False
+    for line in lines:
+        if line.startswith("#Cluster Name"):
+            listed = "#BID" in line
+        elif listed and (words := line.split()):
+            if len(words) < 4 or ":" not in words[3]:
+                listed = False
+                continue
+            version = words[4] if len(words) > 4 and _VERSION.fullmatch(words[4]) else None
+            row = ListedBroker(words[0], words[1], whole(words[2], "#BID", 0), words[3], release_of(version))
+            if row not in rows:
+                rows.append(row)
+    return rows
+
+
+def configs_of(lines: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
+    """Return the address and the properties of each broker that getBrokerConfig prints, without secrets.
+
+    >>> configs_of(["============127.0.0.1:10911============", "brokerName     =  broker-a"])
+    [('127.0.0.1:10911', {'brokerName': 'broker-a'})]
+    """
+    heads = [(at, match[1]) for at, line in enumerate(lines) if (match := _CONFIG_HEAD.match(line.strip()))]
+    ends = [at for at, _ in heads[1:]] + [len(lines)]
+    found = [(addr, open_settings(lines[at + 1 : end], "=")) for (at, addr), end in zip(heads, ends, strict=True)]
+    return [(addr, properties) for addr, properties in found if properties]
+
+
+def open_settings(lines: Sequence[str], separator: str) -> dict[str, str]:
+    """Return the lines NAME SEPARATOR VALUE, without those that hold a secret.
+
+    >>> open_settings(["brokerId=0", "tls.server.keyPassword=x"], "=")
+    {'brokerId': '0'}
+    """
+    return {name: text for name, text in settings_of(lines, separator).items() if not _SECRET.search(name)}
+
+
+def route_text(lines: Sequence[str]) -> str:
+    """Return a route's body: as topicRoute prints it, or made of the table of topicRoute -l. Raises DecodeError."""
+    head = next((at for at, line in enumerate(lines) if line.startswith("#ClusterName")), None)
+    if head is not None:
+        return _listed_route(lines[head + 1 :])
+    begin = next((at for at, line in enumerate(lines) if line.startswith("{")), None)
+    end = next((at for at in reversed(range(len(lines))) if lines[at].startswith("}")), None)
+    if begin is None or end is None or end < begin:
+        raise DecodeError("no_table", "it shows no route")
+    return "\n".join(lines[begin : end + 1])
+
+
+def _listed_route(lines: Sequence[str]) -> str:
+    brokers, queues = [], []
+    for line in lines:
+        if line.startswith("-") or not line.strip():
+            break
+        match = re.match(r"(\S+)\s+(\S+)\s+\{([^}]*)\}\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s*$", line)
+        if match is None:
+            raise DecodeError("bad_row", "a row of the route is none that mqadmin writes")
+        cluster, name = match[1], match[2]
+        brokers.append({"brokerAddrs": dict(_ADDRS.findall(match[3])), "brokerName": name, "cluster": cluster})
+        read, write, perm = (whole(match[at], "a number of queues", 0, INT_MAX) for at in (4, 5, 6))
+        queues.append({"brokerName": name, "perm": perm, "readQueueNums": read, "writeQueueNums": write})
+    if not brokers:
+        raise DecodeError("no_rows", "it lists no broker")
+    return json_text({"brokerDatas": brokers, "queueDatas": queues})
+
+
+def route_brokers(route: Mapping[Key, Value]) -> list[tuple[str, int, str]]:
+    """Return (name, id, address) of the brokers of a decoded route. Raises DecodeError."""
+    found = []
+    for value in items_of(route, "brokerDatas"):
+        data = object_of(value, "brokerDatas")
+        name = text_field(data, "brokerName", None)
+        if name:
+            addrs = broker_addrs_of(data.get("brokerAddrs"), "brokerAddrs")
+            found += [(name, broker_id, addr) for broker_id, addr in addrs.items()]
+    return found
+
+
+def by_address(lines: Sequence[str], asked: str) -> dict[str, list[str]]:
+    """Return the lines of brokerStatus by broker: with -c the address is before each line, with -b it was ``asked``."""
+    parts: dict[str, list[str]] = {}
+    for line in lines:
+        match = _STATUS_ADDR.match(line)
+        addr, text = (match[1], match[2]) if match and " : " in line.replace(": ", " : ") else (asked, line)
+        parts.setdefault(addr, []).append(text)
+    return parts
+
+
+def section(lines: Sequence[str], title: str) -> list[str]:
+    """Return the lines between a title such as #Consumer Properties# and the next title.
+
+    >>> section(["#A#", "1", "#Topic  #QID", "#B#", "2"], "#A#")
+    ['1', '#Topic  #QID']
+    """
+    begin = next((at for at, line in enumerate(lines) if line.startswith(title)), None)
+    if begin is None:
+        return []
+    end = next((at for at in range(begin + 1, len(lines)) if _SECTION.match(lines[at])), len(lines))
+    return list(lines[begin + 1 : end])
+
+
+def group_of(topics: Iterable[str]) -> str | None:
+    """Return the group whose retry topic is among the topics, if there is one.
+
+    >>> group_of(["orders", "%RETRY%pay"])
+    'pay'
+    """
+    groups = {topic.removeprefix(_RETRY) for topic in topics if topic.startswith(_RETRY)}
+    return groups.pop() if len(groups) == 1 else None
+
+
+def only_server(options: Mapping[str, str]) -> str | None:
+    """Return the name server of a command line that names just one: that one answered."""
+    servers = [server for server in re.split("[;,]", options.get("n", "")) if server]
+    return servers[0] if len(servers) == 1 else None
+
+
+def release_of(version: str | None) -> str | None:
+    """Return a version as RocketMQ's releases are named.
+
+    >>> release_of("V4_9_7")
+    '4.9.7'
+    """
+    try:
+        return None if version is None else ".".join(map(str, version_key(version)))
+    except IllegalArgument:
+        return None
+
+
+def ordinal_of(version: str) -> int:
+    """Return MQVersion's number of a version, 0 for one that is not known.
+
+    >>> ordinal_of("V4_9_7"), ordinal_of("V5_3_3"), ordinal_of("?")
+    (407, 479, 0)
+    """
+    try:
+        major, minor, patch = version_key(version)
+    except IllegalArgument:
+        return 0
+    known = (major, minor) >= (4, 0) and major <= 5 and minor <= 9 and patch <= 9
+    return _V5 + 2 * (100 * (major - 5) + 10 * minor + patch) if known else 0
+
+
+def tps_text(tps: str | None) -> str:
+    """Return the member consumeTps of a body, empty where it is not known."""
+    return f'"consumeTps":{tps},' if tps and _NUMBER.fullmatch(tps) else ""
+
+
+def json_text(value: object) -> str:
+    """Return JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

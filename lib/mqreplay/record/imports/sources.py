@@ -1,0 +1,121 @@
+"""The files that an import reads: plain, compressed, or members of archives that were spooled to disk."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol, cast
+
+from mqreplay.decode.text import MAX_BYTES
+from mqreplay.errors import DecodeError
+from mqreplay.ingest.opening import open_recorded
+
+MOST_INFLATED: Final = 64 * 1024**3  # bytes of one file
+_DAMAGED = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+
+
+class Writer(Protocol):
+    """What takes the records of an import."""
+
+    def append(self, stem: str, record: Mapping[str, object]) -> None:
+        """Write one line into the file of the kind ``stem``. Values of None are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to import. ``path`` is its name for the user, ``night.tgz/logs/broker.log`` for a member of an archive.
+
+    ``file`` is where its bytes lie, ``size`` their number as they lie there. ``modified_ms`` is epoch milliseconds.
+    ``hint`` is the part of the path that can tell what it is: from the folder that the user named downwards.
+    """
+
+    path: str
+    size: int
+    modified_ms: int | None
+    file: Path
+    hint: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of its folders and its own name."""
+        return tuple(part for part in (self.hint or self.path).split("/") if part not in ("", "."))
+
+    @property
+    def folder(self) -> str:
+        """The path of its folder."""
+        return self.path.rpartition("/")[0]
+
+    def open(self) -> BinaryIO:
+        """Open its bytes, inflated where it is compressed by gzip, bzip2 or xz.
+
+        Reading raises EOFError where a compressed file is cut short, and DecodeError where it is damaged or too large.
+        Raises OSError.
+        """
+        return cast(BinaryIO, io.BufferedReader(_Inflated(open_recorded(str(self.file), None)), 1 << 18))
+
+    def read(self, most: int = MAX_BYTES) -> bytes:
+        """Return all its bytes, inflated. Raises as `open`, and DecodeError where there are more than ``most``."""
+        with self.open() as stream:
+            data = stream.read(most + 1)
+        if len(data) > most:
+            raise DecodeError("too_large", f"it holds more than {most} bytes")
+        return data
+
+
+class _Inflated(io.RawIOBase):
+    """The inflated bytes of an open file. The first bytes tell how it is compressed."""
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        self._raw = raw
+        self._stream: Any = _inflater(raw)
+        self._left = MOST_INFLATED
+
+    def readable(self) -> bool:
+        """It is for reading."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; return how many bytes came."""
+        try:
+            data = self._stream.read(len(buffer))
+        except _DAMAGED as error:
+            raise DecodeError("damaged", f"it is damaged ({error}); copy it again") from None
+        except OSError as error:  # bz2 has no class of its own
+            if error.errno is None:
+                raise DecodeError("damaged", f"it is damaged ({error}); copy it again") from None
+            raise
+        self._left -= len(data)
+        if self._left < 0:
+            raise DecodeError("too_large", f"it inflates to more than {MOST_INFLATED} bytes")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+def _inflater(raw: io.BufferedReader) -> Any:
+    magic = raw.peek(6)[:6]
+    if magic.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=raw)
+    if magic.startswith(b"BZh"):
+        return bz2.BZ2File(raw)
+    if magic.startswith(b"\xfd7zXZ\x00"):
+        return lzma.LZMAFile(raw)
+    return raw
+
+
+def source_of(path: str, file: Path, hint: str) -> Source:
+    """Return the source of a file on disk. Raises OSError."""
+    found = os.stat(file)
+    return Source(path, found.st_size, found.st_mtime_ns // 1_000_000, file, hint)

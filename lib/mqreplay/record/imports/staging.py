@@ -1,0 +1,174 @@
+"""The recording while it is made: a folder beside its final place, which gets its name when it is whole.
+
+An interrupted run leaves no half recording: only the folder *.import.unfinished, which the next run empties.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gzip
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from mqreplay.crash import is_of_machine
+from mqreplay.decode.kinds import KINDS
+from mqreplay.errors import InputError
+from mqreplay.ingest.lines import trouble_of
+from mqreplay.lake.local_folder import local_folder
+from mqreplay.record.imports.sources import Source
+
+STAGING: Final = ".import.unfinished"  # behind the name of --out
+SPOOL: Final = ".spool"
+_CHUNK: Final = 1 << 20
+
+
+def staging_of(out: Path) -> Path:
+    """Return where the recording lies until it is whole."""
+    return out.with_name(f".{out.name}{STAGING}")
+
+
+def final_folder(text: str) -> Path:
+    """Return the folder that --out names. Raises InputError where something lies there already."""
+    out = local_folder(text, "--out")
+    try:
+        if any(os.scandir(out)):
+            raise InputError(
+                f"--out {text} is not empty; give a new folder. To add to a recording, import it and the new files "
+                "together into a new one"
+            )
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"--out {text} is no folder that can be written to: {trouble_of(error)}") from None
+    return out
+
+
+@contextmanager
+def staged(out: Path) -> Iterator[Path]:
+    """Give an empty folder that becomes ``out`` at the end; it is removed where the run fails.
+
+    Raises InputError where it cannot be written, or another import writes into the same place.
+    """
+    folder = staging_of(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InputError(f"{out.parent} is no folder that can be written to: {trouble_of(error)}") from None
+    try:
+        _lock(held, folder, out)
+        _empty(folder)
+        (folder / SPOOL).mkdir()
+        try:
+            yield folder
+            shutil.rmtree(folder / SPOOL)
+            _name(folder, out)
+        except BaseException as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError) and not is_of_machine(error):
+                raise InputError(f"writing {out} failed: {trouble_of(error)}; nothing was kept; run it again") from None
+            raise
+    finally:
+        os.close(held)
+
+
+def _name(folder: Path, out: Path) -> None:
+    try:
+        folder.rename(out)
+    except OSError as error:
+        if error.errno in (errno.EBUSY, errno.EXDEV):
+            raise InputError(f"--out {out} is a mount point, which cannot be replaced; give a folder in it") from None
+        raise
+
+
+def _lock(held: int, folder: Path, out: Path) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"another import writes {out}; wait for it, or give another folder") from None
+    except OSError:
+        pass  # a file system without locks, as some of a network
+    # The other import may have ended between the two: then this is its recording.
+    if not folder.exists() or not os.path.samestat(os.fstat(held), folder.stat()):
+        raise InputError(f"another import has just written {out}; give another folder")
+
+
+def _empty(folder: Path) -> None:
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.unlink(entry.path)
+
+
+class RecordingWriter:
+    """Writes the files of a recording into a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.written: Counter[str] = Counter()  # records by the file's name
+        self._streams = ExitStack()
+        self._files: dict[str, tuple[str, Any]] = {}
+
+    def append(self, stem: str, record: Mapping[str, object]) -> None:
+        """Write one line into the file of the kind ``stem``. Values of None are left out."""
+        if stem not in self._files:
+            if stem not in KINDS:
+                raise ValueError(f"{stem!r} is no kind of record")
+            name = self._free_name(f"{stem}.jsonl.gz")
+            raw = self._streams.enter_context((self.folder / name).open("wb"))
+            # No name and no time in it: the same input gives the same bytes.
+            self._files[stem] = name, self._streams.enter_context(closing(gzip.GzipFile("", "wb", 6, raw, mtime=0)))
+        name, stream = self._files[stem]
+        stream.write(line_of(record))
+        self.written[name] += 1
+
+    def take_over(self, source: Source, name: str) -> str:
+        """Copy a file of another recording as it is; return the name that it got."""
+        name = self._free_name(name)
+        with source.file.open("rb") as given, open(self.folder / name, "xb") as out:
+            shutil.copyfileobj(given, out, _CHUNK)
+        return name
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a whole file, below the recording's folder."""
+        with self.create(path) as out:
+            out.write(data)
+
+    def create(self, path: str) -> BinaryIO:
+        """Open a new file, below the recording's folder."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return file.open("xb")
+
+    def close(self) -> None:
+        """Finish the files."""
+        self._streams.close()
+
+    def _free_name(self, name: str) -> str:
+        """Return the name, or one with a number where it is taken."""
+        stem, _, ending = name.partition(".")
+        ending = "jsonl.gz" if ending.endswith(".gz") else "jsonl"
+        number = 0
+        while (self.folder / name).exists():
+            number += 1
+            name = f"{stem}.{number:04d}.{ending}"
+        return name
+
+
+def line_of(record: Mapping[str, object]) -> bytes:
+    """Return a record as a line of JSON.
+
+    >>> line_of({"ts": 1795228794427, "error": None, "topic": "t"})
+    b'{"ts":1795228794427,"topic":"t"}\\n'
+    """
+    known = {name: value for name, value in record.items() if value is not None}
+    return json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
