@@ -137,11 +137,11 @@ def test_what_is_polled_of_whom() -> None:
     by_kind = {(each.kind, each.subject): plan for each, plan in found.items()}
     assert by_kind["members", "pay"].period_ms == 5000
     assert by_kind["members", "idle"].period_ms == 20_000
-    assert by_kind["route", "gone"].period_ms == 600_000
+    assert by_kind["route", "gone"].period_ms == 300_000
     assert by_kind["topic_offsets", "%DLQ%pay"].period_ms == 300_000
-    # One of the name servers each 30 s.
+    # Each name server every 30 s, in turn.
     phases = [found[Target("route", addr, None, "orders")].phase_ms for addr in ("ns:1", "ns:2")]
-    assert phases[1] - phases[0] == 30_000
+    assert phases[1] - phases[0] == 15_000
 
 
 def test_members_are_asked_of_a_slave_while_its_master_is_silent() -> None:

@@ -43,9 +43,13 @@ class Evidence:
         self._readers: dict[BrokerKey, OffsetReader] = {}
         self._snapshots: dict[tuple[BrokerKey, str], object] = {}
         self._full: dict[BrokerKey, int] = {}  # when all figures were last written
+        self._unwritten: dict[Target, tuple[str, dict[str, Any]]] = {}  # the last answer, where it changed nothing
 
-    def take(self, target: Target, ts: int, response_ts: int, reading: Reading) -> bool:
-        """Write what an answer gives, and learn from it. Return whether the members of a group changed."""
+    def take(self, target: Target, ts: int, response_ts: int, reading: Reading, period_ms: int | None = None) -> bool:
+        """Write what an answer gives, and learn from it. Return whether the members of a group changed.
+
+        ``period_ms``: how often the target is polled.
+        """
         poll = POLLS[target.kind]
         if target.kind == "runtime":
             self._runtime(target, reading)
@@ -56,13 +60,13 @@ class Evidence:
             if not poll.repeated:
                 self._append(poll.stem, line | self._fields(target, ts, reading))
             else:
-                decision = self._changes.of(
-                    target._replace(addr="") if target.broker else target, reading.signature, ts
-                )
+                key = _key(target)
+                decision = self._changes.of(key, reading.signature, ts, period_ms)
                 is_change = decision.is_change
+                previous = {} if decision.previous_ts is None else {"previous_ts": decision.previous_ts}
+                self._unwritten[key] = poll.stem, line | previous | reading.fields
                 if decision.is_written:
-                    previous = {} if decision.previous_ts is None else {"previous_ts": decision.previous_ts}
-                    self._append(poll.stem, line | previous | reading.fields)
+                    self._append(*self._unwritten.pop(key))
         elif reading.error is not None:
             self._events.missing(target, ts, reading.error)
         self._learn(target, ts, reading)
@@ -109,7 +113,15 @@ class Evidence:
 
     def keep(self, targets: Iterable[Target]) -> None:
         """Forget the last answers of all that is not polled any more."""
-        self._changes.keep({_key(target) for target in targets})
+        keys = {_key(target) for target in targets}
+        self._changes.keep(keys)
+        self._unwritten = {key: line for key, line in self._unwritten.items() if key in keys}
+
+    def confirm(self) -> None:
+        """Write the last answers that changed nothing: they show how long the values held."""
+        for stem, line in self._unwritten.values():
+            self._append(stem, line)
+        self._unwritten.clear()
 
     def _fields(self, target: Target, ts: int, reading: Reading) -> dict[str, Any]:
         if target.kind != "runtime" or target.broker is None:

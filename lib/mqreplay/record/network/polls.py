@@ -116,7 +116,7 @@ def _of_name_servers(
         turn = _topic_period(every, topic) if listed is None or topic in listed else RARELY_MS
         first = crc32(topic.encode("utf-8", "surrogatepass")) % turn
         for place, addr in enumerate(asked):
-            yield Target("route", addr, None, topic), Plan(turn * len(asked), phase_ms=first + place * turn)
+            yield Target("route", addr, None, topic), Plan(turn, phase_ms=first + place * turn // len(asked))
 
 
 def _of_broker(every: int, broker: Broker) -> dict[Target, Plan]:

@@ -175,7 +175,7 @@ class Recorder:
         elif target.kind in SNAPSHOT_FILES and answer is not None and found.error is None:
             self._evidence.take_snapshot(target, ts, answer)
         self.status.polled.add(target.kind)
-        if self._evidence.take(target, ts, response_ts, found):
+        if self._evidence.take(target, ts, response_ts, found, self._schedule.period_ms(target)):
             for each in (target._replace(kind="connections"), *self._clients.get(target.subject, ())):
                 self._schedule.hasten(each, steady_ms())
         return found.error is None
@@ -291,5 +291,6 @@ class Recorder:
         with suppress(RecordingFull):  # why the run ends matters more
             now = self._now()
             self._write_skipped(now)
+            self._evidence.confirm()
             self._events.write("stop", now)
             self._evidence.write_brokers()

@@ -115,6 +115,11 @@ class Schedule:
         """Whether a target was never polled."""
         return any(entry.is_new for entry in self._entries.values())
 
+    def period_ms(self, target: Target) -> int | None:
+        """Return how often a target is polled; None if it is not any more."""
+        entry = self._entries.get(target)
+        return None if entry is None else entry.plan.period_ms
+
     def replace(self, plans: Mapping[Target, Plan], now: int) -> None:
         """Poll exactly these targets from now on. A new one is due at once."""
         for target in self._entries.keys() - plans.keys():
