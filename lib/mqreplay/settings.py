@@ -103,6 +103,7 @@ GROUP_KEYS: dict[str, str] = {
     "machine_rooms": "a list of rooms",
     "client_rooms": "a table: pattern of client ids = room",
     "broker_rooms": "a table: pattern of broker names = room",
+    "nearby_strategy": "the name of the strategy inside a room, such as AVG",
     "virtual_node_cnt": "a number above 0, 10000 at most",
 }
 _QUEUE = re.compile(r".+/[^/]+/\d+")
@@ -253,6 +254,8 @@ def _fits(key: str, value: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
     if key == "machine_rooms":
         return _texts(value)
+    if key == "nearby_strategy":
+        return isinstance(value, str)
     if not isinstance(value, dict):
         return False
     if key == "queues":

@@ -30,6 +30,11 @@ def test_rooms_of_brokers_and_clients_by_patterns() -> None:
     assert taken("MACHINE_ROOM_NEARBY-AVG_BY_CIRCLE", CIDS[1], ROOMS) == ["r2@b/0", "r2@b/1", "r2@b/2"]
 
 
+def test_the_strategy_inside_a_room_that_no_poll_shows_is_given() -> None:
+    inner = ROOMS | {"nearby_strategy": "AVG"}
+    assert taken("MACHINE_ROOM_NEARBY", group=inner) == ["r1@a/0", "r1@a/1", "r1@a/2"]
+
+
 def test_rooms_served() -> None:
     assert taken("MACHINE_ROOM", group={"machine_rooms": ["r2"]}) == ["r2@b/0", "r2@b/2"]
 
@@ -47,6 +52,7 @@ def test_places_on_the_ring_are_the_groups_own_or_the_common_ones() -> None:
         ("CONFIG", {}, "queues says no list of 10.0.1.1@1"),
         ("CONFIG", {"queues": {"10.0.9.*": ["T/a/0"]}}, "queues says no list of 10.0.1.1@1"),
         ("MACHINE_ROOM", {}, "machine_rooms is not told"),
+        ("MACHINE_ROOM_NEARBY", ROOMS, "nearby_strategy is not set"),
         ("MACHINE_ROOM_NEARBY-AVG", {}, "broker_rooms says no room of r1@a"),
         ("MACHINE_ROOM_NEARBY-AVG", {"broker_rooms": {"*": "r1"}}, "client_rooms says no room of 10.0.1.1@1"),
         ("MACHINE_ROOM_NEARBY-CONFIG", ROOMS, "queues says no list"),

@@ -2,6 +2,7 @@
 
 A group's settings are plain data: ``queues`` (a pattern of client ids -> its CONFIG list, "topic/broker/queue"),
 ``machine_rooms`` (MACHINE_ROOM), ``client_rooms`` and ``broker_rooms`` (patterns -> room, MACHINE_ROOM_NEARBY),
+``nearby_strategy`` (the strategy inside a room, where the recording names MACHINE_ROOM_NEARBY alone),
 ``virtual_node_cnt`` (CONSISTENT_HASH). Patterns are those of a shell; the first that matches counts. A setting that a
 strategy needs and that is not given raises SettingsLacking; it is never guessed.
 """
@@ -22,6 +23,7 @@ Allocate = Callable[
     list[MessageQueue] | None,
 ]
 NONE: GroupSettings = {}
+NEARBY = "MACHINE_ROOM_NEARBY"
 
 
 class _Rooms:
@@ -59,6 +61,7 @@ def allocate_with(groups: Mapping[str, GroupSettings], virtual_node_cnt: int) ->
         cid_all: Sequence[str | None] | None,
     ) -> list[MessageQueue] | None:
         group = groups.get(consumer_group or "", NONE)
+        strategy_name = _with_inner(strategy_name, consumer_group, group)
         settings = allocation.StrategySettings(
             message_queue_list=_config_list(strategy_name, consumer_group, current_cid, group),
             consumeridcs=_machine_rooms(strategy_name, consumer_group, group),
@@ -68,6 +71,15 @@ def allocate_with(groups: Mapping[str, GroupSettings], virtual_node_cnt: int) ->
         return allocation.allocate(strategy_name, consumer_group, current_cid, mq_all, cid_all, settings)
 
     return allocate
+
+
+def _with_inner(strategy_name: str, consumer_group: str | None, group: GroupSettings) -> str:
+    """Return the full name: a client that is polled reports the class MACHINE_ROOM_NEARBY without its inner strategy."""
+    if strategy_name != NEARBY:
+        return strategy_name
+    if "nearby_strategy" not in group:
+        raise SettingsLacking(f'[strategies.groups."{consumer_group}"] nearby_strategy is not set')
+    return f"{NEARBY}-{group['nearby_strategy']}"
 
 
 def _config_list(
