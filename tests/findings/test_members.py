@@ -106,7 +106,8 @@ def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost: dict[
     assert (row["kind"], row["severity"], row["consumer_group"]) == ("consumer_lost", "warning", "g")
     assert (row["from_ts"], row["to_ts"]) == (at(60), at(75))
     assert row["summary"] == (
-        "Consumer killed of group g went without a word while it held 2 queues: killed, crashed or cut off."
+        "Consumer killed of group g disappeared without unregistering while it held 2 queues: "
+        "killed, crashed or cut off."
     )
     assert row["evidence"] == [
         {"table_name": "silver.heartbeat", "key": "client_id=killed"},

@@ -168,9 +168,9 @@ def test_an_answer_that_was_logged_twice_counts_once(found):
 def test_dead_letters_are_a_topic_that_came_or_grew_or_a_last_try(found):
     letters = of(found, "dead_letter")
     assert letters.keys() == {"new", "grown", "last try", "polled"}
-    assert letters["grown"]["summary"] == "Group grown gave up 3 messages: they lie in %DLQ%grown."
-    assert letters["polled"]["summary"] == "Group polled gave up 1 message: they lie in %DLQ%polled."
-    assert letters["new"]["summary"] == "Group new gave up messages: they lie in %DLQ%new."
+    assert letters["grown"]["summary"] == "Group grown gave up 3 messages, now in topic %DLQ%grown."
+    assert letters["polled"]["summary"] == "Group polled gave up 1 message, now in topic %DLQ%polled."
+    assert letters["new"]["summary"] == "Group new gave up messages, now in topic %DLQ%new."
     assert letters["new"]["from_ts"] == at(60)
     evidence = {group: row["evidence"] for group, row in letters.items()}
     assert evidence == {

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mqreplay.findings.offsets import offset_findings, reset_findings
-from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
+from mqreplay.findings.offset_resets import concluded_reset_findings, reset_findings
+from mqreplay.findings.offsets import offset_findings
+from mqreplay.findings.shape import EVIDENCE_ROWS, INSTANT, SCHEMA
 from silver_moments import at
 from silver_rows import rows
 
@@ -64,6 +65,12 @@ BREAKS = [
     broke("gone", 10, 0, kind="vanished", new_offset=None),
     broke("cleaned", 10, 0, kind="below_min"),
 ]
+
+
+def down(*spans: tuple[float, float]) -> pl.DataFrame:
+    """Outages of the master b."""
+    schema = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}
+    return pl.DataFrame([("b", 0, at(since), at(until)) for since, until in spans], schema, orient="row")
 
 
 def held(group: str, client: str, since: float, until: float, **differs: object) -> Row:
@@ -122,7 +129,7 @@ def of_resets(resets: list[Row], differs: list[Row]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Row]]:
-    moved = offset_findings(breaks(BREAKS), owned(OWNERS), "c", GAP_S, HANDOVER_S)
+    moved = offset_findings(breaks(BREAKS), owned(OWNERS), down(), "c", GAP_S, HANDOVER_S)
     resets = reset_findings(pl.DataFrame(PUSHES, RESETS), breaks(BREAKS), "c", RESET_GAP_S, REACH_S)
     groups: dict[str, list[Row]] = {}
     for row in pl.concat([moved, resets]).sort("from_ts", "kind").iter_rows(named=True):
@@ -231,7 +238,7 @@ def test_evidence_is_bounded():
     many = [row for client in range(EVIDENCE_ROWS + 10) for row in pushed("g", 100, f"c{client:03}")]
     (reset,) = of_resets(many, [])
     assert len(reset["evidence"]) == EVIDENCE_ROWS
-    back = offset_findings(breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), "c", 1, 1)
+    back = offset_findings(breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), down(), "c", 1, 1)
     assert back["evidence"].list.len().to_list() == [EVIDENCE_ROWS]
     assert "the offset of 99 queues" in back["summary"][0]
 
@@ -241,7 +248,7 @@ def test_other_breaks_are_no_findings(found):
 
 
 def test_no_rows_give_no_findings():
-    assert offset_findings(breaks([]), owned([]), "c", GAP_S, HANDOVER_S).schema == SCHEMA
+    assert offset_findings(breaks([]), owned([]), down(), "c", GAP_S, HANDOVER_S).schema == SCHEMA
     assert reset_findings(pl.DataFrame(schema=RESETS), breaks([]), "c", RESET_GAP_S, REACH_S).schema == SCHEMA
 
 
@@ -259,5 +266,25 @@ def test_two_clients_held_the_queue(spans, moments, handover_s):
         row = broke("g", to, 7, from_ts=at(to - long))
         near = row["from_ts"] - dt.timedelta(seconds=handover_s)
         here = [o for o in owners if o["queue_id"] == 0 and o["from_ts"] <= row["to_ts"] and o["to_ts"] >= near]
-        (finding,) = offset_findings(breaks([row]), owned(owners), "c", 1, handover_s).to_dicts()
+        (finding,) = offset_findings(breaks([row]), owned(owners), down(), "c", 1, handover_s).to_dicts()
         assert ("changed hands" in finding["summary"]) == (len({o["client_id"] for o in here}) > 1)
+
+
+def test_a_broker_that_was_killed_comes_back_with_older_offsets():
+    rewinds = breaks([broke("g", 50, 7, 7, cause="unknown"), broke("h", 10, 7, 7, cause="unknown")])
+    found = offset_findings(rewinds, owned([]), down((46, 49)), "c", GAP_S, HANDOVER_S).sort("consumer_group")
+    restarted, unknown = found["summary"].to_list()
+    assert "by a restart of the broker, which had not saved its latest offsets" in restarted
+    assert "by an unknown cause" in unknown
+
+
+def test_a_reset_is_concluded_from_offsets_where_none_was_recorded():
+    reset = [broke("g", 50, size, queue_id=queue, cause="reset") for queue, size in enumerate((7, 29))]
+    others = [broke("recorded", 50, 7, cause="reset"), broke("other", 50, 7)]
+    pushed = pl.DataFrame([PUSHES[0] | {"consumer_group": "recorded", "topic": "T"}], RESETS)
+    (found,) = concluded_reset_findings(breaks([*reset, *others]), pushed, "c", RESET_GAP_S).to_dicts()
+    assert found["summary"] == (
+        "Group g on T: 2 queues reset, back by up to 29 messages, concluded from the offsets that its brokers hold."
+    )
+    assert (found["severity"], found["confidence"], found["broker_name"]) == ("warning", 0.8, "b")
+    assert found["evidence"][0]["table_name"] == "gold.offset_continuity"

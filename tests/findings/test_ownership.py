@@ -24,6 +24,7 @@ DISPUTES = {
 }
 IDLE = {"consumer_group": pl.String, "client_id": pl.String, "from_ts": INSTANT, "to_ts": INSTANT}
 Row = dict[str, Any]
+SHOWN = pl.DataFrame({"consumer_group": ["g"], "table_name": ["silver.rebalance"]})
 
 
 def dispute(owners: int, began: float, ended: float, **differs: object) -> Row:
@@ -37,7 +38,11 @@ def idle(began: float, ended: float, client: str = "c1") -> Row:
 
 def found(disputes: list[Row], members: list[Row]) -> list[Row]:
     frames = pl.DataFrame(disputes, DISPUTES), pl.DataFrame(members, IDLE)
-    return ownership_findings(*frames, "c", DISPUTE_S, IDLE_S, GAP_S).sort("kind", "from_ts", "client_id").to_dicts()
+    return (
+        ownership_findings(*frames, SHOWN, "c", DISPUTE_S, IDLE_S, GAP_S)
+        .sort("kind", "from_ts", "client_id")
+        .to_dicts()
+    )
 
 
 def test_a_queue_left_to_nobody_and_one_held_twice():
@@ -95,4 +100,20 @@ def test_an_idle_consumer_is_named():
 
 def test_no_rows_give_no_findings():
     frames = pl.DataFrame(schema=DISPUTES), pl.DataFrame(schema=IDLE)
-    assert ownership_findings(*frames, "c", DISPUTE_S, IDLE_S, GAP_S).schema == SCHEMA
+    assert ownership_findings(*frames, SHOWN, "c", DISPUTE_S, IDLE_S, GAP_S).schema == SCHEMA
+
+
+def test_evidence_of_a_polled_group_is_what_its_members_answered_and_what_brokers_listed():
+    tables = ["silver.assignment", "silver.consumer_list"]
+    polled = pl.DataFrame({"consumer_group": ["g", "g"], "table_name": tables})
+    disputes = pl.DataFrame([dispute(0, 0, 200), dispute(2, 0, 200)], DISPUTES)
+    frames = disputes, pl.DataFrame([idle(0, 200)], IDLE)
+    made = ownership_findings(*frames, polled, "c", DISPUTE_S, IDLE_S, GAP_S).sort("kind")
+    double, lonely, orphan = ([(each["table_name"], each["key"]) for each in row] for row in made["evidence"])
+    of_group = [(table, "consumer_group=g") for table in tables]
+    assert orphan == of_group
+    assert double == [("gold.queue_owner", "consumer_group=g topic=T broker_name=b queue_id=0"), *of_group]
+    assert lonely == [
+        ("silver.assignment", "consumer_group=g client_id=c1"),
+        ("silver.consumer_list", "consumer_group=g"),
+    ]

@@ -139,3 +139,20 @@ def test_a_night_without_rows_has_no_conflicts():
     for conflicts in (strategy_conflicts(rebalance, members, 20), subscription_conflicts(heartbeat, members, 30)):
         assert conflicts.is_empty()
         assert dict(conflicts.schema) == CONFLICTS
+
+
+def test_a_strategy_in_a_clients_log_holds_until_the_next_result_or_the_end_of_the_session():
+    log = {"consumer_group": "g", "topic": "T", "source": "client_log"}
+    one, other = log | {"client_id": "c1", "strategy": "AVG"}, log | {"client_id": "c2", "strategy": "AVG_BY_CIRCLE"}
+    logged = [one | {"ts": at(0)}, one | {"ts": at(200)}, other | {"ts": at(100)}]
+    rebalance = rows("silver.rebalance", {}, logged)
+    heartbeat = rows(
+        "silver.heartbeat", BROKER, [*beats("g", "c1", ("T",), 0, 211), *beats("g", "c2", ("T",), 90, 181)]
+    )
+    members = membership(signs(heartbeat, rebalance, rows("silver.assignment", {}, [])), 90)
+    (found,) = strategy_conflicts(rebalance, members, REBALANCE_S).to_dicts()
+    assert (found["from_ts"], found["to_ts"], found["sides"]) == (
+        at(100),
+        at(180 + REBALANCE_S),
+        ["AVG", "AVG_BY_CIRCLE"],
+    )

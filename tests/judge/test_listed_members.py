@@ -146,7 +146,7 @@ def test_of_a_member_that_vanished_nobody_knows_why_and_of_one_that_fell_silent_
         ("left", "info", 0.5),
     ]
     assert lost["summary"].to_list() == [
-        "Consumer hung of group g went without a word while it held 1 queue: killed, crashed or cut off.",
+        "Consumer hung of group g disappeared without unregistering while it held 1 queue: killed, crashed or cut off.",
         "Consumer left of group g left while it held 1 queue; the recording cannot tell whether it was stopped in order"
         " or killed.",
     ]

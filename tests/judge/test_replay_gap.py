@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.judge.replay_gap import GAP, NEEDED, missing_kinds, replay_gap, undetermined_of_shard
+from mqreplay.judge.replay_gap import GAP, NEEDED, lacking, missing_kinds, replay_gap, undetermined_of_shard
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from silver_moments import BEGAN, at
@@ -107,3 +107,22 @@ def test_polls_of_the_recorder_stand_in_for_what_clients_would_have_recorded() -
     found = missing_kinds(DAY, missing, {"stuck_queue": {"pull_log": "record pulls"}}, polled=True)
     assert sorted(found["decision"]) == ["gold.pull_route", "gold.slave_suggestion"]
     assert "gold.allocation" in missing_kinds(DAY, missing, {})["decision"].to_list()
+
+
+def test_a_kind_that_stands_in_must_be_recorded_itself() -> None:
+    needs = {"stuck_queue": {"pull_log": "record pulls"}, "orphan_queue": {"assignments": "record what clients hold"}}
+
+    def lacked(*missing: str, polled: bool) -> set[str]:
+        return {d for d in missing_kinds(DAY, missing, needs, polled)["decision"] if d.startswith("finding")}
+
+    assert lacked("pull_log", "topic_stats", polled=True) == set()
+    assert lacked("pull_log", "topic_stats", "consume_stats", polled=True) == {"finding stuck_queue"}
+    assert lacked("pull_log", polled=False) == {"finding stuck_queue"}
+    assert lacked("assignments", "rebalance_log", polled=False) == set()
+    assert lacked("assignments", "rebalance_log", "pull_log", polled=True) == {"finding orphan_queue"}
+
+
+@pytest.mark.parametrize(("answers", "requests", "lacks"), [(0, 0, False), (5, 0, True), (5, 1, False)])
+def test_answers_of_clients_logs_are_no_record_of_pulls(answers: int, requests: int, lacks: bool) -> None:
+    shards = pl.DataFrame({"answers": [0, answers], "requests": [0, requests]})
+    assert lacking(["routes"], shards) == {"routes", *(["pull_log"] if lacks else [])}

@@ -14,6 +14,7 @@ from mqreplay.findings import (
     clocks,
     members,
     messages,
+    offset_resets,
     offsets,
     ownership,
     pulls,
@@ -36,7 +37,7 @@ _KINDS = (
     offsets.OFFSET_REWIND,
     offsets.OFFSET_JUMP,
     offsets.OFFSET_BEYOND_MAX,
-    offsets.OFFSET_RESET,
+    offset_resets.OFFSET_RESET,
     stuck_queues.STUCK_QUEUE,
     ownership.ORPHAN_QUEUE,
     ownership.DOUBLE_OWNED_QUEUE,
@@ -69,6 +70,7 @@ class Polled:
     unwatched: pl.DataFrame | None = None
     vanished: pl.DataFrame | None = None
     queues: pl.DataFrame | None = None  # routed_queues
+    shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
 
 
 @dataclass(frozen=True)
@@ -156,11 +158,12 @@ def finish(
 
 def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     continuity, cluster = evidence.offset_continuity, evidence.cluster
-    resets = offsets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
+    resets = offset_resets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
+    concluded = offset_resets.concluded_reset_findings(continuity, evidence.resets, cluster, RESET_GAP_S)
     moved = offsets.offset_findings(
-        continuity, evidence.queue_owner, cluster, limits.same_cause_gap_s, limits.dispute_s
+        continuity, evidence.queue_owner, evidence.outages, cluster, limits.same_cause_gap_s, limits.dispute_s
     )
-    return pl.concat([moved, resets])
+    return pl.concat([moved, resets, concluded])
 
 
 def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
@@ -197,9 +200,11 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         polled.queues,
         polled.unwatched,
     )
+    rebalanced = rebalance.select("consumer_group", pl.lit("silver.rebalance").alias("table_name")).unique()
     return ownership.ownership_findings(
         owned.disputes(owners, due),
         owned.idle_members(subscribed, owners, unshared, polled.unwatched),
+        rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
         evidence.cluster,
         limits.dispute_s,
         limits.idle_s,

@@ -188,7 +188,7 @@ def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
         cluster,
         severity=pl.when(had_queues).then(pl.lit("warning")).otherwise(pl.lit("info")),
         summary=pl.format(
-            "Consumer {} of group {} went without a word while it held {}: killed, crashed or cut off.",
+            "Consumer {} of group {} disappeared without unregistering while it held {}: killed, crashed or cut off.",
             "client_id",
             "consumer_group",
             counted("queues", "queue"),

@@ -123,7 +123,7 @@ def dead_letters(
         )
     )
     summary = pl.format(
-        "Group {} gave up {}: they lie in {}.",
+        "Group {} gave up {}, now in topic {}.",
         "consumer_group",
         counted("messages", "message").fill_null("messages"),
         "topic",

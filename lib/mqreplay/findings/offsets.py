@@ -41,18 +41,11 @@ OFFSET_BEYOND_MAX = FindingKind(
     ),
     confidence=1.0,
 )
-OFFSET_RESET = FindingKind(
-    name="offset_reset",
-    rule="A broker pushed RESET_CONSUMER_CLIENT_OFFSET to clients (4.9), or answered pulls with a moved offset (5.x).",
-    follows="Broker2Client#resetOffset",
-    advice="If nobody meant it, find who ran resetOffsetByTime; back means delivered again, ahead means skipped.",
-    confidence=1.0,
-)
-
-HANDOVER = "handover"
+HANDOVER, RESTART = "handover", "restart"
 CAUSE_TEXT = {
     "reset": "an offset reset",
     HANDOVER: "commits of the clients between which queues changed hands",
+    RESTART: "a restart of the broker, which had not saved its latest offsets",
     "client_commit": "a commit by a client",
     "set_from_outside": "a change from outside: no client committed it",
     "unknown": "an unknown cause: no commits or resets were recorded",
@@ -62,13 +55,19 @@ BREAK_KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", 
 
 
 def offset_findings(
-    continuity: pl.DataFrame, owners: pl.DataFrame, cluster: str, gap_s: int, handover_s: int
+    continuity: pl.DataFrame,
+    owners: pl.DataFrame,
+    outages: pl.DataFrame,
+    cluster: str,
+    gap_s: int,
+    handover_s: int,
 ) -> pl.DataFrame:
     """Return OFFSET_REWIND, OFFSET_JUMP and OFFSET_BEYOND_MAX, of rows of gold.offset_continuity.
 
     Breaks of one group, topic and effect that are ``gap_s`` seconds apart or less are one finding. A slave's file
     shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is
     gold.queue_owner: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
+    ``outages`` is the frame of broker_outages: a broker that is killed comes back with the offsets that it saved last.
     """
     # An offset put back from past the end is the end of the finding that it was there.
     put_back = (pl.col("kind") == "rewind") & (pl.col("cause") == "corrected")
@@ -79,11 +78,12 @@ def offset_findings(
     ).filter(pl.col("effect").is_in(["rewind", "jump", "beyond_max"]))
     by = [*GROUP_TOPIC, "effect"]
     key = key_text(*BREAK_KEY) + pl.lit(" to_ts=") + instant_text("to_ts")
-    sessions = with_session(_with_handovers(breaks, owners, handover_s), by, "to_ts", "to_ts", gap_s)
+    known = _with_restarts(_with_handovers(breaks, owners, handover_s), outages)
+    sessions = with_session(known, by, "to_ts", "to_ts", gap_s)
     merged = sessions.group_by(*by, "session").agg(
         _of_masters(pl.Expr.min, "from_ts"),
         _of_masters(pl.Expr.max, "to_ts"),
-        _queues().alias("queues"),
+        queue_count().alias("queues"),
         _of_masters(pl.Expr.max, "size").alias("most"),
         _sum_or_none(pl.col("redelivered_max").filter(_of_master())).alias("again"),
         pl.col("new_offset").max().alias("highest"),
@@ -109,7 +109,7 @@ def _of_masters(over: Callable[[pl.Expr], pl.Expr], name: str) -> pl.Expr:
     return pl.coalesce(over(pl.col(name).filter(_of_master())), over(pl.col(name))).alias(name)
 
 
-def _queues() -> pl.Expr:
+def queue_count() -> pl.Expr:
     """Return how many queues a group's rows are of; a reset may lack the broker name or the queue id."""
     is_whole = pl.col("broker_name").is_not_null() & pl.col("queue_id").is_not_null()
     return pl.struct("broker_name", "queue_id").filter(is_whole).n_unique()
@@ -145,6 +145,18 @@ def _with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int)
     return held.with_columns(cause=cause).drop("second_until")
 
 
+def _with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
+    """Return the breaks; the cause is RESTART where none is known and the broker was down between the two copies."""
+    down = outages.select("broker_name", "broker_id", pl.col("from_ts").alias("down_ts")).sort("down_ts")
+    by = ["broker_name", "broker_id"]
+    met = breaks.sort("to_ts").join_asof(
+        down, left_on="to_ts", right_on="down_ts", by=by, strategy="backward", check_sortedness=False
+    )
+    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == "unknown")
+    cause = pl.when(between & (pl.col("effect") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
+    return met.with_columns(cause=cause).drop("down_ts")
+
+
 def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
     """Return the owners' spans, oldest first, with ``second_until``.
 
@@ -160,53 +172,13 @@ def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
     return spans.with_columns(second_until=other).with_columns(pl.col("second_until").cum_max().over(KEY))
 
 
-def reset_findings(
-    resets: pl.DataFrame, continuity: pl.DataFrame, cluster: str, gap_s: int, reach_s: int
-) -> pl.DataFrame:
-    """Return OFFSET_RESET, one for each group, topic and reset; ``continuity`` shows how far the offsets moved.
-
-    ``resets`` is offset_resets' frame. Pushes ``gap_s`` seconds apart or less are one reset; its effect
-    shows within ``reach_s`` seconds.
-    """
-    key = pl.struct("table_name", (pl.lit("record_id=") + pl.col("record_id")).alias("key"))
-    sessions = with_session(resets, GROUP_TOPIC, "ts", "ts", gap_s)
-    merged = sessions.group_by(*GROUP_TOPIC, "session").agg(
-        pl.col("ts").min().alias("from_ts"),
-        pl.col("ts").max().alias("to_ts"),
-        _queues().alias("queues"),
-        key.unique().sort().head(EVIDENCE_ROWS).implode().alias("evidence"),
-    )
-    step = pl.when(pl.col("kind") == "rewind").then(-pl.col("size")).otherwise("size")
-    by_reset = continuity.filter((pl.col("cause") == "reset") & _of_master(), pl.col("size").is_not_null()).select(
-        *GROUP_TOPIC, pl.col("to_ts").alias("changed_ts"), step.alias("by")
-    )
-    after = pl.col("changed_ts").is_between("from_ts", pl.col("to_ts") + pl.duration(seconds=reach_s))
-    largest = (
-        merged.join(by_reset, GROUP_TOPIC)
-        .filter(after)
-        .group_by(*GROUP_TOPIC, "session")
-        .agg(pl.col("by").sort_by(pl.col("by").abs(), -pl.col("by")).last())  # of two equal ones the one back
-    )
-    rows = merged.join(largest, [*GROUP_TOPIC, "session"], how="left")
-    size = counted(pl.col("by").abs(), "message")
-    effect = (
-        pl.when(pl.col("by") < 0)
-        .then(pl.lit(", back by up to ") + size)
-        .when(pl.col("by") > 0)
-        .then(pl.lit(", ahead by up to ") + size)
-        .otherwise(pl.lit(""))
-    )
-    summary = pl.concat_str(_group_text(), counted("queues", "queue"), pl.lit(" reset"), effect, pl.lit("."))
-    severity = pl.when(pl.col("by").is_not_null()).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(rows, OFFSET_RESET, cluster, severity=severity, summary=summary)
-
-
-def _group_text() -> pl.Expr:
+def group_text() -> pl.Expr:
+    """Return the begin of a summary: the group and its topic."""
     return pl.format("Group {} on {}: ", *(pl.col(name).fill_null("") for name in GROUP_TOPIC))
 
 
-def _offset_of_queues() -> pl.Expr:
-    return pl.concat_str(_group_text(), pl.lit("the offset of "), counted("queues", "queue"))
+def _offset_ofqueue_count() -> pl.Expr:
+    return pl.concat_str(group_text(), pl.lit("the offset of "), counted("queues", "queue"))
 
 
 def _cause_text() -> pl.Expr:
@@ -217,7 +189,7 @@ def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     again = pl.col("again") > 0
     repeated = pl.when(again).then(pl.lit("; at most ") + counted("again", "message") + " delivered again")
     summary = pl.concat_str(
-        _offset_of_queues(),
+        _offset_ofqueue_count(),
         pl.lit(" went back by up to "),
         counted("most", "message"),
         pl.lit(", by "),
@@ -233,7 +205,7 @@ def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
 
 def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.concat_str(
-        _offset_of_queues(),
+        _offset_ofqueue_count(),
         pl.lit(" was moved ahead by up to "),
         counted("most", "message"),
         pl.lit(", by "),
@@ -247,7 +219,7 @@ def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
 def _beyond_max(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     past_end = pl.lit(", past the end of the queue")
     summary = pl.concat_str(
-        _offset_of_queues(),
+        _offset_ofqueue_count(),
         pl.lit(" was set to "),
         pl.col("highest").cast(pl.String),
         pl.coalesce(past_end + " at " + pl.col("end").cast(pl.String), past_end),

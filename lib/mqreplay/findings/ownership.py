@@ -5,10 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import counted, evidence, finding, one_or_none
+from mqreplay.findings.shape import EVIDENCE, EVIDENCE_ROWS, counted, evidence, finding, key_text, one_or_none
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import with_session
 
+OWNERS = {"assignments": "record what clients hold: `mqreplay record`, or import rocketmq_client.log of each client"}
 ORPHAN_QUEUE = FindingKind(
     name="orphan_queue",
     rule="A queue that the group's members saw was held by none of them, longer than lists take to spread.",
@@ -17,6 +18,7 @@ ORPHAN_QUEUE = FindingKind(
         "See that all members have the same subscription and strategy, and reach the same brokers and name servers."
     ),
     confidence=0.95,
+    needs=OWNERS,
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
@@ -31,6 +33,7 @@ DOUBLE_OWNED_QUEUE = FindingKind(
     follows="RebalanceImpl#rebalanceByTopic",
     advice="See that all members use the same strategy and see each other; they overwrite each other's offsets.",
     confidence=0.95,
+    needs=OWNERS,
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
@@ -43,21 +46,37 @@ IDLE_CONSUMER = FindingKind(
     follows="AllocateMessageQueueStrategy#allocate",
     advice="A group needs no more members than its topics have queues; add queues or take members away.",
     confidence=0.95,
+    needs=OWNERS,
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
     ),
 )
 
+REBALANCE = "silver.rebalance"
+# Columns that name rows of tables with what members saw and held; a list that the recorder asked for has no client.
+KEY_OF_TABLE = {
+    REBALANCE: ("consumer_group", "topic", "client_id"),
+    "silver.assignment": ("consumer_group", "client_id"),
+    "silver.consumer_list": ("consumer_group",),
+}
+
 
 def ownership_findings(
-    disputes: pl.DataFrame, idle: pl.DataFrame, cluster: str, dispute_s: int, idle_s: int, gap_s: int
+    disputes: pl.DataFrame,
+    idle: pl.DataFrame,
+    shown: pl.DataFrame,
+    cluster: str,
+    dispute_s: int,
+    idle_s: int,
+    gap_s: int,
 ) -> pl.DataFrame:
     """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of judge/ownership.py's frames.
 
     Seconds of disagreement are normal while lists spread: a dispute counts if it lasts longer than ``dispute_s``
     seconds, an idle member if it is idle for longer than ``idle_s``. Disputes of one group and topic that are ``gap_s``
     seconds apart or less are one finding. Nothing is lost while nobody holds an empty retry topic: that is info.
+    ``shown``: consumer_group and table_name, one of KEY_OF_TABLE, where the group has rows.
     """
     of_dispute = disputes.with_columns(_ms().alias("ms"), orphan=pl.col("owners") == 0)
     by = ["consumer_group", "topic", "orphan"]
@@ -71,10 +90,22 @@ def ownership_findings(
         one_or_none("broker_name"),
         one_or_none("queue_id"),
         evidence("gold.queue_owner", *KEY),
-        # A queue that nobody holds is in no row of queue_owner: what the members saw and took is the evidence.
-        evidence("silver.rebalance", "consumer_group", "topic").alias("seen"),
     )
-    return pl.concat([_orphans(merged, cluster), _doubles(merged, cluster), _idle(idle, cluster, idle_s)])
+    found = [_orphans(merged, shown, cluster), _doubles(merged, shown, cluster), _idle(idle, shown, cluster, idle_s)]
+    return pl.concat(found)
+
+
+def _seen(rows: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with ``seen``, evidence: the rows of the tables that show what members saw, took and held."""
+    numbered = rows.with_row_index("row")
+    key = pl.lit(None, pl.String)
+    for table, names in KEY_OF_TABLE.items():
+        of_table = key_text(*(name for name in names if name in rows.columns))
+        key = pl.when(pl.col("table_name") == table).then(of_table).otherwise(key)
+    each = numbered.join(shown, "consumer_group").sort("table_name").select("row", "table_name", key.alias("key"))
+    seen = each.group_by("row").agg(pl.struct("table_name", "key").alias("seen"))
+    none = pl.lit([], EVIDENCE)
+    return numbered.join(seen, "row", how="left").with_columns(pl.col("seen").fill_null(none)).drop("row")
 
 
 def _ms() -> pl.Expr:
@@ -90,7 +121,7 @@ def _severity() -> pl.Expr:
     return pl.when(pl.col("topic").str.starts_with("%RETRY%")).then(pl.lit("info")).otherwise(pl.lit("warning"))
 
 
-def _orphans(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
+def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
         "Group {} left {} of {} to nobody: {} queue-seconds in which nothing of them was consumed.",
         "consumer_group",
@@ -98,11 +129,12 @@ def _orphans(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
         "topic",
         "seconds",
     )
-    rows = merged.filter("orphan").with_columns(evidence="seen")
+    # A queue that nobody holds is in no row of queue_owner.
+    rows = _seen(merged.filter("orphan"), shown).with_columns(evidence="seen")
     return finding(rows, ORPHAN_QUEUE, cluster, severity=_severity(), summary=summary)
 
 
-def _doubles(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
+def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
         "Group {}: {} of {} {} held by up to {} at once, for {} queue-seconds; what they held was consumed more than"
         " once.",
@@ -113,14 +145,16 @@ def _doubles(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
         counted("owners", "client"),
         "seconds",
     )
-    return finding(merged.filter(~pl.col("orphan")), DOUBLE_OWNED_QUEUE, cluster, severity=_severity(), summary=summary)
-
-
-def _idle(idle: pl.DataFrame, cluster: str, idle_s: int) -> pl.DataFrame:
-    long = idle.filter(_ms() > idle_s * 1000)
-    rows = long.group_by("consumer_group", "client_id", "from_ts", "to_ts").agg(
-        evidence("silver.rebalance", "consumer_group", "client_id")
+    polled = shown.filter(pl.col("table_name") != REBALANCE)
+    rows = _seen(merged.filter(~pl.col("orphan")), polled).with_columns(
+        pl.col("evidence").list.concat("seen").list.head(EVIDENCE_ROWS)
     )
+    return finding(rows, DOUBLE_OWNED_QUEUE, cluster, severity=_severity(), summary=summary)
+
+
+def _idle(idle: pl.DataFrame, shown: pl.DataFrame, cluster: str, idle_s: int) -> pl.DataFrame:
+    long = idle.filter(_ms() > idle_s * 1000)
+    rows = _seen(long.unique(), shown).with_columns(evidence="seen")
     summary = pl.format(
         "Consumer {} of group {} held no queue for {} s.", "client_id", "consumer_group", _seconds_text(_ms())
     )

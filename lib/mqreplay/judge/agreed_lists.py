@@ -68,7 +68,7 @@ def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame
         pl.lit(None, INSTANT).alias("previous_ts"),
         pl.when(readable).then(pl.concat_list(pair)).otherwise(pl.lit([], pl.List(pl.String))).alias("view"),
     )
-    by_route = [(topic, *span, _queues(view)) for topic, *span, view in _agreed(_changes(views, "topic"))]
+    by_route = [(topic, *span, _queues(view)) for topic, *span, view in _agreed(_changes(views, "topic", holds=True))]
     by_config = [
         (topic, *span, _queues(view)) for topic, *span, view in _joined(_changes(held, "topic", expires=False))
     ]
@@ -87,18 +87,26 @@ def _structs(topic: str, counts: Iterable[tuple[str, int]]) -> list[dict[str, ob
     return [{"broker_name": q.broker_name, "queue_id": q.queue_id} for q in sort_message_queues(queues)]
 
 
-def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True) -> list[tuple[Any, ...]]:
-    """Return subject, server, ts, previous_ts, view: one row for each change of a server's view, in order of time."""
+def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: bool = False) -> list[tuple[Any, ...]]:
+    """Return subject, server, ts, previous_ts, view: one row for each change of a server's view, in order of time.
+
+    ``expires``: a view that was not confirmed for REPEATED_S was not asked for any more. ``holds``: it counts until
+    then, and otherwise until it was last confirmed. Routes hold, for clients themselves use them for 30 s unasked.
+    """
     by = [subject, "server"]
-    due = pl.col("ts") + pl.duration(seconds=REPEATED_S)
     following = pl.col("ts").shift(-1).over(by)
-    # A view that was not written again when it was due was not asked for any more.
+    confirmed = pl.max_horizontal("ts", pl.col("previous_ts").shift(-1).over(by))
+    due = confirmed + pl.duration(seconds=REPEATED_S)
     over = (
         views.sort("ts")
-        .filter(following.is_null() | (following > due))
+        .with_columns(following.alias("_following"), confirmed.alias("_confirmed"), due.alias("_due"))
+        .filter(pl.col("_following").is_null() | (pl.col("_following") > pl.col("_due")))
         .with_columns(
-            due.alias("ts"), pl.col("ts").alias("previous_ts"), pl.lit(None, views.schema["view"]).alias("view")
+            pl.col("_due").alias("ts"),
+            pl.col("_due" if holds else "_confirmed").alias("previous_ts"),
+            pl.lit(None, views.schema["view"]).alias("view"),
         )
+        .select(views.columns)
     )
     ended = pl.concat([views, over]) if expires else views
     ordered = ended.sort("ts", "server").with_columns(pl.col("view").list.join("\n").alias("text"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.judge.membership import MEMBER, subscriptions
-from mqreplay.judge.observed_clients import CONNECTION, RUNNING_INFO
+from mqreplay.judge.membership import MEMBER, subscriptions, within_session
+from mqreplay.judge.observed_clients import CLIENT_LOG, CONNECTION, RUNNING_INFO
 from mqreplay.judge.time_spans import INSTANT, with_session
 
 GROUP = ["consumer_group"]
@@ -31,12 +31,23 @@ def strategy_conflicts(
     frame of `membership`, ``interval_s`` the rebalance interval.
     """
     named = rebalance.filter(pl.col("strategy").is_not_null())
-    until, side = pl.col("ts").alias("until"), pl.col("strategy").alias("side")
-    sides = named.select(*MEMBER, "topic", "ts", until, side, "record_id")
+    by_log = pl.col("source").eq_missing(CLIENT_LOG)
+    parts = [named.filter(~by_log).with_columns(pl.col("ts").alias("until")), _logged(named.filter(by_log), members)]
+    side = pl.col("strategy").alias("side")
+    sides = pl.concat([part.select(*MEMBER, "topic", "ts", "until", side, "record_id") for part in parts])
     if polled is not None:
         others = polled.join(named, MEMBER, how="anti").with_columns(_of_table("silver.assignment"))
         sides = pl.concat([sides, others.select(sides.columns)])
     return _conflicts(sides, members, interval_s)
+
+
+def _logged(rebalance: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    """Return the rebalances of clients' logs with ``until``: a log has a rebalance only if its result is another.
+
+    So each holds until the next one of the topic, or to the end of the session.
+    """
+    in_order = rebalance.sort("ts").with_columns(pl.col("ts").shift(-1).over(*MEMBER, "topic").alias("_next"))
+    return within_session(in_order, members, pl.col("_next")).drop("_next")
 
 
 def _of_table(name: str) -> pl.Expr:

@@ -13,7 +13,7 @@ import polars as pl
 
 from mqreplay.judge.agreed_lists import queue_lists
 from mqreplay.judge.listed_members import listed_signs, listed_spans, silences, vanished
-from mqreplay.judge.membership import MEMBER, SIGNS
+from mqreplay.judge.membership import LISTED, MEMBER, SIGNS
 from mqreplay.judge.observed_clients import (
     CLIENT_LOG,
     hooked,
@@ -25,6 +25,7 @@ from mqreplay.judge.observed_clients import (
 from mqreplay.judge.observed_rebalances import ROUTE_S
 from mqreplay.judge.ownership import routed_queues
 from mqreplay.judge.recorder_holes import recorder_holes, watched, watched_until
+from mqreplay.judge.unread_logs import unread_members
 
 RECORDED = ("recorder_event", "broker_runtime", "topic_stats", "consumer_connection")
 
@@ -34,7 +35,8 @@ class PolledNight:
     """``heartbeat`` are silver's and what clients without hooks would have said; ``until``: the recorder's last poll.
 
     ``broker_runtime`` are the polls of brokers without what holes hide. ``signs`` and ``vanished`` are of clients of
-    which only polls tell; ``queues``: the queues that routes name, as routed_queues has them.
+    which only polls tell; ``queues``: the queues that routes name, as routed_queues has them. ``shown``:
+    consumer_group, table_name: the silver tables with what polls and logs show of a group's members.
     """
 
     holes: pl.DataFrame
@@ -45,11 +47,17 @@ class PolledNight:
     vanished: pl.DataFrame
     strategies: pl.DataFrame
     queues: pl.DataFrame
+    shown: pl.DataFrame
 
-    def unwatched(self, members: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
-        """Return the frame of observed_clients.unwatched; ``members`` is the frame of `membership`."""
+    def unwatched(self, members: pl.DataFrame, assignment: pl.DataFrame, rebalance: pl.DataFrame) -> pl.DataFrame:
+        """Return MEMBER, from_ts, to_ts: while it is not known what a member held.
+
+        ``members`` is the frame of `membership`. While the recorder did not watch, see ``holes``.
+        """
         polled = self.signs.filter(pl.col("sign") != CLIENT_LOG).select(MEMBER).unique()
-        return unwatched(members.join(polled, MEMBER, how="semi"), assignment, self.holes)
+        by_polls = unwatched(members.join(polled, MEMBER, how="semi"), assignment, self.holes)
+        unread = unread_members(members, self.heartbeat, assignment, rebalance).join(polled, MEMBER, how="anti")
+        return pl.concat([by_polls, unread])
 
 
 def polled_night(
@@ -71,7 +79,8 @@ def polled_night(
     spans = listed_spans(consumer_list, runtime, holes, until)
     silent = silences(assignment, until, lost_s)
     gone = vanished(spans, silent, holes, silent_s)
-    hooks = hook_signs.filter(pl.col("sign") != "commit").select(MEMBER).unique()
+    # Commits and brokers' logs tell of clients without hooks, too.
+    hooks = hook_signs.filter(~pl.col("sign").is_in(["commit", LISTED])).select(MEMBER).unique()
     shown = polled_signs(assignment)
     of_others = pl.concat([shown, listed_signs(spans, gone, silent)]).join(hooks, MEMBER, how="anti")
     by_log = shown.filter(pl.col("sign") == CLIENT_LOG).join(hooks, MEMBER, how="semi")
@@ -86,6 +95,17 @@ def polled_night(
         gone.join(hooks, MEMBER, how="anti"),
         strategy_sides(assignment).join(hooks, MEMBER, how="anti"),
         routed_queues(queue_lists(routes, small["topic_config"].clear()), until, ROUTE_S),
+        _shown(assignment, consumer_list),
+    )
+
+
+def _shown(assignment: pl.DataFrame, consumer_list: pl.DataFrame) -> pl.DataFrame:
+    named = {
+        "silver.assignment": assignment.join(hooked(assignment).select("record_id"), "record_id", how="anti"),
+        "silver.consumer_list": consumer_list,
+    }
+    return pl.concat(
+        rows.select("consumer_group", pl.lit(table).alias("table_name")).unique() for table, rows in named.items()
     )
 
 

@@ -37,14 +37,20 @@ NEEDED = (
     ("gold.delivery_audit", "consume_log", "record what listeners were given (consume_log.jsonl)"),
     ("gold.delivery_audit", "produce_log", "record what producers sent (produce_log.jsonl)"),
 )
-# Where the recorder polled a cluster, its polls stand in for these kinds: the first names what is judged without them.
-POLLED = {
-    "gold.allocation": ("rebalance_log",),
-    "gold.queue_owner": ("heartbeats",),
-    "gold.group_status": ("offset_commits", "pull_log"),
-    "finding strategy_conflict": ("rebalance_log",),
-    "finding subscription_conflict": ("heartbeats",),
-    "finding stuck_queue": ("pull_log",),
+# By decision and kind: kinds that the recorder writes instead, of which one is enough where it polled the cluster.
+ENDS = ("topic_stats", "consume_stats")
+POLLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "gold.allocation": {"rebalance_log": ("assignments",)},
+    "gold.queue_owner": {"heartbeats": ("consumer_lists",)},
+    "gold.group_status": {"offset_commits": ("consumer_offset",), "pull_log": ENDS},
+    "finding strategy_conflict": {"rebalance_log": ("assignments",)},
+    "finding subscription_conflict": {"heartbeats": ("assignments", "consumer_connections")},
+    "finding stuck_queue": {"pull_log": ENDS},
+}
+# The same for what clients recorded.
+OF_CLIENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    f"finding {name}": {"assignments": ("rebalance_log", "pull_log")}
+    for name in ("orphan_queue", "double_owned_queue", "idle_consumer")
 }
 PLACE = ("consumer_group", "topic", "broker_name")
 INSTANT = pl.Datetime("us", "UTC")
@@ -81,9 +87,27 @@ def missing_kinds(
     rows = [
         {"day": day, "decision": decision, "evidence": kind, "decisions": 0, "reason": _not_recorded(kind, advice)}
         for decision, kind, advice in (*NEEDED, *of_findings)
-        if kind in missing and not (polled and kind in POLLED.get(decision, ()))
+        if kind in missing and not _stood_in(decision, kind, missing, polled)
     ]
     return pl.DataFrame(rows, GAP)
+
+
+def lacking(missing: Collection[str], pulls: pl.DataFrame) -> set[str]:
+    """Return the kinds of files that are missing, with pull_log if only answers to pulls were recorded.
+
+    Clients' logs have some of these. ``pulls`` counts answers and requests of each shard.
+    """
+    counts = pulls.sum().row(0, named=True)
+    only_answers = counts["answers"] > 0 and counts["requests"] == 0
+    return {*missing, *(["pull_log"] if only_answers else [])}
+
+
+def _stood_in(decision: str, kind: str, missing: Collection[str], polled: bool) -> bool:
+    """Return whether another kind that was recorded stands in for a kind."""
+    others = OF_CLIENTS.get(decision, {}).get(kind, ())
+    if polled:
+        others += POLLED.get(decision, {}).get(kind, ())
+    return any(other not in missing for other in others)
 
 
 def _not_recorded(kind: str, advice: str) -> str:

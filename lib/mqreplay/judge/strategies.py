@@ -74,7 +74,7 @@ def allocate_with(groups: Mapping[str, GroupSettings], virtual_node_cnt: int) ->
 
 
 def _with_inner(strategy_name: str, consumer_group: str | None, group: GroupSettings) -> str:
-    """Return the full name: a client that is polled reports the class MACHINE_ROOM_NEARBY without its inner strategy."""
+    """Return the full name. A client that is polled reports MACHINE_ROOM_NEARBY without its inner strategy."""
     if strategy_name != NEARBY:
         return strategy_name
     if "nearby_strategy" not in group:

@@ -22,6 +22,7 @@ from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.judge.audit_scope import audit_scope
 from mqreplay.judge.broker_outages import broker_outages
 from mqreplay.judge.client_clocks import client_clocks
+from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status, merged_status
@@ -33,10 +34,11 @@ from mqreplay.judge.offset_causes import pushed_resets
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.queue_owner import owned_from, queue_owner
 from mqreplay.judge.recorder_holes import hole_gaps
-from mqreplay.judge.replay_gap import missing_kinds, replay_gap
+from mqreplay.judge.replay_gap import lacking, missing_kinds, replay_gap
 from mqreplay.judge.route_changes import route_changes
 from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.judge.source_disputes import source_gaps
+from mqreplay.judge.unread_logs import unwatched_gaps
 from mqreplay.lake.landing import Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
 from mqreplay.run.engine import Engine
@@ -204,15 +206,19 @@ class Replay:
         )
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
         breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
+        if "server_requests" in self.recorded.missing:
+            breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners)
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
         parts = Merged([*queues.parts, *groups.parts, *deliveries.parts])
+        unwatched = polled.unwatched(members, small["assignment"], small["rebalance"])
         told_gaps = [
             hole_gaps(polled.holes, small["recorder_event"]),
             source_gaps(small["assignment"], small["rebalance"], members),
+            unwatched_gaps(outside(unwatched, "from_ts", polled.holes), limits.dispute_s),
         ]
         needs = {kind.name: kind.needs for kind in KINDS.values()}
-        gaps = missing_kinds(self.day.day, self.recorded.missing, needs, ran)
+        gaps = missing_kinds(self.day.day, lacking(self.recorded.missing, queues.frame("pulls")), needs, ran)
         tables = {
             "gold.group_status": outside(
                 group_status(queues.each("status"), self.settings.replay.status_window_s), "to_ts", polled.holes
@@ -243,9 +249,7 @@ class Replay:
             outages=outages,
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
-            polled=Polled(
-                polled.strategies, polled.unwatched(members, small["assignment"]), polled.vanished, polled.queues
-            ),
+            polled=Polled(polled.strategies, unwatched, polled.vanished, polled.queues, polled.shown),
             **merged,
         )
         return _Judged(evidence, tables, parts.files())

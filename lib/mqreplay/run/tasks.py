@@ -142,6 +142,8 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
         "returned_ends": returned_ends_of_shard(pull),
         "moved_resets": moved_resets_of_shard(pull),
         "orphan_offsets": orphans_of_shard(rows["offset_change"], night.small["topic_config"]),
+        # Clients' logs have a few answers to pulls, without the requests.
+        "pulls": pl.DataFrame({"answers": [len(pull)], "requests": [pull["opaque"].count()]}),
         "logged": pl.DataFrame({"rows": [len(rows["consume"]) + len(rows["produce"])]}),
     }
     skewed = client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows

@@ -1,0 +1,67 @@
+"""Resets of consumer offsets that nothing recorded, concluded from the offsets that brokers hold.
+
+RocketMQ's Java clients never lower an offset by themselves (OffsetStore#updateOffset, increaseOnly), except when a
+queue changes hands. A broker in memory holds what was committed last. So if several offsets of a group and topic fall
+between the same two polls of a broker that was not restarted, somebody reset them.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.time_spans import with_session
+
+GROUP_TOPIC = ["consumer_group", "topic"]
+BROKER = ["broker_name", "broker_id"]
+BREAK = [*BROKER, *GROUP_TOPIC, "queue_id", "kind", "to_ts"]
+HANDOVER_S = 20  # a new owner reads the offset before the old one commits: its commits are lower for seconds
+LEAST_QUEUES = 2  # a single offset may fall for other reasons, such as a client in another language
+
+
+def with_concluded_resets(breaks: pl.DataFrame, broker_runtime: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
+    """Return the breaks; the cause is reset where a rewind of unknown cause must be one.
+
+    ``breaks`` are rows of gold.offset_continuity, ``owners`` of gold.queue_owner. Only groups whose owners are known
+    are judged, and at least LEAST_QUEUES queues must have fallen that did not change hands.
+    """
+    rewinds = (pl.col("kind") == "rewind") & (pl.col("cause") == "unknown") & (pl.col("broker_id") == 0)
+    fell = breaks.filter(rewinds).join(owners.select("consumer_group").unique(), "consumer_group", how="semi")
+    if fell.is_empty():
+        return breaks
+    running = _of_running_brokers(fell, broker_runtime)
+    kept = running.join(_handed_over(running, owners), BREAK, how="anti").with_columns(pl.lit(True).alias("kept"))
+    marked = running.join(kept.select(*BREAK, "kept"), BREAK, how="left")
+    together = with_session(marked, GROUP_TOPIC, "from_ts", "to_ts", 0)
+    queue = pl.struct("broker_name", "queue_id").filter(pl.col("kept"))
+    reset = together.filter(queue.n_unique().over(*GROUP_TOPIC, "session") >= LEAST_QUEUES)
+    named = breaks.join(
+        reset.select(*BREAK, pl.lit("reset").alias("concluded")), BREAK, how="left", maintain_order="left"
+    )
+    return named.with_columns(pl.coalesce("concluded", "cause").alias("cause")).drop("concluded")
+
+
+def _of_running_brokers(fell: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Return the breaks of brokers that had booted at the same instant before and after it."""
+    polls = broker_runtime.drop_nulls("boot_ts").select(*BROKER, "ts", "boot_ts").sort("ts")
+    met = fell
+    for at, strategy in (("from_ts", "backward"), ("to_ts", "forward")):
+        right = polls.rename({"ts": f"poll_{at}", "boot_ts": f"boot_{at}"})
+        met = met.sort(at).join_asof(
+            right,
+            left_on=at,
+            right_on=f"poll_{at}",
+            by=BROKER,
+            strategy=strategy,  # type: ignore[arg-type]
+            check_sortedness=False,
+        )
+    return met.filter(pl.col("boot_from_ts") == pl.col("boot_to_ts")).select(fell.columns)
+
+
+def _handed_over(fell: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
+    """Return BREAK of the breaks during or just before which several clients held the queue."""
+    spans = owners.select(*KEY, "client_id", pl.col("from_ts").alias("held_ts"), pl.col("to_ts").alias("held_until"))
+    began = pl.col("from_ts") - pl.duration(seconds=HANDOVER_S)
+    met = fell.join(spans, KEY).filter((pl.col("held_ts") <= pl.col("to_ts")) & (pl.col("held_until") >= began))
+    clients = met.group_by(BREAK).agg(pl.col("client_id").n_unique().alias("clients"))
+    return clients.filter(pl.col("clients") > 1).select(BREAK)

@@ -1,0 +1,54 @@
+"""Members of which only a broker's log tells: what they held is not known."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.judge.membership import membership, signs
+from mqreplay.judge.replay_gap import GAP
+from mqreplay.judge.unread_logs import unread_members, unwatched_gaps
+from silver_moments import at
+from silver_rows import rows
+
+SILENT_S = 90
+
+
+def named(client: str, source: str = "broker_log") -> list[dict[str, object]]:
+    data = ("g", "CONSUME_PASSIVELY", "CLUSTERING", "CONSUME_FROM_LAST_OFFSET", False, [("T", "*", "TAG", 1)])
+    row = {"client_id": client, "kind": "HEART_BEAT", "consumer_data_set": [data], "source": source}
+    return [row | {"ts": at(seconds)} for seconds in (0, 60, 100)]
+
+
+def logged(client: str, group: str = "g") -> dict[str, object]:
+    held = [("T", "b", 0, False, *[None] * 7)]
+    return {"consumer_group": group, "client_id": client, "ts": at(1), "queues": held, "source": "client_log"}
+
+
+def unread(beats: list[dict[str, object]], held: list[dict[str, object]]) -> pl.DataFrame:
+    heartbeat, assignment, rebalance = (
+        rows("silver.heartbeat", {}, beats),
+        rows("silver.assignment", {}, held),
+        rows("silver.rebalance", {}, []),
+    )
+    members = membership(signs(heartbeat, rebalance, assignment), SILENT_S)
+    return unread_members(members, heartbeat, assignment, rebalance)
+
+
+def test_only_members_without_a_log_of_their_own_are_unread():
+    beats = [*named("10.0.0.1@7#1"), *named("10.0.0.2@7#2"), *named("10.0.0.3@7#3", "heartbeat")]
+    found = unread(beats, [logged("10.0.0.1@7#1")])
+    assert found.rows() == [("g", "10.0.0.2@7#2", at(0), at(100))]
+
+
+def test_a_log_that_names_no_queue_of_the_group_was_read():
+    assert unread(named("10.0.0.1@7#1"), [logged("10.0.0.1@7#9", "another")]).is_empty()
+
+
+def test_each_group_has_one_gap_for_each_kind_of_finding():
+    spans = unread([*named("10.0.0.1@7#1"), *named("10.0.0.2@7#2")], [])
+    gaps = unwatched_gaps(spans, 45).sort("decision")
+    assert gaps.schema == pl.Schema(GAP)
+    assert gaps["decision"].to_list() == ["finding idle_consumer", "finding orphan_queue"]
+    assert set(gaps.select("from_ts", "to_ts", "decisions").rows()) == {(at(0), at(100), 2)}
+    assert "2 members of the group" in gaps["reason"][0]
+    assert unwatched_gaps(spans, 100).is_empty()
