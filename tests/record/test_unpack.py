@@ -17,6 +17,7 @@ import pytest
 
 from decode.capture.wire import BROKER, Talk, command, framed, heartbeat, pcap, registration
 from mqreplay.cli.command_line import main
+from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.record.unpack import JOURNAL, REASONS, unpack
@@ -65,7 +66,13 @@ def test_what_it_tells(unpacked):
     }
     assert told["left_out"] == {"records whose body tcpdump cut: capture with -s 0": 516}, "it was taken with -s 1500"
     assert told["torn"] == []
-    assert sorted(p.name for p in folder.iterdir()) == sorted(f"{stem}.jsonl.gz" for stem in told["records"])
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        ["brokers.json", *(f"{stem}.jsonl.gz" for stem in told["records"])]
+    )
+    assert told["notes"] == ["brokers.json names the cluster DefaultCluster"]
+    brokers = decode_brokers((folder / "brokers.json").read_bytes())
+    assert (brokers.cluster, brokers.brokers) == ("DefaultCluster", []), "no answer has a broker's settings"
+    assert sorted(brokers.name_servers) == ["127.0.0.1:9876", "127.0.0.1:9877"]
     for stem, count in told["records"].items():
         assert len([KINDS[stem].decode(line) for line in lines(folder / f"{stem}.jsonl.gz")]) == count
 
@@ -206,7 +213,7 @@ def test_addresses_that_nobody_named_are_told_so_many_at_most(tmp_path):
     unpack([str(tmp_path / "wire.pcap")], str(tmp_path / "out"), out, as_json=True)
     left_out = json.loads(out.getvalue())["left_out"]
     assert len(left_out) == REASONS + 1
-    assert left_out["requests of which nothing tells other brokers"] == 50
+    assert left_out["requests that cannot be attributed: other brokers"] == 50
     assert sum(left_out.values()) == 150
 
 
@@ -214,7 +221,7 @@ def test_addresses_that_nobody_named_are_told_so_many_at_most(tmp_path):
 def small(tmp_path):
     """A capture with records of three kinds."""
     talk, asking = Talk(), Talk("10.0.0.9:50000", "10.0.0.5:9876")
-    sent = [asking.ask(registration("b", 0, BROKER, 1)), talk.ask(heartbeat("c@1", 1))]
+    sent = [asking.ask(registration("b", 0, BROKER, 1, "Orders")), talk.ask(heartbeat("c@1", 1))]
     sent += [talk.ask(command(105, 2, ext={"topic": "t"})), talk.ask(command(11, 3, ext={"topic": "t"}))]
     path = tmp_path / "small.pcap"
     path.write_bytes(pcap(framed(sent)))
@@ -244,7 +251,7 @@ unpack([sys.argv[1]], sys.argv[2], StringIO())
 def test_a_run_that_was_killed_anywhere_is_made_anew(small, tmp_path):
     whole = tmp_path / "whole"
     unpack([str(small)], str(whole), StringIO())
-    assert names_in(whole) == ["heartbeats.jsonl.gz", "pull_log.jsonl.gz", "routes.jsonl.gz"]
+    assert names_in(whole) == ["brokers.json", "heartbeats.jsonl.gz", "pull_log.jsonl.gz", "routes.jsonl.gz"]
     died = 0
     for left in range(100):
         folder = tmp_path / f"killed{left}"
@@ -267,6 +274,55 @@ def test_a_run_that_was_killed_anywhere_is_made_anew(small, tmp_path):
             n: (whole / n).read_bytes() for n in names_in(whole)
         }
     assert died == left > 15
+
+
+def captured(tmp_path, sent):
+    """Unpack segments; return the folder and the notes."""
+    (tmp_path / "wire.pcap").write_bytes(pcap(framed(sent)))
+    folder, out = tmp_path / "out", StringIO()
+    unpack([str(tmp_path / "wire.pcap")], str(folder), out, as_json=True)
+    return folder, json.loads(out.getvalue())["notes"]
+
+
+def test_a_brokers_answer_gives_its_settings_but_no_secret(tmp_path):
+    talk, asking = Talk(), Talk("10.0.0.9:50000", "10.0.0.5:9876")
+    settings = b"brokerName=b\nbrokerId=1\nbrokerClusterName=Orders\naccessMessageInMemoryMaxRatio=30\naclSecretKey=x\n"
+    sent = [asking.ask(registration("b", 1, BROKER, 1)), talk.ask(heartbeat("c@1", 1)), talk.ask(command(26, 2))]
+    sent += [talk.answer(command(0, 2, 1, body=settings))]
+    folder, notes = captured(tmp_path, sent)
+    assert notes == ["brokers.json names the cluster Orders"]
+    assert b"Secret" not in (folder / "brokers.json").read_bytes()
+    (broker,) = decode_brokers((folder / "brokers.json").read_bytes()).brokers
+    assert (broker.key, broker.addr, broker.effective_access_message_in_memory_max_ratio) == ("b-1", BROKER, 30)
+
+
+def test_brokers_json_that_is_there_is_kept(small, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "brokers.json").write_bytes(b"a recorder's")
+    out = StringIO()
+    unpack([str(small)], str(folder), out)
+    assert out.getvalue().endswith("note: brokers.json was there before and is kept\n")
+    assert (folder / "brokers.json").read_bytes() == b"a recorder's"
+
+
+def test_of_two_clusters_none_is_named(tmp_path):
+    talk, asking = Talk(), Talk("10.0.0.9:50000", "10.0.0.5:9876")
+    sent = [asking.ask(registration("b", 0, BROKER, 1, "Orders")), asking.ask(registration("c", 0, "h:1", 2, "Bulk"))]
+    folder, notes = captured(tmp_path, [*sent, talk.ask(heartbeat("c@1", 1))])
+    assert notes == ["the captures name 2 clusters (Orders, Bulk); give nightly --cluster NAME"]
+    assert decode_brokers((folder / "brokers.json").read_bytes()).cluster is None
+
+
+def test_without_a_name_there_is_no_brokers_json(tmp_path):
+    folder, notes = captured(tmp_path, [Talk().ask(command(34, 1, body=b"{")), *_pull_of_a_named_broker()])
+    assert notes == ["the captures name no cluster; give nightly --cluster NAME"]
+    assert not (folder / "brokers.json").exists()
+
+
+def _pull_of_a_named_broker():
+    talk, asking = Talk("10.0.0.2:40000"), Talk("10.0.0.9:50000", "10.0.0.5:9876")
+    return [asking.ask(registration("b", 0, BROKER, 1)), talk.ask(heartbeat("c@1", 1))]
 
 
 def test_a_file_that_somebody_put_there_since_a_run_was_killed_stays(small, tmp_path):

@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     record_arguments.add(commands.add_parser("record", help="a running cluster, as a recording"))
     imports = commands.add_parser("import", help="what lies on disk (copies, mqadmin outputs, logs), as a recording")
     imports.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a tar or zip archive")
-    imports.add_argument("--out", required=True, metavar="DIR", help="folder of the recording; it must not exist")
+    imports.add_argument("--out", required=True, metavar="DIR", help="folder of the recording; new or empty")
     imports.add_argument("--broker", metavar="NAME-ID", help="the broker of files whose path names none: broker-a-0")
     imports.add_argument("--time-zone", metavar="ZONE", help="the zone of times that name none: +08:00 (UTC)")
     imports.add_argument("--json", action="store_true", help="print what came of them as JSON")

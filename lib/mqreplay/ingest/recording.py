@@ -120,8 +120,12 @@ def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
     """
     root = Path(folder).resolve()
     if not root.is_dir():
-        what = "is a file, not a folder" if root.exists() else "does not exist"
-        raise InputError(f"recording {folder} {what}; give the folder that holds snapshots/ and *.jsonl")
+        if root.exists():
+            raise InputError(
+                f"{folder} is no recording: it is a file, not a folder. "
+                f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
+            )
+        raise InputError(f"recording {folder} does not exist; give the folder that holds snapshots/ and *.jsonl")
     if escaped(os.fsencode(root)) != str(root):
         raise InputError(f"recording {escaped(os.fsencode(root))}: the name of its folder is not UTF-8; rename it")
     files = sorted(_Walk(str(root), follow_links).files(), key=lambda f: f.path)

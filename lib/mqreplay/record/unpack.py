@@ -3,7 +3,8 @@
 Without Spark and without Java. A capture is read twice: who is who may be said after what it explains.
 
 The files are written beside their final names and renamed at the end, one by one. JOURNAL names them while they are
-renamed, so that the next run removes those of a run that was killed in between.
+renamed, so that the next run removes those of a run that was killed in between. brokers.json is written if the captures
+name the cluster, or show a broker's settings.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, BinaryIO, TextIO, cast
 
 from mqreplay.crash import is_of_machine
 from mqreplay.decode.capture.calls import Call, Calls
+from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
@@ -32,10 +34,14 @@ from mqreplay.ingest.recording import RECORD_TABLES, classify
 from mqreplay.lake.local_folder import local_folder
 from mqreplay.printable import printable
 from mqreplay.record.durable import UNFINISHED
+from mqreplay.record.imports.broker_names import BrokerNames
+from mqreplay.record.imports.brokers_file import BrokersFile
 
 JOURNAL = f"unpack{UNFINISHED}"
 REASONS = 100  # why something was left out, told one by one; a reason may name an address
 GZIP = b"\x1f\x8b"
+BROKERS = "brokers.json"
+WRITTEN = (*(f"{stem}.jsonl.gz" for stem in RECORD_TABLES), BROKERS)
 
 
 @dataclass
@@ -45,10 +51,12 @@ class Unpacked:
     records: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     torn: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # on brokers.json
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"records": dict(self.records), "left_out": dict(self.left_out), "torn": self.torn}
+        records, left_out = dict(self.records), dict(self.left_out)
+        return {"records": records, "left_out": left_out, "torn": self.torn, "notes": self.notes}
 
 
 class Captures:
@@ -57,7 +65,8 @@ class Captures:
     def __init__(self, captures: Sequence[str]) -> None:
         """Reads the captures once, to learn who is who. Raises InputError where one is none."""
         self._files = _in_order(captures)
-        self._names = Names(Calls(_all_segments(self._files, Unpacked())))
+        self.cluster = CapturedCluster()
+        self._names = Names(self.cluster.watch(Calls(_all_segments(self._files, Unpacked()))))
         self.done = Unpacked()
 
     def records(self) -> Iterator[tuple[str, dict[str, object]]]:
@@ -174,8 +183,8 @@ def _remove_unfinished(folder: Path) -> None:
         with suppress(FileNotFoundError):
             if _identity(folder / name) == identity:
                 (folder / name).unlink()
-    for stem in RECORD_TABLES:
-        (folder / f"{stem}.jsonl.gz{UNFINISHED}").unlink(missing_ok=True)
+    for name in WRITTEN:
+        (folder / f"{name}{UNFINISHED}").unlink(missing_ok=True)
     journal.unlink(missing_ok=True)
 
 
@@ -185,8 +194,7 @@ def _journaled(journal: Path) -> dict[str, list[int]]:
         given = json.loads(journal.read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    names = {f"{stem}.jsonl.gz" for stem in RECORD_TABLES}
-    return {name: identity for name, identity in given.items() if name in names} if isinstance(given, dict) else {}
+    return {name: identity for name, identity in given.items() if name in WRITTEN} if isinstance(given, dict) else {}
 
 
 def _identity(path: Path) -> list[int]:
@@ -214,19 +222,45 @@ def _write_all(captures: Captures, folder: Path, there: set[str]) -> None:
             known = {name: value for name, value in fields.items() if value is not None}
             into[stem].write(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
             captures.done.records[stem] += 1
+    if (brokers := _brokers_json(captures, folder)) is not None:
+        path = written[BROKERS] = folder / f"{BROKERS}{UNFINISHED}"
+        path.write_bytes(brokers)
     (folder / JOURNAL).write_text(json.dumps({name: _identity(path) for name, path in written.items()}))
     for name, path in written.items():
         path.rename(folder / name)
     (folder / JOURNAL).unlink()
 
 
+def _brokers_json(captures: Captures, folder: Path) -> bytes | None:
+    """Return the content of brokers.json, None where one is there, or the captures name no cluster and no settings."""
+    found, done = BrokersFile(BrokerNames()), captures.done
+    if not done.records:
+        return None
+    found.add_captured(captures.cluster)
+    try:
+        data = found.as_bytes()
+    except DecodeError as error:
+        done.notes.append(f"{BROKERS} is not written: {error.detail}")
+        return None
+    if len(found.cluster) != 1:
+        clusters = f" ({', '.join(found.cluster)})" if found.cluster else ""
+        named = f"the captures name {len(found.cluster) or 'no'} cluster{'s' if found.cluster else ''}{clusters}"
+        done.notes.append(f"{named}; give nightly --cluster NAME")
+    if data is not None and (folder / BROKERS).exists():
+        done.notes.append(f"{BROKERS} was there before and is kept")
+        return None
+    if data is not None and len(found.cluster) == 1:
+        done.notes.append(f"{BROKERS} names the cluster {found.cluster[0]}")
+    return data
+
+
 def _record(call: Call, names: Names, done: Unpacked) -> tuple[str, dict[str, object]] | None:
     try:
         return record_of(call, names)
     except Unnamed as error:
-        what = f"requests of which nothing tells {error}"
+        what = f"requests that cannot be attributed: {error}"
         known = what in done.left_out or len(done.left_out) < REASONS
-        done.left_out[what if known else "requests of which nothing tells other brokers"] += 1
+        done.left_out[what if known else "requests that cannot be attributed: other brokers"] += 1
     except Cut:
         done.left_out["records whose body tcpdump cut: capture with -s 0"] += 1
     except DecodeError as error:
@@ -239,4 +273,5 @@ def _told(done: Unpacked, folder: str) -> str:
     lines = [f"records in {folder}", *lines] if lines else ["no record of RocketMQ's in these captures"]
     if done.left_out:
         lines += ["left out", *(f"{count:>10,}  {what}" for what, count in sorted(done.left_out.items()))]
-    return "\n".join(map(printable, lines + [f"torn: {what}" for what in done.torn]))
+    lines += [f"torn: {what}" for what in done.torn] + [f"note: {what}" for what in done.notes]
+    return "\n".join(map(printable, lines))

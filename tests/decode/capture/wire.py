@@ -40,9 +40,10 @@ def heartbeat(client_id: str, opaque: int) -> bytes:
     )
 
 
-def registration(name: str, broker_id: int, address: str, opaque: int) -> bytes:
+def registration(name: str, broker_id: int, address: str, opaque: int, cluster: str | None = None) -> bytes:
     """REGISTER_BROKER, as a broker sends it to its name servers."""
-    return command(103, opaque, 2, {"brokerName": name, "brokerId": str(broker_id), "brokerAddr": address})
+    ext = {"brokerName": name, "brokerId": str(broker_id), "brokerAddr": address}
+    return command(103, opaque, 2, ext | ({"clusterName": cluster} if cluster else {}))
 
 
 @dataclass

@@ -235,6 +235,46 @@ def test_recordings_are_taken_over_and_captures_add_no_second_record(tmp_path, c
     assert report["left_out"]["records of pull_log: the recording that is taken over has its own"] == 2172
 
 
+def test_an_empty_folder_gives_one_line(tmp_path, capsys):
+    (tmp_path / "given").mkdir()
+    assert main(["import", str(tmp_path / "given"), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"mqreplay: no file in {tmp_path / 'given'}; no recording was made\n")
+
+
+def test_a_recording_needs_no_import(tmp_path, capsys):
+    given = tmp_path / "given"
+    given.mkdir()
+    shutil.copyfile(NIGHT / "routes.jsonl.gz", given / "routes.jsonl.gz")
+    report = run([given], tmp_path / "out", capsys)
+    assert report["notes"] == [f"{given} is a recording already: nightly reads it without an import"]
+
+
+def test_text_without_evidence_is_told_with_the_three_best_helps(tmp_path, capsys):
+    (tmp_path / "given.txt").write_text("nothing")
+    assert main(["import", str(tmp_path / "given.txt"), "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr()
+    assert told.err.count("\n") == 1
+    assert "  it is no file that import knows" in told.out
+    assert "  3. " in told.out
+    assert "  4. " not in told.out
+
+
+def test_nightly_on_a_file_names_the_import(tmp_path, capsys):
+    capture = tmp_path / "night 1.pcap"
+    capture.write_bytes(b"")
+    assert main(["nightly", str(capture), "--warehouse", str(tmp_path / "w"), "--engine", "local"]) == 2
+    assert f"mqreplay import '{capture}' --out RECORDING" in capsys.readouterr().err
+
+
+def test_a_capture_names_the_cluster(tmp_path, capsys):
+    report = run([NIGHT / "wire.pcap.gz"], tmp_path / "out", capsys)
+    brokers = json.loads((tmp_path / "out/brokers.json").read_bytes())
+    assert brokers["cluster"] == "DefaultCluster"
+    assert sorted(brokers["name_servers"]) == ["127.0.0.1:9876", "127.0.0.1:9877"]
+    assert report["records"]["pull_log.jsonl.gz"] == 2172
+
+
 def test_an_archive_leads_nowhere_else(tmp_path, capsys):
     file = next(c[2] for c in copies() if c[2].name == "consumerOffset.json")
     with tarfile.open(tmp_path / "bad.tar", "w") as tar:

@@ -368,7 +368,14 @@ def test_a_log_of_no_known_broker_is_not_recognised(tmp_path: Path) -> None:
     (tmp_path / "broker.log").write_text("2026-11-21 10:40:08 INFO main - dispatch behind commit log 0 bytes\n")
     records, report = imported(tmp_path)
     assert not records
-    assert report.not_recognised == [("broker.log", "nothing tells which broker's it is: give --broker NAME-ID")]
+    assert report.not_recognised == [("broker.log", "nothing shows which broker wrote it; give --broker NAME-ID")]
+    assert report.recognised == []
+
+
+def test_an_empty_log_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "broker.log").write_text("")
+    _, report = imported(tmp_path)
+    assert (report.not_recognised, report.recognised) == ([("broker.log", "it is empty")], [])
 
 
 def test_a_process_that_was_killed_and_started_again_in_one_log(tmp_path: Path) -> None:

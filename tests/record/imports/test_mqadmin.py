@@ -85,6 +85,40 @@ def test_offsets(outputs):
     )
 
 
+def connections(*told):
+    admin = Admin(dt.UTC, BrokerNames())
+    admin.names.add("die-1", 0, "10.0.0.1:10911")
+    path = next((DATA / "mqadmin-5.3.3").glob("*_consumerConnection.txt"))
+    text = path.read_text().replace("-g counters", "-g counters -b 10.0.0.1:10911")
+    for old, new in told:
+        text = text.replace(old, new)
+    [output] = outputs_of(text, dt.UTC)
+    return {stem: KINDS[stem].decode(line_of(record)) for stem, record in admin.records_of(output, 1795471750541)}
+
+
+def test_the_connections_of_a_known_broker_are_its_list_of_members():
+    found = connections()
+    members, answer = found["consumer_lists"], found["consumer_connections"]
+    assert sorted(members["cid_all"]) == sorted(each[0] for each in answer["connections"])
+    assert (members["consumer_group"], members["broker_name"], members["broker_id"]) == ("counters", "die-1", 0)
+    assert (answer["broker_name"], answer["broker_id"]) == ("die-1", 0)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ("10.0.0.1:10911", "10.0.0.2:10911"),
+        (" -b 10.0.0.1:10911", ""),
+        ("127.0.0.1:46360        JAVA", "127.0.0.1:46360"),
+        ("127.0.0.1:46360 ", "of"),
+        ("\n\nBelow", "\nBelow"),
+    ],
+    ids=["broker unknown", "no broker", "no version", "no address", "no end"],
+)
+def test_connections_that_are_not_surely_all_of_one_broker_are_no_list_of_members(told):
+    assert list(connections(told)) == ["consumer_connections"]
+
+
 def test_clients(outputs):
     version, found = outputs
     answer = only(found.records["consumerConnection.txt"], "consumer_connections")

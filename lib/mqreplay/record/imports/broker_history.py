@@ -130,7 +130,7 @@ class BrokerHistory:
             case log.CommittedLess():
                 # One commit of a client, without those around it, would be taken for all that it did.
                 self.left_out[
-                    "commits below the stored offset, in broker.log: only clients' logs have all commits"
+                    "commits below the stored offset, in broker.log (only clients' logs have all commits)"
                 ] += 1
             case log.OffsetCorrected():
                 self.corrections.append(Correction(ts, self._broker, fact))

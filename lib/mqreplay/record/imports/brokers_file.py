@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mqreplay.decode.brokers import decode_brokers
+from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.errors import DecodeError
 from mqreplay.record.imports.broker_names import BrokerNames
@@ -88,6 +89,22 @@ class BrokersFile:
             if key in self.brokers:
                 for name in ("addr", "rocketmq_version"):
                     self.brokers[key][name] = self.brokers[key].get(name) or told.get(name)
+
+    def add_captured(self, found: CapturedCluster) -> None:
+        """Take what packet captures show: names, and the settings that brokers answered."""
+        for cluster in found.clusters:
+            self._see_cluster(cluster)
+        self._see_servers(found.name_servers)
+        facts = {}
+        for asked, text in found.brokers.items():
+            properties = open_settings(text.splitlines(), "=")
+            name, number = properties.get(_NAME), properties.get(_ID)
+            if name and number and number.isascii() and number.isdigit() and len(number) < 10:
+                host, port = properties.get("brokerIP1"), properties.get("listenPort")
+                addr = f"{host}:{port}" if host and port else asked
+                self.names.add(name, int(number), addr)
+                facts[f"{name}-{int(number)}"] = BrokerFacts(addr, properties.get(_CLUSTER), None, properties, 0)
+        self.add_facts(facts, [])
 
     def as_bytes(self) -> bytes | None:
         """Return the file, None where nothing is known. Brokers whose settings nothing tells are left out."""

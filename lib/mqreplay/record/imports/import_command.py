@@ -6,6 +6,7 @@ The order of work: find the files, learn the brokers, write. Nothing is kept of 
 from __future__ import annotations
 
 import datetime as dt
+import os
 import zoneinfo
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from mqreplay.errors import DecodeError, InputError
+from mqreplay.ingest.recording import RECORD_TABLES, classify
 from mqreplay.printable import json_text
 from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
@@ -35,7 +37,10 @@ from mqreplay.record.unpack import Captures
 SEVERAL_SOURCES: Final = frozenset({"assignments", "rebalance_log", "heartbeats"})
 # Kinds that answers of a moment are of.
 POLLED: Final = frozenset(
-    {"broker_runtime", "cluster_info", "consume_stats", "consumer_connections", "routes", "topic_stats"}
+    {
+        *("broker_runtime", "cluster_info", "consume_stats", "consumer_connections", "consumer_lists"),
+        *("routes", "topic_stats"),
+    }
 )
 
 
@@ -60,12 +65,19 @@ def import_evidence(
         work = _Work(zone, zone if time_zone else None, evidence, writer, report, BrokerNames(option))
         work.run()
         writer.close()
+        if not report.files and not report.not_recognised:
+            raise InputError(f"no file in {', '.join(paths[:3])}; no recording was made")
         if report.is_empty:
             for line in [json_text(report.as_dict(), indent=1)] if as_json else report.lines():
                 print(line, file=out)
             raise InputError(
                 f"nothing in {', '.join(paths[:3])} is evidence that a night can use; no recording was made"
             )
+        report.notes += [
+            f"{path} is a recording already: nightly reads it without an import"
+            for path in paths
+            if report.taken_over and _is_recording(path)
+        ]
     print(json_text(report.as_dict(), indent=1) if as_json else "\n".join(report.lines()), file=out)
 
 
@@ -89,6 +101,13 @@ def zone_of_option(text: str | None) -> dt.tzinfo:
         ) from None
 
 
+def _is_recording(path: str) -> bool:
+    try:
+        return any(classify(name)[0] in RECORD_TABLES for name in os.listdir(path))
+    except OSError:  # a file
+        return False
+
+
 @dataclass
 class _Work:
     zone: dt.tzinfo
@@ -98,6 +117,7 @@ class _Work:
     report: ImportReport
     names: BrokerNames
     configs: dict[str, tuple[str, int]] = field(default_factory=dict)
+    captures: dict[str, Source] = field(default_factory=dict)  # by the file that is read
     instants: list[int] = field(default_factory=list)
     of_outputs: list[int] = field(default_factory=list)
 
@@ -108,10 +128,14 @@ class _Work:
         outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
         outputs.learn()
         brokers.add_facts(outputs.admin.facts, outputs.admin.name_servers)
+        captures = self._open_captures()
+        if captures is not None:
+            brokers.add_captured(captures.cluster)
         snapshots = Snapshots(self.names, self.configs, self.evidence, self.writer)
         snapshots.learn_names()
         self._take_over()
-        self._unpack()
+        if captures is not None:
+            self._unpack(captures)
         snapshots.write_all()
         outputs.write(_Beside(self.writer, self.report, SEVERAL_SOURCES | POLLED), self.report)
         self.of_outputs = outputs.instants
@@ -151,24 +175,24 @@ class _Work:
                     raise
                 self.evidence.refuse(source, why_unreadable(error))
 
-    def _unpack(self) -> None:
-        captures: dict[str, Source] = {}
+    def _open_captures(self) -> Captures | None:
         for source, _ in self.evidence.by_kind[CAPTURE]:
             try:
                 Captures([str(source.file)])
-                captures[str(source.file)] = source
+                self.captures[str(source.file)] = source
             except InputError as error:
                 self.evidence.refuse(source, str(error).replace(str(source.file), "it"))
-        if not captures:
-            return
-        found = Captures(list(captures))
+        return Captures(list(self.captures)) if self.captures else None
+
+    def _unpack(self, found: Captures) -> None:
         into = _Beside(self.writer, self.report, frozenset())
         for stem, fields in found.records():
             into.append(stem, fields)
         self.report.left_out += found.done.left_out
-        self.report.notes += [_renamed(text, captures) for text in found.done.torn]
-        paths = ", ".join(source.path for source in captures.values())
-        self.report.recognised.append((paths, "packet captures", into.count))
+        self.report.notes += [_renamed(text, self.captures) for text in found.done.torn]
+        paths = ", ".join(source.path for source in self.captures.values())
+        what = "packet capture" if len(self.captures) == 1 else "packet captures, read together"
+        self.report.recognised.append((paths, what, into.count))
 
     def _read_logs(self, brokers: BrokersFile) -> list[str]:
         if not self.evidence.logs:

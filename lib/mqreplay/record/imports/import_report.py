@@ -11,7 +11,7 @@ from typing import Any, Final
 from mqreplay.printable import printable
 from mqreplay.record.imports.snapshots import Copied
 
-SHOWN: Final = 5  # paths of one reason; --json has all
+SHOWN: Final = 3  # paths of one reason; --json has all
 
 
 @dataclass
@@ -70,19 +70,20 @@ class ImportReport:
         zone = "" if self.zone_is_given else " (no --time-zone was given)"
         told = [f"{_count(self.files, 'file')} read; times without a zone are read as {self.time_zone}{zone}"]
         if self.copies:
-            told.append("copies of files")
+            told.append("copies of brokers' and clients' files")
             for name, copied in sorted(self.copies.items()):
                 what = ", ".join(f"{count:,} {file}" for file, count in sorted(copied.files.items()))
                 told.append(f"  {name}: {what}; {_iso(copied.first_ms)} to {_iso(copied.last_ms)}")
-            told += [f"  time by {how}: {count:,}" for how, count in _summed(c.dated_by for c in self.copies.values())]
-            told += [
-                f"  broker by {how}: {count:,}" for how, count in _summed(c.named_by for c in self.copies.values())
-            ]
+            copies = self.copies.values()
+            told += [f"  time from {how}: {_count(n, 'file')}" for how, n in _summed(c.dated_by for c in copies)]
+            told += [f"  broker from {how}: {_count(n, 'file')}" for how, n in _summed(c.named_by for c in copies)]
         if self.taken_over:
             told.append(f"files of recordings, taken over as they are: {', '.join(self.taken_over)}")
         for what, paths in _grouped((path, what) for path, what, _ in self.recognised):
             records = sum(count for _, w, count in self.recognised if w == what)
-            told.append(f"{what}: {_count(len(paths), 'file')}, {_count(records, 'record')}")
+            given = f", {_count(records, 'record')}" if records else ""
+            told.append(f"{what}: {_count(len(paths), 'file')}{given}")
+        told += ["records written"] if self.records else []
         told += [f"{count:>10,}  {name}" for name, count in sorted(self.records.items())]
         if self.repeated:
             told.append(f"the same content again: {_count(self.repeated, 'file')}, taken once")
@@ -90,15 +91,16 @@ class ImportReport:
             told.append("not recognised")
             for why, paths in _grouped(self.not_recognised):
                 more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
-                told += [f"  {', '.join(paths[:SHOWN])}{more}", f"    {why}"]
+                told += [f"  {why}", f"    {', '.join(paths[:SHOWN])}{more}"]
         if self.left_out:
-            told += ["left out", *(f"{count:>10,}  {what}" for what, count in sorted(self.left_out.items()))]
+            told += ["left out", *(f"  {what}: {count:,}" for what, count in sorted(self.left_out.items()))]
         told += [f"note: {note}" for note in self.notes]
         if self.helps:
             told.append("what would help most")
-            told += [f"  {number}. {text}" for number, text in enumerate(self.helps, 1)]
+            shown = self.helps[:SHOWN] if self.is_empty else self.helps
+            told += [f"  {number}. {text}" for number, text in enumerate(shown, 1)]
         if not self.is_empty:
-            told.append(f"recording: {self.out}; next: mqreplay nightly {self.out} --warehouse DIR")
+            told.append(f"The recording is {self.out}. Next: mqreplay nightly {self.out} --warehouse DIR")
         return [printable(line) for line in told]
 
 

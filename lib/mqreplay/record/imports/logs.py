@@ -88,7 +88,8 @@ class _Import:
     def run(self, sources: Sequence[Source]) -> LogReport:
         found, empty = processes(sources)
         for one in empty:
-            self.report.not_recognised.append((one.source.path, one.trouble or "no line of it is of RocketMQ's logs"))
+            why = "no line of it is of RocketMQ's logs" if one.lines else "it is empty"
+            self.report.not_recognised.append((one.source.path, one.trouble or why))
         zones = self._zones(found)
         for process in sorted(found, key=lambda one: _ORDER.index(one.log)):
             self._process(process, zones[process.log, process.folder])
@@ -136,10 +137,12 @@ class _Import:
             STATS: self._stats_records,
             NAMESRV: self._namesrv_records,
         }[process.log]
-        count = 0
+        count, refused = 0, len(self.report.not_recognised)
         for stem, record in reader(process, zone):
             self._writer.append(stem, record)
             count += 1
+        if len(self.report.not_recognised) > refused:
+            return  # the reader said why
         files = "" if len(process.files) == 1 else f" in {len(process.files)} files"
         what = f"{process.log}.log of RocketMQ{files}; time zone {zone.why}"
         self.report.recognised.append((process.name, what, count))
@@ -165,7 +168,7 @@ class _Import:
     def _broker_records(self, process: Process, zone: Zone) -> Iterator[Record]:
         broker = self._broker_of(process)
         if broker is None:
-            why = "nothing tells which broker's it is: give --broker NAME-ID"
+            why = "nothing shows which broker wrote it; give --broker NAME-ID"
             self.report.not_recognised.append((process.name, why))
             return
         if broker.addr is not None:
@@ -233,7 +236,7 @@ class _Import:
             if lock is None:
                 continue
             if lock.kind == "granted":
-                self.report.left_out["locks granted, in lock.log: how long they were held is not logged"] += 1
+                self.report.left_out["granted locks (lock.log does not say how long they were held)"] += 1
                 continue
             yield lock_record(zone.epoch_ms(line.wall_ms), lock)
 
@@ -246,7 +249,7 @@ class _Import:
                 continue
             if fall is not None:
                 self.report.left_out[
-                    f"distances behind the log's end ({fall.measure}), in stats.log: no table has them"
+                    f"lines of stats.log on the lag of consumers, {fall.measure} (no table has them)"
                 ] += 1
         yield from ()
 
@@ -258,7 +261,7 @@ class _Import:
                 continue
             named = self._brokers.get(fact.broker_addr)
             if named is None:
-                self.report.left_out["brokers in namesrv.log whose address nothing names"] += 1
+                self.report.left_out["lines of namesrv.log on brokers with an unknown address"] += 1
                 continue
             ts, broker = zone.epoch_ms(line.wall_ms) + LAST_MS, Broker(*named, fact.broker_addr)
             if fact.event == "registered":
@@ -274,18 +277,19 @@ class _Import:
     def _helps(self, found: Sequence[Process]) -> None:
         logs = {process.log for process in found}
         if CLIENT not in logs:
-            self.report.helps.append("rocketmq_client.log of the consumers: it tells which client held which queue")
+            self.report.helps.append("rocketmq_client.log of the consumers: it shows which client held which queue")
         elif self._members - self._clients:
             some = ", ".join(sorted(self._members - self._clients)[:3])
             count = len(self._members - self._clients)
-            self.report.helps.append(f"rocketmq_client.log of {count} more clients that brokers knew ({some})")
+            more = "1 more client" if count == 1 else f"{count} more clients"
+            self.report.helps.append(f"rocketmq_client.log of {more} that brokers knew ({some})")
         if BROKER not in logs:
-            self.report.helps.append("broker.log of each broker: it tells who joined, left or vanished")
+            self.report.helps.append("broker.log of each broker: it shows which clients joined, left or vanished")
         if NAMESRV not in logs:
-            self.report.helps.append("namesrv.log of a name server: it tells when a broker was lost")
+            self.report.helps.append("namesrv.log of a name server: it shows when a broker was lost")
 
 
 _LOST: Final = {
-    "destroyed": "its connection closed without a word",
+    "destroyed": "its connection closed without an unregistration",
     "expired": "2 minutes without a registration",
 }

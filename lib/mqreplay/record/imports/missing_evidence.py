@@ -25,7 +25,7 @@ def missing_evidence(
 
     >>> stems = {"assignments", "cluster_info", "pull_log"}
     >>> print(missing_evidence({"b-0": 9}, stems, ["b-0"], ["b-0"], True, [], "r"))
-    ['`mqreplay record NAMESRV --out DIR` records all of this, if name servers and brokers can be reached']
+    ['for the next night: `mqreplay record NAMESRV --out DIR`, if name servers and brokers can be reached']
     """
     helps = []
     few = [name for name, count in offset_copies.items() if count < FEW]
@@ -34,7 +34,7 @@ def missing_evidence(
     if not offset_copies:
         helps.append(
             "copies of consumerOffset.json of each broker, one every 5 to 60 seconds (`mqreplay record --store` makes "
-            "them): they show offsets that went back, jumped or stood still"
+            "them): they show offsets that went back, jumped or did not move"
         )
     if few:
         helps.append(f"more copies of consumerOffset.json of {_some(few)}: fewer than {FEW} show no change")
@@ -68,7 +68,7 @@ def missing_evidence(
             f"the brokers' physical memory in bytes, as physical_memory_bytes in {out}/brokers.json: suggestions to "
             "pull from a slave cannot be judged without it"
         )
-    helps.append("`mqreplay record NAMESRV --out DIR` records all of this, if name servers and brokers can be reached")
+    helps.append("for the next night: `mqreplay record NAMESRV --out DIR`, if name servers and brokers can be reached")
     return helps
 
 

@@ -15,7 +15,14 @@ from typing import Final, NamedTuple
 from mqreplay.decode.body import body_of
 from mqreplay.errors import DecodeError
 from mqreplay.record.imports.broker_names import BrokerNames
-from mqreplay.record.imports.mqadmin_answers import Record, cluster_info, consumer_connections, reset, route
+from mqreplay.record.imports.mqadmin_answers import (
+    Record,
+    cluster_info,
+    consumer_connections,
+    reset,
+    route,
+    with_members,
+)
 from mqreplay.record.imports.mqadmin_lists import (
     by_address,
     cluster_rows,
@@ -121,7 +128,9 @@ class Admin:
                     raise DecodeError("no_table", "it shows no configuration")
                 return []
             if (answer := _ANSWERS.get(output.command or "")) is not None:
-                return answer(output, ts_ms)
+                records = answer(output, ts_ms)
+                asked = self.names.of_address(output.options.get("b", ""))
+                return with_members(output, records, asked) if output.command == "consumerConnection" else records
             if taken is None:
                 told = NOTHING_TO_TAKE.get(output.command or "", "a recording has no place for it")
                 raise DecodeError("not_used", f"mqadmin {output.command} is not used: {told}")
@@ -232,7 +241,7 @@ class Admin:
             key = {"broker_name": broker[0], "broker_id": broker[1], "broker_addr": addr or None}
             found.append(("broker_runtime", {"ts": ts_ms, **key, "full": True, "table": table}))
         if unknown and not found:
-            raise DecodeError("no_broker", f"nothing tells which broker is at {unknown[0]}; add clusterList's output")
+            raise DecodeError("no_broker", f"nothing shows which broker is at {unknown[0]}; add clusterList's output")
         if not found:
             raise DecodeError("no_rows", "it shows no figures of a broker")
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 from mqreplay.errors import DecodeError
@@ -12,6 +13,7 @@ from mqreplay.record.imports.mqadmin_tables import INT_MAX, queue_text, settings
 from mqreplay.record.imports.mqadmin_text import Output
 
 Record = tuple[str, dict[str, object]]  # the stem of its kind, and its fields
+_ADDRESS = re.compile(r"\S+:[0-9]{1,5}")
 _RESET = re.compile(r"group\[([^\]]*)\], topic\[([^\]]*)\]")
 _RESET_CODE: Final = 220  # RESET_CONSUMER_CLIENT_OFFSET
 
@@ -66,6 +68,41 @@ def consumer_connections(output: Output, ts_ms: int) -> list[Record]:
         name: told[text] for name, text in named.items() if text in told
     }
     return [("consumer_connections", {"ts": ts_ms, "consumer_group": group, "body": json_text(body)})]
+
+
+def with_members(output: Output, records: list[Record], broker: tuple[str, int] | None) -> list[Record]:
+    """Return the records of consumerConnection -b ADDR with their broker, and the same clients as a consumer list.
+
+    Without -b, mqadmin asks any broker and does not print which. Lists of two brokers would then look like one list
+    that changed. So there is a consumer list only if ``broker`` is known, and every client of the output was read.
+    """
+    if broker is None:
+        return records
+    known = {"broker_name": broker[0], "broker_id": broker[1]}
+    found: list[Record] = []
+    for stem, record in records:
+        found.append((stem, {**record, **known}))
+        clients = _all_clients(output.lines)
+        if clients:
+            asked = {"ts": record["ts"], "consumer_group": record["consumer_group"], **known}
+            answer = {"broker_addr": output.options.get("b"), "response_code": 0}
+            body = json_text({"consumerIdList": clients})
+            found.append(("consumer_lists", {**asked, **answer, "body": body}))
+    return found
+
+
+def _all_clients(lines: Sequence[str]) -> list[str] | None:
+    """Return the clients that consumerConnection lists, None if a line is not whole or the list does not end."""
+    begin = next((at for at, line in enumerate(lines) if line.startswith("#ClientId")), len(lines))
+    clients: list[str] = []
+    for line in lines[begin + 1 :]:
+        words = line.split()
+        if not words:
+            return clients
+        if len(words) != 4 or not _ADDRESS.fullmatch(words[1]):
+            return None
+        clients.append(words[0])
+    return None
 
 
 def route(output: Output, ts_ms: int) -> list[Record]:

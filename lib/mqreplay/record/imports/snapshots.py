@@ -26,10 +26,10 @@ _TOPICS_READ: Final = 3  # of one folder, until its brokers' own topic is known
 _FOREIGN: Final = frozenset({"foreign"})
 OFFSETS: Final = "consumerOffset.json"
 NO_BROKER: Final = (
-    "nothing tells which broker it is of; give --broker NAME-ID if all such files are of one broker, or put them into "
+    "nothing shows which broker it is of; give --broker NAME-ID if all such files are of one broker, or put them into "
     "a folder NAME-ID, such as broker-a-0, or add the outputs of mqadmin clusterList and getBrokerConfig"
 )
-NO_TIME: Final = "nothing tells when it was copied; name its folder by `date +%s`"
+NO_TIME: Final = "nothing shows when it was copied; name its folder by `date +%s`"
 
 
 class _File(NamedTuple):

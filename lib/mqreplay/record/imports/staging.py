@@ -22,6 +22,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.lines import trouble_of
 from mqreplay.lake.local_folder import local_folder
+from mqreplay.record.durable import sync
 from mqreplay.record.imports.sources import Source
 
 STAGING: Final = ".import.unfinished"  # behind the name of --out
@@ -81,12 +82,15 @@ def staged(out: Path) -> Iterator[Path]:
 
 
 def _name(folder: Path, out: Path) -> None:
+    """Give the recording its name. All of it is on the disk before: a power loss leaves it whole, or unnamed."""
+    os.sync()  # one call: 20,000 copies take 0.3 s, and 19 s file by file
     try:
         folder.rename(out)
     except OSError as error:
         if error.errno in (errno.EBUSY, errno.EXDEV):
             raise InputError(f"--out {out} is a mount point, which cannot be replaced; give a folder in it") from None
         raise
+    sync(out.parent)
 
 
 def _lock(held: int, folder: Path, out: Path) -> None:
