@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import polars as pl
 from deltalake import DeltaTable
+from polars.testing import assert_frame_equal
 
 from mqreplay.night import nightly as night
 from mqreplay.night.outcome import Outcome
@@ -65,6 +67,34 @@ def tables(warehouse: str) -> list[str]:
     return sorted(
         f"{log.parent.parent.name}.{log.parent.name}" for log in Path(warehouse).glob("*/*/_delta_log") if log.is_dir()
     )
+
+
+def assert_same_tables(root: str, other: str) -> None:
+    """No column names the run, its warehouse or its time: all of them are compared."""
+    assert tables(root) == tables(other)
+    assert len(tables(root)) > 20
+    for name in tables(root):
+        assert_frame_equal(table_at(root, name), table_at(other, name), check_row_order=False, check_exact=True)
+        assert what_delta_keeps(root, name) == what_delta_keeps(other, name), name
+
+
+def what_delta_keeps(root: str, name: str) -> dict[str, Any]:
+    """A table's columns, properties (checks and statistics among them), features and clustering."""
+    place = Path(root, *name.split("."))
+    table = DeltaTable(str(place))
+    domains: dict[str, Any] = {}
+    for commit in sorted(place.glob("_delta_log/*.json")):
+        for line in commit.read_text(encoding="utf-8").splitlines():
+            domain = json.loads(line).get("domainMetadata")
+            if domain is not None:
+                domains[domain["domain"]] = json.loads(domain["configuration"])
+    protocol = table.protocol()
+    return {
+        "columns": json.loads(table.schema().to_json()),
+        "properties": table.metadata().configuration,
+        "protocol": [getattr(protocol, field) for field in protocol._fields],
+        "domains": domains,
+    }
 
 
 def files_of(warehouse: str) -> dict[str, str]:

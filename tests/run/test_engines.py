@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import signal
@@ -17,8 +16,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from deltalake import DeltaTable
-from polars.testing import assert_frame_equal
 
 from mqreplay.crash import failure_of
 from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, RecordingFull
@@ -30,7 +27,7 @@ from mqreplay.run.spark import SparkEngine
 from mqreplay.settings import load_settings
 from run.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
 from standalone_cluster import environment
-from tests_shared import ROOT, SAMPLE, table_at, tables
+from tests_shared import ROOT, SAMPLE, assert_same_tables, tables
 
 CONF = conf_dir() / "sample.toml"
 RECORDINGS = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
@@ -41,34 +38,6 @@ TESTS = Path(__file__).parents[1]
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
     with LocalEngine(tmp_path_factory.mktemp("pool"), processes=2) as engine:
         yield engine
-
-
-def assert_same_tables(root: str, other: str) -> None:
-    """No column names the run, its warehouse or its time: all of them are compared."""
-    assert tables(root) == tables(other)
-    assert len(tables(root)) > 20
-    for name in tables(root):
-        assert_frame_equal(table_at(root, name), table_at(other, name), check_row_order=False, check_exact=True)
-        assert what_delta_keeps(root, name) == what_delta_keeps(other, name), name
-
-
-def what_delta_keeps(root: str, name: str) -> dict[str, Any]:
-    """Of a table: its columns, its properties (checks and statistics among them), its features, its clustering."""
-    place = Path(root, *name.split("."))
-    table = DeltaTable(str(place))
-    domains: dict[str, Any] = {}
-    for commit in sorted(place.glob("_delta_log/*.json")):
-        for line in commit.read_text(encoding="utf-8").splitlines():
-            domain = json.loads(line).get("domainMetadata")
-            if domain is not None:
-                domains[domain["domain"]] = json.loads(domain["configuration"])
-    protocol = table.protocol()
-    return {
-        "columns": json.loads(table.schema().to_json()),
-        "properties": table.metadata().configuration,
-        "protocol": [getattr(protocol, field) for field in protocol._fields],
-        "domains": domains,
-    }
 
 
 WITHOUT_JAVA = """

@@ -39,7 +39,7 @@ def _print(story: Story) -> None:
         console.print(Text.assemble(("Follows from  ", "bold"), _head(story.cause)))
         _say(console, "", story.cause["summary"])
     if story.decisions:
-        console.print(Text("Decisions, as core takes them", "bold"))
+        console.print(Text("Decisions by RocketMQ's rules", "bold"))
         for text in story.decisions:
             console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
     if story.steps:
