@@ -8,9 +8,15 @@ from cluster.clusters import Cluster, Server
 Keys = tuple[str, str]
 ADMINISTRATOR: Keys = ("mintmaster", "engraver-0815")
 READER: Keys = ("nightwatch", "lantern-4711")  # may read all and change nothing
-# Name servers and brokers take TLS only, with a certificate that each signs itself at its start.
-TLS_SERVERS = ["-Dtls.server.mode=enforcing", "-Dtls.test.mode.enable=true", "-Dtls.enable=true"]
-TLS_CLIENTS = ["-Dtls.enable=true"]
+TLS_CLIENTS = ["-Dtls.enable=true", "-Dtls.test.mode.enable=false", "-Dtls.client.authServer=false"]
+
+
+def tls_servers(cert: str, key: str) -> list[str]:
+    """Return Java options of name servers and brokers that take TLS only."""
+    server = [f"-Dtls.server.certPath={cert}", f"-Dtls.server.keyPath={key}", "-Dtls.server.mode=enforcing"]
+    return [*server, *TLS_CLIENTS]
+
+
 PLAIN_ACL = """globalWhiteRemoteAddresses: []
 accounts:
 - accessKey: {administrator[0]}

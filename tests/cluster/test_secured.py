@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 from cluster.clients import client_processes, wait_until
 from cluster.clusters import Cluster
 from cluster.recorders import Recorder, recorder
-from cluster.secured import ADMINISTRATOR, READER, TLS_CLIENTS, TLS_SERVERS, add_acl_broker, create_reader
+from cluster.secured import ADMINISTRATOR, READER, TLS_CLIENTS, add_acl_broker, create_reader, tls_servers
+from record.remoting.certificates import Authority
 
 KINDS = ("broker_runtime", "consumer_lists", "consumer_connections", "assignments", "routes", "cluster_info")
 pytestmark = [pytest.mark.long, pytest.mark.parametrize("version", ["5.3.3", "4.9.7"])]
@@ -31,9 +31,7 @@ def test_acl(tmp_path: Path, version: str) -> None:
 
 def test_tls(tmp_path: Path, version: str) -> None:
     with _cluster(tmp_path, version, acl=False) as cluster:
-        certificates = tmp_path / "servers.pem"
-        servers = [("127.0.0.1", server.port) for server in cluster.servers.values()]
-        certificates.write_text("".join(ssl.get_server_certificate(server) for server in servers))
+        certificates = tmp_path / "our-ca.pem"
         with recorder(
             cluster.name_servers, tmp_path / "right", "--every", "1s", "--tls-ca", str(certificates)
         ) as running:
@@ -49,7 +47,9 @@ def test_tls(tmp_path: Path, version: str) -> None:
 @contextmanager
 def _cluster(folder: Path, version: str, *, acl: bool) -> Iterator[Cluster]:
     """Yield a name server, a master and a consumer that ask for signatures, or for TLS."""
-    cluster = Cluster(folder / "cluster", version, options=[] if acl else TLS_SERVERS)
+    cluster = Cluster(
+        folder / "cluster", version, options=[] if acl else tls_servers(*Authority(folder, "our-ca").signed("servers"))
+    )
     try:
         cluster.add_name_server()
         if acl:

@@ -34,6 +34,7 @@ CONSUMER_LOST = FindingKind(
     needs={"heartbeats": "record heartbeats (heartbeats.jsonl): they tell who unregistered"},
     causes=(Cause("broker_down", same=(), after_s=0),),
 )
+POLLED_S = 21  # a client is polled every 20 s
 MEMBER = ("consumer_group", "client_id")
 QUEUE = ("topic", "broker_name", "queue_id")
 
@@ -121,13 +122,20 @@ def lost_consumers(
         pl.col("held_to").is_null() | (seconds("held_to", "to_ts").abs() <= lost_s)
     )
     after = owners.select(
-        "consumer_group", *QUEUE, pl.col("client_id").alias("next_client_id"), pl.col("from_ts").alias("since_ts")
+        "consumer_group",
+        *QUEUE,
+        pl.col("client_id").alias("next_client_id"),
+        pl.col("from_ts").alias("since_ts"),
+        pl.col("to_ts").alias("next_to_ts"),
     )
-    by_another = (pl.col("next_client_id") != pl.col("client_id")) & (pl.col("since_ts") >= pl.col("to_ts"))
+    # Where a polled client's interval begins lies between two polls: it may overlap the one before it.
+    polled_early = pl.col("silent").is_not_null() & (seconds("since_ts", "to_ts") <= POLLED_S)
+    follows = (pl.col("since_ts") >= pl.col("to_ts")) | (polled_early & (pl.col("next_to_ts") > pl.col("to_ts")))
+    by_another = (pl.col("next_client_id") != pl.col("client_id")) & follows
     taken = (
         last_held.join(after, on=["consumer_group", *QUEUE], how="left")
         .group_by(*MEMBER, "session", "to_ts", "until_ts", "silent", *QUEUE)
-        .agg(pl.when(by_another).then(pl.col("since_ts")).min().alias("taken_ts"))
+        .agg(pl.when(by_another).then(pl.max_horizontal("since_ts", "to_ts")).min().alias("taken_ts"))
     )
     return taken.group_by(*MEMBER, "session").agg(
         pl.col("to_ts").first().alias("from_ts"),

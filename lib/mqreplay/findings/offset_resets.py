@@ -52,7 +52,7 @@ def reset_findings(
     )
     rows = merged.join(largest, [*GROUP_TOPIC, "session"], how="left")
     severity = pl.when(pl.col("by").is_not_null()).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(rows, OFFSET_RESET, cluster, severity=severity, summary=_summary(""))
+    return finding(rows, OFFSET_RESET, cluster, severity=severity, summary=_summary())
 
 
 def concluded_reset_findings(continuity: pl.DataFrame, resets: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
@@ -74,12 +74,15 @@ def concluded_reset_findings(continuity: pl.DataFrame, resets: pl.DataFrame, clu
         one_or_none("broker_name"),
         evidence_rows("gold.offset_continuity", key.unique().sort().head(EVIDENCE_ROWS).implode()),
     )
-    summary = _summary(CONCLUDED)
+    summary = _summary("at least ", CONCLUDED)  # an offset that caught up between two polls shows nothing
     return finding(rows, OFFSET_RESET, cluster, severity="warning", summary=summary, confidence=CONCLUDED_CONFIDENCE)
 
 
-def _summary(source: str) -> pl.Expr:
-    """Return the summary of a reset: its queues, and by how many messages (``by``) the offset moved that moved most."""
+def _summary(bound: str = "", source: str = "") -> pl.Expr:
+    """Return the summary of a reset: its queues, and by how many messages (``by``) the offset moved that moved most.
+
+    ``bound`` precedes the number of queues, ``source`` says what the finding is concluded from.
+    """
     size = counted(pl.col("by").abs(), "message")
     effect = (
         pl.when(pl.col("by") < 0)
@@ -88,4 +91,6 @@ def _summary(source: str) -> pl.Expr:
         .then(pl.lit(", ahead by up to ") + size)
         .otherwise(pl.lit(""))
     )
-    return pl.concat_str(group_text(), counted("queues", "queue"), pl.lit(" reset"), effect, pl.lit(f"{source}."))
+    return pl.concat_str(
+        group_text(), pl.lit(bound), counted("queues", "queue"), pl.lit(" reset"), effect, pl.lit(f"{source}.")
+    )
