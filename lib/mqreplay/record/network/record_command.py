@@ -115,6 +115,8 @@ async def _cluster(options: RecordOptions, connections: Connections, advice: str
         else:
             troubles.append(answer.detail)
     if not found:
+        if len(troubles) == 1:
+            raise InputError(f"no name server answers: {troubles[0]}")
         raise InputErrors(["no name server answers; give HOST:PORT of one that runs", *troubles])
     clusters = sorted({cluster for brokers in found.values() for cluster in brokers.clusters})
     if not clusters:
