@@ -34,7 +34,7 @@ CONSUMER_LOST = FindingKind(
     needs={"heartbeats": "record heartbeats (heartbeats.jsonl): they tell who unregistered"},
     causes=(Cause("broker_down", same=(), after_s=0),),
 )
-POLLED_S = 21  # a client is polled every 20 s
+POLL_INTERVAL_S = 21  # a client is polled every 20 s
 MEMBER = ("consumer_group", "client_id")
 QUEUE = ("topic", "broker_name", "queue_id")
 
@@ -129,7 +129,7 @@ def lost_consumers(
         pl.col("to_ts").alias("next_to_ts"),
     )
     # Where a polled client's interval begins lies between two polls: it may overlap the one before it.
-    polled_early = pl.col("silent").is_not_null() & (seconds("since_ts", "to_ts") <= POLLED_S)
+    polled_early = pl.col("silent").is_not_null() & (seconds("since_ts", "to_ts") <= POLL_INTERVAL_S)
     follows = (pl.col("since_ts") >= pl.col("to_ts")) | (polled_early & (pl.col("next_to_ts") > pl.col("to_ts")))
     by_another = (pl.col("next_client_id") != pl.col("client_id")) & follows
     taken = (

@@ -19,7 +19,7 @@ from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import InputError, RecordingFull
 from mqreplay.lake.local_folder import local_folder
-from mqreplay.record.network.clock import RecorderClock
+from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.record_files import EVENTS, RecordFiles
 from mqreplay.record.store_folder import FILES, OFFSETS_FILE, BrokerStore, broker_store
 from mqreplay.record.whole_copy import Signature, WholeCopy, read_whole, signature_of
@@ -54,7 +54,7 @@ class StoreRecorder:
 
     def __init__(self, files: RecordFiles, stores: Sequence[BrokerStore], every_s: float, say: Say) -> None:
         self._files, self._stores, self._every, self._say = files, stores, every_s, say
-        self._clock = RecorderClock(_wall_ms(), _steady_ms())
+        self._clock = RecorderClock(wall_ms(), steady_ms())
         self._watched = {store.name: [self._watch(store, name) for name in FILES] for store in stores}
         self._full_since: int | None = None
         self._copies = 0
@@ -99,7 +99,7 @@ class StoreRecorder:
 
     def _note(self) -> None:
         """Write events of the recorder itself: steps of the clock, polls that were not made, and that it runs."""
-        step = self._clock.observe(_wall_ms(), _steady_ms())
+        step = self._clock.observe(wall_ms(), steady_ms())
         now = self._now()
         if step:
             self._event("clock_step", "the machine's clock was set; ts go on by the old one", count=step)
@@ -181,7 +181,7 @@ class StoreRecorder:
         self._files.append(EVENTS, {"ts": self._now(), "kind": kind, **given, **fields})
 
     def _now(self) -> int:
-        return self._clock.now_ms(_steady_ms())
+        return self._clock.now_ms(steady_ms())
 
 
 def record_store(
@@ -219,12 +219,3 @@ def record_store(
     say(f"{copies} {'copy' if copies == 1 else 'copies'} written to {folder}")
     if stopped_by() is not None:
         raise KeyboardInterrupt
-
-
-def _steady_ms() -> int:
-    """Return milliseconds of a clock that nobody sets, and that goes on while the machine is suspended."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
-
-
-def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000

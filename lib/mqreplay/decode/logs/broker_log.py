@@ -29,6 +29,7 @@ from mqreplay.decode.logs.broker_facts import (
     Vanished,
 )
 from mqreplay.decode.logs.java_text import NAME, consumers_of, long_of
+from mqreplay.decode.logs.message_text import matched
 from mqreplay.errors import DecodeError
 
 _FLAGS: Final = re.ASCII | re.DOTALL
@@ -98,13 +99,6 @@ def read_broker_fact(message: str) -> Fact | None:
     return None
 
 
-def _matched(pattern: re.Pattern[str], message: str) -> re.Match[str]:
-    match = pattern.fullmatch(message)
-    if match is None:
-        raise DecodeError("bad_message", f"cut, or not RocketMQ's: {message[:100]!r}")
-    return match
-
-
 def _channel(client_addr: str, client_id: str, heard: str) -> Channel:
     heard_ms = int(heard)
     if not TIME_MIN <= heard_ms <= TIME_MAX:
@@ -113,36 +107,36 @@ def _channel(client_addr: str, client_id: str, heard: str) -> Channel:
 
 
 def _joined(message: str) -> Joined:
-    match = _matched(_JOINED, message)
+    match = matched(_JOINED, message)
     return Joined(match[1], _channel(*match.groups()[1:]))
 
 
 def _left(message: str) -> Left:
-    match = _matched(_LEFT, message)
+    match = matched(_LEFT, message)
     return Left(match[1], _channel(*match.groups()[1:]))
 
 
 def _closed(message: str) -> Vanished:
-    match = _matched(_CLOSED, message)
+    match = matched(_CLOSED, message)
     return Vanished(match[4], match[1], _channel(*match.groups()[:3]))
 
 
 def _scanned(message: str) -> Vanished | None:
     if not message.startswith("SCAN: remove expired channel from ConsumerManager consumerTable. "):
         return None
-    match = _matched(_SCANNED, message)
+    match = matched(_SCANNED, message)
     return Vanished(match[2], match[1], None)
 
 
 def _announced_4(message: str) -> Announced:
-    match = _matched(_ANNOUNCED_4, message)
+    match = matched(_ANNOUNCED_4, message)
     return Announced(match[2], _one_consumer(match[1]))
 
 
 def _announced_5(message: str) -> Announced | None:
     if "ClientManageProcessor: registerConsumer info changed" not in message:
         return None
-    match = _matched(_ANNOUNCED_5, message)
+    match = matched(_ANNOUNCED_5, message)
     return Announced(match[1], _one_consumer(match[2]))
 
 
@@ -154,7 +148,7 @@ def _one_consumer(text: str) -> dict[str, object]:
 
 
 def _less(message: str) -> CommittedLess:
-    match = _matched(_LESS, message)
+    match = matched(_LESS, message)
     if int(match[4]) > INT_MAX:
         raise DecodeError("bad_number", f"queueId should be 0 to {INT_MAX}, and is {match[4]}")
     offsets = long_of(match[5], "requestOffset"), long_of(match[6], "storeOffset")
@@ -162,7 +156,7 @@ def _less(message: str) -> CommittedLess:
 
 
 def _corrected(message: str) -> OffsetCorrected:
-    match = _matched(_CORRECTED, message)
+    match = matched(_CORRECTED, message)
     return OffsetCorrected(match[1], match[2], long_of(match[3], "requestOffset"), long_of(match[4], "newOffset"))
 
 

@@ -33,6 +33,7 @@ from mqreplay.decode.logs.client_facts import (
     Unregistered,
 )
 from mqreplay.decode.logs.java_text import NAME, QUEUE, between, consumers_of, long_of, queue_of, queues_of, route_of
+from mqreplay.decode.logs.message_text import matched
 from mqreplay.errors import DecodeError
 
 _FLAGS: Final = re.ASCII | re.DOTALL
@@ -100,13 +101,6 @@ def read_client_fact(message: str) -> Fact | None:
     return None
 
 
-def _matched(pattern: re.Pattern[str], message: str) -> re.Match[str]:
-    match = pattern.fullmatch(message)
-    if match is None:
-        raise DecodeError("bad_message", f"cut, or not RocketMQ's: {message[:100]!r}")
-    return match
-
-
 def _count(text: str, name: str) -> int:
     number = int(text)
     if number > INT_MAX:
@@ -115,7 +109,7 @@ def _count(text: str, name: str) -> int:
 
 
 def _rebalanced(message: str) -> Rebalanced:
-    match = _matched(_REBALANCED, message)
+    match = matched(_REBALANCED, message)
     queues = queues_of(match[8])
     if len(queues) != int(match[7]):
         raise DecodeError("bad_message", f"it lists {len(queues)} queues and counts {match[7]}: the line is damaged")
@@ -129,7 +123,7 @@ def _rebalance_step(message: str) -> Fact | None:
         return LockFailed(failed[1], queue_of(failed[2]))
     if ", add a new mq, " not in message and " remove unnecessary mq, " not in message:
         return None
-    match = _matched(_MOVE, message)
+    match = matched(_MOVE, message)
     queue = queue_of(match[3])
     if match[2].startswith("add"):
         return QueueAdded(match[1], queue)
@@ -144,44 +138,44 @@ def _broadcast(message: str) -> Broadcast:
 
 
 def _committed(message: str) -> Committed:
-    match = _matched(_COMMITTED, message)
+    match = matched(_COMMITTED, message)
     return Committed(match[3], match[2], queue_of(match[4]), long_of(match[5], "offset"), match[1] == "persistAll")
 
 
 def _illegal(message: str) -> OffsetIllegal:
-    match = _matched(_ILLEGAL, message)
+    match = matched(_ILLEGAL, message)
     names = ("nextOffset", "nextBeginOffset", "minOffset", "maxOffset")
     offsets = [long_of(match[place], name) for place, name in enumerate(names, 3)]
     return OffsetIllegal(match[1], queue_of(match[2]), *offsets)
 
 
 def _reset(message: str) -> ResetInvoked:
-    match = _matched(_RESET, message)
+    match = matched(_RESET, message)
     return ResetInvoked(match[1], match[2], match[3], long_of(match[4], "timestamp"))
 
 
 def _created(message: str) -> ClientCreated:
-    match = _matched(_CREATED, message)
+    match = matched(_CREATED, message)
     return ClientCreated(match[2], _count(match[1], "InstanceIndex"))
 
 
 def _unregistered(message: str) -> Unregistered | None:
     if "[Producer: null " not in message or not message.endswith("success"):
         return None
-    match = _matched(_UNREGISTERED, message)
+    match = matched(_UNREGISTERED, message)
     return Unregistered(match[1], match[2], _count(match[3], "broker id"), match[4])
 
 
 def _beat(message: str) -> HeartbeatSent | HeartbeatFailed | None:
     if not message.endswith(("success", "failed")):
         return None
-    match = _matched(_BEAT, message)
+    match = matched(_BEAT, message)
     answered = HeartbeatSent if match[4] == "success" else HeartbeatFailed
     return answered(match[1], _count(match[2], "broker id"), match[3])
 
 
 def _route(message: str) -> RouteTaken:
-    match = _matched(_ROUTE, message)
+    match = matched(_ROUTE, message)
     return RouteTaken(match[1], route_of(match[2]))
 
 
@@ -207,8 +201,8 @@ _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("messageQueueChanged ", _broadcast),
     ("the pull request offset illegal, ", _illegal),
     ("invoke reset offset operation", _reset),
-    ("suspend this consumer, ", lambda message: Suspended(_matched(_SUSPENDED, message)[1])),
-    ("resume this consumer, ", lambda message: Resumed(_matched(_RESUMED, message)[1])),
+    ("suspend this consumer, ", lambda message: Suspended(matched(_SUSPENDED, message)[1])),
+    ("resume this consumer, ", lambda message: Resumed(matched(_RESUMED, message)[1])),
     ("Created a new client Instance, ", _created),
     ("the client factory [", _stopped),
     ("the consumer [", _consumer_stopped),
