@@ -85,7 +85,7 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/lint-imports
 
 test: machine setup-dev browser compiler lint ## All tests that CI runs
-	@$(BIN)/python -m pytest -m "not long"
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
 
 test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)
@@ -101,7 +101,7 @@ bench: machine $(VENV)/.bench ## Measure: a made-up estate's night beside polars
 	@$(BIN)/python tools/bench/bind_faces.py
 	@$(BIN)/python tools/bench/nights.py $(ARGS)
 
-mutate: setup-dev ## Change core bit by bit: do its tests notice? docs/mutation.md (half an hour; ARGS="--jobs 4")
+mutate: setup-dev ## Mutation tests of core: docs/development/mutation.md (half an hour; ARGS="--jobs 4")
 	@$(BIN)/python tools/mutation/run.py $(ARGS)
 
 audit: setup-dev ## Licences of all packages and JARs, a bill of materials, known vulnerabilities (where a database is)
@@ -116,11 +116,8 @@ lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in; \
 	  $(LOCK) $(ARGS) -o requirements/bench.txt requirements/bench.in
 
-docs: setup-dev ## Make the generated pages anew
-	@$(BIN)/python -m mqreplay.lake.table_docs > docs/tables.md.new
-	@mv docs/tables.md.new docs/tables.md
-	@$(BIN)/python tests/vectors/decisions.py > docs/decisions.md.new
-	@mv docs/decisions.md.new docs/decisions.md
+docs: setup-dev ## Generate the pages of docs/ that have a source (tools/docs/pages.py)
+	@$(BIN)/python tools/docs/pages.py
 
 clean: ## Remove what was built and the demo's tables, but not .venv
 	@rm -rf build dist warehouse/demo spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache lib/*.egg-info

@@ -1,4 +1,4 @@
-"""What the README and docs tell to type is there: make's targets, commands and their options, jobs, files."""
+"""The commands, options, targets, jobs and links in the README and in docs/ exist."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import shlex
 from argparse import ArgumentParser, _SubParsersAction
 from pathlib import Path
 
+import pytest
+
 from mqreplay.cli.command_line import parser
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "README.zh.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def lines_to_type() -> list[tuple[str, str]]:
@@ -26,7 +28,7 @@ def lines_to_type() -> list[tuple[str, str]]:
     return found
 
 
-def told(pattern: str) -> list[tuple[str, str]]:
+def documented(pattern: str) -> list[tuple[str, str]]:
     return [(page, line) for page, line in lines_to_type() if re.match(pattern, line)]
 
 
@@ -35,21 +37,19 @@ def subcommands() -> dict[str, ArgumentParser]:
     return dict(action.choices)
 
 
-def test_readme_tells_of_the_two_commands_that_matter() -> None:
-    assert {"make demo", "make test"} <= {line for _, line in told("make ")}
+def test_readme_has_the_two_commands() -> None:
+    assert {"make demo", "make test"} <= {line for _, line in documented("make ")}
 
 
 def test_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    wrong = [
-        (page, w) for page, line in told("make ") for w in shlex.split(line)[1:] if "=" not in w and w not in targets
-    ]
-    assert wrong == []
+    named = [(page, word) for page, line in documented("make ") for word in shlex.split(line.partition("&&")[0])[1:]]
+    assert [(page, word) for page, word in named if "=" not in word and word not in targets] == []
 
 
 def test_commands_and_their_options_exist() -> None:
     wrong = []
-    for page, line in told(r"(\.venv/bin/)?mqreplay [a-z]"):
+    for page, line in documented(r"(\.venv/bin/)?mqreplay [a-z]"):
         _, names, *rest = shlex.split(line)
         known = subcommands()
         given = {word.strip("[]").split("=")[0] for word in rest if word.lstrip("[").startswith("--")}
@@ -60,10 +60,41 @@ def test_commands_and_their_options_exist() -> None:
 
 
 def test_jobs_exist() -> None:
-    jobs = [(page, job) for page, line in told(r".*\bspark-submit ") for job in re.findall(r"\S+\.py", line)]
+    jobs = [(page, job) for page, line in documented(r".*\bspark-submit ") for job in re.findall(r"\S+\.py", line)]
     assert [(page, job) for page, job in jobs if not (ROOT / job).is_file()] == []
 
 
-def test_links_lead_somewhere() -> None:
-    links = [(page, to) for page in PAGES for to in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))]
-    assert [(page, to) for page, to in links if not to.startswith("https://") and not (page.parent / to).exists()] == []
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page, as GitHub makes them of its headings."""
+    found = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in found}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    wrong = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not link.startswith("https://") and (not target.exists() or (anchor and anchor not in headings(target))):
+            wrong.append(link)
+    assert wrong == []
+
+
+def test_pages_that_code_names_exist() -> None:
+    folders = ("lib", "tests", "tools", "conf", "schemas", "jobs")
+    files = [each for folder in folders for each in (ROOT / folder).rglob("*")]
+    named = {
+        (str(each.relative_to(ROOT)), name)
+        for each in files
+        if each.suffix in (".py", ".toml", ".yaml", ".html", ".service", ".cron")
+        for name in re.findall(r"\bdocs/[\w/-]+\.md", each.read_text(encoding="utf-8"))
+    }
+    assert named
+    assert [(file, name) for file, name in sorted(named) if not (ROOT / name).is_file() and "x.md" not in name] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md"]
+    assert [name for name in pages if f"]({name})" not in index] == []

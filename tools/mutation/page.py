@@ -1,4 +1,4 @@
-"""What a run found, kept in build/mutation.json, and docs/mutation.md out of it and of tools/mutation/judged.toml."""
+"""The outcomes of a run, kept in build/mutation.json; docs/development/mutation.md from them and judged.toml."""
 
 from __future__ import annotations
 

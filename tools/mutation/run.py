@@ -1,4 +1,4 @@
-"""Mutation testing of core: `python tools/mutation/run.py` runs it all and writes docs/mutation.md.
+"""Mutation testing of core: `python tools/mutation/run.py` runs it all and writes docs/development/mutation.md.
 
 Exit status 1 if fewer than 90 % of the mutants are killed. A run of some modules, or of the survivors alone, leaves the
 rest as the last run found it (build/mutation.json), and makes the page of both.
@@ -65,8 +65,8 @@ def _write(known: dict[Key, str], all_keys: Sequence[Key]) -> int:
         print(f"no page: {missing} mutants were not run yet", file=sys.stderr)
         return 1
     outcomes = {key: known[key] for key in all_keys}
-    (ROOT / "docs" / "mutation.md").write_text(page.render(outcomes), encoding="utf-8")
-    print(f"docs/mutation.md: {page.total(outcomes)}")
+    (ROOT / "docs" / "development" / "mutation.md").write_text(page.render(outcomes), encoding="utf-8")
+    print(f"docs/development/mutation.md: {page.total(outcomes)}")
     return 0 if page.percent(outcomes) >= ENOUGH else 1
 
 
@@ -116,7 +116,7 @@ def _start(core: child.Core, plan: killers.Plan, mutant: Mutant) -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Mutation testing of core; writes docs/mutation.md.")
+    parser = argparse.ArgumentParser(description="Mutation testing of core; writes docs/development/mutation.md.")
     parser.add_argument("--module", action="append", metavar="NAME", help="only this module of core (may be repeated)")
     parser.add_argument("--survivors", action="store_true", help="only what survived the last run, and what is new")
     parser.add_argument("--share", type=float, default=1.0, metavar="PART", help="a sample, as 0.1: printed, not kept")
