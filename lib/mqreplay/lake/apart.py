@@ -10,7 +10,7 @@ FOREIGN = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRE
 
 
 def run_apart(code: str, *arguments: str, patience_s: int) -> subprocess.CompletedProcess[str]:
-    """Runs it to its end; what it says is kept. Raises subprocess.TimeoutExpired."""
+    """Run the command to its end and return its output. Raise subprocess.TimeoutExpired."""
     env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     command = [sys.executable, "-c", code, *arguments]

@@ -75,7 +75,7 @@ def _named(archive: Path, beside: Path) -> Path:
 
 
 def _train(made: Path) -> str:
-    """Has a session of its own write it; gives the last thing that was said."""
+    """Write the archive in a separate session; return the last line of its output."""
     try:
         done = run_apart(TRAIN, str(made), patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:

@@ -36,7 +36,7 @@ class Column:
 
     @property
     def comment(self) -> str:
-        """What a table's reader is told of it."""
+        """The comment of the column in the table."""
         return self.description + (f" ({self.unit})" if self.unit else "")
 
 

@@ -90,7 +90,7 @@ def install_jars(folder: Path | None = None) -> list[str]:
 
 
 def _resolve(ivy: str) -> str:
-    """Has Spark fetch the package into the folder; gives what it said. What it got is for the caller to see."""
+    """Let Spark fetch the package into the folder; return its output. The caller checks the files."""
     try:
         done = run_apart(RESOLVE, DELTA_PACKAGE, ivy, patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
@@ -109,7 +109,7 @@ def _check(name: str, path: Path | None, said: str) -> None:
 
 
 def _reason(said: str) -> str:
-    """Of Spark's and Ivy's hundred lines, the one that says what went wrong."""
+    """Return the line with the error from the output of Spark and Ivy."""
     lines = [line.strip() for line in said.splitlines()]
     for telling in (r"Server access error.*", r"no answer in .*", r".*not found$", r"[\w.]*(Error|Exception): .*"):
         for line in lines:

@@ -21,7 +21,7 @@ ASKED_FOR = (
 
 
 class RememberedClass(JavaClass):  # type: ignore[misc]
-    """A Java class whose static methods are looked up once: they are there or not, and do not change."""
+    """A Java class whose static methods are looked up once."""
 
     def __getattr__(self, name: str) -> Any:
         """The method, kept where Python looks before it asks here again."""

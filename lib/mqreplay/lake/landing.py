@@ -34,7 +34,7 @@ GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25
 
 
 class Landed(NamedTuple):
-    """A file that lies in a table's folder: its name there, its size, its rows, Delta's statistics of them."""
+    """A file in a table's folder: its name, its size, its rows, and Delta's statistics of them."""
 
     name: str
     bytes: int

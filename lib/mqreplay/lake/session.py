@@ -136,7 +136,7 @@ def _submitted() -> bool:
 
 
 def _told_by_submit() -> dict[str, str]:
-    """What spark-submit was told, by its options and its files."""
+    """Return the settings of spark-submit, from its options and files."""
     SparkContext._ensure_initialized()
     return dict(SparkConf().getAll())
 

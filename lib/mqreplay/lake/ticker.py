@@ -1,4 +1,4 @@
-"""What is said from time to time while something long goes on; of something short nothing is."""
+"""Progress messages at intervals during a long step; a short step prints none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST_SHARE = 0.01  # of less nothing follows for the rest
 
 
 class Ticker:
-    """As long as it is open, says every so often what ``line`` gives for the seconds since it was made."""
+    """Print the result of ``line`` for the elapsed seconds at intervals, until it is closed."""
 
     def __init__(
         self,

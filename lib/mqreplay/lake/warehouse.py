@@ -1,4 +1,4 @@
-"""The Delta tables of one warehouse folder, each as its contract says; read and written without Java."""
+"""The Delta tables of one warehouse folder, as their contracts define them; read and written without Java."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Warehouse:
         self.contracts = contracts if contracts is not None else load_contracts()
 
     def location(self, name: str) -> str:
-        """Where the table lies."""
+        """Return the folder of the table."""
         return f"{self.root}/{name.replace('.', '/')}"
 
     def version(self, name: str) -> int | None:
@@ -223,7 +223,7 @@ class Warehouse:
         commit(place, now.version + 1, actions, overwrites=True)
 
     def drop(self, name: str) -> None:
-        """Remove the table, for readers at once. What else lies in its folder stays."""
+        """Remove the table, for readers at once. Other files in its folder stay."""
         remove_table(self.location(name))
 
 

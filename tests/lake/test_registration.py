@@ -1,0 +1,75 @@
+"""`mqreplay register`: each table under its name, for folders of any name."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from made_warehouse import made_warehouse
+from mqreplay.cli.register_command import print_registration
+from mqreplay.errors import InputError
+from mqreplay.lake.registration import identifier, literal, registration
+from mqreplay.lake.warehouse import Warehouse
+from tests_shared import tables
+
+HOSTILE = "it's a `night`; ${env:HOME} 100% \\u0041 --x 日本 \U0001f600"
+ROWS = {"gold.judgement": [{"decision": "gold.pull_route", "judgement": "agree", "decisions": 5}]}
+
+
+def statements(root: str, catalog: str | None = None, prefix: str = "") -> list[str]:
+    return list(registration(Warehouse(root), catalog, prefix))
+
+
+def test_every_table_of_the_sample_is_registered(night, spark) -> None:
+    before = {row.namespace for row in spark.sql("SHOW DATABASES").collect()}
+    for statement in statements(night.root, prefix="registered_"):
+        spark.sql(statement.removesuffix(";"))
+    after = {row.namespace for row in spark.sql("SHOW DATABASES").collect()}
+    assert after - before == {"registered_bronze", "registered_silver", "registered_gold"}
+    for name in tables(night.root):
+        layer, table = name.split(".")
+        assert spark.table(f"registered_{layer}.{table}").limit(1).columns, name
+    found = spark.table("registered_gold.finding").count()
+    assert found == sum(len(night.table("gold.finding", cluster)) for cluster in night.outcomes)
+
+
+def test_a_folder_of_any_name_is_registered(spark, tmp_path: Path) -> None:
+    root = tmp_path / HOSTILE
+    made_warehouse(root, ROWS)
+    for statement in statements(str(root), prefix="odd_name_"):
+        spark.sql(statement.removesuffix(";"))
+    assert [row.decisions for row in spark.table("odd_name_gold.judgement").collect()] == [5]
+
+
+def test_statements_name_only_tables_that_exist(tmp_path: Path) -> None:
+    root = tmp_path / "w"
+    made_warehouse(root, ROWS)
+    assert statements(str(root), "lake", "orders_") == [
+        "CREATE DATABASE IF NOT EXISTS lake.orders_gold;",
+        "CREATE TABLE IF NOT EXISTS lake.orders_gold.judgement USING delta "
+        f"LOCATION {literal(str(root / 'gold' / 'judgement'))};",
+    ]
+
+
+def test_a_statement_is_one_line_of_plain_characters(tmp_path: Path) -> None:
+    root = tmp_path / (HOSTILE + "\n\x1b[31m")
+    made_warehouse(root, ROWS)
+    for statement in statements(str(root)):
+        assert re.fullmatch(r"[ -~]+;", statement)
+        assert statement.count("'") in (0, 2)
+        assert statement.count(";") == 1
+        assert "$" not in statement
+
+
+@pytest.mark.parametrize("name", ["", "1a", "a b", "a.b", "a;b", "${x}", "a/b", "a\nb", "\u202e", "a\udce9"])
+def test_names_that_a_metastore_refuses_are_refused(name: str) -> None:
+    with pytest.raises(InputError):
+        identifier(name)
+
+
+def test_a_folder_that_is_no_warehouse_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        print_registration(str(tmp_path / "none"), None, "", io.StringIO())
