@@ -37,10 +37,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for the session, so that `-m "not spark"` runs the rest."""
+    """Mark what asks for the session, so that `-m "not spark"` runs the rest, and what one worker runs.
+
+    Workers share no fixture: one runs all that needs the session or the night, and each file is run by one.
+    """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        names = getattr(item, "fixturenames", ())
+        if "spark" in names:
             item.add_marker(pytest.mark.spark)
+        shared = "spark" in names or "night" in names
+        item.add_marker(pytest.mark.xdist_group("spark" if shared else str(item.path)))
 
 
 @pytest.fixture(scope="session")

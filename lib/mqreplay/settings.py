@@ -1,7 +1,7 @@
-"""Settings: what conf/local.toml says, and what a user's own file says over it.
+"""Settings: those of conf/local.toml, overridden by a user's own file.
 
-Each section is a dataclass and each key a field; the shipped file gives every key with its reason. A key nobody knows,
-of the wrong type or out of bounds is an error that names the file and the key, or the nearest known key.
+settings_sections.py has a dataclass for each section. A key that is unknown, of the wrong type or out of bounds is an
+error that names the file and the key, or the nearest known key.
 """
 
 from __future__ import annotations
@@ -20,115 +20,39 @@ from typing import Any, get_type_hints
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
+from mqreplay.settings_sections import (
+    GROUP_KEYS,
+    FindingSettings,
+    IngestSettings,
+    LocalSettings,
+    ReplaySettings,
+    SparkSettings,
+    StrategySettings,
+    record_of,
+)
+
+__all__ = [
+    "FindingSettings",
+    "IngestSettings",
+    "LocalSettings",
+    "ReplaySettings",
+    "Settings",
+    "SparkSettings",
+    "StrategySettings",
+    "load_settings",
+]
 
 
-@dataclass(frozen=True)
-class SparkSettings:
-    """How the session is built. An empty ``master`` leaves it to spark-submit, or takes local[*]."""
-
-    master: str = ""
-    driver_memory: str = "3g"
-    extra: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class LocalSettings:
-    """How many processes --engine local takes; 0: one a core, 1: that of the run itself."""
-
-    processes: int = 0
-
-
-@dataclass(frozen=True)
-class IngestSettings:
-    """How much of a recording is taken on trust, and how much of what is refused is kept."""
-
-    quarantine_rows: int = 1000
-    refused_share: float = 0.5
-    follow_links: bool = False
-    snapshot_mb: int = 256
-    forget_missing_files: bool = True
-
-    @property
-    def snapshot_bytes(self) -> int:
-        """Bytes of the largest snapshot file that is read."""
-        return self.snapshot_mb * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class ReplaySettings:
-    """Bounds of what counts as evidence. Milliseconds, seconds and minutes as the names say."""
-
-    lookback_minutes: int = 60
-    route_slack_ms: int = 1000
-    poll_slack_ms: int = 0
-    reset_reach_s: int = 60
-    status_window_s: int = 300
-
-
-@dataclass(frozen=True)
-class FindingSettings:
-    """When something observed becomes something to tell."""
-
-    same_cause_gap_s: int = 120
-    slave_pull_warn_s: int = 10
-    rebalance_interval_s: int = 20
-    heartbeat_interval_s: int = 30
-    dispute_s: int = 45
-    idle_s: int = 40
-    uneven_queues: int = 2
-    silent_s: int = 90
-    lost_s: int = 45
-    pull_gap_s: int = 35
-    stuck_s: int = 60
-    down_s: int = 10
-    unseen_down_s: int = 30
-    failed_over_s: int = 60
-    retry_warn_messages: int = 5
-    retry_gap_s: int = 7200
-    clock_skew_s: int = 60
-    stale_slave_s: int = 150
-
-
-@dataclass(frozen=True)
-class StrategySettings:
-    """What clients made their allocation strategies with; ``groups``: consumer group -> keys of GROUP_KEYS."""
-
-    virtual_node_cnt: int = 10
-    groups: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-
-# Patterns of client ids or broker names are the shell's; a queue is written topic/broker_name/queue_id.
-GROUP_KEYS: dict[str, str] = {
-    "queues": "a table: pattern of client ids = list of queues, topic/broker_name/queue_id",
-    "machine_rooms": "a list of rooms",
-    "client_rooms": "a table: pattern of client ids = room",
-    "broker_rooms": "a table: pattern of broker names = room",
-    "nearby_strategy": "the name of the strategy inside a room, such as AVG",
-    "virtual_node_cnt": "a number above 0, 10000 at most",
-}
 _QUEUE = re.compile(r".+/[^/]+/\d+")
 
 MOST_BYTES = 1_000_000  # of a settings file
 LONGEST_NAME = 80  # characters of a key that a message shows
-# The least and the most of each number: by its name, else by its unit. Beyond them Spark fails, or nothing is found.
-BOUNDS = {
-    "processes": (0, 10_000),
-    "quarantine_rows": (0, 1_000_000),
-    "refused_share": (0, 1),
-    "snapshot_mb": (1, 256),
-    "lookback_minutes": (0, 10_080),  # a week
-    "status_window_s": (1, 86_400),
-    "uneven_queues": (1, 100_000),
-    "retry_warn_messages": (0, 1_000_000_000),
-    "virtual_node_cnt": (1, 10_000),
-}
-BOUNDS_OF_UNIT = {"ms": (0, 86_400_000), "s": (0, 604_800)}  # a day; a week
 LARGEST_EXTRA = 2**63  # Spark's own numbers are a long or a double
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All of them; ``source`` names the files they came from."""
+    """All sections; ``source`` names the files that were read."""
 
     spark: SparkSettings = field(default_factory=SparkSettings)
     local: LocalSettings = field(default_factory=LocalSettings)
@@ -139,13 +63,13 @@ class Settings:
     source: tuple[str, ...] = ()
 
     def digest(self) -> str:
-        """Digest of what decides over rows: the replay and the findings. The same digest gives the same tables."""
-        decides = {name: dataclasses.asdict(getattr(self, name)) for name in ("replay", "findings", "strategies")}
-        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
+        """Return the digest of the settings that change rows. Equal digests give equal tables."""
+        deciding = {name: dataclasses.asdict(getattr(self, name)) for name in ("replay", "findings", "strategies")}
+        return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def load_settings(conf: str | None = None) -> Settings:
-    """The shipped settings, with the keys of the file ``conf`` over them. Raises SettingsError."""
+    """Return the shipped settings, overridden by the keys of the file ``conf``. Raise SettingsError."""
     shipped = conf_dir() / "local.toml"
     sections = _read(shipped)
     source = [str(shipped)]
@@ -171,7 +95,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     known = [f.name for f in dataclasses.fields(Settings) if f.name != "source"]
     for name, keys in given.items():
         if name not in known or not isinstance(keys, dict):
-            raise SettingsError(f"{path}: [{_cut(name)}] is no section of settings{_near(name, known)}")
+            raise SettingsError(f"{path}: [{_cut(name)}] is not a section of the settings{_near(name, known)}")
     return given
 
 
@@ -210,18 +134,16 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
         if not isinstance(value, taken) or (isinstance(value, bool) and expected is not bool):
             raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {_shown(value)}")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            least, most = _bounds(key)
-            if not least <= value <= most:
-                raise SettingsError(f"{path}: [{name}] {key} must be {least} to {most}, is {_shown(value)}")
+            record = record_of(kind, key)
+            if not record.least <= value <= record.most:
+                raise SettingsError(
+                    f"{path}: [{name}] {key} must be {record.least} to {record.most}, is {_shown(value)}"
+                )
     if name == "strategies":
         _check_groups(keys.get("groups", {}), path)
     if name == "spark" and "extra" in keys:
         keys = keys | {"extra": {each: _extra(each, value, path) for each, value in keys["extra"].items()}}
     return kind(**keys)
-
-
-def _bounds(key: str) -> tuple[int, int]:
-    return BOUNDS[key] if key in BOUNDS else BOUNDS_OF_UNIT[key.rpartition("_")[2]]
 
 
 def _extra(name: str, value: Any, path: str) -> str:
@@ -237,11 +159,11 @@ def _extra(name: str, value: Any, path: str) -> str:
 
 
 def _check_groups(groups: dict[str, Any], path: str) -> None:
-    for group, told in groups.items():
+    for group, parameters in groups.items():
         where = f'{path}: [strategies.groups."{_cut(group)}"]'
-        if not isinstance(told, dict):
+        if not isinstance(parameters, dict):
             raise SettingsError(f"{where} must be a table with some of {', '.join(GROUP_KEYS)}")
-        for key, value in told.items():
+        for key, value in parameters.items():
             if key not in GROUP_KEYS:
                 raise SettingsError(f"{where} has no key {_cut(key)}{_near(key, list(GROUP_KEYS))}")
             if not _fits(key, value):
@@ -250,8 +172,8 @@ def _check_groups(groups: dict[str, Any], path: str) -> None:
 
 def _fits(key: str, value: Any) -> bool:
     if key == "virtual_node_cnt":
-        least, most = BOUNDS[key]
-        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        record = record_of(StrategySettings, key)
+        return isinstance(value, int) and not isinstance(value, bool) and record.least <= value <= record.most
     if key == "machine_rooms":
         return _texts(value)
     if key == "nearby_strategy":

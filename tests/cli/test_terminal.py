@@ -28,7 +28,22 @@ def test_rows_that_break_an_expectation_are_counted_and_of_tables_it_is_told_wha
     outcome = Outcome("c", expectations=5, failed_expectations=[of_rows, of_table, unknown])
     print_outcome([outcome], "validate", "W")
     said = [line.partition("expect_it {}: ")[2] for line in capsys.readouterr().out.splitlines() if "expect_it" in line]
-    assert said == ["3 rows break it", '[{"age_minutes": 12}]', "not told why"]
+    assert said == ["3 rows break it", '[{"age_minutes": 12}]', "reason unknown"]
+
+
+def test_what_was_not_judged_is_shown_with_what_would_help(capsys):
+    pulls = {"name": "pulls", "state": "not judged", "judged": 0, "differing": 0, "undetermined": 0, "lacks": "no \x1b"}
+    owners = {"name": "owners", "state": "judged", "judged": 2000, "differing": None, "undetermined": 0, "lacks": ""}
+    nothing = {**owners, "name": "audits", "state": "none"}
+    outcome = Outcome("c", coverage=[pulls, owners, nothing], helps=[("run `mqreplay record`", ["pulls"])])
+    print_outcome([outcome], "nightly", "W X")
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["Nothing", "could", "be", "judged."] in lines
+    assert ["pulls", "none", "no", "\\x1b"] in lines
+    assert ["owners", "2,000"] in lines
+    assert not any("audits" in line for line in lines)
+    assert ["run", "`mqreplay", "record`:", "pulls"] in lines
+    assert lines[-1][-2:] == ["'W", "X'"]
 
 
 def test_doctests() -> None:

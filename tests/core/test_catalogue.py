@@ -1,21 +1,14 @@
-"""Every public function of core says what it follows and in which units, shows an example, is typed, is short.
-
-docs/decisions.md is what they say now.
-"""
+"""Every public function of core says what it follows and in which units, shows an example, is typed, is short."""
 
 from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from vectors.catalogue import CORE, Function, functions
 
-ROOT = Path(__file__).parents[2]
 LONGEST = 40  # lines of a function, its docstring not counted
 QUANTITY = re.compile(r"now|.*(time|timestamp|delay|offset|offset_py|size|size_py|position|latency|interval|duration)")
 UNIT = re.compile(r"\b(ms|messages|bytes|percent|units|level|levels|epoch)\b")
@@ -72,12 +65,3 @@ def test_is_short(key: str, node: ast.FunctionDef) -> None:
     doc = node.body[0]
     lines = (node.end_lineno or 0) - node.lineno + 1 - (((doc.end_lineno or 0) - doc.lineno + 1) if has_doc else 0)
     assert lines <= LONGEST, f"{key} has {lines} lines: cut it, or give the reason here"
-
-
-def test_page_is_up_to_date() -> None:
-    # In a Python of its own: core must be loaded with marks.
-    script = str(ROOT / "tests" / "vectors" / "decisions.py")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, encoding="utf-8", check=False)
-    assert done.returncode == 0, done.stderr
-    page = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
-    assert page == done.stdout, "run `python tests/vectors/decisions.py > docs/decisions.md`"

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.findings.messages import dead_letters, duplicate_findings, retry_findings, returned_ends_of_shard
+from mqreplay.findings.messages import (
+    dead_letters,
+    duplicate_findings,
+    retried_topics,
+    retry_findings,
+    returned_ends_of_shard,
+)
 from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
 from mqreplay.judge.deliveries import came_back, repeated_deliveries
 from mqreplay.judge.offset_continuity import polled_ends
@@ -218,3 +224,9 @@ def test_the_split_into_shards_changes_nothing(deliveries) -> None:
         for n, (q, offset, s, client, status, times) in enumerate(deliveries)
     ]
     assert judged(given_rows, 5).equals(judged(given_rows))
+
+
+def test_retry_topics_with_messages_are_those_sent_to_or_with_an_end_above_zero():
+    ends = pl.DataFrame({"topic": ["%RETRY%g", "%RETRY%empty", "T"], "queue_max_offset": [3, 0, 9]})
+    came_back = pl.DataFrame({"consumer_group": ["h", None]}, schema={"consumer_group": pl.String})
+    assert retried_topics(came_back, ends) == {"%RETRY%g", "%RETRY%h"}

@@ -79,10 +79,13 @@ def test_seconds_of_disagreement_are_normal(seconds, reported):
     assert len(found([dispute(0, 60, 60 + seconds)], [])) == reported
 
 
-def test_a_retry_topic_that_nobody_holds_is_no_alarm():
+def test_a_retry_topic_counts_only_if_messages_were_sent_to_it():
     retry = {"topic": "%RETRY%g"}
-    both = found([dispute(0, 0, 100, **retry), dispute(2, 0, 100, **retry)], [])
-    assert [row["severity"] for row in both] == ["info"] * 2
+    disputes = [dispute(0, 0, 100, **retry), dispute(2, 0, 100, **retry)]
+    assert found(disputes, []) == []
+    frames = pl.DataFrame(disputes, DISPUTES), pl.DataFrame([], IDLE)
+    both = ownership_findings(*frames, SHOWN, "c", DISPUTE_S, IDLE_S, GAP_S, {"%RETRY%g", "%RETRY%h"})
+    assert both["severity"].to_list() == ["warning"] * 2
 
 
 @pytest.mark.parametrize(("seconds", "reported"), [(40, 0), (40.001, 1)])

@@ -36,6 +36,9 @@ CONFIGS = [
     # Two minutes between them are one change, more are two.
     *[config("grown slowly", s, n, n, "a") for s, n in ((0, 2), (100, 4))],
     *[config("grown slowly", s, n, n, "b") for s, n in ((0, 2), (220.001, 4))],
+    # Read queues half a minute after write queues, on both masters, are one change.
+    *[config("grown in steps", s, r, w, "a") for s, r, w in ((0, 2, 2), (100, 2, 4), (130, 4, 4))],
+    *[config("grown in steps", s, r, w, "b") for s, r, w in ((0, 2, 2), (101, 2, 4), (131, 4, 4))],
     # Shrinking by the book: first what is written, then what is read.
     *[config("shrunk", s, r, w) for s, r, w in ((0, 4, 4), (100, 4, 2), (300, 2, 2))],
     *[config("permission", s, 2, 2, perm=p) for s, p in ((0, 6), (100, 4))],
@@ -85,10 +88,15 @@ def test_a_change_of_queues_is_one_note_of_all_masters(found):
         "source_name=a-0 topic=grown ts=2026-11-21 02:01:40",
         "source_name=b-0 topic=grown ts=2026-11-21 02:02:40",
     ]
+    (steps,) = found["queue_count_changed", "grown in steps"]
+    assert steps["summary"] == "Topic grown in steps went from 2 read and 2 write queues to 4 and 4 on a, b."
+    assert (steps["from_ts"], steps["to_ts"], len(steps["evidence"])) == (at(100), at(131), 4)
     assert [row["summary"].split(" queues ", 1)[1] for row in found["queue_count_changed", "shrunk"]] == [
         "to 4 and 2 on a.",
         "to 2 and 2 on a.",
     ]
+    assert "Shrink" not in steps["advice"]
+    assert all("Shrink" in row["advice"] for row in found["queue_count_changed", "shrunk"])
     slow = found["queue_count_changed", "grown slowly"]
     assert [row["broker_name"] for row in slow] == ["a", "b"]
     assert slow[1]["evidence"][0]["key"].endswith("ts=2026-11-21 02:03:40.001")
@@ -96,7 +104,7 @@ def test_a_change_of_queues_is_one_note_of_all_masters(found):
 
 def test_other_changes_of_a_topic_are_none(found):
     changed = {topic for kind, topic in found if kind == "queue_count_changed"}
-    assert changed == {"grown", "grown slowly", "shrunk"}
+    assert changed == {"grown", "grown slowly", "grown in steps", "shrunk"}
 
 
 def test_keys_are_orphans_when_the_master_has_no_such_queue_any_more(found):

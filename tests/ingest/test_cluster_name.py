@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from pathlib import Path
 
 import pytest
 
+from mqreplay.ingest.cluster_name import cluster_name
+from mqreplay.ingest.recording import find_files
 from mqreplay.settings import load_settings
 from night.cut import cut
 from tests_shared import SAMPLE, run, table_at
@@ -38,3 +42,30 @@ def test_a_first_night_with_a_torn_brokers_file_is_of_the_default_cluster(cluste
     recording = cut(BULK, tmp_path / "recording", every=9, kinds=("heartbeats",))
     (recording / "brokers.json").write_text("{")
     assert clusters(recording) == {"DefaultCluster"}
+
+
+def named(folder: Path, answers: list[list[str]], known: list[tuple[str, str]] | None = None) -> tuple[str, list[str]]:
+    """The name of the recording's cluster, and what was said. Each answer of a name server lists clusters."""
+    bodies = [{"brokerAddrTable": {}, "clusterAddrTable": {name: ["b"] for name in names}} for names in answers]
+    lines = [json.dumps({"ts": 1_795_228_795_108, "namesrv_addr": "n:1", "body": json.dumps(body)}) for body in bodies]
+    (folder / "cluster_info.jsonl").write_text("\n".join(["{torn", *lines, ""]))
+    said: list[str] = []
+    return cluster_name(str(folder), find_files(str(folder)), known or [], said.append), said
+
+
+def test_name_servers_name_the_cluster_where_no_brokers_file_does(tmp_path: Path) -> None:
+    assert named(tmp_path, [[], ["orders"], ["orders"]]) == ("orders", [])
+    name, (said,) = named(tmp_path, [["orders", "pay"]])
+    assert name == "DefaultCluster"
+    assert "names several clusters (orders, pay); taking DefaultCluster" in said
+    name, (said,) = named(tmp_path, [])
+    assert (name, "does not name its cluster" in said) == ("DefaultCluster", True)
+
+
+def test_the_brokers_file_wins_and_a_conflict_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "brokers.json").write_text('{"cluster": "mine", "brokers": {}}')
+    name, (said,) = named(tmp_path, [["orders"]])
+    assert name == "mine"
+    assert "brokers.json names cluster mine, name servers name orders; taking mine" in said
+    assert named(tmp_path, [["orders"]], [("mine", str(tmp_path))]) == ("mine", [])
+    assert named(tmp_path, [["mine"]]) == ("mine", [])

@@ -107,7 +107,7 @@ def test_a_link_leads_nowhere_twice(recording, tmp_path):
     assert left == {"above", "first", "second"}
 
 
-def test_what_is_no_file_has_a_kind_that_says_so(recording, tmp_path):
+def test_what_is_no_file_has_a_kind_that_says_so(recording, tmp_path, monkeypatch):
     put(tmp_path / "secret")
     os.mkfifo(recording / "routes.jsonl")
     (recording / "heartbeats.jsonl").symlink_to(recording / "gone")
@@ -118,8 +118,9 @@ def test_what_is_no_file_has_a_kind_that_says_so(recording, tmp_path):
     (recording / "rebalance_log.jsonl.gz" / "deeper").mkdir(parents=True)
     (recording / "snapshots" / "broker-a-0" / MOMENT / "topics.json").mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as listening:
-        # Its address has hardly room for a path.
-        listening.bind(os.path.relpath(recording / "produce_log.jsonl"))
+        # The address of a socket holds 107 bytes: too few for the path of a temporary folder.
+        monkeypatch.chdir(recording)
+        listening.bind("produce_log.jsonl")
         assert kinds(recording) == {
             "pull_log.jsonl": "pull_log",
             "consume_log.jsonl": "consume_log",
@@ -181,7 +182,7 @@ def test_a_folder_that_is_no_recording_names_the_command_that_makes_one(tmp_path
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        ((), "has no files; give the folder that holds snapshots/ and *.jsonl"),
+        ((), "To make one: mqreplay record NAMESRV --out RECORDING, or from files: mqreplay import FILES"),
         (("my notes.txt",), "its only file is not a part of one. Make a recording from it: mqreplay import '"),
     ],
 )

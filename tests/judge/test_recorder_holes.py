@@ -13,6 +13,8 @@ from silver_moments import BEGAN, at
 from silver_rows import rows
 
 Row = dict[str, Any]
+OUTAGE = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": pl.Datetime("us", "UTC")}
+NO_OUTAGES = pl.DataFrame(schema=OUTAGE | {"to_ts": pl.Datetime("us", "UTC")})
 
 
 def event(kind: str, seconds: float, **differs: object) -> Row:
@@ -70,10 +72,10 @@ def test_polls_that_were_not_made_at_all_are_a_hole_and_those_of_one_broker_are_
     one = event("skipped", 90, broker_name="b", broker_id=0, request="GET_X", from_ts=at(10), to_ts=at(20))
     found = holes([event("start", 0), skipped, one], [])
     assert spans(found) == [(50, 90, "the recorder made no polls: disk full")]
-    gaps = hole_gaps(found, rows("silver.recorder_event", {}, [event("start", 0), skipped, one]))
+    gaps = hole_gaps(found, rows("silver.recorder_event", {}, [event("start", 0), skipped, one]), NO_OUTAGES)
     assert dict(gaps.schema) == GAP
     assert sorted(gaps["reason"]) == [
-        "the recorder did not make polls of GET_X: no reason is known",
+        "not polled: GET_X (no reason is known)",
         "the recorder made no polls: disk full",
     ]
 
@@ -122,7 +124,7 @@ def test_a_step_of_the_clock_and_a_server_that_was_not_reached_are_gaps() -> Non
         event("unreachable", 20, broker_name="b", broker_id=1),
         event("reachable", 80, broker_name="b", broker_id=1),
     ]
-    gaps = hole_gaps(holes(events, []), rows("silver.recorder_event", {}, events)).sort("from_ts")
+    gaps = hole_gaps(holes(events, []), rows("silver.recorder_event", {}, events), NO_OUTAGES).sort("from_ts")
     assert gaps.select("reason", "from_ts", "to_ts").rows() == [
         (
             "the clock of the recorder's host was set 3600 s ahead; times of the recording go on by the old clock",
@@ -130,4 +132,23 @@ def test_a_step_of_the_clock_and_a_server_that_was_not_reached_are_gaps() -> Non
             at(10),
         ),
         ("the recorder did not reach broker id 1", at(20), at(80)),
+    ]
+
+
+def test_what_an_outage_explains_is_no_gap() -> None:
+    of_b = {"broker_name": "b", "broker_id": 0}
+    refused = "10.0.0.1:10911: no connection to 10.0.0.1:10911: connection refused"
+    late = {"from_ts": at(200), "to_ts": at(210), "request": "GET_ALL_CONSUMER_OFFSET", "detail": refused}
+    events = [
+        event("unreachable", 20, **of_b),
+        event("reachable", 80, **of_b),
+        event("skipped", 30, **of_b, **late | {"from_ts": at(30), "to_ts": at(60)}),
+        event("skipped", 210, **of_b, **late),
+        event("unreachable", 30, broker_name="b", broker_id=1),
+    ]
+    down = pl.DataFrame([{**of_b, "from_ts": at(25), "to_ts": at(75)}], NO_OUTAGES.schema)
+    gaps = hole_gaps(holes(events, []), rows("silver.recorder_event", {}, events), down).sort("from_ts")
+    assert gaps.select("reason", "from_ts").rows() == [
+        ("the recorder did not reach broker id 1", at(30)),
+        ("not polled: consumer offsets (no connection: connection refused)", at(200)),
     ]

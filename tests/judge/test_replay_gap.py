@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.evidence_advice import EVIDENCE
+from mqreplay.findings.every import KINDS as FINDINGS
 from mqreplay.judge.replay_gap import GAP, NEEDED, lacking, missing_kinds, replay_gap, undetermined_of_shard
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
@@ -43,12 +45,8 @@ def gap_id(*parts: str) -> str:
 
 
 def test_each_decision_that_needs_a_missing_file_has_a_gap() -> None:
-    found = replay_gap(missing_kinds(DAY, {"heartbeats", "lock_requests"}, FINDING_NEEDS), "c")
-    owners = (
-        "nothing of kind heartbeats was recorded; "
-        "record heartbeats (heartbeats.jsonl): they tell who came, left and was lost"
-    )
-    lost = "nothing of kind heartbeats was recorded; record heartbeats"
+    found = replay_gap(missing_kinds(DAY, {"heartbeats", "lock_requests", "recorder_events"}, FINDING_NEEDS), "c")
+    owners = lost = "no record of heartbeats and unregistrations. Next time: write heartbeats.jsonl in the hooks"
     expected = {
         (gap_id("c", name, "heartbeats", str(DAY), "", "", "", reason), name, reason)
         for name, reason in (("gold.queue_owner", owners), ("finding consumer_lost", lost))
@@ -59,13 +57,29 @@ def test_each_decision_that_needs_a_missing_file_has_a_gap() -> None:
     assert found["from_ts"].null_count() == 2
 
 
+@pytest.mark.parametrize(
+    ("more", "polled", "advice"),
+    [
+        ({"recorder_events"}, False, "write heartbeats.jsonl in the hooks"),
+        ({"consume_log", "produce_log"}, True, "import broker.log of each broker"),
+        ({"consume_log", "produce_log", "recorder_events"}, False, "run `mqreplay record`, or import broker.log"),
+    ],
+)
+def test_advice_fits_how_the_recording_was_made(more: set[str], polled: bool, advice: str) -> None:
+    found = missing_kinds(DAY, {"heartbeats", *more}, FINDING_NEEDS, polled).filter(pl.col("evidence") == "heartbeats")
+    assert all(f"Next time: {advice}" in reason for reason in found["reason"])
+    assert len(found)
+
+
 def test_a_whole_recording_has_no_gap() -> None:
     assert missing_kinds(DAY, set(), FINDING_NEEDS).is_empty()
 
 
 def test_each_kind_of_file_that_is_needed_exists() -> None:
     copied = {"brokers", "consumer_offset", "subscription_groups", "topics"}
-    assert {kind for _, kind, _ in NEEDED} <= KINDS.keys() | copied
+    assert {kind for _, kind in NEEDED} <= KINDS.keys() | copied
+    needed = {kind for each in FINDINGS.values() for kind in each.needs} | {kind for _, kind in NEEDED}
+    assert needed <= EVIDENCE.keys()
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])

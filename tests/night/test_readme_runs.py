@@ -25,7 +25,7 @@ def test_query(night, text):
 def test_the_queries_give_the_nights_figures(night):
     found = query(night.root, QUERIES[0], load_settings()).collect()
     assert {"AVG": 1887 + 41, "AVG_BY_CIRCLE": 444}.items() <= {
-        r.strategy: r.calls for r in found if r.judgement == "agree"
+        r.strategy: r.rebalances for r in found if r.judgement == "agree"
     }.items()
 
 

@@ -211,7 +211,6 @@ def test_the_notes_are_these_and_no_more(found):
     """What is told as info and follows from nothing: each is so, and nobody need act on it."""
     notes = Counter((f["kind"], f["consumer_group"] or f["topic"]) for f in found if is_note(f))
     assert notes == {
-        ("orphan_queue", "pay-config-group"): 1,  # CONFIG names no retry topic: nobody holds its queues
         ("idle_consumer", "order-group"): 1,
         ("idle_consumer", "ship-circle-group"): 1,  # six members for five queues
         ("queue_count_changed", "grow-topic"): 3,

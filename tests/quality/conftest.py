@@ -13,7 +13,7 @@ from mqreplay.quality.result import ValidationRow, row_of
 from mqreplay.quality.run import judge, make_views
 from mqreplay.quality.scope import Scope
 from mqreplay.quality.tables import Tables
-from quality_rows import START, Folder, Row
+from quality_rows import Folder, Row
 
 PARAMETERS: dict[str, Any] = {
     "known_brokers": [],
@@ -36,7 +36,7 @@ class Judge:
         folder = Folder(self._root / str(self._tried), load_contracts())
         contract = folder.contracts[table]
         folder.write(table, [{"cluster": "c"} | row for row in rows])
-        great = Great("a-run", START, str(self._root / "docs"))
+        great = Great()
         with Tables(folder, "c") as tables:
             great.read(tables)
             make_views(tables, contract)

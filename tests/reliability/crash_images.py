@@ -45,9 +45,9 @@ def take_images(library: Path, folder: Path, command: list[str], warehouse: Path
 
 
 def changes_a_file(seen: Sequence[Operation]) -> bool:
-    """Whether the last operation is none of the many that write rows or Data Docs; one in 16 of these is taken, too."""
+    """Whether the last operation is none of the many that write rows; one in 16 of these is taken, too."""
     last = seen[-1]
-    is_one_of_many = last.path.startswith("data_docs/") or (last.path.endswith(".parquet") and "write" in last.call)
+    is_one_of_many = last.path.endswith(".parquet") and "write" in last.call
     return not is_one_of_many or last.number % 16 == 0
 
 

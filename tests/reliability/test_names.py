@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from mqreplay.cli.query import query
 from mqreplay.cli.story import explain
 from mqreplay.errors import InputError
 from mqreplay.night import nightly as night
-from mqreplay.quality.great import SITE, Great
 from mqreplay.settings import load_settings
 from tests_shared import run, table_rows
 
@@ -81,12 +79,6 @@ def test_names_stay_as_they_are_when_their_rows_are_replaced(tmp_path: Path, clu
             rows = table_rows(str(tmp_path / "warehouse"), table, cluster)
             assert {name for name in NAMES for row in rows if repr(name) in row} == set(NAMES), table
             assert all(f"'{column}': {offset}" in row for row in rows), table
-
-
-@pytest.mark.parametrize("name", ["${env:HOME}", "$HOME ${HOME}", "\\$HOME"])
-def test_data_docs_go_to_a_folder_whose_name_is_a_variable(tmp_path: Path, name: str) -> None:
-    great = Great("run", dt.datetime(2026, 11, 21, tzinfo=dt.UTC), str(tmp_path / name))
-    assert great.context.variables.data_docs_sites[SITE]["store_backend"]["base_directory"] == str(tmp_path / name)
 
 
 @pytest.mark.long

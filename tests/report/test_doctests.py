@@ -6,10 +6,13 @@ import doctest
 
 import pytest
 
-from mqreplay.report import build, text, timeline
+from mqreplay import evidence_advice
+from mqreplay.report import build, coverage, text, timeline, undetermined
 
 
-@pytest.mark.parametrize("module", [build, text, timeline], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [build, coverage, evidence_advice, text, timeline, undetermined], ids=lambda module: module.__name__
+)
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from mqreplay import __version__
-from mqreplay.cli import record_arguments
+from mqreplay.cli import record_arguments, register_command
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, WarehouseLocked
 from mqreplay.printable import json_text, printable
@@ -45,7 +45,7 @@ STEPS = {
     "nightly": "all of a night: ingest, replay, validate, report",
     "ingest": "recordings into the silver tables; what was read before is not read again",
     "replay": "silver into gold: every decision judged, and the findings",
-    "validate": "run the contracts' expectations, and build their Data Docs",
+    "validate": "run the contracts' expectations on the tables",
     "report": "one HTML page for each cluster",
     "maintain": "compact the tables, and remove files that no version needs",
 }
@@ -89,6 +89,14 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
     explain.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
     explain.add_argument("--json", action="store_true", help="print the story as JSON")
+    register_command.add(
+        commands.add_parser(
+            "register",
+            help="print SQL that registers the tables in a metastore",
+            epilog=register_command.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
     record_arguments.add(commands.add_parser("record", help="a running cluster, as a recording"))
     imports = commands.add_parser("import", help="what lies on disk (copies, mqadmin outputs, logs), as a recording")
     imports.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a tar or zip archive")
@@ -220,6 +228,9 @@ def _command(args: argparse.Namespace) -> int:
         return DONE
     if args.command == "record":
         record_arguments.run(args)
+        return DONE
+    if args.command == "register":
+        register_command.print_registration(args.warehouse, args.catalog, args.prefix, sys.stdout)
         return DONE
     from mqreplay.settings import load_settings
 

@@ -22,39 +22,41 @@ from mqreplay.printable import csv_text, json_text, printable
 from mqreplay.settings import Settings
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+LEVELS = {"critical": "red", "warning": "yellow", "unknown": "yellow", "info": "cyan", "quiet": "green"}
 SHOWN = 40  # findings; the report and gold.finding have all
 
 
 def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
-    """Findings, what was judged, what failed, and where the report lies."""
+    """The verdict, findings, what was judged and what was not, what failed, and the next commands."""
     console = Console(highlight=False)
     where = printable(shlex.quote(warehouse))
     for outcome in outcomes:
         head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome))
         console.print(head, soft_wrap=True)  # rich would begin a line with any word of a long name
         if step != "ingest":
+            console.print(Text(printable(outcome.verdict), f"bold {LEVELS[outcome.level]}"))
             _print_findings(console, outcome)
             _print_judged(console, outcome)
             _print_expectations(console, outcome)
         if outcome.report:
             console.print(Text(f"Report: {printable(outcome.report)}"), soft_wrap=True)
-    console.print(Text(f'Ask:    mqreplay sql "SELECT * FROM gold.finding" --warehouse {where}'), soft_wrap=True)
-    told = next((str(f["finding_id"])[:8] for o in outcomes for f in o.findings), None)
-    if told and step != "ingest":
-        console.print(Text(f"Why:    mqreplay explain {printable(told)} --warehouse {where}"), soft_wrap=True)
+    first = next((str(f["finding_id"])[:8] for o in outcomes for f in o.findings), None)
+    if first and step != "ingest":
+        console.print(Text(f"Next:   mqreplay explain {printable(first)} --warehouse {where}"), soft_wrap=True)
+    query = Text(f'Query:  mqreplay sql "SELECT * FROM gold.finding" --warehouse {where}')
+    console.print(query, soft_wrap=True)
 
 
 def _files(outcome: Outcome) -> Text:
-    seen = f"{sum(outcome.files.values())} files seen, {outcome.files.get('read', 0)} read"
+    files = sum(outcome.files.values())
+    seen = f"{files:,} {'file' if files == 1 else 'files'} seen, {outcome.files.get('read', 0):,} read"
     if not outcome.quarantined:
         return Text(seen)
-    return Text.assemble(f"{seen}, ", (f"{outcome.quarantined} rows in quarantine", "yellow"))
+    rows = "row" if outcome.quarantined == 1 else "rows"
+    return Text.assemble(f"{seen}, ", (f"{outcome.quarantined:,} {rows} in quarantine", "yellow"))
 
 
 def _print_findings(console: Console, outcome: Outcome) -> None:
-    if not outcome.findings:
-        console.print("A quiet night: no findings.")
-        return
     # What follows from another finding is counted under its cause: one cause, one line.
     causes = [f for f in outcome.findings if not f["follows_from"]]
     effects = Counter(str(f["follows_from"]) for f in outcome.findings if f["follows_from"])
@@ -68,6 +70,8 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
         console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
     if len(causes) > SHOWN:
         console.print(f"... and {len(causes) - SHOWN} more in gold.finding")
+    if causes:
+        console.print()
 
 
 def _time(value: object, date: bool = False) -> str:
@@ -76,32 +80,45 @@ def _time(value: object, date: bool = False) -> str:
 
 
 def _print_judged(console: Console, outcome: Outcome) -> None:
+    """What was judged, why the rest was not, and what lets more be judged next time."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("decisions judged", header_style="dim")
-    for word in ("agree", "differ", "undetermined"):
-        table.add_column(word, justify="right", header_style="dim")
-    for name, counts in sorted(outcome.judgements.items()):
-        differ = counts.get("differ", 0)
+    table.add_column("decisions", header_style="dim", no_wrap=True)
+    for word in ("judged", "differ", "undetermined"):
+        table.add_column(word, justify="right", header_style="dim", no_wrap=True)
+    table.add_column("what is missing", header_style="dim")
+    shown = [each for each in outcome.coverage if each["state"] != "none"]
+    for each in shown:
+        differ = each["differing"]
+        is_open = each["state"] == "not judged"
         table.add_row(
-            Text(printable(name)),
-            f"{counts.get('agree', 0):,}",
-            Text(f"{differ:,}", "bold red" if differ else ""),
-            f"{counts.get('undetermined', 0):,}",
+            Text(printable(each["name"])),
+            Text("none", "yellow") if is_open else f"{each['judged']:,}",
+            "" if differ is None or is_open else Text(f"{differ:,}", "bold red" if differ else ""),
+            f"{each['undetermined']:,}" if each["undetermined"] else "",
+            Text(printable(each["lacks"])),
         )
-    if outcome.judgements:
+    if shown:
         console.print(table)
+    if outcome.helps:
+        console.print("To judge more next time:")
+    for best, names in outcome.helps:
+        console.print(Padding(Text(printable(f"{best}: {', '.join(names)}")), (0, 0, 0, 2)))
 
 
 def _print_expectations(console: Console, outcome: Outcome) -> None:
     failed = len(outcome.failed_expectations)
     if outcome.expectations:
-        text = f"Expectations: {outcome.expectations - failed} of {outcome.expectations} hold"
+        text = f"Expectations: {outcome.expectations - failed:,} of {outcome.expectations:,} hold"
         console.print(Text(text, "bold red" if failed else ""))
     for row in outcome.failed_expectations[:SHOWN]:
         where = f"{row['table_name']}, {row['day']}" if row["day"] else row["table_name"]
         broken, seen = row["unexpected_count"], row["unexpected_sample"]
         # One about a table as a whole is broken by no row: what was seen of the table tells why.
-        why = f"{broken} rows break it" if broken is not None else seen or "not told why"
+        why = (
+            f"{broken} {'row breaks' if broken == 1 else 'rows break'} it"
+            if broken is not None
+            else seen or "reason unknown"
+        )
         text = printable(f"{where}: {row['expectation']} {row['arguments']}: {why}")
         console.print(Text(f"  {text}", "red"), soft_wrap=True)
 

@@ -11,7 +11,7 @@ CQ_STORE_UNIT_SIZE = 20  # bytes of a consume queue entry
 
 
 class CqUnit(NamedTuple):
-    """A consume queue entry: where the message lies in the commit log, its size in bytes, its tags' hash."""
+    """A consume queue entry: physical offset of the message in the commit log, its size in bytes, its tags' hash."""
 
     offset_py: int
     size_py: int

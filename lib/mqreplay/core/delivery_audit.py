@@ -15,7 +15,7 @@ Message = TypeVar("Message", bound=Hashable)
 
 
 class DeliveryAudit(NamedTuple, Generic[Message]):
-    """How often each message went wrong, in each way; None where that cannot be told.
+    """Number of messages with each problem; None if it is not known.
 
     ``lost``: acknowledged, and never delivered. ``duplicated``: delivered more often than it was sent. ``unexpected``:
     delivered, and never sent. ``recovered``: delivered though its sending was not acknowledged. ``waiting``:

@@ -86,7 +86,7 @@ class Subscription(NamedTuple):
 
 
 class ConsumerGroupInfo(NamedTuple):
-    """What the group's heartbeats told: CLUSTERING or BROADCASTING, and its subscription by topic."""
+    """The heartbeats of a group: CLUSTERING or BROADCASTING, and its subscription by topic."""
 
     message_model: str
     subscriptions: Mapping[str, Subscription]
@@ -177,7 +177,7 @@ def _check_known_subscription(
     group_info: ConsumerGroupInfo | None,
     version: str,
 ) -> Refusal | None:
-    """The request counts on what the group's heartbeats told the broker."""
+    """Check the request against the heartbeats of the group."""
     if group_info is None:
         return Refusal(SUBSCRIPTION_NOT_EXIST, f"the consumer's group info not exist{suggest_todo(version)}")
     if not group_config.consume_broadcast_enable and group_info.message_model == "BROADCASTING":

@@ -1,4 +1,4 @@
-"""Where a pull goes: which broker id a queue is asked of, and which address stands behind it.
+"""The target of a pull: the broker id for a queue, and the address of that broker.
 
 A client asks the master of a queue until an answer suggests another broker; it then asks that one, until an
 answer says otherwise. If the id has left the route, it takes what is there: so pulls fall to a slave when the

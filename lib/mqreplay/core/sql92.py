@@ -1,4 +1,4 @@
-"""SQL92 filters: compiled as SqlFilter does, with RocketMQ's own refusals, in its order and its words.
+"""SQL92 filters: compiled as SqlFilter does, with RocketMQ's errors in their order and wording.
 
 >>> condition = compile_sql92("a > 1 AND region IN ('eu', 'us')", version="5.3.3")
 >>> evaluate(condition, {"a": "2", "region": "eu"}), evaluate(condition, {"region": "eu"})

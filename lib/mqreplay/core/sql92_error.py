@@ -1,4 +1,4 @@
-"""The words in which RocketMQ's filter parser, made by JavaCC, says what it does not understand.
+"""Error messages of RocketMQ's filter parser, which JavaCC generates.
 
 A text here is a string of UTF-16 units, since JavaCC counts columns and shows characters by unit.
 """

@@ -1,4 +1,4 @@
-"""A body inside a record: the text a broker, name server or client sent, or the object it stands for."""
+"""The body inside a record: text from a broker, name server or client, or the decoded object."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
 
 
 def answer_of(record: Mapping[str, Any]) -> Mapping[Key, Value] | None:
-    """The body of an answer; None where there was none: ``error`` or a ``response_code`` of failure says so.
+    """Return the body of an answer; None if ``error`` or a failed ``response_code`` shows that there is none.
 
     >>> answer_of({"response_code": 206, "remark": "not online", "body": ""}) is None
     True

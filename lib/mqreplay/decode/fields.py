@@ -124,7 +124,7 @@ def data_version_of(root: Mapping[Key, Value]) -> DataVersion:
 
 
 def bare_int(key: object, what: str) -> int:
-    """An integer key that stands bare or in quotes, 0 to 2^63 - 1.
+    """An integer key, with or without quotes, 0 to 2^63 - 1.
 
     >>> bare_int("17", "a broker id"), bare_int(17, "a broker id")
     (17, 17)

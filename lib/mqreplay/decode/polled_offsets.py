@@ -36,7 +36,7 @@ class PolledOffsets(NamedTuple):
 
 
 def decode_polled_offsets(line: bytes) -> PolledOffsets:
-    """Return what one line says, given as its bytes.
+    """Return the content of one line, given as its bytes.
 
     Raises:
         DecodeError: the codes of `mqreplay.decode.consumer_offset`, missing_field, bad_time.

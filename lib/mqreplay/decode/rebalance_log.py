@@ -1,4 +1,4 @@
-"""rebalance_log: what each client's allocate() was given, and what it gave; of a client's log, what the log says."""
+"""rebalance_log: inputs and result of each client's allocate(), from a hook or from the client's log."""
 
 from __future__ import annotations
 

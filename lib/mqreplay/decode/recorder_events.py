@@ -1,4 +1,4 @@
-"""recorder_events: what `mqreplay record` says of its own work: when it ran, and what it could not ask."""
+"""recorder_events: when `mqreplay record` ran, and which polls it could not make."""
 
 from __future__ import annotations
 

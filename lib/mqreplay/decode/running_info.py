@@ -1,4 +1,4 @@
-"""ConsumerRunningInfo: what a client says of itself when it is asked (GET_CONSUMER_RUNNING_INFO)."""
+"""ConsumerRunningInfo: the answer of a client to GET_CONSUMER_RUNNING_INFO."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RunningInfo(NamedTuple):
 
 
 def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
-    """Return what a decoded body says.
+    """Return the facts of a decoded body.
 
     Queues of pop consumption (mqPopTable of 5.x) are left out: no client holds one alone. Source: ConsumerRunningInfo,
     ProcessQueueInfo, MixAll#object2Properties.

@@ -209,6 +209,7 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         limits.dispute_s,
         limits.idle_s,
         limits.same_cause_gap_s,
+        messages.retried_topics(evidence.came_back, _returned_ends(evidence)),
     )
 
 
@@ -228,7 +229,7 @@ def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
 
 def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     back, cluster = evidence.came_back, evidence.cluster
-    ends = pl.concat([evidence.returned_ends, polled_ends(evidence.topic_stats)])
+    ends = _returned_ends(evidence)
     return pl.concat(
         [
             messages.duplicate_findings(evidence.repeated_deliveries, cluster, limits.lost_s),
@@ -236,6 +237,10 @@ def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
             messages.dead_letters(back, evidence.topic_config, ends, cluster, limits.same_cause_gap_s),
         ]
     )
+
+
+def _returned_ends(evidence: Evidence) -> pl.DataFrame:
+    return pl.concat([evidence.returned_ends, polled_ends(evidence.topic_stats)])
 
 
 def _of_copies(evidence: Evidence, _limits: Limits) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.ownership import RETRY
 from mqreplay.findings.shape import (
     EVIDENCE,
     EVIDENCE_ROWS,
@@ -59,7 +60,7 @@ DUPLICATE_DELIVERY = FindingKind(
         Cause("offset_beyond_max", same=("consumer_group",), after_s=180),
     ),
 )
-RETRY, DLQ = "%RETRY%", "%DLQ%"  # MixAll.RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX
+DLQ = "%DLQ%"  # MixAll.DLQ_GROUP_TOPIC_PREFIX
 MAX_RECONSUME = 16  # SubscriptionGroupConfig.retryMaxTimes
 GROUP = ("consumer_group",)
 
@@ -68,6 +69,12 @@ def returned_ends_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     """Return pulled_ends' rows of retry and dead letter topics that the answers to a shard's pulls state."""
     topic = pl.col("topic").str
     return pulled_ends(pull.filter(topic.starts_with(RETRY) | topic.starts_with(DLQ)))
+
+
+def retried_topics(came_back: pl.DataFrame, ends: pl.DataFrame) -> set[str]:
+    """Return the retry topics that hold messages; the frames are as in `retry_findings`."""
+    with_messages = ends.filter(pl.col("topic").str.starts_with(RETRY) & (pl.col("queue_max_offset") > 0))["topic"]
+    return {*with_messages, *(RETRY + group for group in came_back["consumer_group"].drop_nulls())}
 
 
 def retry_findings(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
@@ -54,6 +56,7 @@ IDLE_CONSUMER = FindingKind(
 )
 
 REBALANCE = "silver.rebalance"
+RETRY = "%RETRY%"  # MixAll.RETRY_GROUP_TOPIC_PREFIX
 # Columns that name rows of tables with what members saw and held; a list that the recorder asked for has no client.
 KEY_OF_TABLE = {
     REBALANCE: ("consumer_group", "topic", "client_id"),
@@ -70,15 +73,18 @@ def ownership_findings(
     dispute_s: int,
     idle_s: int,
     gap_s: int,
+    retried: Collection[str] = (),
 ) -> pl.DataFrame:
     """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of judge/ownership.py's frames.
 
     Seconds of disagreement are normal while lists spread: a dispute counts if it lasts longer than ``dispute_s``
     seconds, an idle member if it is idle for longer than ``idle_s``. Disputes of one group and topic that are ``gap_s``
-    seconds apart or less are one finding. Nothing is lost while nobody holds an empty retry topic: that is info.
+    seconds apart or less are one finding. A retry topic counts only if messages were sent to it: ``retried`` has the
+    names of these.
     ``shown``: consumer_group and table_name, one of KEY_OF_TABLE, where the group has rows.
     """
-    of_dispute = disputes.with_columns(_ms().alias("ms"), orphan=pl.col("owners") == 0)
+    matters = ~pl.col("topic").str.starts_with(RETRY) | pl.col("topic").is_in(list(retried))
+    of_dispute = disputes.filter(matters).with_columns(_ms().alias("ms"), orphan=pl.col("owners") == 0)
     by = ["consumer_group", "topic", "orphan"]
     sessions = with_session(of_dispute.filter(pl.col("ms") > dispute_s * 1000), by, "from_ts", "to_ts", gap_s)
     merged = sessions.group_by(*by, "session").agg(
@@ -117,10 +123,6 @@ def _seconds_text(ms: pl.Expr) -> pl.Expr:
     return ((ms + 500) // 1000).cast(pl.String)
 
 
-def _severity() -> pl.Expr:
-    return pl.when(pl.col("topic").str.starts_with("%RETRY%")).then(pl.lit("info")).otherwise(pl.lit("warning"))
-
-
 def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
         "Group {} left {} of {} to nobody: {} queue-seconds in which nothing of them was consumed.",
@@ -131,7 +133,7 @@ def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.Data
     )
     # A queue that nobody holds is in no row of queue_owner.
     rows = _seen(merged.filter("orphan"), shown).with_columns(evidence="seen")
-    return finding(rows, ORPHAN_QUEUE, cluster, severity=_severity(), summary=summary)
+    return finding(rows, ORPHAN_QUEUE, cluster, severity="warning", summary=summary)
 
 
 def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -149,7 +151,7 @@ def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.Data
     rows = _seen(merged.filter(~pl.col("orphan")), polled).with_columns(
         pl.col("evidence").list.concat("seen").list.head(EVIDENCE_ROWS)
     )
-    return finding(rows, DOUBLE_OWNED_QUEUE, cluster, severity=_severity(), summary=summary)
+    return finding(rows, DOUBLE_OWNED_QUEUE, cluster, severity="warning", summary=summary)
 
 
 def _idle(idle: pl.DataFrame, shown: pl.DataFrame, cluster: str, idle_s: int) -> pl.DataFrame:

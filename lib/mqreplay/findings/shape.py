@@ -41,13 +41,13 @@ def finding(
     *,
     severity: str | pl.Expr,
     summary: pl.Expr,
-    advice: str | None = None,
+    advice: str | pl.Expr | None = None,
     confidence: float | None = None,
 ) -> pl.DataFrame:
     """Return one finding a row, of SCHEMA's columns.
 
-    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE that are known. ``severity`` is a literal or an
-    expression. ``advice`` and ``confidence`` are the kind's unless given.
+    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE that are known. ``severity`` and ``advice``
+    are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
     """
     place = [
         (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name) for name, of in PLACE.items()
@@ -57,7 +57,7 @@ def finding(
         "severity": pl.lit(severity) if isinstance(severity, str) else severity,
         "confidence": pl.lit(kind.confidence if confidence is None else confidence),
         "summary": summary,
-        "advice": pl.lit(kind.advice if advice is None else advice),
+        "advice": advice if isinstance(advice, pl.Expr) else pl.lit(kind.advice if advice is None else advice),
     }
     named = [expr.alias(name) for name, expr in told.items()]
     made = rows.select(*place, "from_ts", "to_ts", "evidence", *named)

@@ -33,36 +33,61 @@ ORPHAN_OFFSET_KEY = FindingKind(
     needs={"topics": "copy topics.json along with the snapshots"},
 )
 ONE_CHANGE_S = 120  # a change of a topic reaches all masters within
+ONE_STEP_S = 40  # one change of a master may take several commands: they are this close to each other
 SOURCE_TOPIC = ("source_name", "topic")
+COUNTS = ("read_queue_nums", "write_queue_nums")
+COUNTS_BEFORE = ("was_read", "was_write")
+GROWTH_ADVICE = (
+    "Nothing needs to be done: consumers take the new queues with their next rebalance, and they start by"
+    " consumeFromWhere. Messages of one key may now go to another queue."
+)
 
 
 def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Return QUEUE_COUNT_CHANGED, of masters' topics: read or write queues became more or fewer.
 
-    The same change on several masters at about the same time is one finding.
+    Changes of one topic at about the same time are one finding: of read and of write queues, and on several masters if
+    all changed alike.
     """
-    before = {
-        was: pl.col(now).shift(1).over(SOURCE_TOPIC)
-        for was, now in (("was_read", "read_queue_nums"), ("was_write", "write_queue_nums"))
-    }
+    before = {was: pl.col(now).shift(1).over(SOURCE_TOPIC) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True)}
     configs = topic_config.filter(pl.col("broker_id") == 0).sort("ts").with_columns(**before)
-    read_differs = pl.col("was_read") != pl.col("read_queue_nums")
-    write_differs = pl.col("was_write") != pl.col("write_queue_nums")
-    by = ["topic", *before, "read_queue_nums", "write_queue_nums"]
+    differs = pl.any_horizontal(pl.col(was) != pl.col(now) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True))
     key = key_text(*SOURCE_TOPIC) + pl.lit(" ts=") + instant_text("ts")
-    sessions = with_session(configs.filter(read_differs | write_differs), by, "ts", "ts", ONE_CHANGE_S)
-    merged = sessions.group_by(*by, "session").agg(
-        pl.col("ts").min().alias("from_ts"),
-        pl.col("ts").max().alias("to_ts"),
-        pl.col("broker_name").drop_nulls().unique().sort().implode().list.join(", ").alias("brokers"),
-        one_or_none("broker_name"),
-        evidence_rows("silver.topic_config", key.unique().sort().head(EVIDENCE_ROWS).implode()),
+    steps = configs.filter(differs).with_columns(key.alias("key"))
+    of_master = (
+        with_session(steps, SOURCE_TOPIC, "ts", "ts", ONE_STEP_S)
+        .group_by(*SOURCE_TOPIC, "broker_name", "session", maintain_order=True)
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            pl.col(COUNTS_BEFORE).first(),
+            pl.col(COUNTS).last(),
+            "key",
+        )
+        .drop("session")
+        .sort("from_ts")
+    )
+    by = ["topic", *COUNTS_BEFORE, *COUNTS]
+    keys = pl.col("key").explode().unique().sort().head(EVIDENCE_ROWS).implode()
+    merged = (
+        with_session(of_master, by, "from_ts", "to_ts", ONE_CHANGE_S)
+        .group_by(*by, "session")
+        .agg(
+            pl.col("from_ts").min(),
+            pl.col("to_ts").max(),
+            pl.col("broker_name").drop_nulls().unique().sort().implode().list.join(", ").alias("brokers"),
+            one_or_none("broker_name"),
+            evidence_rows("silver.topic_config", keys),
+        )
     )
     queues = [pl.col(name).cast(pl.String).fill_null("") for name in by[1:]]
     summary = pl.format(
         "Topic {} went from {} read and {} write queues to {} and {} on {}.", "topic", *queues, "brokers"
     )
-    return finding(merged, QUEUE_COUNT_CHANGED, cluster, severity="info", summary=summary)
+    grew = pl.all_horizontal(pl.col(was) <= pl.col(now) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True))
+    # A count that is not known may have become smaller.
+    advice = pl.when(grew.fill_null(False)).then(pl.lit(GROWTH_ADVICE)).otherwise(pl.lit(QUEUE_COUNT_CHANGED.advice))
+    return finding(merged, QUEUE_COUNT_CHANGED, cluster, severity="info", summary=summary, advice=advice)
 
 
 def orphans_of_shard(offset_change: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:

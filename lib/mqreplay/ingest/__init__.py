@@ -1,20 +1,22 @@
 """A recording -> silver tables.
 
-recording.py   what lies in a recording's folder, and what each file is
-manifest.py    what of it is new, changed, or was read before (bronze.source_file)
-lines.py       a JSONL file -> blocks, decoded lines, refused lines, counts (pure Python, run on the workers)
-plain_lines.py many lines at once, by polars; line_guard.py: the proof that they are what the decoder reads
-repeats.py     lines that stand twice in a file
-records.py     the JSONL kinds -> their silver tables
-copies.py      lines that stand in two files
-diffs.py       snapshot files in time order -> what changed (pure Python, run on the workers)
-entries.py     what one snapshot holds; offset_bytes.py: against the one before; moves.py: as Arrow batches
-pieces.py      a source's snapshots in pieces that join exactly
-snapshots.py   snapshots -> silver.offset_change; snapshot_rows.py: the few rows beside
-brokers.py     brokers.json -> silver.broker
-to_silver.py   decoded lines into their tables, and the counts into the ledger
-snapshot_rounds.py  the same of snapshots, so many files at a time; late.py: what is read again for those that come late
-told.py        what tasks tell beside their rows; pace.py: how far reading has come
-ledger.py      counts, quarantine rows, and that no row is lost; ledgers.py: a run's ledgers into their tables
-run.py         all of it in order, for one cluster
+recording.py     the files in a recording's folder, and the kind of each; opening.py opens them
+cluster_name.py  the cluster of a recording
+checksums.py     comparison with SHA256SUMS; digests.py: SHA-256 of each file
+manifest.py      which files are new, changed or were read before (bronze.source_file)
+lines.py         a JSONL file -> blocks, decoded lines, refused lines, counts (runs on the workers); gzip_stream.py
+plain_lines.py   many lines at once, by polars; line_guard.py: proof that polars reads them like the decoder
+repeats.py       lines that are twice in a file; copies.py: lines that are in two files
+records.py       JSONL kinds -> their silver tables; arrow.py: records -> Arrow batches
+diffs.py         snapshot files in time order -> changes (runs on the workers)
+entries.py       the entries of one snapshot; offset_bytes.py, numbered_offsets.py: comparison with the previous one
+polled.py        polled consumer offsets beside copies of files; polled_lines.py: their lines
+pieces.py        the snapshots of a source in pieces; moves.py: changes as Arrow batches
+snapshots.py     snapshots -> silver.offset_change; snapshot_rows.py, told_rows.py: rows of other tables
+snapshot_rounds.py  snapshots in rounds of many files; late.py: what is read again after late snapshots
+standing.py      offsets at the start of each day (silver.standing_offset)
+brokers.py       brokers.json -> silver.broker
+to_silver.py     decoded lines into their tables, and counts into the ledger
+ledger.py        counts and quarantine rows; checks that no row is lost; ledgers.py: ledgers into their tables
+run.py           all of it in order, for one cluster
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.errors import DecodeError
@@ -15,7 +16,7 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MOST_BYTES = 16 * 1024 * 1024  # of a brokers.json: a thousand brokers with all their properties take 10 MB
 
 
-def cluster_of(files: list[RecordedFile]) -> str | None:
+def cluster_of(files: Iterable[RecordedFile]) -> str | None:
     """The cluster that the recording's brokers.json names, if it is there and whole."""
     for file in files:
         if file.kind == "brokers" and file.trouble is None:

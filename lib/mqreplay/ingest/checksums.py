@@ -34,7 +34,7 @@ _LONGEST_NAME = 255  # bytes of a file's name, of Linux's file systems
 
 @dataclass
 class Listed:
-    """What a SHA256SUMS says of the files there: path -> checksum, or two in words if it contradicts itself.
+    """Return path -> checksum of a SHA256SUMS file; contradicting checksums of one path are joined as text.
 
     ``missing`` are the first paths that it lists and that are not there, ``more_missing`` counts the lines with others.
     """

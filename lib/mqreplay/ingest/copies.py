@@ -62,7 +62,7 @@ def _merged(stretches: list[Stretch]) -> list[Stretch]:
 
 
 def within(stretches: Iterable[Stretch], when: str) -> pl.Expr:
-    """Whether an instant lies in one of them."""
+    """Whether an instant is in one of the spans."""
     return pl.any_horizontal([pl.col(when).is_between(pl.lit(first), pl.lit(last)) for first, last in stretches])
 
 

@@ -214,7 +214,7 @@ class Source:
 
 
 def _read_rows(file: SnapshotFile, taken: Taken, changed: int, gone: int = 0, new_strange: int = 0) -> Iterator[Row]:
-    """What is said of every file that was believed."""
+    """Facts about each file that was accepted."""
     rows_in = taken.entries + taken.strange
     yield snapshot_row(file.ts_ms, file.file_name, taken.digest, rows_in, changed, taken.counter)
     # An entry that is gone is a row that no entry of this file stands for: it counts as one read.

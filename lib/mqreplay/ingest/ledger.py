@@ -28,7 +28,7 @@ class FileEntry:
 
     @property
     def rows_duplicate(self) -> int:
-        """Rows that said nothing new: what is in, and neither out nor refused."""
+        """Return the number of repeated rows: rows in that are neither out nor refused."""
         return self.rows_in - self.rows_out - self.rows_quarantined
 
     def settle(self) -> None:

@@ -109,7 +109,7 @@ class Refusals(list[Refused]):
 
 
 def and_more(count: int, what: str) -> str:
-    """Return the reason of a quarantine row that stands for many.
+    """Return the reason of a quarantine row that counts many rows.
 
     >>> and_more(1, "line"), and_more(1_499_000, "key")
     ('and 1 more line was refused', 'and 1,499,000 more keys were refused')
@@ -273,7 +273,7 @@ def _excess(line: bytes) -> str | None:
 
 
 def trouble_of(error: OSError) -> str:
-    """Why a file cannot be read, in the system's words, without its name."""
+    """Return the system's error message for an unreadable file, without the file name."""
     return error.strerror or str(error)
 
 

@@ -56,7 +56,7 @@ class KnownFile:
 
     @property
     def place(self) -> Place:
-        """Where it lies."""
+        """The path of the file."""
         return self.recording, self.path
 
     @property
@@ -89,13 +89,13 @@ class NewFile:
 
     @property
     def place(self) -> Place:
-        """Where it lies."""
+        """The path of the file."""
         return self.file.recording, self.file.path
 
 
 @dataclass
 class Plan:
-    """What a run has to do. ``seen`` counts every file that lies there.
+    """The work of a run. ``seen`` counts every file of the recording.
 
     ``renamed``: files that stand for a content from now on, and those that did. ``gone_places`` leave the ledger.
     ``gone``: by kind of JSONL the digests whose rows leave their table; ``gone_snapshots`` leave theirs.

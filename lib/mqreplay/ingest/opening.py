@@ -36,7 +36,7 @@ def open_recorded(path: str, root: str | None) -> BufferedReader:
 
 
 def is_within(resolved: str, root: str) -> bool:
-    """Return whether a resolved path lies in the folder ``root``, which is resolved too.
+    """Return whether a resolved path is inside the resolved folder ``root``.
 
     >>> is_within("/a/b", "/a"), is_within("/ab", "/a"), is_within("/a", "/a"), is_within("/b", "/")
     (True, False, True, True)

@@ -102,7 +102,7 @@ class _Reading:
 
 
 def _told(found: PolledFile) -> Iterator[Row]:
-    """What is said of a file that was read to its end."""
+    """Return the facts of a file that was read to its end."""
     file, reader = found.file, found.reader
     for line in reader.refused.listed():
         yield _refused(found, line)

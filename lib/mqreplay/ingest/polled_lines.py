@@ -93,7 +93,7 @@ class PolledFile:
         return sorted(found)
 
     def _pass_over(self, first: int, last: int, count: int, whole: int | None) -> None:
-        """Count changes that cannot be believed: one row of the quarantine stands for all of them."""
+        """Count changes that contradict each other: one row of the quarantine has the count."""
         if not count:
             return
         lines = f"line {first} is a change" if count == 1 else f"lines {first} to {last} are changes"

@@ -59,6 +59,13 @@ _BROKER_ID = re.compile(r"[0-9]+")
 _PCAP = re.compile(r"\.pcap([0-9]+)?(\.gz)?$")
 
 
+# What to do where there is no recording.
+MAKE_ONE = (
+    "give the folder that holds snapshots/ and *.jsonl. To make one: mqreplay record NAMESRV --out RECORDING, "
+    "or from files: mqreplay import FILES --out RECORDING"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
     """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds).
@@ -83,7 +90,7 @@ class RecordedFile:
 
     @property
     def distrusted(self) -> bool:
-        """Whether its checksum says that it is not, or not any more, what was recorded: nothing of it may be kept."""
+        """Whether its checksum shows that the file was changed or damaged: no row of it may be kept."""
         return self.trouble is not None and self.trouble_code in ("checksum", "missing")
 
     @property
@@ -93,7 +100,7 @@ class RecordedFile:
 
     @property
     def full_path(self) -> str:
-        """Where the file lies."""
+        """The path of the file."""
         return f"{self.recording}/{self.path}"
 
     @property
@@ -125,7 +132,7 @@ def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
                 f"{folder} is no recording: it is a file, not a folder. "
                 f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
             )
-        raise InputError(f"recording {folder} does not exist; give the folder that holds snapshots/ and *.jsonl")
+        raise InputError(f"recording {folder} does not exist; {MAKE_ONE}")
     if escaped(os.fsencode(root)) != str(root):
         raise InputError(f"recording {escaped(os.fsencode(root))}: the name of its folder is not UTF-8; rename it")
     files = sorted(_Walk(str(root), follow_links).files(), key=lambda f: f.path)
@@ -135,7 +142,7 @@ def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
             f"{folder} is no recording: {what} a part of one. "
             f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
             if files
-            else f"recording {folder} has no files; give the folder that holds snapshots/ and *.jsonl"
+            else f"recording {folder} has no files; {MAKE_ONE}"
         )
     return files
 
@@ -149,7 +156,7 @@ class _Walk:
         self._entered = [recording]
 
     def files(self) -> Iterator[RecordedFile]:
-        """Every file, and whatever else lies where one may be looked for."""
+        """Yield every file, and every other entry where a file may be."""
         closed: list[str] = []
         walk = os.walk(self._recording, onerror=lambda e: closed.append(str(e.filename)), followlinks=True)
         for folder, inner, names in walk:
@@ -220,7 +227,7 @@ def escaped(name: bytes) -> str:
 
 
 def classify(path: str) -> tuple[str, str | None, int | None]:
-    """Kind, snapshot folder and epoch milliseconds of a file, told from its path inside the recording.
+    """Return kind, snapshot folder and epoch milliseconds of a file, from its path inside the recording.
 
     >>> classify("pull_log.0002.jsonl.gz")
     ('pull_log', None, None)

@@ -14,7 +14,8 @@ from typing import Any
 import polars as pl
 
 from mqreplay.errors import InputError
-from mqreplay.ingest.brokers import cluster_of, read_brokers
+from mqreplay.ingest.brokers import read_brokers
+from mqreplay.ingest.cluster_name import cluster_name
 from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers
@@ -31,7 +32,6 @@ from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]
-DEFAULT_CLUSTER = "DefaultCluster"  # RocketMQ's own default for brokerClusterName
 WRITERS = 3  # tables written at once: planning and committing one leave the cores free for another
 
 
@@ -64,10 +64,7 @@ def ingest(
     by_cluster: dict[str, list[Digested]] = {}
     listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
     for folder, files in recordings.items():
-        name = cluster or cluster_of([file for file, _ in files]) or _cluster_before(folder, files, listed)
-        if name is None:
-            name = DEFAULT_CLUSTER
-            progress(f"{folder} does not name its cluster; taking {name} (--cluster sets another)")
+        name = cluster or cluster_name(folder, [file for file, _ in files], listed, progress)
         by_cluster.setdefault(name, []).extend(files)
     given = {name: sorted({file.recording for file, _ in files}) for name, files in by_cluster.items()}
     left = _left_clusters(listed, given) if settings.forget_missing_files else {}
@@ -79,12 +76,6 @@ def ingest(
     for name in sorted(by_cluster):
         _check_refused(warehouse, name, given[name], settings.refused_share)
     return done
-
-
-def _cluster_before(folder: str, files: list[Digested], listed: Iterable[tuple[str, str]]) -> str | None:
-    """Return the cluster that a recording was of, where its brokers.json is there and cannot be used now."""
-    before = {name for name, recording in listed if recording == folder}
-    return before.pop() if len(before) == 1 and any(file.kind == "brokers" for file, _ in files) else None
 
 
 def _left_clusters(listed: Iterable[tuple[str, str]], given: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The consumer offsets that stood when a day began, kept once, so that no night asks what all nights before it changed.
+"""The consumer offsets at the start of each day, stored once, so that a night does not read all earlier nights.
 
 silver.offset_change holds changes alone: what stood is the last change of each offset, however long ago. For each day
 that has days before it, silver.standing_offset keeps those last changes, made from the day before it and what stood

@@ -27,7 +27,7 @@ from mqreplay.settings import IngestSettings
 
 @dataclass(frozen=True)
 class Run:
-    """One run for one cluster: where rows go, what was known before it, and what is told of it.
+    """One run for one cluster: targets of rows, state before the run, and progress.
 
     ``read_again`` are places whose files were read though their content was known.
     """

@@ -19,7 +19,9 @@ NO_QUEUES_HELD = "the client does not say which queues it holds"
 UNSETTLED = "the client was giving a queue of the topic up when it was asked, as it does while its offsets are reset"
 NO_STRATEGY = "the client does not say by which strategy it allocates"
 NO_CLIENTS = "the brokers did not list the same members of the group when the client was asked"
-NO_QUEUES = "the recording lacks the topic's queues: neither a route that all name servers gave nor topics.json"
+NO_QUEUES = (
+    "the topic's queues are not known: its name servers gave no equal routes, and no topics.json had the topic yet"
+)
 YOUNG_CLIENTS = "the members of the group did not stay the same for long enough before the client was asked"
 YOUNG_QUEUES = "the topic's queues did not stay the same for long enough before the client was asked"
 YOUNG_STRATEGY = "the client's strategy or subscriptions did not stay the same for long enough before it was asked"

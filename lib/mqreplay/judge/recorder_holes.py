@@ -18,6 +18,27 @@ HOLES: dict[str, pl.DataType] = {"from_ts": INSTANT, "to_ts": INSTANT, "reason":
 RECORDER = "recorder"  # the decision of gaps that concern all decisions
 STOPPED = "the recorder did not run"
 SKIPPED = "the recorder made no polls"
+# What a request of the recorder asks for.
+ASKED = {
+    "GET_ALL_CONSUMER_OFFSET": "consumer offsets",
+    "GET_ALL_DELAY_OFFSET": "delay offsets",
+    "GET_ALL_SUBSCRIPTIONGROUP_CONFIG": "subscription groups",
+    "GET_ALL_TOPIC_CONFIG": "topic settings",
+    "GET_ALL_TOPIC_LIST_FROM_NAMESERVER": "the list of topics",
+    "GET_BROKER_CLUSTER_INFO": "the list of brokers",
+    "GET_BROKER_CONFIG": "broker settings",
+    "GET_BROKER_RUNTIME_INFO": "broker figures",
+    "GET_CONSUMER_CONNECTION_LIST": "connections of consumers",
+    "GET_CONSUMER_LIST_BY_GROUP": "members of groups",
+    "GET_CONSUMER_RUNNING_INFO": "queues that clients hold",
+    "GET_CONSUME_STATS": "consume statistics",
+    "GET_MAX_OFFSET": "last offsets of queues",
+    "GET_MIN_OFFSET": "first offsets of queues",
+    "GET_ROUTEINFO_BY_TOPIC": "routes of topics",
+    "GET_TOPIC_STATS_INFO": "first and last offsets of queues",
+}
+ADDRESS = r"\S+:[0-9]+"
+OUTAGE_SLACK = dt.timedelta(seconds=30)  # polls around an outage are as late as their timeout
 CUT_OFF = "no broker and no name server answered the recorder, while the brokers went on"
 
 
@@ -124,9 +145,12 @@ def watched_until(frames: Sequence[pl.DataFrame]) -> dt.datetime | None:
     return max(last, default=None)  # type: ignore[type-var, return-value]
 
 
-def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame) -> pl.DataFrame:
-    """Return the gaps (columns of replay_gap.GAP) that the recorder's own words tell: holes, steps of its clock, polls
-    of single brokers or kinds that it did not make, brokers and name servers that it did not reach."""
+def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
+    """Return the gaps (columns of replay_gap.GAP) of the recorder's events: holes, steps of its clock, polls of single
+    brokers or kinds that it did not make, brokers and name servers that it did not reach.
+
+    A broker that did not answer in one of ``outages`` (BROKER, from_ts, to_ts) is a finding, and no gap.
+    """
     whole = holes.select("from_ts", "to_ts", "reason", pl.lit(None, pl.String).alias("broker_name"))
     stepped = recorder_event.filter(pl.col("kind") == "clock_step").select(
         pl.col("ts").alias("from_ts"),
@@ -139,22 +163,27 @@ def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame) -> pl.DataFrame
         "broker_name",
     )
     partly = (pl.col("kind") == "skipped") & (pl.col("broker_name").is_not_null() | pl.col("request").is_not_null())
+    lost = _unreachable(recorder_event)
     skipped = recorder_event.filter(partly).select(
         "from_ts",
         "to_ts",
         pl.format(
-            "the recorder did not make polls of {}: {}",
-            pl.col("request").fill_null("any kind"),
-            pl.col("detail").fill_null("no reason is known"),
+            "not polled: {} ({})",
+            pl.col("request").replace(ASKED).fill_null("all"),
+            pl.col("detail")
+            .str.replace_all(f" to {ADDRESS}", "")
+            .str.replace_all(f"{ADDRESS}: ", "")
+            .fill_null("no reason is known"),
         )
         .str.replace_all("[0-9]+", "N")
         .alias("reason"),
-        "broker_name",
+        *BROKER,
     )
-    rows = pl.concat([part.select("from_ts", "to_ts", "reason", "broker_name") for part in (whole, stepped, skipped)])
-    lost = _unreachable(recorder_event)
+    rows = pl.concat([part.select("from_ts", "to_ts", "reason", "broker_name") for part in (whole, stepped)])
+    of_brokers = pl.concat([part.select("from_ts", "to_ts", "reason", *BROKER) for part in (skipped, lost)])
+    unexplained = _without_outages(of_brokers, outages).drop("broker_id")
     named = (
-        pl.concat([rows, lost])
+        pl.concat([rows, unexplained])
         .drop_nulls("from_ts")
         .with_columns(
             pl.col("from_ts").dt.date().alias("day"),
@@ -188,5 +217,14 @@ def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:
         pl.col("ts").alias("from_ts"),
         pl.coalesce("to_ts_", "ts").alias("to_ts"),
         pl.format("the recorder did not reach {}", what).alias("reason"),
-        "broker_name",
+        *BROKER,
     )
+
+
+def _without_outages(gaps: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
+    """Return the gaps that do not begin in an outage of their broker."""
+    down = outages.select(*BROKER, pl.col("from_ts").alias("down_from"), pl.col("to_ts").alias("down_to"))
+    numbered = gaps.with_row_index("gap")
+    began = pl.col("from_ts").is_between(pl.col("down_from") - OUTAGE_SLACK, pl.col("down_to") + OUTAGE_SLACK)
+    explained = numbered.join(down, BROKER).filter(began).select("gap")
+    return numbered.join(explained, "gap", how="anti").drop("gap")

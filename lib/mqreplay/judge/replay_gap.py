@@ -8,34 +8,28 @@ from collections.abc import Collection, Mapping
 
 import polars as pl
 
-# A gold table, the kind of file (decode/kinds.py) without which it cannot be judged, and what to record next time.
+from mqreplay.evidence_advice import EVIDENCE, MODE_KINDS, Mode, all_ways, easier_kind, label_of, mode_of
+
+# A gold table, and a kind of file (decode/kinds.py) without which it cannot be judged.
 NEEDED = (
-    ("gold.allocation", "rebalance_log", "record what each client computes (rebalance_log.jsonl)"),
-    ("gold.pull_route", "pull_log", "record pulls (pull_log.jsonl)"),
-    ("gold.pull_route", "routes", "record the name servers' answers (routes.jsonl)"),
-    ("gold.slave_suggestion", "pull_log", "record pulls (pull_log.jsonl)"),
-    ("gold.slave_suggestion", "broker_runtime", "poll each broker's runtime table (broker_runtime.jsonl)"),
-    ("gold.slave_suggestion", "brokers", "record the brokers' settings (brokers.json)"),
-    ("gold.slave_suggestion", "subscription_groups", "copy subscriptionGroup.json along with the snapshots"),
-    ("gold.offset_continuity", "consumer_offset", "copy each broker's consumerOffset.json (snapshots/)"),
-    (
-        "gold.offset_continuity",
-        "offset_commits",
-        "record commits (offset_commits.jsonl): they tell who moved an offset",
-    ),
-    (
-        "gold.offset_continuity",
-        "server_requests",
-        "record what brokers push (server_requests.jsonl): it tells of resets",
-    ),
-    ("gold.queue_owner", "assignments", "record what clients hold (assignments.jsonl); rebalances and pulls stand in"),
-    ("gold.queue_owner", "heartbeats", "record heartbeats (heartbeats.jsonl): they tell who came, left and was lost"),
-    ("gold.group_status", "offset_commits", "record commits (offset_commits.jsonl); the snapshots stand in"),
-    ("gold.group_status", "pull_log", "record pulls (pull_log.jsonl) or topic statistics: they tell where queues end"),
-    ("gold.failover_exposure", "consumer_offset", "copy consumerOffset.json of masters and slaves (snapshots/)"),
-    ("gold.failover_exposure", "broker_runtime", "poll each broker's runtime table (broker_runtime.jsonl)"),
-    ("gold.delivery_audit", "consume_log", "record what listeners were given (consume_log.jsonl)"),
-    ("gold.delivery_audit", "produce_log", "record what producers sent (produce_log.jsonl)"),
+    ("gold.allocation", "rebalance_log"),
+    ("gold.pull_route", "pull_log"),
+    ("gold.pull_route", "routes"),
+    ("gold.slave_suggestion", "pull_log"),
+    ("gold.slave_suggestion", "broker_runtime"),
+    ("gold.slave_suggestion", "brokers"),
+    ("gold.slave_suggestion", "subscription_groups"),
+    ("gold.offset_continuity", "consumer_offset"),
+    ("gold.offset_continuity", "offset_commits"),
+    ("gold.offset_continuity", "server_requests"),
+    ("gold.queue_owner", "assignments"),
+    ("gold.queue_owner", "heartbeats"),
+    ("gold.group_status", "offset_commits"),
+    ("gold.group_status", "pull_log"),
+    ("gold.failover_exposure", "consumer_offset"),
+    ("gold.failover_exposure", "broker_runtime"),
+    ("gold.delivery_audit", "consume_log"),
+    ("gold.delivery_audit", "produce_log"),
 )
 # By decision and kind: kinds that the recorder writes instead, of which one is enough where it polled the cluster.
 ENDS = ("topic_stats", "consume_stats")
@@ -72,21 +66,25 @@ KEY = ("decision", "evidence", "day", *PLACE, "reason")
 def missing_kinds(
     day: dt.date,
     missing: Collection[str],
-    finding_needs: Mapping[str, Mapping[str, str]],
+    finding_needs: Mapping[str, Collection[str]],
     polled: bool = False,
 ) -> pl.DataFrame:
     """Return the gaps (columns of GAP) of kinds of files that the recording of ``day`` lacks.
 
     ``missing`` are those kinds. If the recorder ``polled`` the cluster, its polls stand in for some.
-    ``finding_needs`` maps the name of each kind of finding to the kinds of files that it
-    needs, each with what to record next time.
+    ``finding_needs`` maps the name of each kind of finding to the kinds of files that it needs.
     """
-    of_findings = (
-        (f"finding {name}", kind, advice) for name, needs in finding_needs.items() for kind, advice in needs.items()
-    )
+    mode = "network" if polled else mode_of({*MODE_KINDS} - set(missing))
+    of_findings = ((f"finding {name}", kind) for name, kinds in finding_needs.items() for kind in kinds)
     rows = [
-        {"day": day, "decision": decision, "evidence": kind, "decisions": 0, "reason": _not_recorded(kind, advice)}
-        for decision, kind, advice in (*NEEDED, *of_findings)
+        {
+            "day": day,
+            "decision": decision,
+            "evidence": kind,
+            "decisions": 0,
+            "reason": _not_recorded(decision, kind, mode, missing),
+        }
+        for decision, kind in (*NEEDED, *of_findings)
         if kind in missing and not _stood_in(decision, kind, missing, polled)
     ]
     return pl.DataFrame(rows, GAP)
@@ -110,8 +108,9 @@ def _stood_in(decision: str, kind: str, missing: Collection[str], polled: bool) 
     return any(other not in missing for other in others)
 
 
-def _not_recorded(kind: str, advice: str) -> str:
-    return f"nothing of kind {kind} was recorded; {advice}"
+def _not_recorded(decision: str, kind: str, mode: Mode, missing: Collection[str]) -> str:
+    kind = easier_kind(decision, kind, EVIDENCE.keys() - set(missing))
+    return f"no record of {label_of(kind)}. Next time: {all_ways(kind, mode)}"
 
 
 def undetermined_of_shard(decision: str, rows: pl.DataFrame, instant: str) -> pl.DataFrame:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence_advice import all_ways
 from mqreplay.judge.membership import MEMBER, consumer_groups
 from mqreplay.judge.observed_clients import CLIENT_LOG, polled
 from mqreplay.judge.replay_gap import GAP
 
 BROKER_LOG = "broker_log"
 UNDETERMINED = ("orphan_queue", "idle_consumer")
-REASON = "what {} of the group held is not known: no answer of theirs and no log of theirs was recorded"
+REASON = f"the queues of {{}} of the group are not known. Next time: {all_ways('assignments', 'files')}"
 
 
 def unread_members(

@@ -129,7 +129,7 @@ class Night:
                     self._page(cluster, suffix).unlink(missing_ok=True)
 
     def validate(self, cluster: str) -> bool:
-        """Expectations on the days that changed, into gold.validation_result and Data Docs. True if they were run."""
+        """Expectations on the days that changed, into gold.validation_result and JSON. True if they were run."""
         found = self._spans(cluster)
         noted = Steps(self.warehouse, cluster)
         judging = Validation(self.warehouse, cluster, found, self.settings)
@@ -137,9 +137,9 @@ class Night:
         if not todo:
             self.progress(f"{cluster}: every expectation run before")
             return False
-        docs = str(Path(self.warehouse.root, "data_docs", file_name(cluster)))
+        results = Path(self.warehouse.root, "expectations", file_name(cluster))
         with self.journal.transaction(f"validation of {cluster}"):
-            rows = judging.run(todo, docs, self.progress)
+            rows = judging.run(todo, results, self.progress)
             noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
         self.progress(f"{cluster}: {rows} expectations run")
         return True

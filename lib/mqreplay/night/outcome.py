@@ -13,12 +13,16 @@ from mqreplay.lake.remembered import read_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.collect import place_among
+from mqreplay.report.coverage import Coverage, coverage, level, most_helpful, verdict
 from mqreplay.report.data import SEVERITIES
 
 
 @dataclass
 class Outcome:
-    """One cluster's. Findings and failed expectations are rows of their tables, worst first; ``report`` is a path."""
+    """One cluster's. Findings and failed expectations are rows of their tables, worst first; ``report`` is a path.
+
+    ``verdict``, ``level``, ``coverage`` and ``helps`` are those of report/coverage.py.
+    """
 
     cluster: str
     findings: list[dict[str, object]] = field(default_factory=list)
@@ -28,6 +32,10 @@ class Outcome:
     files: dict[str, int] = field(default_factory=dict)
     quarantined: int = 0
     report: str | None = None
+    verdict: str = "Nothing could be judged."
+    level: str = "unknown"
+    coverage: list[dict[str, object]] = field(default_factory=list)
+    helps: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
         """The same, as plain values."""
@@ -55,11 +63,27 @@ def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
         outcome.judgements.setdefault(table, {})[word] = decisions
     findings = of_last_day(here("gold.finding"), "finding_id").drop("cluster", "day")
     outcome.findings = _listed(findings.sort(place_among("severity", SEVERITIES), "from_ts", "kind", "finding_id"))
+    covered = coverage(warehouse, cluster)
+    outcome.coverage, outcome.helps = [_covered(each) for each in covered], most_helpful(covered)
+    outcome.verdict, outcome.level = verdict(outcome.findings, covered), level(outcome.findings, covered)
     results = here("gold.validation_result")
     outcome.expectations = _count(results)
     failed = results.filter(~pl.col("passed")).with_columns(pl.col("day").cast(pl.String))
     outcome.failed_expectations = _listed(failed.sort("day", "table_name", "expectation", "arguments"))
     return outcome
+
+
+def _covered(each: Coverage) -> dict[str, object]:
+    return {
+        "decision": each.decision,
+        "name": each.name,
+        "state": each.state,
+        "judged": each.judged,
+        "differing": each.differing,
+        "undetermined": each.undetermined,
+        "lacks": each.lacks,
+        "findings": list(each.findings),
+    }
 
 
 def _count(rows: pl.LazyFrame) -> int:

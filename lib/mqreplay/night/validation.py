@@ -10,6 +10,7 @@ import datetime as dt
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -39,7 +40,7 @@ class Validation:
         by_day = digests(self.found, self.settings.digest(), DAY // dt.timedelta(minutes=1))
         return {str(day): digest for day, digest in by_day.items()} | {UNDATED: _digest(text)}
 
-    def run(self, todo: Sequence[str], docs_dir: str, say: Callable[[str], None] = lambda text: None) -> int:
+    def run(self, todo: Sequence[str], results_dir: Path, say: Callable[[str], None] = lambda text: None) -> int:
         """Runs those of ``wanted``, and puts their rows in the place of what was there. Gives how many rows.
 
         ``say`` is told from time to time how far it has come.
@@ -53,12 +54,11 @@ class Validation:
             return f"{self.cluster}: validated {pace(sum(map(sizes.__getitem__, done)), whole, seconds)}"
 
         with Ticker(say, line):
-            return self._run(todo, docs_dir, done.append)
+            return self._run(todo, results_dir, done.append)
 
-    def _run(self, todo: Sequence[str], docs_dir: str, judged_one: Callable[[str], None]) -> int:
+    def _run(self, todo: Sequence[str], results_dir: Path, judged_one: Callable[[str], None]) -> int:
         # Great Expectations takes seconds to import: only who runs it is to wait for it.
         from mqreplay.quality.evidence import silver_rows
-        from mqreplay.quality.pages import write_index
         from mqreplay.quality.run import validate
         from mqreplay.quality.tables import Tables
 
@@ -66,15 +66,17 @@ class Validation:
         rows: list[tuple[Any, ...]] = []  # of quality/result.py, ValidationRow
         counts: dict[str, int] = {}
         for day in days:
-            rows += validate(self.warehouse, self.cluster, self._scope(day), docs_dir, counts, judged_one)
+            rows += validate(self.warehouse, self.cluster, self._scope(day), results_dir, counts, judged_one)
         if UNDATED in todo:
             if len(days) + 1 < len(self.wanted):
                 with Tables(self.warehouse, self.cluster) as tables:
                     for name, count in silver_rows(tables, days).items():
                         counts[name] = counts.get(name, 0) + count
-            rows += validate(self.warehouse, self.cluster, self._scope(None), docs_dir, counts, judged_one)
+            rows += validate(self.warehouse, self.cluster, self._scope(None), results_dir, counts, judged_one)
         self.warehouse.put(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
-        write_index(docs_dir, self._counted())
+        for path in results_dir.glob("*.json"):
+            if path.stem not in self.wanted:
+                path.unlink()
         return len(rows)
 
     def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:
@@ -92,16 +94,6 @@ class Validation:
 
     def _names(self, *, dated: bool) -> tuple[str, ...]:
         return tuple(c.name for c in self.warehouse.contracts.values() if c.by_day == dated)
-
-    def _counted(self) -> list[tuple[str, str, int, int]]:
-        """Of each scope and table, how many expectations were run, and how many failed."""
-        from mqreplay.quality.tables import Tables
-
-        with Tables(self.warehouse, self.cluster) as tables:
-            rows = tables.rows(TABLE, ["day", "table_name", "passed"])
-            title = f"coalesce(CAST(day AS VARCHAR), '{UNDATED}')"
-            counted = f"SELECT {title}, table_name, count(*), count_if(NOT passed) FROM ({rows}) GROUP BY ALL"
-            return [tuple(row) for row in tables.run(counted)]
 
 
 def _digest(text: str) -> str:

@@ -2,7 +2,7 @@
 
 Each table's rules run together, asking first only whether they hold: one query of the table, and one for each rule that
 looks at more than a row. Only a rule that does not hold is run again, alone, for the rows that break it. The results go
-to gold.validation_result, and into Data Docs.
+to gold.validation_result, and as Great Expectations' JSON into a file for each scope.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 from great_expectations.core import ExpectationValidationResult
 
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.small_file import write_text
+from mqreplay.printable import json_text
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, newest_before
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.great import Great
@@ -29,11 +31,11 @@ def validate(
     warehouse: Located,
     cluster: str,
     scope: Scope,
-    data_docs_dir: str,
+    results_dir: Path,
     silver_rows: dict[str, int] | None = None,
     judged_one: Callable[[str], None] = lambda name: None,
 ) -> list[ValidationRow]:
-    """Runs contracts' expectations on the scope's rows of the cluster, and builds Data Docs in ``data_docs_dir``.
+    """Run contracts' expectations on the scope's rows of the cluster, and write their results into ``results_dir``.
 
     Rows of silver are added up in ``silver_rows``, which rows_conserved is asked with. ``judged_one`` is told each
     table's name when it is done.
@@ -43,7 +45,7 @@ def validate(
     counts = {} if silver_rows is None else silver_rows
     with Tables(warehouse, cluster) as tables:
         evidence = gather(tables, scope.day)
-        great = Great(scope.run_id, evidence.end, str(Path(data_docs_dir, scope.title)))
+        great = Great()
         great.read(tables)
         for name in names:
             contract = warehouse.contracts[name]
@@ -54,7 +56,7 @@ def validate(
             judged = judge(great, contract, evidence.parameters(counts, newest_ms))
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
-        great.build_docs()
+    write_text(results_dir / f"{scope.title}.json", json_text(great.results, 1, str))
     return found
 
 
@@ -95,7 +97,7 @@ def judge(
                 expectation_parameters=parameters,
             )
     found = dict(zip(numbers, whole.results, strict=True))
-    great.keep(whole, batch, expectations)
+    great.keep(contract.name, [found[number] for number in range(len(asked))])
     return [(rule, found[number]) for number, rule in enumerate(asked)]
 
 

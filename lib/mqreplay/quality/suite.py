@@ -72,7 +72,7 @@ def rules(contract: Contract) -> list[Rule]:
     required = [c.name for c in contract.columns if not c.nullable]
     asked = [_rule(NOT_NULL, {"column": name}, f"{name} is never null") for name in required]
     if contract.key and not any(rule["type"] == UNIQUE for rule in contract.quality):
-        asked.append(_rule(UNIQUE, {"column_list": list(contract.key)}, "The key names one row"))
+        asked.append(_rule(UNIQUE, {"column_list": list(contract.key)}, "The key is unique"))
     asked += [_rule(rule["type"], dict(rule["kwargs"]), rule["description"]) for rule in contract.quality]
     return asked + [_check(contract, name, condition) for name, condition in contract.checks.items()]
 

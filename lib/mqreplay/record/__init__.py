@@ -1,1 +1,1 @@
-"""Recordings made of what lies on disk: packet captures."""
+"""Recordings of a running cluster, of a broker's store, and of files on disk."""

@@ -1,4 +1,4 @@
-"""Writes that happen as a whole or not at all, whatever the disk says."""
+"""Writes that happen completely or not at all, also after an error of the disk."""
 
 from __future__ import annotations
 

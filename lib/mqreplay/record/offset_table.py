@@ -1,4 +1,4 @@
-"""What a line of consumerOffset.jsonl.gz says of a broker's offset table: the whole of it, or its changes."""
+"""A line of consumerOffset.jsonl.gz: a broker's whole offset table, or its changes."""
 
 from __future__ import annotations
 

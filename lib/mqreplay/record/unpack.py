@@ -46,7 +46,7 @@ WRITTEN = (*(f"{stem}.jsonl.gz" for stem in RECORD_TABLES), BROKERS)
 
 @dataclass
 class Unpacked:
-    """What came of captures: records by kind, and what they told of that no record could be made of."""
+    """The result of unpacking captures: records by kind, and the data without a record."""
 
     records: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)

@@ -39,7 +39,7 @@ def signature_of(path: Path) -> Signature | None:
 
 
 def read_whole(path: Path, check: Callable[[bytes], object], patience_s: float) -> WholeCopy | str:
-    """Return a content that two reads in a row found and ``check`` accepts, or in words why there is none.
+    """Return content that two consecutive reads found and ``check`` accepts, or the reason why there is none.
 
     ``check`` raises DecodeError for a content that is not whole.
     """

@@ -28,7 +28,7 @@ class Engine(Protocol):
         ...
 
     def progress(self) -> str:
-        """Return how far the calls that run now have come, in words."""
+        """Return the progress of the running calls as text."""
         ...
 
     def cancel(self) -> None:

@@ -213,7 +213,7 @@ class Replay:
         parts = Merged([*queues.parts, *groups.parts, *deliveries.parts])
         unwatched = polled.unwatched(members, small["assignment"], small["rebalance"])
         told_gaps = [
-            hole_gaps(polled.holes, small["recorder_event"]),
+            hole_gaps(polled.holes, small["recorder_event"], outages),
             source_gaps(small["assignment"], small["rebalance"], members),
             unwatched_gaps(outside(unwatched, "from_ts", polled.holes), limits.dispute_s),
         ]

@@ -38,12 +38,12 @@ class Call:
 
 
 class Side:
-    """What one end of a connection says."""
+    """The data that one end of a connection sends."""
 
     __slots__ = ("reader", "spoke", "stream")
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
+        """Start without data."""
         self.stream, self.reader, self.spoke = Stream(), CommandReader(), False
 
 
@@ -62,7 +62,7 @@ class Connection:
 
     @property
     def spoke(self) -> bool:
-        """Whether any end has said anything."""
+        """Whether any end has sent data."""
         return any(side.spoke for side in self.sides.values())
 
     @property

@@ -1,4 +1,4 @@
-"""The numbers of requests and answers that are looked for. Source: RequestCode, ResponseCode."""
+"""Codes of the requests and answers that are decoded. Source: RequestCode, ResponseCode."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LEAST_HEADER: Final = {JSON: len('{"code":0}'), ROCKETMQ: 21}
 
 
 class Header(NamedTuple):
-    """The fields of a header that are looked at."""
+    """The fields of a header that are decoded."""
 
     code: int
     opaque: int

@@ -1,4 +1,4 @@
-"""What one side of a connection said, in its order: segments that came late, twice or never are put right.
+"""The bytes that one side of a connection sent, in order: late, repeated and missing segments are handled.
 
 Source: RFC 9293, 3.4 (sequence numbers are modulo 2**32).
 """
@@ -38,7 +38,7 @@ class Stream:
         self._order: list[int] = []  # the same places, as a heap
 
     def take(self, segment: Segment) -> Iterator[Piece]:
-        """What can be said now that this one is there."""
+        """Return the bytes that are complete with this segment."""
         if segment.begins:
             self._next, self._ahead, self._order, self.held = segment.seq + 1, {}, [], 0
         if not segment.length:
@@ -80,7 +80,7 @@ class Stream:
             yield from self._say(segment, -distance)
 
     def _say(self, segment: Segment, known: int) -> Iterator[Piece]:
-        """The segment without its first bytes, which were said before."""
+        """Return the segment without its first bytes, which an earlier segment has."""
         if segment.length > known and self._next is not None:
             data = segment.data[known:]
             self._next += segment.length - known

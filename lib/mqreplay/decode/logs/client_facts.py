@@ -146,7 +146,7 @@ class HeartbeatFailed(NamedTuple):
 
 
 class HeartbeatContent(NamedTuple):
-    """What a heartbeat said; ``consumers`` as in its JSON body."""
+    """The content of a heartbeat; ``consumers`` as in its JSON body."""
 
     client_id: str
     consumers: list[dict[str, object]]

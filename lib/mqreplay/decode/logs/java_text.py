@@ -65,7 +65,7 @@ def long_of(text: str, name: str) -> int:
 
 
 def between(text: str, start: str, end: str) -> str:
-    """Return what stands between the first ``start`` and the next ``end`` in ``text``.
+    """Return the text between the first ``start`` and the next ``end`` in ``text``.
 
     Raises:
         DecodeError: missing_field.

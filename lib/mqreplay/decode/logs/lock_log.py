@@ -61,7 +61,7 @@ _UNLOCKED_5: Final = re.compile(
 
 
 def read_lock_line(message: str) -> LockLine | None:
-    """Return what a message of lock.log says; None for any other message.
+    """Return the fact in a message of lock.log; None for any other message.
 
     Raises:
         DecodeError: bad_queue.

@@ -28,7 +28,7 @@ _FALL: Final = re.compile(
 
 
 def read_fall_behind(message: str) -> FallBehind | None:
-    """Return what a message of stats.log says of a group's distance from the log's end; None for any other message.
+    """Return a group's distance from the end of the log in a message of stats.log; None for any other message.
 
     Raises:
         DecodeError: bad_message, bad_number.

@@ -1,4 +1,4 @@
-"""The time zone of a log: told by the user, by times that RocketMQ wrote into lines, or by its layout; and checked."""
+"""The time zone of a log: given by the user, by times in its lines, or by its layout; and checked."""
 
 from __future__ import annotations
 

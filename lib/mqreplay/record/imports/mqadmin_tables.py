@@ -33,7 +33,7 @@ class QueueRow(NamedTuple):
 
 
 def failure_of(lines: Sequence[str]) -> str | None:
-    """Return why a command failed, in mqadmin's words; None where it shows no exception.
+    """Return mqadmin's error message of a failed command; None if it shows no exception.
 
     >>> failure_of(["Caused by: org.apache.MQClientException: CODE: 17  DESC: No topic route info"])
     'code 17: No topic route info'

@@ -183,7 +183,7 @@ class Snapshots:
 
 
 def config_of(folder: str, configs: dict[str, tuple[str, int]]) -> tuple[str, int] | None:
-    """Return the broker whose configuration lies in the folder, in conf/ there, or in the nearest folder above.
+    """Return the broker whose configuration is in the folder, in its conf/, or in the nearest folder above.
 
     >>> config_of("night/h1/store/config", {"night/h1/conf": ("broker-a", 0)})
     ('broker-a', 0)
@@ -201,7 +201,7 @@ def _is_named(named: Named | None) -> bool:
 
 
 def _why_foreign(name: str, data: bytes) -> str | None:
-    """Return why a file is not what its name says; None for a torn one, which is evidence too."""
+    """Return why the content of a file does not fit its name; None for a torn file, which is evidence too."""
     kind = _FILES.get(name.removesuffix(".bak"))
     if kind is None or kind.marker in data or not data.strip():
         return None

@@ -31,12 +31,12 @@ _CHUNK: Final = 1 << 20
 
 
 def staging_of(out: Path) -> Path:
-    """Return where the recording lies until it is whole."""
+    """Return the folder of the recording until it is complete."""
     return out.with_name(f".{out.name}{STAGING}")
 
 
 def final_folder(text: str) -> Path:
-    """Return the folder that --out names. Raises InputError where something lies there already."""
+    """Return the folder of --out. Raise InputError if it exists already."""
     out = local_folder(text, "--out")
     try:
         if any(os.scandir(out)):

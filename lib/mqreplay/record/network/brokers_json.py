@@ -16,7 +16,7 @@ FILE: Final = "brokers.json"
 
 
 class BrokersJson:
-    """The content of the file. `changed` says whether it differs from what was written."""
+    """The content of the file. `changed` is true if it differs from the written file."""
 
     def __init__(self, cluster: str, name_servers: tuple[str, ...], memory: int | None, before: dict[str, Any]) -> None:
         """``before`` is the file of an earlier run in the same folder, empty if there was none."""

@@ -1,4 +1,4 @@
-"""recorder_events: what the recorder says of its own work, and which polls are missing."""
+"""recorder_events: start, stop and errors of the recorder, and which polls are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recorder says to the operator."""
+"""Messages of a recorder to the operator."""
 
 from __future__ import annotations
 

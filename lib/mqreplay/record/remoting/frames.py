@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def denied(self) -> str | None:
-        """Why the server's access control refused the request, in its own words. None if it did not.
+        """Return the message with which the server's access control refused the request; None if it did not.
 
         4.9 answers with SYSTEM_ERROR and the text of an AclException, 5.x with NO_PERMISSION.
 

@@ -1,0 +1,299 @@
+"""What was judged, what was not, and which evidence would help most; and the night in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import polars as pl
+
+from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, easier_kind, how_to_record, label_of, mode_of
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.text import counted, number
+from mqreplay.report.undetermined import NO_POLL, plain_reason, reason_of
+
+FINDING: Final = "finding "  # begins the decision of a gap that concerns a kind of finding
+State = Literal["judged", "partly judged", "not judged", "none"]
+Level = Literal["critical", "warning", "unknown", "info", "quiet"]
+
+
+@dataclass(frozen=True)
+class Area:
+    """One kind of decision: its gold table, and its noun. ``rows`` is the table whose rows are counted."""
+
+    decision: str
+    one: str
+    many: str
+    rows: str = ""
+    is_open: pl.Expr | None = None  # a row is undetermined
+    reason: pl.Expr | None = None
+
+
+AREAS: Final = (
+    Area("gold.allocation", "rebalance", "rebalances"),
+    Area("gold.pull_route", "pull", "pulls"),
+    Area("gold.slave_suggestion", "slave suggestion", "slave suggestions"),
+    Area("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),
+    Area("gold.queue_owner", "queue owner", "queue owners", "gold.queue_owner"),
+    Area(
+        "gold.group_status",
+        "group status",
+        "group statuses",
+        "gold.group_status",
+        pl.col("status") == "undetermined",
+        pl.col("reason"),
+    ),
+    Area(
+        "gold.failover_exposure",
+        "failover estimate",
+        "failover estimates",
+        "gold.failover_exposure",
+        pl.col("redelivered").is_null() & pl.col("bytes_behind").is_null(),
+        pl.lit(NO_POLL),
+    ),
+    Area(
+        "gold.delivery_audit",
+        "delivery audit",
+        "delivery audits",
+        "gold.delivery_audit",
+        pl.col("lost").is_null(),
+        pl.col("reason"),
+    ),
+)
+NAMES: Final = {area.decision: area.many for area in AREAS}
+
+
+@dataclass(frozen=True)
+class Help:
+    """What to do so that more can be judged next time: the best way, and all ways."""
+
+    best: str
+    ways: str
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One kind of decision: how many were judged, how many not and why.
+
+    ``judged`` does not count the undetermined ones. ``agreed`` and ``differing`` are None where RocketMQ has no rule to
+    compare with. ``reasons`` are those of the undetermined ones with their counts, the most frequent first. The
+    recording lacks the kinds of files ``missing``, without which no ``findings`` of these kinds can be found. ``helps``
+    says what to record or to add, the most helpful first.
+    """
+
+    decision: str
+    one: str
+    name: str
+    judged: int = 0
+    agreed: int | None = None
+    differing: int | None = None
+    undetermined: int = 0
+    reasons: tuple[tuple[str, int], ...] = ()
+    missing: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    helps: tuple[Help, ...] = ()
+
+    @property
+    def state(self) -> State:
+        """Whether the decisions were judged; "none" if there were none and nothing is missing."""
+        if self.judged:
+            return "partly judged" if self.undetermined or self.missing else "judged"
+        return "not judged" if self.undetermined or self.missing else "none"
+
+    @property
+    def lacks(self) -> str:
+        """Why decisions are undetermined, or which evidence is missing; empty if all is known."""
+        if self.reasons:
+            return "; ".join(list(dict.fromkeys(plain_reason(text) for text, _ in self.reasons))[:2])
+        return f"no record of {listed([label_of(kind) for kind in self.missing])}" if self.missing else ""
+
+    @property
+    def sentence(self) -> str:
+        """What could not be judged, why, and what would help; empty if all was judged."""
+        if self.state in ("judged", "none"):
+            return ""
+        what = f"{self.name} {self.state}"
+        if self.undetermined:
+            what = f"{counted(self.undetermined, self.one, self.name)} undetermined"
+        return " ".join([f"{_capital(what)}: {self.lacks}.", *(f"{_capital(each.ways)}." for each in self.helps[:1])])
+
+
+def coverage(warehouse: Warehouse, cluster: str) -> list[Coverage]:
+    """Return what was judged of each kind of decision, in the order of AREAS. Kinds without any are in it, too."""
+
+    def here(name: str) -> pl.LazyFrame:
+        return warehouse.read(name, Rows(cluster))
+
+    if not warehouse.exists("gold.judgement"):  # ingested, but not replayed
+        return [Coverage(area.decision, area.one, area.many) for area in AREAS]
+    kinds = here("bronze.source_file").filter(pl.col("rows_in") > 0).select("kind").unique().collect()
+    recorded = set(kinds["kind"])
+    lacks = _missing(here("gold.replay_gap"))
+    judgements = here("gold.judgement").group_by("decision", "judgement", "reason").agg(pl.col("decisions").sum())
+    counts = [_Counts() for _ in AREAS]
+    by_decision = {area.decision: count for area, count in zip(AREAS, counts, strict=True)}
+    for decision, judgement, reason, decisions in judgements.sort("decision", "judgement", "reason").collect().rows():
+        if decision in by_decision:
+            by_decision[decision].add(judgement, reason, decisions)
+    for area, count in zip(AREAS, counts, strict=True):
+        if area.rows:
+            _count_rows(count, area, here(area.rows))
+    return [_coverage(area, count, lacks, recorded) for area, count in zip(AREAS, counts, strict=True)]
+
+
+@dataclass
+class _Counts:
+    agreed: int = 0
+    differing: int = 0
+    judged: int = 0
+    undetermined: dict[str, int] = field(default_factory=dict)
+
+    def add(self, judgement: str, reason: str, decisions: int) -> None:
+        if judgement == "undetermined":
+            self.undetermined[reason] = self.undetermined.get(reason, 0) + decisions
+            return
+        self.judged += decisions
+        self.agreed += decisions if judgement == "agree" else 0
+        self.differing += decisions if judgement == "differ" else 0
+
+
+def _count_rows(counts: _Counts, area: Area, rows: pl.LazyFrame) -> None:
+    is_open = pl.lit(False) if area.is_open is None else area.is_open.fill_null(True)
+    reason = pl.lit("") if area.reason is None else area.reason
+    counted_rows = rows.group_by(is_open.alias("is_open"), pl.when(is_open).then(reason).alias("reason")).agg(pl.len())
+    for open_, why, decisions in counted_rows.collect().rows():
+        counts.add("undetermined" if open_ else "judged", why or "", decisions)
+
+
+def _missing(gaps: pl.LazyFrame) -> dict[str, list[str]]:
+    """Return the kinds of files that each decision lacks on any day, the most important first."""
+    order = list(EVIDENCE)
+    rows = gaps.filter(pl.col("evidence").is_in(order)).select("decision", "evidence").unique().collect().rows()
+    found: dict[str, list[str]] = {}
+    for decision, kind in sorted(rows, key=lambda row: (order.index(row[1]), row)):
+        found.setdefault(decision, []).append(kind)
+    return found
+
+
+def _coverage(area: Area, counts: _Counts, lacks: Mapping[str, Sequence[str]], recorded: Collection[str]) -> Coverage:
+    reasons = sorted(counts.undetermined.items(), key=lambda each: (-each[1], each[0]))
+    mode, lacked = mode_of(recorded), lacks.get(area.decision, [])
+    missing = list(dict.fromkeys(easier_kind(area.decision, kind, recorded) for kind in lacked))
+    helps: dict[Help, None] = {}
+    for text, _ in reasons:
+        known = reason_of(text)
+        if known is not None and known.advice:
+            helps[Help(known.advice, known.advice)] = None
+        elif known is not None and known.kind not in recorded:
+            helps[_help(known.kind, mode)] = None
+    helps |= dict.fromkeys(_help(kind, mode) for kind in missing)
+    findings = [
+        decision.removeprefix(FINDING)
+        for decision, kinds in lacks.items()
+        if decision.startswith(FINDING) and set(kinds) & set(lacked)
+    ]
+    has_rule = not area.rows
+    return Coverage(
+        area.decision,
+        area.one,
+        area.many,
+        counts.judged,
+        counts.agreed if has_rule else None,
+        counts.differing if has_rule else None,
+        sum(counts.undetermined.values()),
+        tuple(reasons),
+        tuple(missing),
+        tuple(findings),
+        tuple(helps),
+    )
+
+
+def _help(kind: str, mode: Mode) -> Help:
+    return Help(how_to_record(kind, mode), all_ways(kind, mode))
+
+
+def most_helpful(coverages: Sequence[Coverage], most: int = 3) -> list[tuple[str, list[str]]]:
+    """Return what to do so that more is judged next time, at most ``most``, and what it is good for; the best first.
+
+    Each kind of decision counts for what it lacks most.
+    """
+    good_for: dict[str, list[Coverage]] = {}
+    for each in coverages:
+        for help_ in each.helps[:1]:
+            good_for.setdefault(help_.best, []).append(each)
+
+    def worth(best: str) -> tuple[int, int, int]:
+        known = good_for[best]
+        return (sum(not each.judged for each in known), sum(each.undetermined for each in known), len(known))
+
+    best_first = sorted(good_for, key=worth, reverse=True)
+    return [(best, [each.name for each in good_for[best]]) for best in best_first[:most]]
+
+
+def not_judged(coverages: Sequence[Coverage]) -> list[Coverage]:
+    """Return the kinds of decisions of which none could be judged."""
+    return [each for each in coverages if each.state == "not judged"]
+
+
+def level(findings: Sequence[Row], coverages: Sequence[Coverage]) -> Level:
+    """Return how bad the night was; "unknown" if no problem was found, but something was not judged."""
+    severities = {str(each["severity"]) for each in findings}
+    if "critical" in severities:
+        return "critical"
+    if "warning" in severities:
+        return "warning"
+    if not any(each.judged for each in coverages) or not_judged(coverages):
+        return "unknown"
+    return "info" if severities else "quiet"
+
+
+def verdict(findings: Sequence[Row], coverages: Sequence[Coverage]) -> str:
+    """Return one sentence on the night: how bad it was, the worst finding, and what could not be judged.
+
+    ``findings`` are rows of gold.finding. Findings that follow from another one are counted with their cause.
+    """
+    causes = [each for each in findings if not each["follows_from"]] or list(findings)
+    worst = sorted(causes, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
+    counts = [(sum(f["severity"] == word for f in causes), word) for word in SEVERITIES]
+    nouns = {"critical": "critical finding", "warning": "warning"}
+    said = [counted(count, nouns[word]) for count, word in counts if count and word in nouns]
+    if said:
+        parts = [f"{' and '.join(said)}, the worst: {_lower(str(worst[0]['summary']).rstrip('.'))}"]
+    elif not any(each.judged for each in coverages):
+        return "Nothing could be judged."
+    else:
+        parts = ["No problem was found" if not_judged(coverages) else "A quiet night"]
+        if findings:
+            parts.append(f"{counted(len(findings), 'finding')} to know")
+    open_ = not_judged(coverages)
+    if open_:
+        parts.append(f"{listed([each.name for each in open_])} could not be judged")
+    undetermined = sum(each.undetermined for each in coverages if each.state != "not judged")
+    if undetermined:
+        parts.append(f"{number(undetermined)} other decisions are undetermined" if open_ else _some(undetermined))
+    return "; ".join(parts) + "."
+
+
+def _some(undetermined: int) -> str:
+    return counted(undetermined, "decision is undetermined", "decisions are undetermined")
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the words as part of a sentence.
+
+    >>> listed(["pulls", "rebalances", "offsets"])
+    'pulls, rebalances and offsets'
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    """A sentence inside another: the first letter of a plain word small."""
+    return text[:1].lower() + text[1:] if text.split(" ", 1)[0].istitle() else text

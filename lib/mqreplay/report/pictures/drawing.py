@@ -1,0 +1,153 @@
+"""Inline SVG: shapes, words, links to findings. Every value is escaped; colours are classes of pictures.css."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from mqreplay.report.data import Row
+from mqreplay.report.pictures.scales import LEFT, PLOT, WIDTH, TimeScale, shorten, text_width
+from mqreplay.report.text import span, visible
+
+AXIS = 24  # height of the time axis
+STRIP = 13  # height of a line of finding marks
+MOST_STRIPS = 3  # lines of finding marks in one panel
+MARKS = {  # a shape for each severity, drawn around (0, 0)
+    "critical": "M0 -6L6 0L0 6L-6 0Z",
+    "warning": "M0 -6L6 5H-6Z",
+    "info": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z",
+}
+
+
+@dataclass
+class Drawing:
+    """Collects the elements of one SVG from top to bottom. ``y`` is where the next panel begins."""
+
+    label: str
+    times: TimeScale
+    y: float = 4
+    parts: list[Markup] = field(default_factory=list)
+    linked: bool = False
+
+    def add(self, template: str, **values: object) -> None:
+        """Append an element; the values are escaped."""
+        self.parts.append(Markup(template).format(**{k: visible(v) for k, v in values.items()}))
+
+    def rect(self, x: float, y: float, w: float, h: float, css: str, title: str | None = None) -> None:
+        """Append a rectangle, with a tooltip if there is a title."""
+        box = Markup('<rect class="{}" x="{:g}" y="{:g}" width="{:g}" height="{:g}"').format(css, x, y, w, h)
+        self.parts.append(box + (Markup("><title>{}</title></rect>").format(visible(title)) if title else Markup("/>")))
+
+    def path(self, d: str, css: str, title: str | None = None) -> None:
+        """Append a path, with a tooltip if there is a title."""
+        head = Markup('<path class="{}" d="{}"').format(css, d)
+        tail = Markup("><title>{}</title></path>").format(visible(title)) if title else Markup("/>")
+        self.parts.append(head + tail)
+
+    def text(self, x: float, y: float, text: object, css: str = "p-t", width: float | None = None) -> None:
+        """Append a text. One wider than ``width`` is shortened; its tooltip has all of it."""
+        whole = str(visible(str(text)))
+        shown = whole if width is None else shorten(whole, width)
+        more = Markup("<title>{}</title>").format(whole) if shown != whole else ""
+        self.add('<text class="{css}" x="{x}" y="{y}">{shown}{more}</text>', css=css, x=x, y=y, shown=shown, more=more)
+
+    def open_link(self, finding: Row) -> None:
+        """Begin a link to a finding; close_link ends it."""
+        self.linked = True
+        words = f"{finding['severity']}: {finding['summary']} {span(finding['from_ts'], finding['to_ts'])} UTC"
+        self.add('<a href="#f-{id}" aria-label="{words}"><title>{words}</title>', id=finding["finding_id"], words=words)
+
+    def close_link(self) -> None:
+        """End a link."""
+        self.parts.append(Markup("</a>"))
+
+    def hatch(self, x: float, y: float, w: float, h: float, css: str) -> None:
+        """Fill a rectangle with slanted lines: a sign that needs no colour. They are further apart in wide ones."""
+        step = max(7.0, w / 60)
+        lines: list[str] = []
+        start = x - h + step
+        while start < x + w:
+            left, right = max(start, x), min(start + h, x + w)
+            if right > left:
+                lines.append(f"M{left:.1f} {y + h - (left - start):.1f}L{right:.1f} {y + h - (right - start):.1f}")
+            start += step
+        self.path("".join(lines), css)
+
+    def finding_strip(self, findings: list[Row]) -> int:
+        """Draw marks of findings, from their begin to their end, and move down. Return how many had no room."""
+        lanes: list[float] = []
+        left_out = 0
+        for finding in sorted(findings, key=lambda f: (f["from_ts"] or self.times.night.first, f["finding_id"])):
+            begin = self.times.x(finding["from_ts"] or self.times.night.first)
+            end = max(self.times.x(finding["to_ts"] or self.times.night.last), begin)
+            lane = next((i for i, taken in enumerate(lanes) if taken <= begin - 8), len(lanes))
+            if lane == MOST_STRIPS:
+                left_out += 1
+                continue
+            lanes[lane : lane + 1] = [end + 8]
+            self._mark(finding, begin, end, self.y + lane * STRIP + STRIP / 2)
+        self.y += len(lanes) * STRIP
+        return left_out
+
+    def _mark(self, finding: Row, begin: float, end: float, y: float) -> None:
+        severity = finding["severity"]
+        self.open_link(finding)
+        if end - begin > 6:
+            self.rect(begin, y - 2, end - begin, 4, f"p-{severity}")
+        self.add(
+            '<path class="p-mark p-{severity}" transform="translate({x} {y})" d="{d}"/>',
+            severity=severity,
+            x=begin,
+            y=y,
+            d=MARKS[severity],
+        )
+        self.close_link()
+
+    def time_axis(self, top: float) -> None:
+        """Draw the time axis below everything that begins at ``top``, with a grid behind it."""
+        grid: list[Markup] = []
+        for x, label in self.times.ticks():
+            grid.append(Markup('<path class="p-grid" d="M{:g} {:g}V{:g}"/>').format(x, top, self.y))
+            self.add('<text class="p-t p-dim p-mid" x="{x}" y="{y}">{label}</text>', x=x, y=self.y + 17, label=label)
+        self.add('<path class="p-axis" d="M{a} {y}H{b}"/>', a=LEFT, b=LEFT + PLOT, y=self.y)
+        self.text(8, self.y + 17, "time (UTC)", "p-t p-dim")
+        self.parts[:0] = grid
+        self.y += AXIS
+
+    def legend(self, entries: list[tuple[str, str]]) -> None:
+        """Draw boxes of a class and their words, in as many lines as are needed, then the marks of findings."""
+        if self.linked:
+            entries = [*entries, *((f"p-{severity}", f"{severity} finding") for severity in MARKS)]
+        if not entries:
+            return
+        x, line = 8.0, 20
+        self.y += 6
+        for css, words in entries:
+            width = 22 + text_width(words, 12) + 18
+            if x + width > WIDTH and x > 8:
+                x, self.y = 8.0, self.y + line
+            shape = MARKS.get(css.removeprefix("p-"))
+            if shape is None:
+                self.rect(x, self.y + 2, 16, 11, css)
+            else:
+                self.add(
+                    '<path class="{c}" transform="translate({x} {y})" d="{d}"/>', c=css, x=x + 8, y=self.y + 8, d=shape
+                )
+            if "p-hatched" in css:
+                self.hatch(x, self.y + 2, 16, 11, "p-hatch")
+            self.text(x + 22, self.y + 12, words, "p-t p-small")
+            x += width
+        self.y += line
+
+    def svg(self) -> Markup:
+        """Return the whole picture. Links make it a group: what has the role img hides its parts from a reader."""
+        role = "group" if self.linked else "img"
+        head = Markup('<svg class="picture" viewBox="0 0 {} {:g}" role="{}" aria-label="{}">')
+        return head.format(WIDTH, self.y, role, visible(self.label)) + Markup("\n").join(self.parts) + Markup("</svg>")
+
+
+def at(moment: dt.datetime) -> str:
+    """Return the time of day, to the second."""
+    return f"{moment:%H:%M:%S}"

@@ -1,0 +1,306 @@
+"""Sections of the settings: one dataclass a section, one field a key, and what the documentation says about each key.
+
+docs/settings.md and conf/local.toml are generated from these records by tools/docs/settings.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+RECORD = "record"  # the key of a SettingRecord in the metadata of its field
+DAY_MS = 86_400_000
+WEEK_S = 604_800
+
+
+@dataclass(frozen=True)
+class SettingRecord:
+    """Documentation and bounds of one setting.
+
+    ``meaning`` says in one line what the value is, and the reason for the default. ``change`` says when to change it.
+    ``least`` and ``most`` are the bounds of a number. Spark fails beyond them, or nothing is found.
+    """
+
+    unit: str
+    meaning: str
+    change: str
+    least: float = 0
+    most: float = 0
+
+
+def _setting(default: Any, unit: str, meaning: str, change: str, least: float = 0, most: float = 0) -> Any:
+    """Return the dataclass field of a setting."""
+    return field(default=default, metadata={RECORD: SettingRecord(unit, meaning, change, least, most)})
+
+
+def _table(meaning: str, change: str) -> dict[str, SettingRecord]:
+    """Return the metadata of a field that holds a table of TOML."""
+    return {RECORD: SettingRecord("", meaning, change)}
+
+
+def _seconds(default: int, meaning: str, change: str) -> Any:
+    return _setting(default, "s", meaning, change, most=WEEK_S)
+
+
+def record_of(section: Any, key: str) -> SettingRecord:
+    """Return the record of the setting ``key`` of a section, a class or an instance of it."""
+    (found,) = [each for each in dataclasses.fields(section) if each.name == key]
+    record: SettingRecord = found.metadata[RECORD]
+    return record
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """The Spark session. `--engine local` does not use this section."""
+
+    master: str = _setting(
+        "",
+        "",
+        "Spark master URL; empty: the one of spark-submit, else local[*]",
+        "To run on a Spark cluster without spark-submit, or on fewer cores, such as `local[2]`.",
+    )
+    driver_memory: str = _setting(
+        "3g",
+        "",
+        "heap of the driver; 3g is enough for a night of a few clusters",
+        "When a run ends with `memory is short`, or a night has more than some million pulls.",
+    )
+    extra: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_table(
+            'other Spark settings, as "spark.x" = "y": text, a number, true or false',
+            "To set executors, paths or logging of a cluster. Write each name in quotes.",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """The processes of `--engine local`."""
+
+    processes: int = _setting(
+        0,
+        "process",
+        "worker processes; 0: one per core; 1: no workers, which suits a very small night",
+        "To leave cores or memory to other programs on the same machine.",
+        most=10_000,
+    )
+
+
+@dataclass(frozen=True)
+class IngestSettings:
+    """Limits on what is read of a recording."""
+
+    quarantine_rows: int = _setting(
+        1000,
+        "row",
+        "refused rows of a file that bronze.quarantine keeps; one more row has the count of the others",
+        "To see more of the rows of a damaged file.",
+        most=1_000_000,
+    )
+    refused_share: float = _setting(
+        0.5,
+        "share",
+        "if more of all rows of a run are refused, it ends with status 2: the folder is no recording",
+        "To load what is readable of a badly damaged recording.",
+        most=1,
+    )
+    follow_links: bool = _setting(
+        False,
+        "",
+        "whether to follow links that lead out of the recording; a link may bring in a foreign file",
+        "When the recording contains links to folders that you trust.",
+    )
+    snapshot_mb: int = _setting(
+        256,
+        "MiB",
+        "largest snapshot file that is read; 9.6 million offsets take 144 MiB",
+        "To refuse large files earlier on a machine with little memory.",
+        least=1,
+        most=256,
+    )
+    forget_missing_files: bool = _setting(
+        True,
+        "",
+        "whether rows of files that are no longer in the recording are removed",
+        "Set it to false if old files are deleted from a folder that is ingested again.",
+    )
+
+    @property
+    def snapshot_bytes(self) -> int:
+        """Bytes of the largest snapshot file that is read."""
+        return self.snapshot_mb * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """Time bounds of the evidence for a decision."""
+
+    lookback_minutes: int = _setting(
+        60,
+        "min",
+        "evidence before midnight that the replay of a day reads; a client polls routes every 30 s",
+        "When clients poll routes less often than every hour (pollNameServerInterval).",
+        most=10_080,
+    )
+    route_slack_ms: int = _setting(
+        1000,
+        "ms",
+        "time in which a client may still use its old route: it takes a lock before it stores a new one",
+        "When many pulls differ within seconds of a route change.",
+        most=DAY_MS,
+    )
+    poll_slack_ms: int = _setting(
+        0,
+        "ms",
+        "largest difference between the time of a poll and the time at which the broker read its figures",
+        "When the poller is slow or far from the brokers. Larger values give more undetermined suggestions.",
+        most=DAY_MS,
+    )
+    reset_reach_s: int = _seconds(
+        60,
+        "longest time until a reset shows in a snapshot: commit 10 s, copy of a slave 10 to 60 s",
+        "When slaves copy offsets less often than every minute.",
+    )
+    status_window_s: int = _setting(
+        300,
+        "s",
+        "length of a row of gold.group_status; Burrow's rules need ten commits",
+        "For a finer or coarser status. Shorter windows give more rows.",
+        least=1,
+        most=86_400,
+    )
+
+
+@dataclass(frozen=True)
+class FindingSettings:
+    """Thresholds of the findings."""
+
+    same_cause_gap_s: int = _seconds(
+        120,
+        "events at most this far apart are one finding; name servers drop a broker after 120 s",
+        "Raise it if one problem gives many findings, lower it if one finding joins several problems.",
+    )
+    slave_pull_warn_s: int = _seconds(
+        10,
+        "shorter reads from a slave are info: a new group on an old topic starts with some",
+        "Raise it if groups often start on old topics.",
+    )
+    rebalance_interval_s: int = _seconds(
+        20,
+        "rocketmq.client.rebalance.waitInterval of the clients",
+        "When the clients set another interval.",
+    )
+    heartbeat_interval_s: int = _seconds(
+        30,
+        "heartbeatBrokerInterval of the clients",
+        "When the clients set another interval.",
+    )
+    dispute_s: int = _seconds(
+        45,
+        "shorter disagreements of members are normal: two rebalance intervals and 5 s between polls",
+        "Set it to about twice rebalance_interval_s.",
+    )
+    idle_s: int = _seconds(
+        40,
+        "a consumer without a queue for longer is idle: two rebalance intervals",
+        "Set it to twice rebalance_interval_s.",
+    )
+    uneven_queues: int = _setting(
+        2,
+        "queue",
+        "queues above a fair share that make an allocation uneven; one more is normal",
+        "Raise it for strategies that share unevenly on purpose.",
+        least=1,
+        most=100_000,
+    )
+    silent_s: int = _seconds(
+        90,
+        "longer silence ends the session of a client: three heartbeats",
+        "Set it to three times heartbeat_interval_s.",
+    )
+    lost_s: int = _seconds(
+        45,
+        "a client that is silent for longer and did not unregister is lost: one and a half heartbeats",
+        "Set it to one and a half times heartbeat_interval_s.",
+    )
+    pull_gap_s: int = _seconds(
+        35,
+        "a longer silence ends the ownership of a queue if another client pulls it; a pull waits 15 to 30 s",
+        "When consumers set longer pull timeouts (brokerSuspendMaxTimeMillis).",
+    )
+    stuck_s: int = _seconds(
+        60,
+        "a queue with messages whose offset does not advance for longer is stuck",
+        "When the processing of one message takes longer in good order.",
+    )
+    down_s: int = _seconds(
+        10,
+        "longer silence of a polled broker is an outage; a long pause of a JVM is shorter",
+        "When polls are more than 5 s apart, or long pauses are normal.",
+    )
+    unseen_down_s: int = _seconds(
+        30,
+        "the same where no poll reached the broker: a client sends a heartbeat every 30 s",
+        "Set it to heartbeat_interval_s.",
+    )
+    failed_over_s: int = _seconds(
+        60,
+        "time after an outage in which its effects are counted; clients return to a master within 45 s",
+        "When clients poll routes or send heartbeats less often than by default.",
+    )
+    retry_warn_messages: int = _setting(
+        5,
+        "message",
+        "fewer messages sent back for retry are info",
+        "Raise it for groups that use retries in good order.",
+        most=1_000_000_000,
+    )
+    retry_gap_s: int = _seconds(
+        7200,
+        "retries of a group at most this far apart are one finding; the longest delay level is 2 h",
+        "When messageDelayLevel of the brokers has longer levels.",
+    )
+    clock_skew_s: int = _seconds(
+        60,
+        "a client clock that is off by more is corrected and reported; smaller differences are noise",
+        "Raise it if copies of offsets are minutes apart.",
+    )
+    stale_slave_s: int = _seconds(
+        150,
+        "age at which a slave's offsets are stale; slaves copy every 10 s in 4.9, every minute in 5.x",
+        "When slaves copy offsets less often.",
+    )
+
+
+@dataclass(frozen=True)
+class StrategySettings:
+    """Parameters of allocation strategies that only the code of the clients has. No recording contains them."""
+
+    virtual_node_cnt: int = _setting(
+        10,
+        "node",
+        "virtual nodes of CONSISTENT_HASH; 10 is RocketMQ's default",
+        "When the clients give another number to AllocateMessageQueueConsistentHash.",
+        least=1,
+        most=10_000,
+    )
+    groups: dict[str, dict[str, Any]] = field(
+        default_factory=dict,
+        metadata=_table(
+            "parameters by consumer group, see conf/sample.toml and docs/settings.md",
+            "When a group uses CONFIG, MACHINE_ROOM, MACHINE_ROOM_NEARBY or another number of virtual nodes.",
+        ),
+    )
+
+
+# Patterns of client ids or broker names are the shell's; a queue is written topic/broker_name/queue_id.
+GROUP_KEYS: dict[str, str] = {
+    "queues": "a table: pattern of client ids = list of queues, topic/broker_name/queue_id",
+    "machine_rooms": "a list of rooms",
+    "client_rooms": "a table: pattern of client ids = room",
+    "broker_rooms": "a table: pattern of broker names = room",
+    "nearby_strategy": "the name of the strategy inside a room, such as AVG",
+    "virtual_node_cnt": "a number above 0, 10000 at most",
+}

@@ -1,0 +1,112 @@
+"""What was judged of a night, what was not, and what would help most."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from made_warehouse import CLUSTER, made_warehouse
+from mqreplay.judge.replay_gap import missing_kinds, replay_gap
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.report.coverage import AREAS, Coverage, coverage, level, most_helpful, not_judged, verdict
+
+DAY = dt.date(2026, 11, 21)
+NO_MEMORY = "the broker's memory or ratio is not known"
+COPIES = {
+    "kind": "consumer_offset",
+    "path": "s",
+    "status": "read",
+    "rows_in": 1,
+    "rows_out": 1,
+    "rows_quarantined": 0,
+    "rows_duplicate": 0,
+}
+
+
+def judged(decision: str, judgement: str, decisions: int, reason: str = "r") -> dict[str, Any]:
+    return {"day": DAY, "decision": decision, "judgement": judgement, "decisions": decisions, "reason": reason}
+
+
+def finding(severity: str, summary: str = "S stood still.", follows_from: str | None = None) -> dict[str, Any]:
+    return {"severity": severity, "summary": summary, "follows_from": follows_from, "from_ts": None}
+
+
+def covered(
+    path: Path, judgements: Sequence[dict[str, Any]], lacks: Sequence[str] = (), **tables: Sequence[dict[str, Any]]
+) -> dict[str, Coverage]:
+    gaps = replay_gap(missing_kinds(DAY, lacks, {"slave_pull": {"pull_log": "record pulls"}}), CLUSTER).to_dicts()
+    rows = {"bronze.source_file": [COPIES], "gold.judgement": judgements, "gold.replay_gap": gaps}
+    named = {name.replace("__", "."): each for name, each in tables.items()}
+    found = coverage(made_warehouse(path, {**rows, **named}), CLUSTER)
+    return {each.decision: each for each in found}
+
+
+def test_every_kind_of_decision_is_in_it_though_nothing_was_replayed(tmp_path: Path) -> None:
+    found = coverage(Warehouse(str(tmp_path)), CLUSTER)
+    assert [each.decision for each in found] == [area.decision for area in AREAS]
+    assert verdict([], found) == "Nothing could be judged."
+    assert level([], found) == "unknown"
+
+
+def test_judgements_are_counted_and_the_most_frequent_reason_comes_first(tmp_path: Path) -> None:
+    rows = [
+        judged("gold.slave_suggestion", "agree", 7),
+        judged("gold.slave_suggestion", "differ", 2),
+        judged("gold.slave_suggestion", "undetermined", 1, "no reason of ours"),
+        judged("gold.slave_suggestion", "undetermined", 2_259, NO_MEMORY),
+    ]
+    found = covered(tmp_path, rows)["gold.slave_suggestion"]
+    assert (found.judged, found.agreed, found.differing, found.undetermined) == (9, 7, 2, 2_260)
+    assert found.reasons == ((NO_MEMORY, 2_259), ("no reason of ours", 1))
+    assert found.state == "partly judged"
+    assert found.sentence == (
+        "2,260 slave suggestions undetermined: the broker's physical memory is not known; no reason of ours. "
+        "Add physical_memory_bytes to brokers.json."
+    )
+
+
+def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
+    found = covered(tmp_path, [judged("gold.allocation", "agree", 7)], ["pull_log"])
+    pulls = found["gold.pull_route"]
+    assert (pulls.state, pulls.missing, pulls.findings) == ("not judged", ("pull_log",), ("slave_pull",))
+    assert pulls.sentence.startswith("Pulls not judged: no record of pulls. Capture the brokers' ports with tcpdump")
+    every = list(found.values())
+    assert [each.name for each in not_judged(every)] == ["pulls", "slave suggestions", "group statuses"]
+    assert level([], every) == "unknown"
+    assert verdict([], every) == (
+        "No problem was found; pulls, slave suggestions and group statuses could not be judged."
+    )
+
+
+def test_a_night_of_which_all_was_judged_is_quiet(tmp_path: Path) -> None:
+    every = list(covered(tmp_path, [judged("gold.allocation", "agree", 7)]).values())
+    assert (level([], every), verdict([], every)) == ("quiet", "A quiet night.")
+    to_know = [finding("info")]
+    assert (level(to_know, every), verdict(to_know, every)) == ("info", "A quiet night; 1 finding to know.")
+
+
+def test_the_verdict_names_the_worst_cause_and_does_not_count_effects(tmp_path: Path) -> None:
+    every = list(covered(tmp_path, [judged("gold.pull_route", "agree", 1)]).values())
+    found = [finding("warning"), finding("critical", "The master died."), finding("critical", "No.", follows_from="x")]
+    assert verdict(found, every) == "1 critical finding and 1 warning, the worst: the master died."
+    assert level(found, every) == "critical"
+
+
+def test_rows_of_tables_without_a_rule_are_counted(tmp_path: Path) -> None:
+    status = {"day": DAY, "consumer_group": "g", "topic": "t", "from_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC)}
+    unknown = {"status": "undetermined", "reason": "a queue's end is not known, so its lag is not"}
+    rows = [{**status, "status": "OK", "reason": "r"}, {**status, "topic": "u", **unknown}]
+    found = covered(tmp_path, [], gold__group_status=rows)["gold.group_status"]
+    assert (found.judged, found.agreed, found.differing, found.undetermined) == (1, None, None, 1)
+    assert found.sentence == (
+        "1 group status undetermined: the end of a queue is not known. "
+        "Run `mqreplay record`, or import output of mqadmin topicStatus."
+    )
+
+
+def test_what_lets_the_most_be_judged_comes_first(tmp_path: Path) -> None:
+    every = list(covered(tmp_path, [], ["rebalance_log", "assignments", "heartbeats", "produce_log"]).values())
+    assert most_helpful(every)[0] == ("run `mqreplay record`", ["rebalances", "queue owners"])
+    assert most_helpful(every, 1) == most_helpful(every)[:1]
