@@ -18,7 +18,7 @@ BROKER_DOWN = FindingKind(
     rule="Between two answers of a broker lay a silence in which somebody asked and got an error.",
     advice="See why it died or hung (its log, the kernel's, pauses of its JVM); expect messages delivered twice.",
     confidence=1.0,
-    needs={"broker_runtime": "poll each broker's runtime table; clients' errors stand in, later"},
+    needs=("broker_runtime",),
 )
 OUTAGE = (*BROKER, "from_ts")
 NARROW = ("consumer_group", "topic")  # a finding names them if all its pulls share them

@@ -12,7 +12,7 @@ CLOCK_SKEW = FindingKind(
     rule="A client's commits are in copies of the master's file taken long before or after it sent them.",
     advice="Set the client's clock right (NTP): reset by time, delays and logs all go by it.",
     confidence=0.9,
-    needs={"consumer_offset": "copy consumerOffset.json: commits are held against it"},
+    needs=("consumer_offset",),
 )
 
 

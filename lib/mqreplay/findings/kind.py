@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -19,17 +18,22 @@ class Cause:
 
 @dataclass(frozen=True)
 class FindingKind:
-    """One kind of finding.
+    """One kind of finding. docs/findings.md is generated from these records.
 
-    ``rule`` says when there is one; ``follows`` names RocketMQ's class and method behind it, if there is one.
-    ``needs`` maps a kind of file (decode/kinds.py) without which it cannot be judged to what to record next time.
-    ``causes`` are in the order in which they are believed.
+    ``meaning`` says what an operator must understand by it. ``rule`` says when there is one; ``follows`` names
+    RocketMQ's class and method behind it, if there is one. ``advice`` names what to do next, with the command or the
+    log to read. ``needs`` are the kinds of files (decode/kinds.py) without which it cannot be judged. ``thresholds``
+    are the settings that decide, as ``section.key``. ``example`` is a summary as it may read. ``causes`` are in the
+    order in which they are believed.
     """
 
     name: str
     rule: str
     advice: str
     confidence: float
+    meaning: str = ""
     follows: str = ""
-    needs: Mapping[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    thresholds: tuple[str, ...] = ()
+    example: str = ""
     causes: tuple[Cause, ...] = ()

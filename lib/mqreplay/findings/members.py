@@ -15,7 +15,7 @@ STRATEGY_CONFLICT = FindingKind(
     follows="RebalanceImpl#rebalanceByTopic",
     advice="Give all members of the group the same AllocateMessageQueueStrategy; roll it out to all at once.",
     confidence=1.0,
-    needs={"rebalance_log": "record what each client computes (rebalance_log.jsonl)"},
+    needs=("rebalance_log",),
 )
 SUBSCRIPTION_CONFLICT = FindingKind(
     name="subscription_conflict",
@@ -23,7 +23,7 @@ SUBSCRIPTION_CONFLICT = FindingKind(
     follows="ConsumerGroupInfo#updateSubscription keeps the last one's",
     advice="Give all members of the group the same subscriptions, or give them groups of their own.",
     confidence=1.0,
-    needs={"heartbeats": "record heartbeats (heartbeats.jsonl): they carry subscriptions"},
+    needs=("heartbeats",),
 )
 CONSUMER_LOST = FindingKind(
     name="consumer_lost",
@@ -31,7 +31,7 @@ CONSUMER_LOST = FindingKind(
     follows="ConsumerManager#doChannelCloseEvent",
     advice="See why it died; what it had not committed is delivered again to whoever took its queues.",
     confidence=0.9,
-    needs={"heartbeats": "record heartbeats (heartbeats.jsonl): they tell who unregistered"},
+    needs=("heartbeats",),
     causes=(Cause("broker_down", same=(), after_s=0),),
 )
 POLL_INTERVAL_S = 21  # a client is polled every 20 s

@@ -28,7 +28,7 @@ RETRY_GROWTH = FindingKind(
     follows="ConsumeMessageConcurrentlyService#processConsumeResult",
     advice="See why the listener fails on them; each try waits longer, and the last ends as a dead letter.",
     confidence=1.0,
-    needs={"consume_log": "record what listeners answered (consume_log.jsonl)"},
+    needs=("consume_log",),
     # Tries end as a dead letter.
     causes=(Cause("dead_letter", same=("consumer_group",), after_s=600, before_s=3600),),
 )
@@ -38,7 +38,7 @@ DEAD_LETTER = FindingKind(
     follows="SendMessageProcessor#consumerSendMsgBack",
     advice="Read them there, mend what failed, and send them again; nothing does so by itself.",
     confidence=0.95,
-    needs={"topics": "copy topics.json along with the snapshots"},
+    needs=("topics",),
 )
 DUPLICATE_DELIVERY = FindingKind(
     name="duplicate_delivery",
@@ -46,7 +46,7 @@ DUPLICATE_DELIVERY = FindingKind(
     follows="RocketMQ delivers at least once",
     advice="RocketMQ delivers at least once: consumers must bear a message twice, by its key.",
     confidence=1.0,
-    needs={"consume_log": "record what listeners were given (consume_log.jsonl)"},
+    needs=("consume_log",),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),

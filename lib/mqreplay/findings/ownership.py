@@ -11,7 +11,7 @@ from mqreplay.findings.shape import EVIDENCE, EVIDENCE_ROWS, counted, evidence, 
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import with_session
 
-OWNERS = {"assignments": "record what clients hold: `mqreplay record`, or import rocketmq_client.log of each client"}
+OWNERS = ("assignments",)
 ORPHAN_QUEUE = FindingKind(
     name="orphan_queue",
     rule="A queue that the group's members saw was held by none of them, longer than lists take to spread.",

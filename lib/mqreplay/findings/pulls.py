@@ -17,7 +17,7 @@ SLAVE_PULL = FindingKind(
     follows="DefaultMessageStore#getMessage, PullMessageProcessor#processRequest",
     advice="Make the consumer faster or add members; while it lags, the slave carries its reads, so keep it healthy.",
     confidence=1.0,
-    needs={"pull_log": "record pulls (pull_log.jsonl): only they show which broker was read"},
+    needs=("pull_log",),
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=120),
         # A slave that refuses reads explains the pulls that were sent to it.
@@ -30,7 +30,7 @@ FAILOVER_PULL = FindingKind(
     follows="MQClientInstance#findBrokerAddressInSubscribe",
     advice="See why the master went; offsets kept by the slave are older, so expect messages delivered twice.",
     confidence=1.0,
-    needs={"pull_log": "record pulls (pull_log.jsonl): only they show which broker was read"},
+    needs=("pull_log",),
     causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
 )
 SUGGESTED, MASTER_GONE = "suggested", "master_gone"  # causes of gold.pull_route

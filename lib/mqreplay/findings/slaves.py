@@ -14,7 +14,7 @@ STALE_SLAVE_OFFSETS = FindingKind(
     follows="SlaveSynchronize#syncConsumerOffset",
     advice="See in the slave's broker.log why SlaveSynchronize fails, and whether it still reaches its master.",
     confidence=0.9,
-    needs={"consumer_offset": "copy consumerOffset.json of masters and slaves (snapshots/)"},
+    needs=("consumer_offset",),
     causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
 )
 SLAVE = ("broker_name", "broker_id")

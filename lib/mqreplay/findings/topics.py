@@ -22,7 +22,7 @@ QUEUE_COUNT_CHANGED = FindingKind(
     rule="A master's topics.json holds another number of queues than the copy before.",
     advice="Shrink write queues first and read queues once they are consumed, or what is left in them is stranded.",
     confidence=1.0,
-    needs={"topics": "copy topics.json along with the snapshots"},
+    needs=("topics",),
 )
 ORPHAN_OFFSET_KEY = FindingKind(
     name="orphan_offset_key",
@@ -30,7 +30,7 @@ ORPHAN_OFFSET_KEY = FindingKind(
     follows="ConsumerOffsetManager never drops entries of removed queues",
     advice="Harmless until queues of these numbers come back: consumers would then start from the old offsets.",
     confidence=0.9,
-    needs={"topics": "copy topics.json along with the snapshots"},
+    needs=("topics",),
 )
 ONE_CHANGE_S = 120  # a change of a topic reaches all masters within
 ONE_STEP_S = 40  # one change of a master may take several commands: they are this close to each other
