@@ -1,4 +1,4 @@
-"""Messages that came back, were given up or came twice: what is normal is silent, each bound is where it is."""
+"""Messages that came back or were given up: what is normal is silent, each bound is where it is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from mqreplay.findings.messages import (
     dead_letters,
-    duplicate_findings,
     retried_topics,
     retry_findings,
     returned_ends_of_shard,
 )
 from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
-from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.deliveries import came_back
 from mqreplay.judge.offset_continuity import polled_ends
 from silver_moments import at
 from silver_rows import rows
@@ -45,21 +44,8 @@ def answered_end(topic: str, seconds: float, end: int, **differs: object) -> dic
 
 
 CONSUMED = [
-    *[consumed("once", offset, offset) for offset in range(3)],
-    *[consumed("same client", 1, s) for s in (1, 9)],
-    *[consumed("moved", 1, 1, "c1"), consumed("moved", 1, 9, "c2")],
-    *[consumed("moved and back", 1, 1, "c1"), consumed("moved and back", 1, 9, "c2")],
-    *[consumed("moved and back", 2, s, "c1") for s in (2, 10)],
-    *[consumed("tried again", 1, 1, status="RECONSUME_LATER"), consumed("tried again", 1, 9)],
     *[consumed("suspended", 1, s, status="SUSPEND_CURRENT_QUEUE_A_MOMENT", orderly=True) for s in (1, 2, 3)],
     *[consumed("suspended", 1, 4, status="SUCCESS", orderly=True)],
-    *[consumed("broadcast", 1, s, client) for s, client in ((1, "c1"), (2, "c2"))],
-    *[consumed("logged twice", 1, 1) | {"record_id": f"r{n}"} for n in (1, 2)],
-    *[consumed("one queue of many", 1, 1), consumed("one queue of many", 1, 2, queue_id=1)],
-    *[consumed("two queues", 1, s, queue_id=q) for q in (0, 1) for s in (q, 5 + q)],
-    *[consumed("thrice", 1, s) for s in (1, 9, 17)],
-    *[consumed("later again", 1, s) for s in (0, 1, 122)],
-    *[consumed("topics of no queue", 1, s, topic=t, queue_topic=None) for t, s in (("T", 1), ("U", 2))],
     *failed("four failed", WARN - 1),
     *failed("five failed", WARN),
     *failed("last try", 1, times=16),
@@ -87,16 +73,13 @@ STATS = [{"ts": at(s), "offsets": [POLLED | {"max_offset": end}]} for s, end in 
 
 
 def judged(consumed: list[dict], shards: int = 1) -> pl.DataFrame:
-    broadcasting = pl.DataFrame({"consumer_group": ["broadcast"]})
     consume = dealt(rows("silver.consume", PLACE, consumed), shards)
     pull = dealt(rows("silver.pull", PULL, ENDS), shards)
     stats = rows("silver.topic_stats", {"source_name": "b-0", "broker_name": "b", "broker_id": 0}, STATS)
     ends = pl.concat([*[returned_ends_of_shard(shard) for shard in pull], polled_ends(stats)])
     back = pl.concat(came_back(shard) for shard in consume)
-    repeated = pl.concat(repeated_deliveries(shard, broadcasting) for shard in consume)
     config = rows("silver.topic_config", CONFIG, CONFIGS)
     findings = [
-        duplicate_findings(repeated, "c", GAP_S),
         retry_findings(back, ends, "c", WARN, GAP_S),
         dead_letters(back, config, ends, "c", GAP_S),
     ]
@@ -122,32 +105,6 @@ def of(found: list[dict], kind: str) -> dict[str, dict]:
 
 def keys(row: dict) -> list[str]:
     return [e["key"] for e in row["evidence"]]
-
-
-def test_only_a_second_success_is_a_duplicate(found):
-    twice = of([row for row in found if row["consumer_group"] != "later again"], "duplicate_delivery")
-    assert {group: row["severity"] for group, row in twice.items()} == {
-        "same client": "warning",
-        "moved": "info",
-        "moved and back": "warning",
-        "two queues": "warning",
-        "thrice": "warning",
-    }
-    assert twice["thrice"]["summary"].startswith("Group thrice was given 1 message more than once")
-    assert twice["moved and back"]["summary"] == (
-        "Group moved and back was given 2 messages more than once, to a client that had had them."
-    )
-    assert twice["moved"]["summary"] == (
-        "Group moved was given 1 message more than once, when their queues changed hands."
-    )
-    assert keys(twice["moved"]) == ["record_id=moved19"]
-    assert keys(twice["moved and back"]) == ["record_id=moved and back19", "record_id=moved and back210"]
-    assert (twice["two queues"]["topic"], twice["two queues"]["broker_name"]) == ("T", "b")
-
-
-def test_duplicates_further_apart_than_the_gap_are_two_findings(found):
-    later = [row for row in found if row["consumer_group"] == "later again"]
-    assert sorted((row["from_ts"], row["to_ts"]) for row in later) == [(at(1), at(1)), (at(122), at(122))]
 
 
 def test_retries_are_found_by_the_log_and_only_without_it_by_the_topic(found):
@@ -197,9 +154,7 @@ def test_the_evidence_is_bounded() -> None:
 def test_a_night_without_rows_has_no_findings() -> None:
     consume, config = rows("silver.consume", PLACE, []), rows("silver.topic_config", CONFIG, [])
     ends = returned_ends_of_shard(rows("silver.pull", PULL, []))
-    nobody = pl.DataFrame(schema={"consumer_group": pl.String})
     for found in (
-        duplicate_findings(repeated_deliveries(consume, nobody), "c", GAP_S),
         retry_findings(came_back(consume), ends, "c", WARN, GAP_S),
         dead_letters(came_back(consume), config, ends, "c", GAP_S),
     ):

@@ -31,6 +31,12 @@ SCHEMA: dict[str, pl.DataType] = {
     "advice": pl.String(),
     "evidence": EVIDENCE,
 }
+# What gold.finding does not keep: families say by it what their evidence says about the cause, see causes.py.
+HIDDEN: dict[str, pl.DataType] = {
+    "cause_id": pl.String(),  # the cause by the evidence; empty: none; null: time and place decide
+    "redelivered": pl.Int64(),  # messages that the group received more than once
+}
+SCHEMA |= HIDDEN
 EVIDENCE_ROWS = 50  # keys kept with a finding; the summary says how many rows there are in all
 
 
@@ -46,11 +52,12 @@ def finding(
 ) -> pl.DataFrame:
     """Return one finding a row, of SCHEMA's columns.
 
-    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE that are known. ``severity`` and ``advice``
-    are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
+    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE and HIDDEN that are known. ``severity`` and
+    ``advice`` are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
     """
-    place = [
-        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name) for name, of in PLACE.items()
+    known = [
+        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name)
+        for name, of in (PLACE | HIDDEN).items()
     ]
     told = {
         "kind": pl.lit(kind.name),
@@ -60,7 +67,7 @@ def finding(
         "advice": advice if isinstance(advice, pl.Expr) else pl.lit(kind.advice if advice is None else advice),
     }
     named = [expr.alias(name) for name, expr in told.items()]
-    made = rows.select(*place, "from_ts", "to_ts", "evidence", *named)
+    made = rows.select(*known, "from_ts", "to_ts", "evidence", *named)
     ids = [_finding_id(kind.name, cluster, row) for row in made.select(*PLACE, pl.col("from_ts").dt.epoch("ms")).rows()]
     return made.with_columns(pl.Series("finding_id", ids, pl.String)).select(
         [pl.col(name).cast(of) for name, of in SCHEMA.items()]

@@ -43,6 +43,7 @@ from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
 from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
+from mqreplay.judge.slave_reads import slave_reads
 from mqreplay.judge.slave_suggestion import slave_suggestion
 from mqreplay.lake.landing import Landed, Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew
@@ -159,9 +160,6 @@ def _judge_pulls(
     routes = pull_route(raw["pull"], route_changes, facts.born, night.starts, replay.route_slack_ms).filter(of_day)
     part.land(night, "gold.pull_route", routes)
     known = day.with_before("gold.pull_route", "request_ts", routes, shard)
-    gap_s = night.settings.findings.same_cause_gap_s
-    part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(known, gap_s)
-    part.frames["failovers"] = failovers_of_shard(known)
     suggestions = slave_suggestion(
         raw["pull"],
         raw["consume"],
@@ -173,6 +171,9 @@ def _judge_pulls(
         night.skew.clients if night.skew else [],
     )
     part.land(night, "gold.slave_suggestion", suggestions.filter(of_day))
+    reads = slave_reads(known, suggestions, raw["pull"], night.raw["broker"])
+    part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(reads, night.settings.findings.same_cause_gap_s)
+    part.frames["failovers"] = failovers_of_shard(known)
 
 
 def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, events: QueueEvents) -> None:
