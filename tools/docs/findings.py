@@ -22,7 +22,7 @@ findings of a night. To see the evidence of one of them:
 
 - **Severity.** `critical` and `warning` need an action. `info` is worth knowing, or follows from another finding.
 - **Cause and effect.** If a finding follows from another one, `follows_from` names that cause. Fix the cause first.
-- **Missing evidence.** Without the required evidence, a kind cannot be found, and gold.replay_gap has a row that says so.
+- **Missing evidence.** Without the required evidence, a kind cannot be found. gold.replay_gap has a row that says so.
   [Recording](recording.md) compares the ways to record.
 
 {index}
