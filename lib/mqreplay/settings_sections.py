@@ -6,6 +6,7 @@ docs/settings.md and conf/local.toml are generated from these records by tools/d
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,18 @@ class SettingRecord:
     change: str
     least: float = 0
     most: float = 0
+
+    def with_unit(self, value: object) -> str:
+        """Return a value of this setting as TOML in backticks, with its unit.
+
+        >>> SettingRecord("row", "", "").with_unit(1000), SettingRecord("s", "", "").with_unit(60)
+        ('`1000` rows', '`60` s')
+        """
+        if not self.unit or self.unit == "share":
+            return f"`{json.dumps(value)}`"
+        counted = self.unit not in ("s", "ms", "min", "MiB") and value != 1
+        plural = "" if not counted else "es" if self.unit.endswith("s") else "s"
+        return f"`{json.dumps(value)}` {self.unit}{plural}"
 
 
 def _setting(default: Any, unit: str, meaning: str, change: str, least: float = 0, most: float = 0) -> Any:
@@ -61,9 +74,9 @@ class SparkSettings:
         "To run on a Spark cluster without spark-submit, or on fewer cores, such as `local[2]`.",
     )
     driver_memory: str = _setting(
-        "3g",
         "",
-        "heap of the driver; 3g is enough for a night of a few clusters",
+        "",
+        "heap of the driver; empty: the one of spark-submit, else 3g, enough for a night of a few clusters",
         "When a run ends with `memory is short`, or a night has more than some million pulls.",
     )
     extra: dict[str, str] = field(

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evidence_keys import evidence_of, keys_of
 from mqreplay.findings.brokers import failover_findings, outage_findings, refusals_of_shard, refusing_slaves
-from mqreplay.findings.shape import EVIDENCE, SCHEMA
+from mqreplay.findings.shape import SCHEMA
 from mqreplay.judge.broker_outages import failovers_of_shard, with_outage
 from silver_moments import at
 from silver_rows import rows
@@ -61,8 +62,10 @@ OUTAGES = [
     ("twice down", 0, 100, 150),
     ("twice down", 0, 400, 450),
 ]
-OUTAGE = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT, "keys": EVIDENCE}
-KEY = {"table_name": "silver.broker_runtime", "key": "record_id=r"}
+OUTAGE_KEYS = pl.List(pl.Struct({"table_name": pl.String, "record_id": pl.String}))
+OUTAGE = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}
+OUTAGE |= {"errors": pl.Int64, "keys": OUTAGE_KEYS}
+KEY = {"table_name": "silver.broker_runtime", "record_id": "r"}
 PULL = {"consumer_group": "g", "client_id": "c", "topic": "T", "queue_id": 0, "queue_offset": 0, "response_code": 2}
 REFUSED = [
     *pulled("refusing", 0, 20, 140, broker_id=1),
@@ -84,7 +87,7 @@ def failovers() -> pl.DataFrame:
 
 
 def outages() -> pl.DataFrame:
-    return pl.DataFrame([(n, i, at(f), at(t), [KEY]) for n, i, f, t in OUTAGES], OUTAGE, orient="row")
+    return pl.DataFrame([(n, i, at(f), at(t), 70, [KEY]) for n, i, f, t in OUTAGES], OUTAGE, orient="row")
 
 
 @pytest.fixture(scope="module")
@@ -99,14 +102,15 @@ def test_an_outage_names_the_pulls_that_it_sent_to_a_slave(down):
     assert down["down"]["summary"] == (
         "The master of down did not answer for 50 s; 4 pulls of 1 group went to a slave instead."
     )
-    pulls = [{"table_name": "gold.pull_route", "key": f"record_id=down{s}h"} for s in (100, 149, 210, 211)]
-    assert down["down"]["evidence"] == [KEY, *pulls]
+    pulls = [evidence_of("gold.pull_route", record_id=f"down{s}h") for s in (100, 149, 210, 211)]
+    assert down["down"]["evidence"] == [evidence_of("silver.broker_runtime", record_id="r"), *pulls]
+    assert down["down"]["evidence_count"] == 74
     assert (down["down"]["from_ts"], down["down"]["to_ts"]) == (at(100), at(150))
 
 
 def test_seconds_are_rounded_and_groups_counted_once(down):
     assert down["no clients"]["summary"] == "The master of no clients did not answer for 49 s."
-    assert down["no clients"]["evidence"] == [KEY]
+    assert down["no clients"]["evidence"] == [evidence_of("silver.broker_runtime", record_id="r")]
     # A pull may come just before the first error that marks the begin.
     assert down["two groups"]["summary"] == (
         "The master of two groups did not answer for 51 s; 4 pulls of 2 groups went to a slave instead."
@@ -136,7 +140,7 @@ def test_pulls_to_a_slave_are_a_finding_only_without_an_outage(failovers):
     place = tuple(first[name] for name in ("severity", "consumer_group", "topic", "broker_id", "client_id", "queue_id"))
     assert place == ("critical", None, "T", 1, "c", None)
     assert (first["from_ts"], first["to_ts"]) == (at(10), at(100))
-    assert [each["key"] for each in first["evidence"]] == [f"record_id=no outage{s}" for s in ("10", "100", "20h")]
+    assert keys_of(first["evidence"]) == [f"record_id=no outage{s}" for s in ("10", "100", "20h")]
     assert "1 pull of 1 group went" in later["summary"]
     (late,) = [row for row in listed if row["broker_name"] == "late"]
     assert (late["from_ts"], late["consumer_group"]) == (at(570), "h")
@@ -162,9 +166,7 @@ def test_refusals_of_a_slave_are_found_and_those_of_a_busy_master_are_not(shards
     assert (refusing["kind"], refusing["severity"]) == ("slave_pull", "critical")
     assert (refusing["consumer_group"], refusing["topic"], refusing["broker_id"]) == ("g", "T", 1)
     assert refusing["advice"].startswith("Set slaveReadEnable=true on the slave")
-    assert refusing["evidence"] == [
-        {"table_name": "silver.pull", "key": f"record_id=refusing{s}"} for s in (0, 140, 20)
-    ]
+    assert refusing["evidence"] == [evidence_of("silver.pull", record_id=f"refusing{s}") for s in (0, 140, 20)]
     (several,) = found["two groups"]
     assert (several["consumer_group"], several["topic"]) == (None, "T")
 

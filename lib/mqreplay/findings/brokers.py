@@ -7,7 +7,7 @@ import polars as pl
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.pulls import SLAVE_PULL
-from mqreplay.findings.shape import EVIDENCE, counted, evidence, finding, one_or_none
+from mqreplay.findings.shape import counted, evidence, evidence_row, finding, one_or_none, record_key
 from mqreplay.judge.broker_outages import BROKER, ROUTE
 from mqreplay.judge.held_standstills import REFUSED
 from mqreplay.judge.time_spans import with_session
@@ -56,7 +56,7 @@ def outage_findings(outages: pl.DataFrame, failovers: pl.DataFrame, cluster: str
     ``outages`` is the frame of judge/broker_outages.py, ``failovers`` that of its with_outage. How many messages an
     outage delivered again is the sum of its effects: causes.py adds it.
     """
-    key = pl.struct(pl.lit(ROUTE).alias("table_name"), (pl.lit("record_id=") + pl.col("record_id")).alias("key"))
+    key = pl.struct(pl.lit(ROUTE).alias("table_name"), "record_id")
     cost = (
         failovers.filter(pl.col("outage_ts").is_not_null())
         .group_by(OUTAGE)
@@ -66,9 +66,12 @@ def outage_findings(outages: pl.DataFrame, failovers: pl.DataFrame, cluster: str
     rows = outages.join(
         of_masters, left_on=(*BROKER, "from_ts"), right_on=("broker_name", "broker_id", "outage_ts"), how="left"
     )
-    own = pl.col("keys").cast(EVIDENCE)
-    with_pulls = pl.concat_list(own, pl.col("pull_keys").cast(EVIDENCE))
-    rows = rows.with_columns(pl.when(pl.col("pulls") > 0).then(with_pulls).otherwise(own).alias("evidence"))
+    went = pl.col("pulls") > 0
+    keys = pl.when(went).then(pl.concat_list("keys", "pull_keys")).otherwise("keys")
+    row = evidence_row(pl.element().struct.field("table_name"), record_key(pl.element().struct.field("record_id")))
+    rows = rows.with_columns(
+        keys.list.eval(row).alias("evidence"), (pl.col("errors") + pl.col("pulls").fill_null(0)).alias("evidence_count")
+    )
     is_master = pl.col("broker_id") == 0
     role = pl.when(is_master).then(pl.lit("The master of ")).otherwise(pl.format("Slave {} of ", "broker_id"))
     summary = pl.concat_str(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE, EVIDENCE_ROWS, HIDDEN, counted
+from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_rows, key_text
 
 LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
 LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
@@ -21,20 +21,17 @@ def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.Data
     says how many messages they delivered again. Columns: those of gold.finding, without shape.HIDDEN.
     """
     linked = _first_causes(pl.concat([_shown_causes(findings), _nearest_causes(findings, kinds)]))
-    row = pl.struct(pl.lit("gold.finding").alias("table_name"), (pl.lit("finding_id=") + pl.element()).alias("key"))
-    costs = findings.select(pl.col("finding_id").alias("effect_id"), "redelivered")
+    ids = linked.select("follows_from", pl.col("effect_id").alias("finding_id"))
+    keys = key_text("finding_id").sort().implode()
     effects = (
-        linked.join(costs, on="effect_id", how="left")
-        .group_by("follows_from")
-        .agg(pl.col("effect_id").sort(), pl.col("redelivered").sum().alias("again"))
-        .select(
-            pl.col("follows_from").alias("finding_id"),
-            pl.col("effect_id").list.eval(row).cast(EVIDENCE).alias("effects"),
-            "again",
-        )
+        ids.join(findings.select("finding_id", "redelivered"), on="finding_id", how="left")
+        .group_by(pl.col("follows_from").alias("first_id"))
+        .agg(evidence_rows("gold.finding", keys).alias("effects"), pl.col("redelivered").sum().alias("again"))
     )
     causes = linked.select(pl.col("effect_id").alias("finding_id"), "follows_from")
-    known = findings.join(causes, on="finding_id", how="left").join(effects, on="finding_id", how="left")
+    known = findings.join(causes, on="finding_id", how="left").join(
+        effects, left_on="finding_id", right_on="first_id", how="left"
+    )
     own = pl.col("evidence").list.head(EVIDENCE_ROWS)
     was = pl.when(pl.col("again") == 1).then(pl.lit("was")).otherwise(pl.lit("were"))
     cost = pl.format(" {} {} delivered again.", counted("again", "message"), was)

@@ -157,7 +157,7 @@ def finish(
         named = going_on(of_day.with_columns(pl.col("finding_id").alias("begun_id")), before)
         of_day = with_renamed_causes(named, "begun_id")
     found = that_reach(with_causes(of_day, KINDS.values()), begin, lost_s)
-    last = ("follows_from", "evidence")
+    last = ("follows_from", "evidence", "evidence_count")
     names = [name for name in SCHEMA if name not in (*HIDDEN, *last)]
     return found.select(pl.lit(begin.date()).alias("day"), *names, *last)
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
-from mqreplay.findings.shape import counted, evidence_rows, finding, none
+from mqreplay.findings.shape import counted, evidence_rows, finding, none, record_key
 from mqreplay.judge.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED
 
 SLAVE_PULL = FindingKind(
@@ -71,13 +71,14 @@ def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: i
 
 def _settings(runs: pl.DataFrame, cluster: str, warn_s: int) -> pl.DataFrame:
     """Return one finding for each slave whose effective ratio is below 1."""
-    keys = pl.lit("record_id=") + pl.col("record_ids").explode()
+    keys = record_key(pl.col("record_ids").explode())
     found = runs.group_by(BROKER_OF).agg(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
         pl.col("pulls").sum(),
         pl.col("consumer_group").n_unique().alias("groups"),
         evidence_rows("gold.pull_route", keys.unique().sort().implode()),
+        pl.col("pulls").sum().alias("evidence_count"),
     )
     # An outage may have sent the readers there, but the setting is what keeps them.
     rows = found.rename({"keeper_id": "broker_id"}).with_columns(pl.lit("").alias("cause_id"))
