@@ -139,6 +139,23 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[str | None]]] = {
         },
         ["offset_rewind"],
     ),
+    "of resets, the one that the rewind in the file shows, and not the first of the night": (
+        {
+            "consumed": twice(5, 200, 230),
+            "found": [RESET, other("offset_reset", 220, 220, "second", topic="T"), REWIND | {"to_ts": at(240)}],
+            "resets": [pushed(0, 100), pushed(5, 220)],
+            "breaks": [rewound(0, 100, 105, cause="reset"), rewound(5, 225, 240, cause="reset")],
+        },
+        ["second"],
+    ),
+    "of rewinds that are close to each other, the one between the deliveries": (
+        {
+            "consumed": twice(5, 90, 112),
+            "found": [REWIND, other("offset_rewind", 150, 160, "later", topic="T")],
+            "breaks": [rewound(5, 100, 105), rewound(5, 150, 155)],
+        },
+        ["offset_rewind"],
+    ),
     "an offset past the end that was corrected": (
         {
             "consumed": twice(5, 90, 112),

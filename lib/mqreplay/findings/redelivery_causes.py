@@ -69,34 +69,34 @@ def _by_offset(rows: pl.DataFrame, found: pl.DataFrame, continuity: pl.DataFrame
     went_back = continuity.filter((pl.col("kind") == "rewind") & (pl.col("broker_id") == 0)).with_columns(
         pl.coalesce("from_ts", "to_ts").alias("since_ts")
     )
+    # The trace of a reset in the broker's file: the reset itself came before, and counts if it is known.
+    by_reset = pl.col("cause") == "reset"
+    happened = pl.when(by_reset).then(pl.col("since_ts") - NEAR).otherwise("to_ts")
+    went_back = went_back.with_columns(happened.alias("happened_ts"))
     corrected = pl.col("cause") == "corrected"
     rewinds, corrections = went_back.filter(~corrected), went_back.filter(corrected)
-    whole = resets.filter(pl.col("broker_name").is_not_null() & pl.col("queue_id").is_not_null())
-    narrow = whole.select(
+    resets = resets.select(
         *GROUP_QUEUE,
+        "record_id",
         pl.col("offset").alias("new_offset"),
         pl.col("since").alias("since_ts"),
         pl.col("ts").alias("to_ts"),
+        pl.col("ts").alias("happened_ts"),
     )
-    wide = resets.join(whole, on="record_id", how="anti").select(
-        "consumer_group",
-        "topic",
-        pl.col("offset").alias("new_offset"),
-        pl.col("since").alias("since_ts"),
-        pl.col("ts").alias("to_ts"),
-    )
+    whole = resets.filter(pl.col("broker_name").is_not_null() & pl.col("queue_id").is_not_null())
+    wide = resets.join(whole, on="record_id", how="anti")
     found_ids = [
         *[_event(rows, rewinds, GROUP_QUEUE, found, "offset_rewind", late, EXACT) for late in (SHOWN_LATE, EXACT)],
         *[
             _event(rows, corrections, GROUP_QUEUE, found, "offset_beyond_max", late, EXACT)
             for late in (SHOWN_LATE, EXACT)
         ],
-        _event(rows, narrow, GROUP_QUEUE, found, "offset_reset", EXACT, FLIGHT),
+        _event(rows, whole, GROUP_QUEUE, found, "offset_reset", EXACT, FLIGHT),
         _event(rows, wide, ("consumer_group", "topic"), found, "offset_reset", EXACT, FLIGHT),
     ]
     best = found_ids[0]
     for other in found_ids[1:]:
-        later = (other["event_ts"] > best["event_ts"]).fill_null(value=False) | best["event_ts"].is_null()
+        later = (other["happened_ts"] > best["happened_ts"]).fill_null(value=False) | best["happened_ts"].is_null()
         best = pl.DataFrame({name: other[name].zip_with(later, best[name]) for name in best.columns})
     return best
 
@@ -110,10 +110,10 @@ def _event(
     late: pl.Expr,
     flight: pl.Expr,
 ) -> pl.DataFrame:
-    """Return CAUSE and event_ts: the last event that may explain each row, and the finding of ``kind`` that it is in.
+    """Return CAUSE and happened_ts: the last event that may explain each row, and the finding of ``kind`` with it.
 
-    ``events`` has ``by``, new_offset, since_ts and to_ts. An event is seen up to ``late`` after it happened.
-    Messages may first be delivered up to ``flight`` after it.
+    ``events`` has ``by``, new_offset, since_ts, to_ts and happened_ts. An event is seen up to ``late`` after it
+    happened. Messages may first be delivered up to ``flight`` after it.
     """
     numbered = events.sort("since_ts", "to_ts").with_row_index("event")
     asked = rows.with_columns((pl.col("ts") + late).alias("_at"))
@@ -121,14 +121,18 @@ def _event(
         "consumer_group", "topic", "previous_ts", "queue_offset", "event"
     )
     known = last.join(
-        numbered.select("event", "new_offset", "since_ts", "to_ts"), on="event", how="left", maintain_order="left"
+        numbered.select("event", "new_offset", "to_ts", "happened_ts"), on="event", how="left", maintain_order="left"
     )
     possible = (pl.col("previous_ts") <= pl.col("to_ts") + flight) & (
         pl.col("new_offset").is_null() | (pl.col("new_offset") <= pl.col("queue_offset"))
     )
     placed = known.with_columns(pl.when(possible).then("to_ts").alias("event_ts"))
-    named = _finding_at(placed, found, kind, ["consumer_group", "topic"], "event_ts", NEAR, NEAR)
-    return named.select(*CAUSE, pl.when(pl.col("cause_id").is_not_null()).then("event_ts").alias("event_ts"))
+    by_topic = ["consumer_group", "topic"]
+    inside, near = (_finding_at(placed, found, kind, by_topic, "event_ts", reach, reach) for reach in (EXACT, NEAR))
+    either = {name: pl.coalesce(inside[name], near[name]) for name in CAUSE}
+    return placed.with_columns(**either).select(
+        *CAUSE, pl.when(pl.col("cause_id").is_not_null()).then("happened_ts").alias("happened_ts")
+    )
 
 
 def _by_loss(rows: pl.DataFrame, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
