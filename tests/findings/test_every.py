@@ -19,7 +19,7 @@ from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.judge import client_clocks
 from mqreplay.judge.broker_outages import failovers_of_shard
-from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
@@ -104,6 +104,7 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         pulled_queues=pulled_queues_of_shard(pull),
         repeated_deliveries=repeated_deliveries(consume, unshared),
         came_back=came_back(consume),
+        most_tries=most_tries_of_shard(consume),
         returned_ends=returned_ends_of_shard(pull),
         orphan_offsets=orphans_of_shard(table("offset_change"), table("topic_config")),
         activity=activity_of_shard(clocks, pull, table("offset_commit")),

@@ -15,7 +15,7 @@ from mqreplay.findings.messages import (
     returned_ends_of_shard,
 )
 from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
-from mqreplay.judge.deliveries import came_back
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard
 from mqreplay.judge.offset_continuity import polled_ends
 from silver_moments import at
 from silver_rows import rows
@@ -51,18 +51,24 @@ CONSUMED = [
     *failed("five failed", WARN),
     *failed("last try", 1, times=16),
     *failed("last try but one", 1, times=15),
+    # Consumers with maxReconsumeTimes=2: three messages failed at their last try, one succeeded at it.
+    *[line for times in (0, 1, 2) for line in failed("few tries", 3, times)],
+    *[consumed("few tries", 9, 30, reconsume_times=2)],
+    *failed("few tries, topic unknown", 3, times=2),
     *[consumed("sent back twice", 1, 1, status="RECONSUME_LATER") | {"record_id": f"r{n}"} for n in (2, 1)],
 ]
 CONFIGS = [
     topic("T", 0),
     topic("%DLQ%old", 0),  # was there when the recording began
     topic("%DLQ%new", 60),
+    topic("%DLQ%few tries", 5),
     topic("%DLQ%new", 70, broker_id=1, source_name="b-1"),
     topic("T", 0, broker_id=1, source_name="b-1"),
     topic("%DLQ%old", 90, "changed"),
 ]
 ENDS = [
     *[answered_end("%DLQ%grown", s, end) for s, end in ((0, 4), (50, 4), (60, 7))],
+    *[answered_end("%DLQ%few tries", s, end) for s, end in ((6, 1), (9, 3))],
     *[answered_end("%RETRY%unlogged", s, end) for s, end in ((0, 0), (10, 6))],
     *[answered_end("%RETRY%five failed", s, end) for s, end in ((0, 0), (10, 6))],
     *[answered_end("%DLQ%slave lags", s, end, broker_id=1) for s, end in ((0, 0), (60, 7))],
@@ -79,10 +85,11 @@ def judged(consumed: list[dict], shards: int = 1) -> pl.DataFrame:
     stats = rows("silver.topic_stats", {"source_name": "b-0", "broker_name": "b", "broker_id": 0}, STATS)
     ends = pl.concat([*[returned_ends_of_shard(shard) for shard in pull], polled_ends(stats)])
     back = pl.concat(came_back(shard) for shard in consume)
+    tries = pl.concat(most_tries_of_shard(shard) for shard in consume)
     config = rows("silver.topic_config", CONFIG, CONFIGS)
     findings = [
         retry_findings(back, ends, "c", WARN, GAP_S),
-        dead_letters(back, config, ends, "c", GAP_S),
+        dead_letters(back, tries, config, ends, "c", GAP_S),
     ]
     return pl.concat(findings).sort("finding_id")
 
@@ -115,10 +122,10 @@ def test_retries_are_found_by_the_log_and_only_without_it_by_the_topic(found):
         "five failed": "warning",
         "unlogged": "warning",
     }
-    assert back["five failed"]["summary"] == "Group five failed sent messages back to be consumed later, 5 times."
+    assert back["five failed"]["summary"] == "Group five failed could not process messages and sent them back, 5 times."
     assert back["five failed"]["topic"] == "%RETRY%five failed"
     assert keys(back["five failed"]) == [f"record_id=five failed{n}{n}" for n in range(5)]
-    assert back["unlogged"]["summary"] == "Group unlogged sent messages back to be consumed later, 6 times."
+    assert back["unlogged"]["summary"] == "Group unlogged could not process messages and sent them back, 6 times."
     assert (back["unlogged"]["from_ts"], keys(back["unlogged"])) == (at(10), [])
     assert not {"suspended", "two brokers", "T"} & back.keys()
 
@@ -131,7 +138,9 @@ def test_an_answer_that_was_logged_twice_counts_once(found):
 
 def test_dead_letters_are_a_topic_that_came_or_grew_or_a_last_try(found):
     letters = of(found, "dead_letter")
-    assert letters.keys() == {"new", "grown", "last try", "polled"}
+    assert letters.keys() == {"new", "grown", "last try", "polled", "few tries"}
+    assert letters["few tries"]["summary"] == "Group few tries gave up 3 messages, now in topic %DLQ%few tries."
+    assert len(letters.pop("few tries")["evidence"]) == 4, "the topic's creation and three tries"
     assert letters["grown"]["summary"] == "Group grown gave up 3 messages, now in topic %DLQ%grown."
     assert letters["polled"]["summary"] == "Group polled gave up 1 message, now in topic %DLQ%polled."
     assert letters["new"]["summary"] == "Group new gave up messages, now in topic %DLQ%new."
@@ -157,7 +166,7 @@ def test_a_night_without_rows_has_no_findings() -> None:
     ends = returned_ends_of_shard(rows("silver.pull", PULL, []))
     for found in (
         retry_findings(came_back(consume), ends, "c", WARN, GAP_S),
-        dead_letters(came_back(consume), config, ends, "c", GAP_S),
+        dead_letters(came_back(consume), most_tries_of_shard(consume), config, ends, "c", GAP_S),
     ):
         assert found.is_empty()
         assert found.schema == pl.Schema(SCHEMA)

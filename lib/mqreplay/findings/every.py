@@ -112,6 +112,7 @@ class Evidence:
     pulled_queues: pl.DataFrame  # pulled_queues_of_shard
     repeated_deliveries: pl.DataFrame
     came_back: pl.DataFrame
+    most_tries: pl.DataFrame  # most_tries_of_shard
     returned_ends: pl.DataFrame  # returned_ends_of_shard
     orphan_offsets: pl.DataFrame  # orphans_of_shard
     activity: pl.DataFrame  # activity_of_shard
@@ -239,7 +240,9 @@ def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     return pl.concat(
         [
             messages.retry_findings(back, ends, cluster, limits.retry_warn_messages, limits.retry_gap_s),
-            messages.dead_letters(back, evidence.topic_config, ends, cluster, limits.same_cause_gap_s),
+            messages.dead_letters(
+                back, evidence.most_tries, evidence.topic_config, ends, cluster, limits.same_cause_gap_s
+            ),
         ]
     )
 

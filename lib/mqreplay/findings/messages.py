@@ -30,7 +30,7 @@ RETRY_GROWTH = FindingKind(
     confidence=1.0,
     needs=("consume_log",),
     thresholds=("findings.retry_warn_messages", "findings.retry_gap_s"),
-    example="Group refund-group sent messages back to be consumed later, 24 times.",
+    example="Group refund-group could not process messages and sent them back, 24 times.",
     # Tries end as a dead letter.
     causes=(Cause("dead_letter", same=("consumer_group",), after_s=600, before_s=3600),),
 )
@@ -83,7 +83,7 @@ def retry_findings(
         evidence_rows("silver.consume", keys.unique().sort().implode()),
     )
     summary = pl.format(
-        "Group {} sent messages back to be consumed later, {}.", "consumer_group", counted("messages", "time")
+        "Group {} could not process messages and sent them back, {}.", "consumer_group", counted("messages", "time")
     )
     many = pl.col("messages") >= warn_messages
     severity = pl.when(many).then(pl.lit("warning")).otherwise(pl.lit("info"))
@@ -91,20 +91,28 @@ def retry_findings(
 
 
 def dead_letters(
-    came_back: pl.DataFrame, topic_config: pl.DataFrame, ends: pl.DataFrame, cluster: str, gap_s: int
+    came_back: pl.DataFrame,
+    most_tries: pl.DataFrame,
+    topic_config: pl.DataFrame,
+    ends: pl.DataFrame,
+    cluster: str,
+    gap_s: int,
 ) -> pl.DataFrame:
     """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
 
-    ``came_back`` and ``ends`` are as in `retry_findings`.
+    ``came_back`` and ``ends`` are as in `retry_findings`, ``most_tries`` has the rows of judge/deliveries.py's
+    most_tries_of_shard of all shards. Messages are counted by the log of the consumers; for a group without one, by how
+    much its topic grew.
     """
     created = _created(topic_config).select(
         *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
     grown = _growth(ends, DLQ)
-    last_try = came_back.filter(pl.col("reconsume_times") >= MAX_RECONSUME).select(
+    logged = _last_tries(came_back, most_tries, pl.concat([created.select(GROUP), grown.select(GROUP)])).select(
         *GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages")
     )
-    given_up = pl.concat([created, grown, last_try], how="diagonal")
+    of_topic = grown.join(logged, on=GROUP, how="anti")
+    given_up = pl.concat([created, of_topic, logged], how="diagonal")
     found = (
         with_session(given_up, GROUP, "ts", "ts", gap_s)
         .group_by(*GROUP, "session")
@@ -122,6 +130,18 @@ def dead_letters(
         "topic",
     )
     return finding(_with_topic(found, DLQ), DEAD_LETTER, cluster, severity="warning", summary=summary)
+
+
+def _last_tries(came_back: pl.DataFrame, most_tries: pl.DataFrame, gave_up: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of ``came_back`` that were the last try of their message.
+
+    No message of a group comes back more often than its consumers' maxReconsumeTimes allow. If the group gave up
+    messages (``gave_up``), the highest number that was seen is this limit; otherwise only the default is known.
+    """
+    of_group = most_tries.group_by(GROUP).agg(pl.col("most_tries").max()).join(gave_up, on=GROUP, how="semi")
+    known = came_back.join(of_group, on=GROUP, how="left")
+    limit = pl.min_horizontal("most_tries", pl.lit(MAX_RECONSUME, pl.Int64))
+    return known.filter(pl.col("reconsume_times") >= limit)
 
 
 def _created(topic_config: pl.DataFrame) -> pl.DataFrame:

@@ -40,6 +40,14 @@ def came_back(consume: pl.DataFrame) -> pl.DataFrame:
     return later.select("consumer_group", "ts", "reconsume_times", "record_id")
 
 
+def most_tries_of_shard(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group and most_tries, the most times that one of its messages had come back before a delivery.
+
+    ``consume`` are any part of the deliveries.
+    """
+    return consume.group_by("consumer_group").agg(pl.col("reconsume_times").max().cast(pl.Int64).alias("most_tries"))
+
+
 def once(consume: pl.DataFrame) -> pl.DataFrame:
     """Return each delivery once: of log lines that are equal, the one with the lowest record_id.
 

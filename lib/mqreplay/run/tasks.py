@@ -20,7 +20,7 @@ from mqreplay.judge.allocation import allocation
 from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
 from mqreplay.judge.client_clocks import client_clocks, client_words
-from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
 from mqreplay.judge.delivery_audit import message_counts_of_shard
 from mqreplay.judge.failover_exposure import lacked_of_shard
 from mqreplay.judge.group_status import status_of_shard
@@ -252,6 +252,7 @@ def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[P
     part = Part()
     part.frames["repeated_deliveries"] = repeated_deliveries(rows["consume"], unshared)
     part.frames["came_back"] = came_back(rows["consume"])
+    part.frames["most_tries"] = most_tries_of_shard(rows["consume"])
     scope = scope_of_shard(rows["produce"], rows["consume"], rows["offset_commit"], rows["offset_change"], unshared)
     return part, scope
 
