@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.findings.causes import LONGEST, with_causes
+from mqreplay.findings.causes import LONGEST, with_causes, with_renamed_causes
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import HIDDEN, SCHEMA, none
 from silver_moments import at
@@ -153,6 +153,44 @@ def test_a_cause_keeps_fifty_rows_of_its_own_and_names_every_effect() -> None:
     rows = {row["finding_id"]: row for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
     effects = [evidence_of("gold.finding", finding_id=f"p{n:02}") for n in range(60)]
     assert rows["down"]["evidence"] == own[:50] + effects
+
+
+def test_a_cause_that_the_evidence_shows_counts_before_time_and_place() -> None:
+    found = {
+        "near": finding_of("consumer_lost", 100, 120, g="g"),
+        "far": finding_of("consumer_lost", 10, 12, g="g"),
+        "shown": finding_of("duplicate_delivery", 110, 120, g="g") | {"cause_id": "far", "redelivered": 3},
+        "two": finding_of("duplicate_delivery", 111, 120, g="g") | {"cause_id": "far", "redelivered": 1},
+        "none": finding_of("duplicate_delivery", 112, 120, g="g") | {"cause_id": "", "redelivered": 9},
+        "not kept": finding_of("duplicate_delivery", 113, 120, g="g") | {"cause_id": "of another day"},
+        "by time": finding_of("duplicate_delivery", 114, 120, g="g"),
+        "one": finding_of("duplicate_delivery", 115, 120, g="g") | {"cause_id": "near", "redelivered": 1},
+    }
+    found = {name: row | {"summary": "S."} for name, row in found.items()}
+    rows = {row["finding_id"]: row for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
+    follows = {name: row["follows_from"] for name, row in rows.items() if row["follows_from"] is not None}
+    assert follows == {"shown": "far", "two": "far", "by time": "near", "one": "near"}
+    assert rows["far"]["summary"] == "S. 4 messages were delivered again."
+    assert rows["near"]["summary"] == "S. 1 message was delivered again."
+    assert {rows[name]["summary"] for name in ("shown", "none", "by time")} == {"S."}
+
+
+def test_a_cause_is_found_by_the_name_that_the_day_before_gave_it() -> None:
+    found = {
+        "old": finding_of("consumer_lost", 10, 12, g="g") | {"begun_id": "new"},
+        "shown": finding_of("duplicate_delivery", 110, 120, g="g") | {"cause_id": "new", "begun_id": "shown"},
+        "none": finding_of("duplicate_delivery", 110, 120, g="g") | {"cause_id": "", "begun_id": "none"},
+        "by time": finding_of("duplicate_delivery", 300, 320, g="g") | {"begun_id": "by time"},
+    }
+    begun = frame_of(found).with_columns(begun_id=pl.Series([row["begun_id"] for row in found.values()]))
+    renamed = with_renamed_causes(begun, "begun_id")
+    assert dict(renamed.select("finding_id", "cause_id").rows()) == {
+        "old": None,
+        "shown": "old",
+        "none": "",
+        "by time": None,
+    }
+    assert dict(renamed.schema) == SCHEMA
 
 
 def plainly(found: dict[str, Finding]) -> dict[str, str]:

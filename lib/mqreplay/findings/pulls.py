@@ -140,7 +140,19 @@ def _kept_groups(kept: pl.DataFrame, settings: pl.DataFrame, cluster: str) -> pl
         first.fill_null(""),
         pl.lit("."),
     )
-    advice = "Nothing is wrong with the group. Change the setting of the slave, as the cause of this finding says."
+    # Most answers left nothing in the queue, so the group does not lag, whatever the master's memory.
+    at_end = 2 * pl.col("behind") <= pl.col("pulls")
+    change = "change the setting of the slave, as the advice of the cause says."
+    advice = (
+        pl.when(at_end)
+        .then(pl.lit(f"The group does not lag. To send it back to the master, {change}"))
+        .otherwise(
+            pl.lit(
+                "Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group lags, and to send it back"
+                f" to the master, {change}"
+            )
+        )
+    )
     return finding(rows, SLAVE_PULL, cluster, severity="info", summary=summary, advice=advice)
 
 
