@@ -1,4 +1,4 @@
-"""Python code run in a process of its own, which no spark-submit of the caller's meddles with."""
+"""Run Python code in a separate process that does not inherit a caller's spark-submit."""
 
 from __future__ import annotations
 
