@@ -135,7 +135,7 @@ def test_after_a_bad_line_the_next_whole_table_is_believed(tmp_path: Path, bad: 
     assert number == 2
     assert passed_over[:2] == (3, "no_table")
     assert "lines 3 to 4 are changes to an unknown table" in passed_over[2]
-    assert "the next whole table is in line 5" in passed_over[2]
+    assert "the next complete table is in line 5" in passed_over[2]
     assert files(tmp_path / "w")[KEY][3] == 3
 
 

@@ -134,7 +134,7 @@ def test_copies_are_kept_byte_by_byte(tmp_path: Path) -> None:
         files.write_brokers({"brokers": {"broker-a-0": {"addr": "10.0.0.1:10911"}}})
         assert files.last_snapshot("broker-a", 0, "topics.json") == b"\0\xff{"
         for name in ("../up", "", "a\n", "a" * 300, "\ud800"):
-            with pytest.raises(InputError, match="cannot name a folder"):
+            with pytest.raises(InputError, match="cannot be a folder name"):
                 files.write_snapshot(name, 0, TS, "topics.json", b"{}")
     assert json.loads((tmp_path / "brokers.json").read_text())["brokers"]["broker-a-0"]
     assert not list(tmp_path.rglob("*.unfinished"))

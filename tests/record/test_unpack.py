@@ -303,7 +303,7 @@ def test_brokers_json_that_is_there_is_kept(small, tmp_path):
     (folder / "brokers.json").write_bytes(b"a recorder's")
     out = StringIO()
     unpack([str(small)], str(folder), out)
-    assert out.getvalue().endswith("note: brokers.json was there before and is kept\n")
+    assert out.getvalue().endswith("note: brokers.json already exists and is kept\n")
     assert (folder / "brokers.json").read_bytes() == b"a recorder's"
 
 

@@ -232,7 +232,7 @@ def test_recordings_are_taken_over_and_captures_add_no_second_record(tmp_path, c
     assert (tmp_path / "out/pull_log.jsonl.gz").read_bytes() == (NIGHT / "pull_log.jsonl.gz").read_bytes()
     assert "pull_log.0001.jsonl.gz" not in report["records"]
     assert report["records"]["heartbeats.jsonl.gz"] == 852
-    assert report["left_out"]["records of pull_log: the recording that is taken over has its own"] == 2172
+    assert report["left_out"]["records of pull_log: the copied recording has its own"] == 2172
 
 
 def test_an_empty_folder_gives_one_line(tmp_path, capsys):
