@@ -248,8 +248,8 @@ def test_disk_that_is_full_for_a_while(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert copies(out, FILE) == [content(0), content(1)]
     assert said == [
-        f"recording {out}: the limit of a file's size is reached (ulimit -f) (File too large); what was written before "
-        "is whole; copies wait until there is space",
+        f"recording {out}: the limit of a file's size is reached (ulimit -f) (File too large); earlier files are "
+        "complete; copies wait until there is space",
         "the disk takes copies again; recording goes on",
     ]
     [skipped] = [event for event in events(out) if event["kind"] == "skipped"]

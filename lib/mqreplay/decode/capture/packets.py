@@ -1,4 +1,4 @@
-"""The packets of a capture file: classic pcap and pcapng, and what of them is TCP.
+"""The TCP segments of a capture file: classic pcap and pcapng.
 
 Source: the file formats of tcpdump (pcap-savefile(5)) and of pcapng; RFC 791, 8200 and 9293.
 """
@@ -20,7 +20,7 @@ _PCAP: Final = {  # magic: (byte order, ticks a second)
     b"\xa1\xb2\x3c\x4d": (">", 10**9),
 }
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
-_INTERFACE, _ENHANCED = 1, 6  # pcapng's blocks that matter here
+_INTERFACE, _ENHANCED = 1, 6  # relevant blocks of pcapng
 _LONGEST_BLOCK: Final = 16 * 1024 * 1024
 _MOST_INTERFACES: Final = 65_536
 _MOST_HEADERS: Final = 16  # VLAN tags of a frame, headers of an IPv6 packet before TCP's
@@ -37,7 +37,7 @@ _FIN, _SYN, _RST = 1, 2, 4
 class Segment:
     """A TCP segment; ``ts_us`` in epoch microseconds, ``source`` and ``target`` as ``host:port``.
 
-    ``length`` is its payload in bytes as sent; of ``data`` it may be that only the first are there.
+    ``length`` is its payload in bytes as sent; ``data`` may have only the first of them.
     """
 
     ts_us: int
@@ -51,18 +51,18 @@ class Segment:
 
 
 def segments(stream: BinaryIO) -> Iterator[Segment]:
-    """The TCP segments of a capture in file order; other packets are passed over.
+    """Yield the TCP segments of a capture in file order; skip other packets.
 
     Raises:
-        DecodeError: not_a_capture; torn (the file ends within a packet: those before it were given).
+        DecodeError: not_a_capture; torn (the file ends within a packet; those before it were yielded).
     """
     try:
         for ts_us, link, packet, length in _packets(stream):
             begin = _ip_begins(link, packet)
             if begin is not None and (segment := _segment(ts_us, packet[begin:], length - begin)) is not None:
                 yield segment
-    except (struct.error, IndexError) as error:  # a block that has less in it than its kind, or of an interface untold
-        raise DecodeError("torn", f"a block that is none: the file is damaged ({error})") from None
+    except (struct.error, IndexError) as error:  # a block that is too short for its kind, or of an unknown interface
+        raise DecodeError("torn", f"an invalid block: the file is damaged ({error})") from None
 
 
 def _packets(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
@@ -120,7 +120,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
 
 def _whole(read: bytes, size: int) -> bytes:
     if len(read) != size:
-        raise DecodeError("torn", "the file ends within a packet: copy it again once its writer has closed it")
+        raise DecodeError("torn", "the file ends within a packet: copy it again when its writer has closed it")
     return read
 
 
@@ -147,7 +147,7 @@ def _ip_begins(link: int, packet: bytes) -> int | None:
 
 
 def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
-    """``length`` is the packet's as sent: its own words of it are 0 where a network card cut it up."""
+    """Return a segment. ``length`` is the packet's as sent: its own field is 0 with segmentation offload."""
     if len(ip) < 20:
         return None
     if ip[0] >> 4 == 4:
@@ -182,5 +182,5 @@ def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
 
 
 def _endpoint(host: bytes, port: int) -> str:
-    # As RocketMQ's RemotingHelper writes addresses; IPv6 ones without brackets, too.
+    # In the form of RocketMQ's RemotingHelper; IPv6 addresses have no brackets either.
     return f"{ip_address(host)}:{port}"
