@@ -32,7 +32,7 @@ def finding(finding_id: str = "0123456789abcdef", **differs: Any) -> Row:
         "confidence": 0.9,
         "summary": "Offsets went back.",
         "advice": "See who reset them.",
-        "evidence": [{"table_name": "gold.offset_continuity", "key": "queue_id=0"}],
+        "evidence": [{"table_name": "gold.offset_continuity", "queue_id": 0}],
     }
     return base | differs
 
@@ -102,7 +102,7 @@ def data(hostile: str | None = None, **differs: Any) -> ReportData:
         return {} if hostile is None else dict.fromkeys(names, hostile)
 
     place = texts("consumer_group", "topic", "broker_name", "client_id", "reason")
-    told = texts("summary", "advice", "kind") | ({"evidence": [texts("table_name", "key")]} if hostile else {})
+    told = texts("summary", "advice", "kind") | ({"evidence": [texts("table_name", "record_id")]} if hostile else {})
     base = ReportData(
         cluster=hostile or "orders",
         first_ts=BEGAN,

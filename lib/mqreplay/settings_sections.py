@@ -74,9 +74,9 @@ class SparkSettings:
         "To run on a Spark cluster without spark-submit, or on fewer cores, such as `local[2]`.",
     )
     driver_memory: str = _setting(
-        "3g",
         "",
-        "heap of the driver; 3g is enough for a night of a few clusters",
+        "",
+        "heap of the driver; empty: the one of spark-submit, else 3g, enough for a night of a few clusters",
         "When a run ends with `memory is short`, or a night has more than a few million pulls.",
     )
     extra: dict[str, str] = field(

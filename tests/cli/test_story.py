@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from evidence_keys import evidence_of
 from made_warehouse import made_warehouse
 from mqreplay.cli import story as story_module
 from mqreplay.cli.explain import print_story
@@ -20,7 +21,7 @@ from mqreplay.lake.warehouse import Warehouse
 MIDNIGHT = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
 QUEUE = {"source_name": "broker-a-0", "broker_name": "b", "topic": "t", "consumer_group": "g", "queue_id": 7}
-QUEUE_KEY = "broker_name=b topic=t consumer_group=g queue_id=7"
+QUEUE_KEY = {"broker_name": "b", "topic": "t", "consumer_group": "g", "queue_id": 7}
 
 
 def finding(**differs: Any) -> dict[str, Any]:
@@ -28,8 +29,8 @@ def finding(**differs: Any) -> dict[str, Any]:
     return row | {"severity": "info"} | differs
 
 
-def evidence(table: str, *keys: str) -> list[dict[str, str]]:
-    return [{"table_name": table, "key": key} for key in keys]
+def record(table: str, *record_ids: str) -> list[dict[str, Any]]:
+    return [evidence_of(table, record_id=each) for each in record_ids]
 
 
 def told(tmp_path: Path, tables: dict[str, list[dict[str, Any]]], *findings: dict[str, Any]) -> Story:
@@ -41,7 +42,7 @@ def values(story: Story, column: str) -> list[Any]:
 
 
 def test_examples() -> None:
-    assert doctest.testmod(story_module)[:2] == (0, 2)
+    assert doctest.testmod(story_module)[:2] == (0, 1)
 
 
 @pytest.mark.parametrize("days", [0, 1, -1, 30, -30])
@@ -52,7 +53,7 @@ def test_rows_named_by_their_id_are_evidence_whatever_their_day(tmp_path: Path, 
     story = told(
         tmp_path,
         {"silver.consume": rows},
-        finding(evidence=evidence("silver.consume", "record_id=a", "record_id=b", "record_id=gone")),
+        finding(evidence=record("silver.consume", "a", "b", "gone")),
     )
     assert sorted(values(story, "record_id")) == ["a", "b"]
     assert [step["ts"] for step in story.steps] == sorted(step["ts"] for step in story.steps)
@@ -66,7 +67,7 @@ def test_rows_of_a_place_are_those_near_the_finding_on_both_sides_of_midnight(tm
     story = told(
         tmp_path,
         {"silver.offset_change": rows},
-        finding(to_ts=MIDNIGHT + 10 * SECOND, evidence=evidence("silver.offset_change", QUEUE_KEY)),
+        finding(to_ts=MIDNIGHT + 10 * SECOND, evidence=[evidence_of("silver.offset_change", **QUEUE_KEY)]),
     )
     assert values(story, "new_offset") == [40, 99, 100, 170]
 
@@ -80,7 +81,7 @@ def test_a_finding_without_a_bound_has_evidence_without_that_bound(
 ) -> None:
     times = [MIDNIGHT + dt.timedelta(days=days) for days in (-5, 0, 5)]
     rows = [QUEUE | {"new_offset": n, "to_ts": ts, "day": ts.date()} for n, ts in enumerate(times)]
-    row = finding(evidence=evidence("silver.offset_change", QUEUE_KEY), **differs)
+    row = finding(evidence=[evidence_of("silver.offset_change", **QUEUE_KEY)], **differs)
     assert values(told(tmp_path, {"silver.offset_change": rows}, row), "new_offset") == expected
 
 
@@ -90,22 +91,22 @@ def test_the_day_of_a_gold_row_need_not_be_that_of_its_instant(tmp_path: Path) -
     story = told(
         tmp_path,
         {"gold.queue_owner": [row]},
-        finding(evidence=evidence("gold.queue_owner", QUEUE_KEY + " client_id=x")),
+        finding(evidence=[evidence_of("gold.queue_owner", **QUEUE_KEY, client_id="x")]),
     )
     assert len(story.steps) == 1
 
 
-def test_a_key_names_an_instant_by_its_exact_text(tmp_path: Path) -> None:
+def test_a_key_names_an_exact_instant(tmp_path: Path) -> None:
     times = [MIDNIGHT + dt.timedelta(days=9, microseconds=n) for n in (0, 120_000, 120_001)]
     rows = [{"source_name": "s", "topic": "t", "ts": ts, "day": ts.date()} for ts in times]
-    keys = [f"source_name=s topic=t ts={text}" for text in ("2026-11-30 00:00:00", "2026-11-30 00:00:00.12")]
-    story = told(tmp_path, {"silver.topic_config": rows}, finding(evidence=evidence("silver.topic_config", *keys)))
+    keys = [evidence_of("silver.topic_config", source_name="s", topic="t", ts=ts) for ts in times[:2]]
+    story = told(tmp_path, {"silver.topic_config": rows}, finding(evidence=keys))
     assert values(story, "ts") == [ts.replace(tzinfo=None) for ts in times[:2]]
 
 
 def test_rows_without_an_instant_are_capped(tmp_path: Path) -> None:
     rows = [{"path": "p", "line_number": n, "content": b"\xff"} for n in reversed(range(MOST + 9))]
-    story = told(tmp_path, {"bronze.quarantine": rows}, finding(evidence=evidence("bronze.quarantine", "path=p")))
+    story = told(tmp_path, {"bronze.quarantine": rows}, finding(evidence=[evidence_of("bronze.quarantine", path="p")]))
     assert values(story, "line_number") == list(range(MOST))
     assert story.steps[0]["ts"] is None
     assert "content=bytearray(b'\\xff')" in shown(story.steps[0]["row"])
@@ -118,14 +119,14 @@ def test_maps_and_nested_instants_are_plain_values(tmp_path: Path) -> None:
         "silver.broker_runtime": [{"record_id": "a", "ts": MIDNIGHT, "runtime": {"putTps": "1.0"}}],
         "silver.assignment": [{"record_id": "b", "ts": MIDNIGHT, "queues": [queue | {"last_pull_ts": MIDNIGHT}]}],
     }
-    keys = [*evidence("silver.broker_runtime", "record_id=a"), *evidence("silver.assignment", "record_id=b")]
+    keys = [*record("silver.broker_runtime", "a"), *record("silver.assignment", "b")]
     assignment, runtime = (step["row"] for step in told(tmp_path, tables, finding(evidence=keys)).steps)
     assert runtime["runtime"] == {"putTps": "1.0"}
     assert assignment["queues"][0]["last_pull_ts"] == MIDNIGHT.replace(tzinfo=None)
 
 
 def test_evidence_in_a_table_that_was_never_made_is_left_out(tmp_path: Path) -> None:
-    assert told(tmp_path, {}, finding(evidence=evidence("silver.pull", "record_id=a"))).steps == []
+    assert told(tmp_path, {}, finding(evidence=record("silver.pull", "a"))).steps == []
 
 
 def test_a_story_has_its_cause_and_its_effects_each_from_their_last_day(tmp_path: Path) -> None:

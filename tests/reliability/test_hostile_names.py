@@ -260,7 +260,11 @@ def pages() -> list[str]:
         texts = [dict.fromkeys(("consumer_group", "topic", "broker_name", "client_id"), name) for name in part]
         found = [
             finding(
-                f"{number:04}{name}", summary=name, advice=name, evidence=[{"table_name": name, "key": name}], **place
+                f"{number:04}{name}",
+                summary=name,
+                advice=name,
+                evidence=[{"table_name": name, "record_id": name}],
+                **place,
             )
             for number, (name, place) in enumerate(zip(part, texts, strict=True))
         ]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
-from mqreplay.cli.spark_text import has_text
 from mqreplay.errors import InputError
 from mqreplay.findings.every import KINDS
 from mqreplay.lake.existing import require_warehouse
@@ -79,10 +77,11 @@ def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any
 
 
 def _steps(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
-    by_table: dict[str, list[dict[str, str]]] = {}
+    by_table: dict[str, list[dict[str, Any]]] = {}
     for each in finding["evidence"] or []:
-        if each["table_name"] != "gold.finding":
-            by_table.setdefault(each["table_name"], []).append(keys(each["key"]))
+        key = {name: value for name, value in each.items() if name != "table_name" and value is not None}
+        if key and each["table_name"] != "gold.finding":
+            by_table.setdefault(each["table_name"], []).append(key)
     steps: list[dict[str, Any]] = []
     for name, wanted in sorted(by_table.items()):
         if not warehouse.exists(name):
@@ -93,7 +92,7 @@ def _steps(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]
     return sorted(steps, key=lambda s: (s["ts"] is None, s["ts"] or dt.datetime.min, s["table_name"]))[:MOST]
 
 
-def _evidence(warehouse: Warehouse, name: str, wanted: list[dict[str, str]], finding: dict[str, Any]) -> pl.DataFrame:
+def _evidence(warehouse: Warehouse, name: str, wanted: list[dict[str, Any]], finding: dict[str, Any]) -> pl.DataFrame:
     """Return the rows with these keys. Where keys do not name the instant, the rows near the finding's time."""
     order = warehouse.contracts[name].key
     if all(set(key) == {"record_id"} for key in wanted):
@@ -101,7 +100,7 @@ def _evidence(warehouse: Warehouse, name: str, wanted: list[dict[str, str]], fin
     kinds = warehouse.read(name).collect_schema()
     instant = next((c for c in INSTANTS if c in kinds), None)
     is_wanted = pl.any_horizontal(
-        pl.all_horizontal(has_text(column, kinds[column], text) for column, text in key.items()) for key in wanted
+        pl.all_horizontal(pl.col(name) == _typed(value) for name, value in key.items()) for key in wanted
     )
     if instant is None or any(instant in key for key in wanted):
         rows = warehouse.read(name, Rows(finding["cluster"])).filter(is_wanted)
@@ -144,14 +143,8 @@ def _days(begin: dt.datetime | None, end: dt.datetime | None) -> tuple[dt.date, 
     return None if begin is None or end is None else (begin.date(), end.date())
 
 
-def keys(text: str) -> dict[str, str]:
-    """An evidence key as written by the findings.
-
-    >>> keys("broker_name=b queue_id=0 ts=2026-11-21 02:00:00")
-    {'broker_name': 'b', 'queue_id': '0', 'ts': '2026-11-21 02:00:00'}
-    """
-    parts = re.split(r"(?:^| )([a-z_]+)=", text)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
+def _typed(value: Any) -> Any:
+    return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value
 
 
 def shown(row: dict[str, Any]) -> str:

@@ -35,6 +35,10 @@ def running_engine(
         with LocalEngine(scratch().folder, settings.local.processes) as local:
             yield local
         return
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        from mqreplay.lake.submitted import require_in_time, submitted_settings
+
+        require_in_time(settings.spark, submitted_settings())  # before the night begins
     yield SparkEngine(lambda: _session(app, settings.spark, lock, progress))
 
 
