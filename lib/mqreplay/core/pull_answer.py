@@ -86,7 +86,7 @@ def suggest_which_broker_id(
     suggest_pulling_from_slave is the store's word (see slave_suggestion); group_broker_id and
     which_broker_when_consume_slowly are the subscription group's; slave_read_enable the broker's. The rest
     matters since 5.0 only: the broker's own id, the lowest id of its name that lives, and whether it runs in
-    a container. Not told here: a slave that leaves an offset uncorrected suggests group_broker_id (see
+    a container. Not included: a slave that leaves an offset uncorrected suggests group_broker_id (see
     pull_answer).
     Follows PullMessageProcessor#processRequest (4.x), #composeResponseHeader (5.x).
 

@@ -125,9 +125,9 @@ def orderly_retry_message(
     properties = dict(msg.properties)
     if is_blank(properties.get("ORIGIN_MESSAGE_ID")):
         properties["ORIGIN_MESSAGE_ID"] = msg.msg_id
-    told = msg.reconsume_times + (1 if at_least(version, "5.0.0") else 0)
+    retries = msg.reconsume_times + (1 if at_least(version, "5.0.0") else 0)
     max_times = orderly_max_reconsume_times(max_reconsume_times)
-    return _retry_message(msg, consumer_group, to_int(told), max_times, properties)
+    return _retry_message(msg, consumer_group, to_int(retries), max_times, properties)
 
 
 def check_reconsume_times(
@@ -161,12 +161,12 @@ def check_reconsume_times(
 
 
 def _retry_message(
-    msg: ConsumedMessage, consumer_group: str, told: int, max_times: int, properties: dict[str, str]
+    msg: ConsumedMessage, consumer_group: str, retries: int, max_times: int, properties: dict[str, str]
 ) -> RetryMessage:
     level = to_int(3 + msg.reconsume_times)
     properties |= {
         "RETRY_TOPIC": msg.topic,
-        "RECONSUME_TIME": str(told),
+        "RECONSUME_TIME": str(retries),
         "MAX_RECONSUME_TIMES": str(max_times),
         "DELAY": str(level),
     }

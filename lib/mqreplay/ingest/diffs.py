@@ -20,7 +20,7 @@ from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
 from mqreplay.ingest.lines import read_whole, trouble_of, unreadable
 from mqreplay.ingest.numbered_offsets import NumberedOffsets, numbered
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
-from mqreplay.ingest.told_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
+from mqreplay.ingest.snapshot_file_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
 from mqreplay.settings import IngestSettings
 
 CONSUMER_OFFSET = "consumer_offset"

@@ -81,9 +81,9 @@ class KnownDigests:
         try:
             with self._path.open(encoding="utf-8") as lines:
                 for line in lines:
-                    *told, path = line.rstrip("\n").split(" ", STAMPED)
-                    if len(told) == STAMPED and path.startswith('"'):
-                        known[json.loads(path)] = " ".join(told)
+                    *words, path = line.rstrip("\n").split(" ", STAMPED)
+                    if len(words) == STAMPED and path.startswith('"'):
+                        known[json.loads(path)] = " ".join(words)
         except (OSError, ValueError):
             return {}
         return known

@@ -99,11 +99,11 @@ def _anchor(source: Source, files: Sequence[SnapshotFile]) -> int | None:
     return None
 
 
-def joined(told: Sequence[Sequence[Row]]) -> list[Row]:
+def joined(pieces_read: Sequence[Sequence[Row]]) -> list[Row]:
     """Return the rows of the pieces of a source in order; an invalid key is reported only by the first piece."""
     keys: set[str] = set()
     rows: list[Row] = []
-    for piece in told:
+    for piece in pieces_read:
         repeated: defaultdict[str, int] = defaultdict(int)
         for row in piece:
             if row["out"] == "quarantine" and row["code"] == "orphan_key":

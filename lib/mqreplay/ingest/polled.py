@@ -16,7 +16,7 @@ from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.lines import Refused
 from mqreplay.ingest.numbered_offsets import Numbering
 from mqreplay.ingest.polled_lines import NO_TABLE, PolledFile, PolledLines
-from mqreplay.ingest.told_rows import Row, file_row, snapshot_row, strange_rows
+from mqreplay.ingest.snapshot_file_rows import Row, file_row, snapshot_row, strange_rows
 
 NEAR_MS = 60_000  # around a poll: copies within this time are superseded
 SUPERSEDED = "the broker's table in memory was polled within 60 s of this copy, and is newer"

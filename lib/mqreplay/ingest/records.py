@@ -24,7 +24,7 @@ ONE_BY_ONE = 10  # cost of a byte of lines that are decoded one by one; a byte o
 
 
 @dataclass
-class FileTold:
+class FileStats:
     """The result of one JSONL file: number of lines and rows, first and last instant (epoch microseconds), refusals.
 
     ``refused`` holds the first refused lines and, if there are more, a row about them; ``quarantined`` counts them all.
@@ -67,7 +67,7 @@ class LinesRead:
 
     kind: str
     landed: list[Landed]
-    told: dict[str, FileTold]
+    stats: dict[str, FileStats]
 
 
 def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[LinesTask]:
@@ -91,17 +91,17 @@ def read_lines(task: LinesTask, given: tuple[Mapping[str, Landing], IngestSettin
     are returned.
     """
     landings, limits = given
-    told: dict[str, FileTold] = {}
-    landed = land(_decode_task(task, landings[task.kind], told, limits), landings[task.kind])
-    return LinesRead(task.kind, landed, told)
+    stats: dict[str, FileStats] = {}
+    landed = land(_decode_task(task, landings[task.kind], stats, limits), landings[task.kind])
+    return LinesRead(task.kind, landed, stats)
 
 
 def _decode_task(
-    task: LinesTask, landing: Landing, told: dict[str, FileTold], limits: IngestSettings
+    task: LinesTask, landing: Landing, stats: dict[str, FileStats], limits: IngestSettings
 ) -> Iterator[pa.RecordBatch]:
     kind = KINDS[task.kind]
     for file, digest in task.files:
-        found = told[digest] = FileTold()
+        found = stats[digest] = FileStats()
         reader = LineReader(file.full_path, kind.decode, refused=Refusals(limits.quarantine_rows), root=file.root)
         for rows in decode_lines(reader, digest, task.kind, landing.asked, found):
             ends = pc.min_max(rows.column(kind.time).cast(pa.int64()))
@@ -110,7 +110,7 @@ def _decode_task(
 
 
 def decode_lines(
-    reader: LineReader, digest: str, kind: str, schema: pa.Schema, found: FileTold
+    reader: LineReader, digest: str, kind: str, schema: pa.Schema, found: FileStats
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of one file with the columns of ``schema``; then ``found`` has the counts and refusals."""
     repeats = Repeats()

@@ -218,8 +218,8 @@ def known_files(cluster: str, recordings: Iterable[str]) -> Question:
     mine = sorted(recordings)
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        told = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
-        return warehouse.read(FILES, Rows(cluster)).filter(told).select(LEDGER_COLUMNS).collect().rows()
+        needed = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
+        return warehouse.read(FILES, Rows(cluster)).filter(needed).select(LEDGER_COLUMNS).collect().rows()
 
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 

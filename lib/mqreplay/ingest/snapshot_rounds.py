@@ -14,12 +14,12 @@ from mqreplay.ingest.late import Stretch, orphan_keys, read_again, stretches, to
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import OF_RECORDING
 from mqreplay.ingest.manifest import NewFile, Place, Plan
+from mqreplay.ingest.offset_checkpoint import TABLE as STANDING
+from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.pieces import Piece, joined
 from mqreplay.ingest.recording import POLLED, SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
-from mqreplay.ingest.standing import TABLE as STANDING
-from mqreplay.ingest.standing import Standing
 from mqreplay.ingest.to_silver import Run
 from mqreplay.lake.landing import Landed, Landing
 from mqreplay.lake.rows import Rows
@@ -124,21 +124,21 @@ class _Round:
 
 def _rounds(files: list[NewFile]) -> list[list[NewFile]]:
     rounds: list[list[NewFile]] = []
-    told = ROUND_FILES
+    size = ROUND_FILES
     for _, some in groupby(sorted(files, key=lambda n: str(n.file.source_name)), key=lambda n: n.file.source_name):
-        if told >= ROUND_FILES:
+        if size >= ROUND_FILES:
             rounds.append([])
-            told = 0
+            size = 0
         for new in some:
             rounds[-1].append(new)
-            told += POLLS if new.file.file_name in POLLED else 1
+            size += POLLS if new.file.file_name in POLLED else 1
     return rounds
 
 
 def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:
     warehouse, cluster = run.warehouse, run.cluster
-    told = _write_changes(run, one)
-    beside = [row for source in told for row in joined(source)]
+    pieces = _write_changes(run, one)
+    beside = [row for source in pieces for row in joined(source)]
     for name, rows in beside_rows(beside, cluster).items():
         columns = [c.name for c in warehouse.contracts[name].columns]
         listed = [tuple(row.get(c) for c in columns) for row in rows]
@@ -194,7 +194,7 @@ def _known_before(warehouse: Warehouse, cluster: str, found: dict[str, Stretch])
     if not warehouse.exists("silver.snapshot"):
         return KNOWN.to_frame()
     first = min(stretch.first_day for stretch in found.values())
-    standing = Standing(warehouse, cluster)
+    standing = OffsetCheckpoint(warehouse, cluster)
     for after, until in {(stretch.first_day, stretch.last_day) for stretch in found.values()}:
         standing.forget(after, until)
     standing.keep(first)

@@ -17,10 +17,10 @@ CONFIGS = {
 SNAPSHOT = "silver.snapshot"
 
 
-def beside_rows(told: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
-    """Return by table rows by column name; ``told`` are the rows of a source's reading other than changes."""
+def beside_rows(rows: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
+    """Return by table rows by column name; ``rows`` are the rows of a source's reading other than changes."""
     tables: dict[str, list[Row]] = {SNAPSHOT: [], **{table: [] for table, _ in CONFIGS.values()}}
-    for row in told:
+    for row in rows:
         if row["out"] == "snapshot":
             own = {"data_version_counter": row["counter"]}
             tables[SNAPSHOT].append(_dated(row, cluster) | own)

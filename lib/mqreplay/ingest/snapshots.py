@@ -11,12 +11,12 @@ import polars as pl
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import GROUP_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
 from mqreplay.ingest.manifest import NewFile
-from mqreplay.ingest.moves import moved_batches
+from mqreplay.ingest.offset_changes import change_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.polled import read_source
 from mqreplay.ingest.recording import split_source
+from mqreplay.ingest.snapshot_file_rows import Row
 from mqreplay.ingest.snapshot_rows import CONFIGS
-from mqreplay.ingest.told_rows import Row
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
@@ -110,7 +110,7 @@ def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceR
         return PieceRead([], None)
     beside: list[Row] = []
     # Streamed: a broker's day of changes must not be in memory as a whole.
-    landed = land(moved_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
+    landed = land(change_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
     names = {
         "source_name": name,
         "broker_name": source.broker_name,

@@ -15,7 +15,7 @@ from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import Ledgers
 from mqreplay.ingest.manifest import KnownFile, NewFile, Place, Plan
-from mqreplay.ingest.records import FileTold, LinesRead, lines_tasks, read_lines
+from mqreplay.ingest.records import FileStats, LinesRead, lines_tasks, read_lines
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.landing import Landed
@@ -61,7 +61,7 @@ def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
 def _take(run: Run, kind: str, work: Plan, read: Sequence[LinesRead]) -> None:
     """Commit the rows of one kind without duplicates of other files; remove rows of removed files."""
     landed = [file for each in read for file in each.landed]
-    files = {digest: told for each in read for digest, told in each.told.items()}
+    files = {digest: stats for each in read for digest, stats in each.stats.items()}
     if sum(file.rows for file in landed) != sum(file.rows for file in files.values()):
         raise ConservationError(f"{kind}: rows were lost between reading and writing; please report this as a bug")
     gone = work.gone.get(kind, set())
@@ -74,7 +74,7 @@ def _take(run: Run, kind: str, work: Plan, read: Sequence[LinesRead]) -> None:
 
 
 def _enter_records(
-    run: Run, kind: str, work: Plan, known: dict[str, KnownFile], files: dict[str, FileTold], left: dict[str, _Left]
+    run: Run, kind: str, work: Plan, known: dict[str, KnownFile], files: dict[str, FileStats], left: dict[str, _Left]
 ) -> None:
     for new in work.of(kind):
         _enter(new, files[new.digest], run.ledger)
@@ -109,7 +109,7 @@ def _take_without_copies(
     landed: list[Landed],
     gone: set[str],
     known: dict[str, KnownFile],
-    files: dict[str, FileTold],
+    files: dict[str, FileStats],
 ) -> dict[str, _Left] | None:
     """Commit the landed rows without duplicates of other files, in one version.
 
@@ -160,7 +160,7 @@ def _count(rows: pl.LazyFrame, digests: Collection[str], when: str) -> dict[str,
     return dict.fromkeys(digests, _Left(0, None, None)) | {row[0]: _Left(*row[1:]) for row in found.iter_rows()}
 
 
-def _enter(new: NewFile, found: FileTold, ledger: Ledger) -> None:
+def _enter(new: NewFile, found: FileStats, ledger: Ledger) -> None:
     entry = ledger.enter(new)
     entry.rows_in, entry.rows_out, entry.rows_quarantined = found.lines, found.rows, found.quarantined
     entry.reason = found.reason

@@ -13,9 +13,9 @@ import tempfile
 from pathlib import Path
 
 from mqreplay.errors import MqreplayError
-from mqreplay.lake.apart import run_apart
 from mqreplay.lake.jars import jars_folder
 from mqreplay.lake.java_process import java_option
+from mqreplay.lake.separate_process import run_separately
 
 STEM = "mqreplay-classes"
 # Checksums take 0.1 s. Java would log problems of an archive on stdout, which is for results.
@@ -77,7 +77,7 @@ def _named(archive: Path, beside: Path) -> Path:
 def _train(made: Path) -> str:
     """Write the archive in a separate session; return the last line of its output."""
     try:
-        done = run_apart(TRAIN, str(made), patience_s=PATIENCE_S)
+        done = run_separately(TRAIN, str(made), patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no end in {PATIENCE_S} s"
     said = (done.stderr or done.stdout).strip()

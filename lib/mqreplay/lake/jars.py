@@ -19,7 +19,7 @@ from pathlib import Path
 import pyspark
 
 from mqreplay.errors import MqreplayError
-from mqreplay.lake.apart import run_apart
+from mqreplay.lake.separate_process import run_separately
 
 ARTIFACT = "delta-spark_4.1_2.13"
 DELTA_PACKAGE = f"io.delta:{ARTIFACT}:4.4.0"
@@ -96,7 +96,7 @@ def install_jars(folder: Path | None = None) -> list[str]:
 def _resolve(ivy: str) -> str:
     """Let Spark download the package into the folder; return its output. The caller checks the files."""
     try:
-        done = run_apart(RESOLVE, DELTA_PACKAGE, ivy, patience_s=PATIENCE_S)
+        done = run_separately(RESOLVE, DELTA_PACKAGE, ivy, patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no answer in {PATIENCE_S} s"
     return done.stdout + done.stderr

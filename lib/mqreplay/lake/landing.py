@@ -118,7 +118,7 @@ def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
     """Write a stream of rows into one file; no file for no rows. Return its facts."""
     name = f"part-{uuid.uuid4()}.zstd.parquet"
     path = os.path.join(landing.folder, name)
-    told = _Told(landing.bounded)
+    file_stats = _FileStats(landing.bounded)
     writer = None
     try:
         for batch in batches:
@@ -127,7 +127,7 @@ def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
             if writer is None:
                 writer = _Writer(path, landing)
             rows = landing.completed(batch)
-            told.saw(rows)
+            file_stats.saw(rows)
             writer.add(rows)
         if writer is None:
             return []
@@ -135,7 +135,7 @@ def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
     finally:
         if writer is not None:
             writer.close()
-    return [Landed(name, os.path.getsize(path), told.rows, told.stats())]
+    return [Landed(name, os.path.getsize(path), file_stats.rows, file_stats.stats())]
 
 
 class _Writer:
@@ -193,7 +193,7 @@ def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.MapArray.from_arrays(offsets, keys, values)
 
 
-class _Told:
+class _FileStats:
     """Rows and bounds of a file, as Delta's protocol has them ("Per-file Statistics")."""
 
     def __init__(self, bounded: tuple[str, ...]) -> None:
@@ -215,8 +215,8 @@ class _Told:
 
     def stats(self) -> str:
         low, high = ({name: _plain(v) for name, v in ends.items() if v is not None} for ends in (self._low, self._high))
-        told = {"numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": self._nulls}
-        return json.dumps(told)
+        stats = {"numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": self._nulls}
+        return json.dumps(stats)
 
 
 def _plain(value: Any) -> Any:

@@ -13,9 +13,9 @@ from threading import Thread
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recording import Digested, find_recordings
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
-from mqreplay.ingest.standing import Standing
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.lock import warehouse_lock
@@ -98,7 +98,7 @@ class Night:
     def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
         date = dt.date.fromisoformat(day)
         if not is_first:
-            Standing(self.warehouse, cluster).keep(date)
+            OffsetCheckpoint(self.warehouse, cluster).keep(date)
         replay_day(
             self.warehouse,
             self.engine,

@@ -119,10 +119,10 @@ def _by_their_rows(
     return made
 
 
-def _stretches(told: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
+def _stretches(found: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
     """Return the first and last instant of each run of consecutive days with rows, in order."""
     made: list[tuple[dt.datetime, dt.datetime]] = []
-    for first, last in sorted(told):
+    for first, last in sorted(found):
         if made and first.date() <= made[-1][1].date() + DAY:
             first, last = made[-1][0], max(made.pop()[1], last)
         made.append((first, last))
@@ -279,4 +279,4 @@ def _recordings(found: Iterable[Span]) -> list[tuple[str, dt.datetime, dt.dateti
     for span in found:
         if span.first_ts is not None and span.last_ts is not None:
             bounds[span.recording].append((span.first_ts, span.last_ts))
-    return [(recording, *stretch) for recording, told in bounds.items() for stretch in _stretches(told)]
+    return [(recording, *stretch) for recording, found in bounds.items() for stretch in _stretches(found)]

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from mqreplay.ingest.standing import CHAIN, CHANGES, PLACE
-from mqreplay.ingest.standing import TABLE as KEPT
+from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, PLACE
+from mqreplay.ingest.offset_checkpoint import TABLE as KEPT
 from mqreplay.lake.contract import Contract
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.quality.suite import CHAINED

@@ -17,7 +17,7 @@ from great_expectations.expectations.registry import get_expectation_impl
 
 import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
 from mqreplay.errors import ContractError
-from mqreplay.ingest.standing import CHAIN
+from mqreplay.ingest.offset_checkpoint import CHAIN
 from mqreplay.lake.contract import Contract
 from mqreplay.quality.conditions import duckdb_condition
 from mqreplay.quality.expectations.check_constraint import check_column

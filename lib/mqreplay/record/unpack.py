@@ -198,8 +198,8 @@ def _journaled(journal: Path) -> dict[str, list[int]]:
 
 def _identity(path: Path) -> list[int]:
     """Return what identifies a file across a rename."""
-    told = os.lstat(path)
-    return [told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns]
+    status = os.lstat(path)
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
 
 
 def _write_all(captures: Captures, folder: Path, there: set[str]) -> None:

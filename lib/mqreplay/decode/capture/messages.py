@@ -18,11 +18,11 @@ def messages_of(body: bytes, whole: bool) -> dict[str, int | None]:
     """
     at, count, first, last = 0, 0, None, None
     while at + _HEAD.size <= len(body):
-        told = _HEAD.unpack_from(body, at)
-        if told[1] not in _MAGIC or told[0] < _HEAD.size:
+        head = _HEAD.unpack_from(body, at)
+        if head[1] not in _MAGIC or head[0] < _HEAD.size:
             return {}
-        first, last, count = first or told, told, count + 1
-        at += told[0]
+        first, last, count = first or head, head, count + 1
+        at += head[0]
     if first is None or last is None:
         return dict(NOTHING) if whole and not body else {}
     known: dict[str, int | None] = {

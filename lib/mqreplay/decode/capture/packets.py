@@ -151,13 +151,13 @@ def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
     if len(ip) < 20:
         return None
     if ip[0] >> 4 == 4:
-        begin, kind, told = (ip[0] & 15) * 4, ip[9], int.from_bytes(ip[2:4], "big")
+        begin, kind, stated = (ip[0] & 15) * 4, ip[9], int.from_bytes(ip[2:4], "big")
         hosts = ip[12:16], ip[16:20]
         if int.from_bytes(ip[6:8], "big") & 0x1FFF:  # the rest of a fragmented packet has no ports
             return None
     elif ip[0] >> 4 == 6 and len(ip) >= 40:
-        begin, kind, told = 40, ip[6], int.from_bytes(ip[4:6], "big")
-        told += 40 if told else 0
+        begin, kind, stated = 40, ip[6], int.from_bytes(ip[4:6], "big")
+        stated += 40 if stated else 0
         hosts = ip[8:24], ip[24:40]
         for _ in range(_MOST_HEADERS):
             if kind not in _EXTENSIONS or len(ip) < begin + 2:
@@ -168,7 +168,7 @@ def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
     if kind != _TCP or len(ip) < begin + 20:
         return None
     source, target, seq, _, offset, flags = struct.unpack_from(">HHIIBB", ip, begin)
-    data_begin, end = begin + (offset >> 4) * 4, max(told or min(length, _LONGEST_BLOCK), 0)
+    data_begin, end = begin + (offset >> 4) * 4, max(stated or min(length, _LONGEST_BLOCK), 0)
     return Segment(
         ts_us,
         _endpoint(hosts[0], source),

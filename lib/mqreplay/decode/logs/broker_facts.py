@@ -72,7 +72,7 @@ class ResetStarted(NamedTuple):
 
 
 class ResetSent(NamedTuple):
-    """The broker told a client to reset its offsets (RESET_CONSUMER_CLIENT_OFFSET)."""
+    """The broker ordered a client to reset its offsets (RESET_CONSUMER_CLIENT_OFFSET)."""
 
     topic: str
     group: str

@@ -18,7 +18,7 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
     multicolumn_condition_partial,
 )
 
-from mqreplay.ingest.standing import CHAIN
+from mqreplay.ingest.offset_checkpoint import CHAIN
 
 LINK = ["previous_offset", "new_offset", "from_ts", "to_ts"]
 LINKED_COLUMN = "is_linked"  # column of the table's view: whether the row continues the row before it

@@ -85,10 +85,10 @@ class BrokersFile:
 
     def add_found(self, found: Mapping[str, Mapping[str, str]]) -> None:
         """Add facts from logs about brokers with known settings."""
-        for key, told in found.items():
+        for key, settings in found.items():
             if key in self.brokers:
                 for name in ("addr", "rocketmq_version"):
-                    self.brokers[key][name] = self.brokers[key].get(name) or told.get(name)
+                    self.brokers[key][name] = self.brokers[key].get(name) or settings.get(name)
 
     def add_captured(self, found: CapturedCluster) -> None:
         """Add facts from packet captures: names, and the settings that brokers answered."""
@@ -113,8 +113,8 @@ class BrokersFile:
         if not self.brokers and not self.cluster:
             return None
         brokers = {
-            key: {name: value for name, value in told.items() if value is not None}
-            for key, told in sorted(self.brokers.items())
+            key: {name: value for name, value in settings.items() if value is not None}
+            for key, settings in sorted(self.brokers.items())
         }
         cluster = {"cluster": self.cluster[0]} if len(self.cluster) == 1 else {}
         whole = {**cluster, **self.top, "name_servers": self.name_servers, "brokers": brokers}

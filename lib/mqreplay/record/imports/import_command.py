@@ -245,12 +245,12 @@ class _Work:
         if (misfit := zone_misfit(assumed, known, report.time_zone)) is not None:
             report.notes.append(misfit)
         if snapshots.unconfirmed:
-            told = ", ".join(sorted(snapshots.unconfirmed)[:5])
+            names = ", ".join(sorted(snapshots.unconfirmed)[:5])
             report.notes.append(
-                f"{told}: named only by the folder; add the output of mqadmin clusterList to confirm it"
+                f"{names}: named only by the folder; add the output of mqadmin clusterList to confirm it"
             )
         has_memory = "physical_memory_bytes" in brokers.top or any(
-            "physical_memory_bytes" in told for told in brokers.brokers.values()
+            "physical_memory_bytes" in broker for broker in brokers.brokers.values()
         )
         report.helps = missing_evidence(
             {name: copied.files[OFFSETS] for name, copied in report.copies.items() if copied.files[OFFSETS]},

@@ -132,8 +132,8 @@ class Admin:
                 asked = self.names.of_address(output.options.get("b", ""))
                 return with_members(output, records, asked) if output.command == "consumerConnection" else records
             if taken is None:
-                told = NOTHING_TO_TAKE.get(output.command or "", "a recording has no place for it")
-                raise DecodeError("not_used", f"mqadmin {output.command} is not used: {told}")
+                reason = NOTHING_TO_TAKE.get(output.command or "", "a recording has no place for it")
+                raise DecodeError("not_used", f"mqadmin {output.command} is not used: {reason}")
             return taken(output, ts_ms, names)
         except DecodeError as error:
             if why is None or error.code == "not_used":
@@ -248,8 +248,8 @@ class Admin:
 
     def _assignment(self, output: Output, ts_ms: int, names: Sequence[str]) -> list[Record]:
         if not any("#Consumer Properties#" in line for line in output.lines):
-            told = "it only lists clients; give the files that it wrote, or consumerStatus -g GROUP -i CLIENT"
-            raise DecodeError("not_used", told)
+            reason = "it only lists clients; give the files that it wrote, or consumerStatus -g GROUP -i CLIENT"
+            raise DecodeError("not_used", reason)
         properties = settings_of(section(output.lines, "#Consumer Properties#"), ":")
         client = output.options.get("i") or next((name for name in names[:1] if "@" in name), None)
         group = properties.get("consumerGroup") or output.options.get("g")

@@ -62,10 +62,10 @@ def consumer_connections(output: Output, ts_ms: int) -> list[Record]:
     group = output.options.get("g") or group_of(table)
     if group is None:
         raise DecodeError("no_group", "it names no group; put the command as a line before the output")
-    told = settings_of(output.lines, ":")
+    settings = settings_of(output.lines, ":")
     named = {"consumeType": "ConsumeType", "messageModel": "MessageModel", "consumeFromWhere": "ConsumeFromWhere"}
     body = {"connectionSet": connections, "subscriptionTable": table} | {
-        name: told[text] for name, text in named.items() if text in told
+        name: settings[text] for name, text in named.items() if text in settings
     }
     return [("consumer_connections", {"ts": ts_ms, "consumer_group": group, "body": json_text(body)})]
 

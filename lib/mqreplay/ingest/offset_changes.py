@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Keys, Moves
-from mqreplay.ingest.told_rows import Row
+from mqreplay.ingest.snapshot_file_rows import Row
 
 BATCH_ROWS = 50_000  # changed offsets per batch of a few megabytes
 OF_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of OffsetKey
 OF_MOVES = {"from_ts": "from_ts", "to_ts": "ts", "source_digest": "digest"}  # column: field of Moves
 
 
-def moved_batches(
+def change_batches(
     items: Iterable[Row | Moves], source: Source, schema: pa.Schema, beside: list[Row]
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches of changed offsets; append every other row unchanged to ``beside``.

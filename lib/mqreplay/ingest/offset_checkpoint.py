@@ -19,7 +19,7 @@ CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
 PLACE = ["cluster", "broker_id", "client_id"]  # columns of a source
 
 
-class Standing:
+class OffsetCheckpoint:
     """The stored offsets of one cluster. Use it under the warehouse's lock; days are in UTC."""
 
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
