@@ -7,11 +7,13 @@ import doctest
 import pytest
 
 from mqreplay import evidence_advice
-from mqreplay.report import build, coverage, text, timeline, undetermined
+from mqreplay.report import build, coverage, evidence_words, text, timeline, undetermined
 
 
 @pytest.mark.parametrize(
-    "module", [build, coverage, evidence_advice, text, timeline, undetermined], ids=lambda module: module.__name__
+    "module",
+    [build, coverage, evidence_advice, evidence_words, text, timeline, undetermined],
+    ids=lambda module: module.__name__,
 )
 def test_examples(module):
     result = doctest.testmod(module)
