@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqreplay.report.coverage import Coverage
+    from mqreplay.report.pictures import Picture
 
 CAP = 200  # rows of a table that a page shows; the rest is a query away
+MOST_FINDINGS = 1_000  # on the page
 SEVERITIES = ("critical", "warning", "info")  # the worst first
 Row = dict[str, Any]
 
@@ -30,16 +35,44 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class EvidenceLine:
+    """One row of a finding's evidence: when it was recorded, the table that holds it, and what it says."""
+
+    ts: dt.datetime | None
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence of a finding: some rows, how many there are in all, and the query that returns all of them."""
+
+    lines: list[EvidenceLine] = field(default_factory=list)
+    total: int = 0
+    sql: str = ""
+
+    @property
+    def more(self) -> int:
+        """Rows that are not shown."""
+        return max(self.total - len(self.lines), 0)
+
+
+@dataclass(frozen=True)
 class ReportData:
     """All that the page shows of one cluster. Instants are datetimes in UTC; rows are as their tables have them.
 
     ``judgements`` counts the decisions of a table by judgement and reason, ``files`` the files by kind and status.
+    ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id.
     """
 
     cluster: str
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
     findings: list[Row] = field(default_factory=list)
+    findings_total: int | None = None  # None: as many as ``findings``
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    coverage: list[Coverage] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
     judgements: list[Row] = field(default_factory=list)
     breaks: Listing = field(default_factory=Listing)
     gaps: Listing = field(default_factory=Listing)
