@@ -7,7 +7,8 @@ import datetime as dt
 from typing import Any
 
 from mqreplay.report.coverage import Coverage, Help
-from mqreplay.report.data import Evidence, EvidenceLine, Listing, ReportData, Row
+from mqreplay.report.data import Listing, ReportData, Row
+from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
 
 BEGAN = dt.datetime(2026, 11, 21, 2, 0, tzinfo=dt.UTC)
 ENDED = BEGAN + dt.timedelta(hours=1)
@@ -38,8 +39,8 @@ def finding(finding_id: str = "0123456789abcdef", **differs: Any) -> Row:
     return base | differs
 
 
-def evidence(text: str = "queue 0: 63 → 28", total: int = 3, source: str = "gold.offset_continuity") -> Evidence:
-    return Evidence([EvidenceLine(BEGAN, source, text)], total, "SELECT * FROM gold.offset_continuity")
+def evidence(text: str = "offset 63 -> 28", total: int = 3, who: str = "group pay-group") -> EvidenceRows:
+    return EvidenceRows([EvidenceRow("gold.offset_continuity", BEGAN, who, text, {})], total)
 
 
 def judged(**differs: Any) -> Coverage:
@@ -121,7 +122,7 @@ def data(hostile: str | None = None, **differs: Any) -> ReportData:
 
     place = texts("consumer_group", "topic", "broker_name", "client_id", "reason")
     told = texts("summary", "advice", "kind")
-    seen = evidence() if hostile is None else evidence(hostile, source=hostile)
+    seen = evidence() if hostile is None else evidence(hostile, who=hostile)
     base = ReportData(
         cluster=hostile or "orders",
         first_ts=BEGAN,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evidence_keys import evidence_of
 from mqreplay.findings.brokers import outage_findings, refusals_of_shard, refusing_slaves
 from mqreplay.findings.shape import EVIDENCE, SCHEMA
 from mqreplay.judge.broker_outages import failovers_of_shard
@@ -48,8 +49,9 @@ INSTANT = pl.Datetime("us", "UTC")
 AGAIN = [("down", "g", at(s)) for s in (99, 150, 209)] + [("elsewhere", "g", at(150)), ("slave", "g", at(150))]
 REPEATED = {"broker_name": pl.String, "consumer_group": pl.String, "ts": INSTANT}
 OUTAGES = [("down", 0, 100, 150), ("slave", 1, 100, 150), ("no clients", 0, 100, 149.4), ("two groups", 0, 100, 150.5)]
-OUTAGE = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT, "keys": EVIDENCE}
-KEY = {"table_name": "silver.broker_runtime", "key": "record_id=r"}
+OUTAGE = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}
+OUTAGE |= {"errors": pl.Int64, "keys": EVIDENCE}
+KEY = evidence_of("silver.broker_runtime", record_id="r")
 PULL = {"consumer_group": "g", "client_id": "c", "topic": "T", "queue_id": 0, "queue_offset": 0, "response_code": 2}
 REFUSED = [
     *pulled("refusing", 0, 20, 140, broker_id=1),
@@ -66,7 +68,7 @@ REFUSED = [
 @pytest.fixture(scope="module")
 def down() -> dict[str, dict]:
     route = rows("gold.pull_route", ROUTED, ROUTES)
-    outages = pl.DataFrame([(n, i, at(f), at(t), [KEY]) for n, i, f, t in OUTAGES], OUTAGE, orient="row")
+    outages = pl.DataFrame([(n, i, at(f), at(t), 70, [KEY]) for n, i, f, t in OUTAGES], OUTAGE, orient="row")
     again = pl.DataFrame(AGAIN, REPEATED, orient="row")
     failovers = pl.concat(failovers_of_shard(part) for part in route.iter_slices(3))
     found = outage_findings(outages, failovers, again, "c", AFTER_S)
@@ -116,9 +118,7 @@ def test_refusals_of_a_slave_are_found_and_those_of_a_busy_master_are_not(shards
     assert (refusing["kind"], refusing["severity"]) == ("slave_pull", "critical")
     assert (refusing["consumer_group"], refusing["topic"], refusing["broker_id"]) == ("g", "T", 1)
     assert refusing["advice"].startswith("Set slaveReadEnable=true on the slave")
-    assert refusing["evidence"] == [
-        {"table_name": "silver.pull", "key": f"record_id=refusing{s}"} for s in (0, 140, 20)
-    ]
+    assert refusing["evidence"] == [evidence_of("silver.pull", record_id=f"refusing{s}") for s in (0, 140, 20)]
     (several,) = found["two groups"]
     assert (several["consumer_group"], several["topic"]) == (None, "T")
 

@@ -7,6 +7,7 @@ import random
 import polars as pl
 import pytest
 
+from evidence_keys import evidence_of, keys_of
 from mqreplay.findings.causes import LONGEST, with_causes
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import SCHEMA, none
@@ -20,7 +21,7 @@ def finding_of(kind: str, start: float, end: float | None, severity: str = "warn
     row: Finding = {
         "kind": kind,
         "severity": severity,
-        "evidence": [{"table_name": "silver.pull", "key": "record_id=r"}],
+        "evidence": [evidence_of("silver.pull", record_id="r")],
     }
     row |= {"consumer_group": place.get("g"), "topic": place.get("t"), "broker_name": place.get("b")}
     return row | {"from_ts": at(start), "to_ts": None if end is None else at(end)}
@@ -141,16 +142,16 @@ def test_what_follows_from_what(night: str) -> None:
         assert row["severity"] == ("info" if name in follows else found[name]["severity"])
         effects = sorted(effect for effect, cause in follows.items() if cause == name)
         keys = ["record_id=r", *(f"finding_id={effect}" for effect in effects)]
-        assert [each["key"] for each in row["evidence"]] == keys
+        assert keys_of(row["evidence"]) == keys
         assert {each["table_name"] for each in row["evidence"][1:]} <= {"gold.finding"}
 
 
 def test_a_cause_keeps_fifty_rows_of_its_own_and_names_every_effect() -> None:
-    own = [{"table_name": "silver.pull", "key": f"record_id={n:02}"} for n in range(60)]
+    own = [evidence_of("silver.pull", record_id=f"{n:02}") for n in range(60)]
     found = {"down": finding_of("broker_down", 100, 190, "critical", b="a") | {"evidence": own}}
     found |= {f"p{n:02}": finding_of("failover_pull", 130, 195, b="a") for n in range(60)}
     rows = {row["finding_id"]: row for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
-    effects = [{"table_name": "gold.finding", "key": f"finding_id=p{n:02}"} for n in range(60)]
+    effects = [evidence_of("gold.finding", finding_id=f"p{n:02}") for n in range(60)]
     assert rows["down"]["evidence"] == own[:50] + effects
 
 

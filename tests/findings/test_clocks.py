@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from evidence_keys import evidence_of
 from mqreplay.findings.clocks import activity_of_shard, clock_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import BEGAN, at
@@ -60,7 +61,7 @@ def test_a_clock_that_is_off_is_reported_of_each_day_it_was_off_on(shards):
         "The clock of client ahead is about 76 s ahead of the brokers'; its instants were put right before anything was"
         " judged."
     )
-    assert both[0]["evidence"] == [{"table_name": "silver.offset_commit", "key": "client_id=ahead"}]
+    assert both[0]["evidence"] == [evidence_of("silver.offset_commit", client_id="ahead")]
     assert (both[0]["severity"], both[0]["client_id"], both[0]["confidence"]) == ("warning", "ahead", 0.9)
 
 

@@ -279,7 +279,7 @@ def test_a_day_has_what_began_before_its_end_and_reaches_into_it() -> None:
     assert sorted(found["topic"]) == ["goes on", "just reaches"]
     assert found["day"].unique().to_list() == [DAY.date()]
     names = list(SCHEMA)
-    assert found.columns == ["day", *names[:-1], "follows_from", "evidence"]
+    assert found.columns == ["day", *names[:-2], "follows_from", "evidence", "evidence_count"]
 
 
 def test_a_day_knows_the_day_before_and_what_follows_from_it() -> None:

@@ -7,6 +7,7 @@ import datetime as dt
 import polars as pl
 import pytest
 
+from evidence_keys import evidence_of, keys_of
 from mqreplay.findings.members import conflict_findings, heard_until, lost_consumers, lost_findings
 from mqreplay.findings.shape import INSTANT, SCHEMA
 from silver_moments import at
@@ -96,9 +97,7 @@ def test_only_who_fell_silent_without_a_word_is_lost(lost: dict[str, dict]) -> N
         "silent for longer": "warning",
         "without a queue": "info",
     }
-    assert lost["without a queue"]["evidence"] == [
-        {"table_name": "silver.heartbeat", "key": "client_id=without a queue"}
-    ]
+    assert lost["without a queue"]["evidence"] == [evidence_of("silver.heartbeat", client_id="without a queue")]
 
 
 def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost: dict[str, dict]) -> None:
@@ -110,8 +109,8 @@ def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost: dict[
         "killed, crashed or cut off."
     )
     assert row["evidence"] == [
-        {"table_name": "silver.heartbeat", "key": "client_id=killed"},
-        {"table_name": "gold.queue_owner", "key": "consumer_group=g client_id=killed"},
+        evidence_of("silver.heartbeat", client_id="killed"),
+        evidence_of("gold.queue_owner", consumer_group="g", client_id="killed"),
     ]
     assert lost["silent for longer"]["to_ts"] == at(ENDED), "nobody took its queue"
 
@@ -148,8 +147,8 @@ def test_conflicts_are_findings_once_they_last() -> None:
         "Members of group too long shared out T, U by different strategies: AVG against AVG_BY_CIRCLE."
     )
     assert strategies["evidence"] == [
-        {"table_name": "gold.allocation", "key": "record_id=r1"},
-        {"table_name": "gold.allocation", "key": "record_id=r2"},
+        evidence_of("gold.allocation", record_id="r1"),
+        evidence_of("gold.allocation", record_id="r2"),
     ]
     assert strategies["to_ts"] - strategies["from_ts"] == dt.timedelta(seconds=DISPUTE_S + 0.001)
     assert (subscriptions["kind"], subscriptions["severity"]) == ("subscription_conflict", "warning")
@@ -162,7 +161,7 @@ def test_conflicts_are_findings_once_they_last() -> None:
 def test_a_conflict_keeps_fifty_rows_as_evidence() -> None:
     ids = tuple(f"r{n:02}" for n in range(60))
     (row,) = conflict_findings(conflicts_of(conflict("g", 60, ids=ids)), conflicts_of(), "c", DISPUTE_S).to_dicts()
-    assert [each["key"] for each in row["evidence"]] == [f"record_id={i}" for i in ids[:50]]
+    assert keys_of(row["evidence"]) == [f"record_id={i}" for i in ids[:50]]
 
 
 def test_no_conflicts_are_no_findings() -> None:

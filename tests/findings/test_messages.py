@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evidence_keys import evidence_of, keys_of
 from mqreplay.findings.messages import (
     dead_letters,
     duplicate_findings,
@@ -121,7 +122,7 @@ def of(found: list[dict], kind: str) -> dict[str, dict]:
 
 
 def keys(row: dict) -> list[str]:
-    return [e["key"] for e in row["evidence"]]
+    return keys_of(row["evidence"])
 
 
 def test_only_a_second_success_is_a_duplicate(found):
@@ -182,8 +183,8 @@ def test_dead_letters_are_a_topic_that_came_or_grew_or_a_last_try(found):
     assert evidence == {
         "grown": [],
         "polled": [],
-        "new": [{"table_name": "silver.topic_config", "key": "source_name=b-0 topic=%DLQ%new"}],
-        "last try": [{"table_name": "silver.consume", "key": "record_id=last try00"}],
+        "new": [evidence_of("silver.topic_config", source_name="b-0", topic="%DLQ%new")],
+        "last try": [evidence_of("silver.consume", record_id="last try00")],
     }
     assert {row["severity"] for row in letters.values()} == {"warning"}
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from evidence_keys import evidence_of
 from mqreplay.findings.offset_resets import concluded_reset_findings, reset_findings
 from mqreplay.findings.offsets import offset_findings
 from mqreplay.findings.shape import EVIDENCE_ROWS, INSTANT, SCHEMA
@@ -147,11 +148,16 @@ def test_queues_of_one_cause_are_one_finding_of_the_master(found):
     )
     assert "the offset of 2 queues went back by up to 9 messages, by a commit by a client" in row["summary"]
     assert "at most 16 messages" in row["summary"], "the slave's copy delivers nothing"
-    assert row["evidence"][0] == {
-        "table_name": "gold.offset_continuity",
-        "key": "broker_name=b broker_id=0 topic=T consumer_group=went back queue_id=0 kind=rewind"
-        " to_ts=2026-11-21 02:00:10",
-    }
+    assert row["evidence"][0] == evidence_of(
+        "gold.offset_continuity",
+        broker_name="b",
+        broker_id=0,
+        topic="T",
+        consumer_group="went back",
+        queue_id=0,
+        kind="rewind",
+        to_ts=at(10),
+    )
     assert len(row["evidence"]) == 3
 
 
@@ -208,7 +214,7 @@ def test_a_reset_says_which_way_it_went(found):
     assert (back["kind"], back["severity"], rewind["kind"]) == ("offset_reset", "warning", "offset_rewind")
     assert back["summary"] == "Group reset back on T: 2 queues reset, back by up to 7 messages."
     assert "by an offset reset" in rewind["summary"]
-    keys = [{"table_name": "silver.server_request", "key": f"record_id=reset back100{c}"} for c in ("c1", "c2")]
+    keys = [evidence_of("silver.server_request", record_id=f"reset back100{c}") for c in ("c1", "c2")]
     assert back["evidence"] == keys
     ahead, jump = found["reset ahead"]
     assert "ahead by up to 90 messages" in ahead["summary"]

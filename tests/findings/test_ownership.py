@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from evidence_keys import evidence_of
 from mqreplay.findings.ownership import ownership_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
@@ -25,11 +26,11 @@ DISPUTES = {
 IDLE = {"consumer_group": pl.String, "client_id": pl.String, "from_ts": INSTANT, "to_ts": INSTANT}
 Row = dict[str, Any]
 SHOWN = pl.DataFrame({"consumer_group": ["g"], "table_name": ["silver.rebalance"]})
+QUEUE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
 
 
 def dispute(owners: int, began: float, ended: float, **differs: object) -> Row:
-    row = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0, "owners": owners}
-    return row | {"from_ts": at(began), "to_ts": at(ended)} | differs
+    return QUEUE | {"owners": owners, "from_ts": at(began), "to_ts": at(ended)} | differs
 
 
 def idle(began: float, ended: float, client: str = "c1") -> Row:
@@ -57,9 +58,8 @@ def test_a_queue_left_to_nobody_and_one_held_twice():
     kinds = [(row["kind"], row["severity"]) for row in (double, orphan)]
     assert kinds == [("double_owned_queue", "warning"), ("orphan_queue", "warning")]
     assert (double["queue_id"], orphan["queue_id"], orphan["broker_name"]) == (0, 1, "b")
-    key = "consumer_group=g topic=T broker_name=b queue_id=0"
-    assert double["evidence"] == [{"table_name": "gold.queue_owner", "key": key}]
-    seen = {"table_name": "silver.rebalance", "key": "consumer_group=g topic=T"}
+    assert double["evidence"] == [evidence_of("gold.queue_owner", **QUEUE)]
+    seen = evidence_of("silver.rebalance", consumer_group="g", topic="T")
     assert orphan["evidence"] == [seen], "no row of queue_owner names nobody"
 
 
@@ -98,7 +98,7 @@ def test_an_idle_consumer_is_named():
     assert first["summary"] == "Consumer c1 of group g held no queue for 51 s."
     assert second["client_id"] == "c2"
     assert (first["kind"], first["severity"], first["from_ts"]) == ("idle_consumer", "info", at(10))
-    assert first["evidence"] == [{"table_name": "silver.rebalance", "key": "consumer_group=g client_id=c1"}]
+    assert first["evidence"] == [evidence_of("silver.rebalance", consumer_group="g", client_id="c1")]
 
 
 def test_no_rows_give_no_findings():
@@ -112,11 +112,11 @@ def test_evidence_of_a_polled_group_is_what_its_members_answered_and_what_broker
     disputes = pl.DataFrame([dispute(0, 0, 200), dispute(2, 0, 200)], DISPUTES)
     frames = disputes, pl.DataFrame([idle(0, 200)], IDLE)
     made = ownership_findings(*frames, polled, "c", DISPUTE_S, IDLE_S, GAP_S).sort("kind")
-    double, lonely, orphan = ([(each["table_name"], each["key"]) for each in row] for row in made["evidence"])
-    of_group = [(table, "consumer_group=g") for table in tables]
+    double, lonely, orphan = made["evidence"].to_list()
+    of_group = [evidence_of(table, consumer_group="g") for table in tables]
     assert orphan == of_group
-    assert double == [("gold.queue_owner", "consumer_group=g topic=T broker_name=b queue_id=0"), *of_group]
+    assert double == [evidence_of("gold.queue_owner", **QUEUE), *of_group]
     assert lonely == [
-        ("silver.assignment", "consumer_group=g client_id=c1"),
-        ("silver.consumer_list", "consumer_group=g"),
+        evidence_of("silver.assignment", consumer_group="g", client_id="c1"),
+        evidence_of("silver.consumer_list", consumer_group="g"),
     ]

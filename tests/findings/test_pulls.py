@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evidence_keys import keys_of
 from mqreplay.findings.pulls import exceptional_pulls_of_shard, pull_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
@@ -95,7 +96,7 @@ def test_pulls_that_failed_over_are_one_finding_of_all_groups(found: dict) -> No
     place = tuple(first[name] for name in ("severity", "consumer_group", "topic", "broker_id", "client_id"))
     assert place == ("critical", None, "T", 1, "c")
     assert (first["from_ts"], first["to_ts"]) == (at(100), at(130))
-    assert [each["key"] for each in first["evidence"]] == [f"record_id=master gone{s}" for s in ("100", "110h", "130")]
+    assert keys_of(first["evidence"]) == [f"record_id=master gone{s}" for s in ("100", "110h", "130")]
     assert "1 pull of 1 group went" in later["summary"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+from evidence_keys import keys_of
 from mqreplay.findings.shape import SCHEMA
 from mqreplay.findings.shares import uneven_findings, uneven_shares_of_shard
 from silver_moments import at
@@ -40,7 +41,7 @@ def test_an_uneven_share_is_two_more_than_fair_for_a_while() -> None:
         "Consumer c1 of group two more held up to 6 queues of T, where a fair share is 4, by CONSISTENT_HASH."
     )
     assert row["to_ts"] - row["from_ts"] == dt.timedelta(seconds=60)
-    assert [each["key"] for each in row["evidence"]] == [f"record_id=two morec1{s}" for s in LONG]
+    assert keys_of(row["evidence"]) == [f"record_id=two morec1{s}" for s in LONG]
 
 
 def test_the_fair_share_is_that_of_the_last_time_it_held_the_most() -> None:

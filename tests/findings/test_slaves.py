@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evidence_keys import keys_of
 from mqreplay.findings.shape import SCHEMA
 from mqreplay.findings.slaves import stale_slave_offsets
 from silver_moments import at
@@ -58,11 +59,11 @@ def test_all_its_queues_are_one_finding(found: dict) -> None:
     assert "up to 1400 messages" in row["summary"], "the most of each copy"
     assert (row["from_ts"], row["to_ts"]) == (at(305), at(1000.5))
     assert {each["table_name"] for each in row["evidence"]} == {"gold.offset_continuity"}
-    assert [each["key"] for each in row["evidence"]] == [
-        f"broker_name=stuck broker_id=1 topic=T consumer_group={group} queue_id={queue} kind=stale to_ts={ended}"
+    assert keys_of(row["evidence"]) == [
+        f"consumer_group={group} topic=T broker_name=stuck broker_id=1 queue_id={queue} kind=stale to_ts={ended}"
         for group, queue, ended in (
             ("g", 0, "2026-11-21 02:15:00"),
-            ("g", 0, "2026-11-21 02:16:40.5"),
+            ("g", 0, "2026-11-21 02:16:40.500000"),
             ("h", 7, "2026-11-21 02:16:40"),
         )
     ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from evidence_keys import evidence_of
 from mqreplay.findings.shape import SCHEMA
 from mqreplay.findings.snapshots import refused_snapshots, snapshot_findings
 from silver_rows import rows
@@ -42,10 +43,9 @@ def test_files_that_were_not_whole_are_reported_by_their_broker_or_client():
     )
     assert ((row["to_ts"] - row["from_ts"]).total_seconds(), row["severity"]) == (5, "info")
     assert row["from_ts"].timestamp() * 1000 == COPIED_MS
-    assert row["evidence"][1] == {
-        "table_name": "bronze.quarantine",
-        "key": f"path=snapshots/broker-a-0/{COPIED_MS + 5000}/topics.json",
-    }
+    assert row["evidence"][1] == evidence_of(
+        "bronze.quarantine", path=f"snapshots/broker-a-0/{COPIED_MS + 5000}/topics.json"
+    )
     assert of_source[None, None, "10.0.0.1@7"]["summary"].startswith("1 snapshot file of client-10.0.0.1@7 could not")
 
 

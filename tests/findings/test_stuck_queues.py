@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from evidence_keys import evidence_of
 from mqreplay.findings.shape import SCHEMA
 from mqreplay.findings.stuck_queues import stuck_findings
 from silver_moments import at
@@ -40,8 +41,8 @@ def test_a_stuck_queue_is_named():
     place = {"broker_name": "b", "queue_id": 0, "consumer_group": "g", "topic": "T", "severity": "warning"}
     assert place.items() <= row.items()
     assert (row["from_ts"], row["to_ts"], row["confidence"]) == (at(5), at(100.5), 0.95)
-    key = "consumer_group=g topic=T broker_name=b queue_id=0"
-    assert row["evidence"] == [{"table_name": "silver.offset_change", "key": key}]
+    queue = {"broker_name": "b", "queue_id": 0, "consumer_group": "g", "topic": "T"}
+    assert row["evidence"] == [evidence_of("silver.offset_change", **queue)]
 
 
 def test_queues_of_one_group_and_topic_near_in_time_are_one_finding():

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from evidence_keys import keys_of
 from mqreplay.findings.shape import SCHEMA
 from mqreplay.findings.topics import changed_counts, orphan_offset_keys, orphans_of_shard
 from silver_moments import at
@@ -84,7 +85,7 @@ def test_a_change_of_queues_is_one_note_of_all_masters(found):
     assert grown["summary"] == "Topic grown went from 2 read and 2 write queues to 4 and 4 on a, b."
     assert (grown["severity"], grown["broker_name"]) == ("info", None)
     assert (grown["from_ts"], grown["to_ts"]) == (at(100), at(160))
-    assert [row["key"] for row in grown["evidence"]] == [
+    assert keys_of(grown["evidence"]) == [
         "source_name=a-0 topic=grown ts=2026-11-21 02:01:40",
         "source_name=b-0 topic=grown ts=2026-11-21 02:02:40",
     ]
@@ -99,7 +100,7 @@ def test_a_change_of_queues_is_one_note_of_all_masters(found):
     assert all("Shrink" in row["advice"] for row in found["queue_count_changed", "shrunk"])
     slow = found["queue_count_changed", "grown slowly"]
     assert [row["broker_name"] for row in slow] == ["a", "b"]
-    assert slow[1]["evidence"][0]["key"].endswith("ts=2026-11-21 02:03:40.001")
+    assert keys_of(slow[1]["evidence"])[0].endswith("ts=2026-11-21 02:03:40.001000")
 
 
 def test_other_changes_of_a_topic_are_none(found):
@@ -114,8 +115,8 @@ def test_keys_are_orphans_when_the_master_has_no_such_queue_any_more(found):
     assert (shrunk["broker_name"], shrunk["broker_id"], shrunk["severity"]) == ("a", 0, "info")
     assert shrunk["consumer_group"] == "g"
     assert shrunk["summary"] == "a keeps 2 offsets of 1 group on queues of shrunk that it no longer has."
-    assert [row["key"] for row in shrunk["evidence"]] == [
-        f"source_name=a-0 topic=shrunk consumer_group=g queue_id={queue}" for queue in (2, 3)
+    assert keys_of(shrunk["evidence"]) == [
+        f"source_name=a-0 consumer_group=g topic=shrunk queue_id={queue}" for queue in (2, 3)
     ]
     assert all(len(listed) == 1 for listed in of_topics.values())
     # Since the queues were gone, or since the offset was set, where nobody knew the topic.

@@ -149,7 +149,7 @@ def test_the_first_errors_are_kept_as_evidence() -> None:
     polls = [poll(s, "refused" if 10 <= s < 60 else None) | {"record_id": f"r{99 - s}"} for s in range(70)]
     (row,) = judge(polls).to_dicts()
     assert row["errors"] == 50
-    kept = [{"table_name": "silver.broker_runtime", "key": f"record_id=r{99 - s}"} for s in range(10, 10 + KEPT)]
+    kept = [{"table_name": "silver.broker_runtime", "record_id": f"r{99 - s}"} for s in range(10, 10 + KEPT)]
     assert row["keys"] == kept
     assert row["polled"]
 
@@ -158,7 +158,7 @@ def test_a_night_without_rows_has_no_outage_but_the_columns() -> None:
     found = judge()
     assert found.is_empty()
     assert found.columns == ["broker_name", "broker_id", "from_ts", "to_ts", "errors", "polled", "keys"]
-    assert found.schema["keys"] == pl.List(pl.Struct({"table_name": pl.String, "key": pl.String}))
+    assert found.schema["keys"] == pl.List(pl.Struct({"table_name": pl.String, "record_id": pl.String}))
 
 
 SECONDS = st.integers(0, 150)

@@ -7,6 +7,7 @@ import datetime as dt
 
 import polars as pl
 import pytest
+from deltalake import DeltaTable
 
 from mqreplay.errors import ContractError
 from mqreplay.lake.contract import KEPT_LOG, Column
@@ -140,6 +141,25 @@ def test_column_of_a_later_version_is_added(warehouse, rows) -> None:
     after = later(warehouse, *warehouse.contracts[TABLE].columns, added)
     after.put(TABLE, [(*row, 7) for row in rows({"id": 2})], of_id(2, 3))
     assert set(after.read(TABLE).select("id", "new").collect().rows()) == {(1, None), (2, 7)}
+
+
+def test_fields_of_structs_in_an_array_may_differ_in_a_later_version(warehouse, rows) -> None:
+    warehouse.put(TABLE, rows({"id": 1}, {"id": 3}), ALL)
+    columns = warehouse.contracts[TABLE].columns
+    place = [column.name for column in columns].index("queues")
+    queues = dataclasses.replace(columns[place], type="ARRAY<STRUCT<broker_name: STRING, ts: TIMESTAMP>>")
+    after = later(warehouse, *columns[:place], queues, *columns[place + 1 :])
+    item = {"broker_name": "b", "ts": dt.datetime(2026, 1, 1, tzinfo=dt.UTC)}
+    after.put(TABLE, rows({"id": 2, "queues": [item]}), of_id(2, 3))  # the file of 1 and 3 is written anew
+    after.put(TABLE, rows({"id": 4, "queues": None}), None)
+    kept = [{"broker_name": name, "ts": None} for name in ("broker-a", "broker-b")]
+    expected = {1: kept, 2: [item], 4: None}
+    assert dict(after.read(TABLE).select("id", "queues").collect().rows()) == expected
+    table = DeltaTable(warehouse.location(TABLE)).to_pyarrow_table()
+    assert dict(zip(table["id"].to_pylist(), table["queues"].to_pylist(), strict=True)) == expected
+    other = dataclasses.replace(queues, type="ARRAY<STRUCT<broker_name: BIGINT, ts: TIMESTAMP>>")
+    with pytest.raises(ContractError, match="made by another version: queues is array<struct<broker_name:string"):
+        later(warehouse, *columns[:place], other, *columns[place + 1 :]).put(TABLE, [], None)
 
 
 def test_column_that_a_later_version_does_not_require_may_be_null(warehouse, rows) -> None:

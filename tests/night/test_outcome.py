@@ -62,11 +62,11 @@ def test_findings_are_worst_first_and_their_instants_are_text_in_utc(tmp_path: P
         {"finding_id": "u", "severity": "warning", "from_ts": None},
         {"finding_id": "other", "severity": "critical", "from_ts": AT, "cluster": "d"},
     ]
-    evidence = [{"table_name": "silver.pull", "key": "record_id=1"}]
+    evidence = [{"table_name": "silver.topic_config", "topic": "T", "ts": AT}]
     rows[0]["evidence"] = evidence
     found = outcome_of(made_warehouse(tmp_path, {"gold.finding": rows}), CLUSTER).findings
     assert [f["finding_id"] for f in found] == ["over", "u", "v", "w", "i"]
     assert found[0]["summary"] == "for 99 s"
     assert (found[-1]["from_ts"], found[-1]["to_ts"]) == ("2026-11-21T02:00:00.123Z", None)
-    assert found[-1]["evidence"] == evidence
+    assert found[-1]["evidence"] == [evidence[0] | {"ts": "2026-11-21T02:00:00.123Z"}]
     assert not {"cluster", "day"} & found[0].keys()

@@ -265,7 +265,7 @@ def pages() -> list[str]:
         breaks = [offset_break(topic=name, consumer_group=name, broker_name=name, cause=name) for name in part]
         gaps = [gap(reason=name, evidence=name, topic=name) for name in part]
         files = [refused(path=name, detail_key=name, reason=name, advice=name) for name in part]
-        seen = {f["finding_id"]: evidence(f["summary"], source=f["summary"]) for f in found}
+        seen = {f["finding_id"]: evidence(f["summary"], who=f["summary"]) for f in found}
         more = {
             "evidence": seen,
             "breaks": Listing.of(breaks),

@@ -22,7 +22,7 @@ READS = [
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT * FROM r",
     f"FROM {T} |> WHERE kind = 'x' |> AGGREGATE count(*) GROUP BY topic |> ORDER BY topic |> LIMIT 1",
     f"SELECT * FROM {T}, LATERAL (SELECT topic AS t2) WHERE EXISTS (SELECT 1) AND topic IN (SELECT topic FROM {T})",
-    f"SELECT topic, e.key FROM {T} LATERAL VIEW explode(evidence) AS e",
+    f"SELECT topic, e.record_id FROM {T} LATERAL VIEW explode(evidence) AS e",
     f"SELECT * FROM {T} VERSION AS OF 0",
     f"SELECT * FROM spark_catalog.{T} TABLESAMPLE (10 ROWS)",
     f"SELECT rank() OVER w FROM {T} WINDOW w AS (PARTITION BY kind ORDER BY topic)",

@@ -7,10 +7,10 @@ import doctest
 import pytest
 
 from mqreplay import evidence_advice
-from mqreplay.report import build, coverage, text, undetermined
+from mqreplay.report import build, coverage, evidence_words, text, undetermined
 from mqreplay.report.pictures import clients, night, scales, spans
 
-MODULES = [build, coverage, evidence_advice, text, undetermined, clients, night, scales, spans]
+MODULES = [build, coverage, evidence_advice, evidence_words, text, undetermined, clients, night, scales, spans]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -97,9 +97,9 @@ def test_a_long_list_is_capped_and_says_how_to_see_the_rest():
 
 def test_evidence_is_readable_and_says_how_to_see_the_rest():
     page = build_report(data())
-    assert '<td class="t"><time>02:00:00.000</time></td><td class="t dim">gold.offset_continuity</td>' in page
-    assert "queue 0: 63 → 28" in page
-    assert '2 more: <code>mqreplay sql "SELECT * FROM gold.offset_continuity"' in page
+    assert '<td class="t"><time>02:00:00.000</time></td><td class="name"><bdi>group pay-group</bdi></td>' in page
+    assert "offset 63 -&gt; 28" in page
+    assert "2 more rows: <code>mqreplay explain 01234567 --limit 3 --warehouse" in page
 
 
 def test_failed_expectations_come_first_and_those_that_hold_are_folded():

@@ -9,7 +9,7 @@ import polars as pl
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.pulls import SLAVE_PULL
-from mqreplay.findings.shape import counted, finding
+from mqreplay.findings.shape import counted, evidence_row, finding, record_key
 from mqreplay.judge.broker_outages import BROKER
 from mqreplay.judge.held_standstills import REFUSED
 
@@ -39,7 +39,12 @@ def outage_findings(
         .agg(pl.len().alias("pulls"), pl.col("consumer_group").drop_nulls().n_unique().alias("groups"))
     )
     again = _within(spans, repeated).group_by(OUTAGE).agg(pl.len().alias("again"))
-    rows = spans.join(pulls, on=OUTAGE, how="left").join(again, on=OUTAGE, how="left").rename({"keys": "evidence"})
+    row = evidence_row(pl.element().struct.field("table_name"), record_key(pl.element().struct.field("record_id")))
+    rows = (
+        spans.join(pulls, on=OUTAGE, how="left")
+        .join(again, on=OUTAGE, how="left")
+        .with_columns(pl.col("keys").list.eval(row).alias("evidence"), pl.col("errors").alias("evidence_count"))
+    )
     is_master = pl.col("broker_id") == 0
     role = pl.when(is_master).then(pl.lit("The master of ")).otherwise(pl.format("Slave {} of ", "broker_id"))
     went = pl.format("; {} of {} went to a slave instead", counted("pulls", "pull"), counted("groups", "group"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE, EVIDENCE_ROWS
+from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows, key_text
 
 LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
 LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
@@ -19,13 +19,15 @@ def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.Data
     A finding that follows from another is info. A cause gets its effects as evidence, beside its own first rows.
     """
     linked = _first_causes(_nearest_causes(findings, kinds))
-    row = pl.struct(pl.lit("gold.finding").alias("table_name"), (pl.lit("finding_id=") + pl.element()).alias("key"))
-    effects = linked.group_by("follows_from").agg(pl.col("effect_id").sort())
-    effects = effects.select(
-        pl.col("follows_from").alias("finding_id"), pl.col("effect_id").list.eval(row).cast(EVIDENCE).alias("effects")
+    ids = linked.select("follows_from", pl.col("effect_id").alias("finding_id"))
+    keys = key_text("finding_id").sort().implode()
+    effects = ids.group_by(pl.col("follows_from").alias("cause_id")).agg(
+        evidence_rows("gold.finding", keys).alias("effects")
     )
     causes = linked.select(pl.col("effect_id").alias("finding_id"), "follows_from")
-    known = findings.join(causes, on="finding_id", how="left").join(effects, on="finding_id", how="left")
+    known = findings.join(causes, on="finding_id", how="left").join(
+        effects, left_on="finding_id", right_on="cause_id", how="left"
+    )
     own = pl.col("evidence").list.head(EVIDENCE_ROWS)
     return known.with_columns(
         pl.when(pl.col("follows_from").is_not_null()).then(pl.lit("info")).otherwise("severity").alias("severity"),

@@ -152,7 +152,7 @@ def finish(
     if before is not None:
         of_day = going_on(of_day, before)
     found = that_reach(with_causes(of_day, KINDS.values()), begin, lost_s)
-    last = ("follows_from", "evidence")
+    last = ("follows_from", "evidence", "evidence_count")
     return found.select(pl.lit(begin.date()).alias("day"), *[name for name in SCHEMA if name not in last], *last)
 
 

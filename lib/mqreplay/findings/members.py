@@ -7,7 +7,16 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE_ROWS, INSTANT, counted, evidence_rows, finding, key_text, seconds
+from mqreplay.findings.shape import (
+    INSTANT,
+    counted,
+    evidence_row,
+    evidence_rows,
+    finding,
+    key_text,
+    record_key,
+    seconds,
+)
 
 STRATEGY_CONFLICT = FindingKind(
     name="strategy_conflict",
@@ -76,8 +85,7 @@ def _rows_of(table: str) -> pl.Expr:
     of_other = pl.element().str.contains(" ", literal=True)
     named = pl.when(of_other).then(pl.element().str.extract("^([^ ]+) ")).otherwise(pl.lit(table))
     record_id = pl.when(of_other).then(pl.element().str.extract(" (.*)$")).otherwise(pl.element())
-    row = pl.struct(named.alias("table_name"), (pl.lit("record_id=") + record_id).alias("key"))
-    return pl.col("record_ids").list.head(EVIDENCE_ROWS).list.eval(row).alias("evidence")
+    return pl.col("record_ids").list.eval(evidence_row(named, record_key(record_id))).alias("evidence")
 
 
 def heard_until(members: pl.DataFrame, recorded_until: dt.datetime | None) -> dt.datetime | None:

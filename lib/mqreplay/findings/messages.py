@@ -7,10 +7,9 @@ import polars as pl
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.ownership import RETRY
 from mqreplay.findings.shape import (
-    EVIDENCE,
-    EVIDENCE_ROWS,
     counted,
     evidence,
+    evidence_row,
     evidence_rows,
     finding,
     key_text,
@@ -93,7 +92,7 @@ def retry_findings(
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
         total("messages").alias("messages"),
-        evidence_rows("silver.consume", keys.unique().sort().head(EVIDENCE_ROWS).implode()),
+        evidence_rows("silver.consume", keys.unique().sort().implode()),
     )
     summary = pl.format(
         "Group {} sent messages back to be consumed later, {}.", "consumer_group", counted("messages", "time")
@@ -111,14 +110,13 @@ def dead_letters(
     ``came_back`` and ``ends`` are as in `retry_findings`.
     """
     created = _created(topic_config).select(
-        *GROUP, "ts", *_row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
+        *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
     grown = _growth(ends, DLQ)
     last_try = came_back.filter(pl.col("reconsume_times") >= MAX_RECONSUME).select(
-        *GROUP, "ts", *_row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages")
+        *GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages")
     )
     given_up = pl.concat([created, grown, last_try], how="diagonal")
-    row = pl.struct("table_name", "key").filter(pl.col("key").is_not_null())
     found = (
         with_session(given_up, GROUP, "ts", "ts", gap_s)
         .group_by(*GROUP, "session")
@@ -126,7 +124,7 @@ def dead_letters(
             pl.col("ts").min().alias("from_ts"),
             pl.col("ts").max().alias("to_ts"),
             total("messages").alias("messages"),
-            row.unique().sort().head(EVIDENCE_ROWS).implode().cast(EVIDENCE).alias("evidence"),
+            pl.col("row").drop_nulls().unique().sort().implode().alias("evidence"),
         )
     )
     summary = pl.format(
@@ -190,6 +188,6 @@ def _with_topic(found: pl.DataFrame, prefix: str) -> pl.DataFrame:
     return found.with_columns((pl.lit(prefix) + pl.col("consumer_group")).alias("topic"))
 
 
-def _row(table: str, *key: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return table_name and key of each row."""
-    return pl.lit(table).alias("table_name"), key_text(*key).alias("key")
+def _row(table: str, *key: str) -> pl.Expr:
+    """Return each row as evidence, ``row``."""
+    return evidence_row(pl.lit(table), key_text(*key)).alias("row")

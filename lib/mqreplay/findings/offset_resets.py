@@ -6,7 +6,7 @@ import polars as pl
 
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.offsets import BREAK_KEY, GROUP_TOPIC, group_text, queue_count
-from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, instant_text, key_text, one_or_none
+from mqreplay.findings.shape import counted, evidence, evidence_row, finding, one_or_none, record_key
 from mqreplay.judge.time_spans import with_session
 
 OFFSET_RESET = FindingKind(
@@ -31,13 +31,13 @@ def reset_findings(
     ``resets`` is offset_resets' frame. Pushes ``gap_s`` seconds apart or less are one reset; its effect
     shows within ``reach_s`` seconds.
     """
-    key = pl.struct("table_name", (pl.lit("record_id=") + pl.col("record_id")).alias("key"))
+    row = evidence_row(pl.col("table_name"), record_key(pl.col("record_id")))
     sessions = with_session(resets, GROUP_TOPIC, "ts", "ts", gap_s)
     merged = sessions.group_by(*GROUP_TOPIC, "session").agg(
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
         queue_count().alias("queues"),
-        key.unique().sort().head(EVIDENCE_ROWS).implode().alias("evidence"),
+        row.unique().sort().implode().alias("evidence"),
     )
     step = pl.when(pl.col("kind") == "rewind").then(-pl.col("size")).otherwise("size")
     by_reset = continuity.filter(
@@ -64,7 +64,6 @@ def concluded_reset_findings(continuity: pl.DataFrame, resets: pl.DataFrame, clu
     shown = continuity.filter((pl.col("cause") == "reset") & (pl.col("broker_id") == 0))
     alone = shown.join(resets.select(GROUP_TOPIC).unique(), GROUP_TOPIC, how="anti")
     step = pl.when(pl.col("kind") == "rewind").then(-pl.col("size")).otherwise("size").alias("by")
-    key = key_text(*BREAK_KEY) + pl.lit(" to_ts=") + instant_text("to_ts")
     sessions = with_session(alone.with_columns(step), GROUP_TOPIC, "from_ts", "to_ts", gap_s)
     rows = sessions.group_by(*GROUP_TOPIC, "session").agg(
         pl.col("from_ts").min(),
@@ -72,7 +71,7 @@ def concluded_reset_findings(continuity: pl.DataFrame, resets: pl.DataFrame, clu
         queue_count().alias("queues"),
         pl.col("by").sort_by(pl.col("by").abs(), -pl.col("by")).last(),
         one_or_none("broker_name"),
-        evidence_rows("gold.offset_continuity", key.unique().sort().head(EVIDENCE_ROWS).implode()),
+        evidence("gold.offset_continuity", *BREAK_KEY, "to_ts"),
     )
     summary = _summary("at least ", CONCLUDED)  # an offset that caught up between two polls shows nothing
     return finding(rows, OFFSET_RESET, cluster, severity="warning", summary=summary, confidence=CONCLUDED_CONFIDENCE)

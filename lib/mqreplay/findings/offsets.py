@@ -7,7 +7,7 @@ from collections.abc import Callable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, instant_text, key_text, one_or_none
+from mqreplay.findings.shape import counted, evidence, finding, one_or_none
 from mqreplay.judge.nearest import as_of
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import with_session
@@ -77,7 +77,6 @@ def offset_findings(
         end_when_set=pl.when(pl.col("kind") == "beyond_max").then("queue_max_offset"),
     ).filter(pl.col("effect").is_in(["rewind", "jump", "beyond_max"]))
     by = [*GROUP_TOPIC, "effect"]
-    key = key_text(*BREAK_KEY) + pl.lit(" to_ts=") + instant_text("to_ts")
     known = _with_restarts(_with_handovers(breaks, owners, handover_s), outages)
     sessions = with_session(known, by, "to_ts", "to_ts", gap_s)
     merged = sessions.group_by(*by, "session").agg(
@@ -93,7 +92,7 @@ def offset_findings(
         _causes(pl.lit(True)).alias("causes"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
-        evidence_rows("gold.offset_continuity", key.unique().sort().head(EVIDENCE_ROWS).implode()),
+        evidence("gold.offset_continuity", *BREAK_KEY, "to_ts"),
     )
     has_masters = pl.col("causes_of_masters").list.len() > 0
     merged = merged.with_columns(causes=pl.when(has_masters).then("causes_of_masters").otherwise("causes"))

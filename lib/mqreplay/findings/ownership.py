@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE, EVIDENCE_ROWS, counted, evidence, finding, key_text, one_or_none
+from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, key_text, one_or_none
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import with_session
 
@@ -104,12 +104,14 @@ def ownership_findings(
 def _seen(rows: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
     """Return the rows with ``seen``, evidence: the rows of the tables that show what members saw, took and held."""
     numbered = rows.with_row_index("row")
-    key = pl.lit(None, pl.String)
-    for table, names in KEY_OF_TABLE.items():
-        of_table = key_text(*(name for name in names if name in rows.columns))
-        key = pl.when(pl.col("table_name") == table).then(of_table).otherwise(key)
-    each = numbered.join(shown, "consumer_group").sort("table_name").select("row", "table_name", key.alias("key"))
-    seen = each.group_by("row").agg(pl.struct("table_name", "key").alias("seen"))
+    each = numbered.join(shown, "consumer_group")
+    by_table = [
+        each.filter(pl.col("table_name") == table).select(
+            "row", evidence_row(pl.col("table_name"), key_text(*(n for n in names if n in rows.columns))).alias("seen")
+        )
+        for table, names in sorted(KEY_OF_TABLE.items())
+    ]
+    seen = pl.concat(by_table).group_by("row", maintain_order=True).agg("seen")
     none = pl.lit([], EVIDENCE)
     return numbered.join(seen, "row", how="left").with_columns(pl.col("seen").fill_null(none)).drop("row")
 
@@ -148,9 +150,7 @@ def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.Data
         "seconds",
     )
     polled = shown.filter(pl.col("table_name") != REBALANCE)
-    rows = _seen(merged.filter(~pl.col("orphan")), polled).with_columns(
-        pl.col("evidence").list.concat("seen").list.head(EVIDENCE_ROWS)
-    )
+    rows = _seen(merged.filter(~pl.col("orphan")), polled).with_columns(pl.col("evidence").list.concat("seen"))
     return finding(rows, DOUBLE_OWNED_QUEUE, cluster, severity="warning", summary=summary)
 
 

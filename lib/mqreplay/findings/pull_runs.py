@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows
+from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows, record_key
 from mqreplay.judge.time_spans import with_session
 
 
@@ -35,13 +35,14 @@ def joined_runs(
     ``table`` holds the pulls, for the evidence. ``more`` are other aggregates.
     """
     together = with_session(runs, by, "from_ts", "to_ts", gap_s)
-    keys = pl.lit("record_id=") + pl.col("record_ids").explode()
+    keys = record_key(pl.col("record_ids").explode()).unique().sort().implode()
     return together.group_by(*by, "session").agg(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
         pl.col("pulls").sum(),
         *[_shared(name) for name in names],
-        evidence_rows(table, keys.unique().sort().head(EVIDENCE_ROWS).implode()),
+        evidence_rows(table, keys),
+        pl.col("pulls").sum().alias("evidence_count"),
         *more,
     )
 

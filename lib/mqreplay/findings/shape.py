@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -18,7 +19,17 @@ PLACE: dict[str, pl.DataType] = {
     "queue_id": pl.Int32(),
     "client_id": pl.String(),
 }
-EVIDENCE = pl.List(pl.Struct({"table_name": pl.String, "key": pl.String}))
+EVIDENCE_KEY: dict[str, pl.DataType] = {  # columns that name a row of evidence; those of its table that do not are null
+    "finding_id": pl.String(),
+    "record_id": pl.String(),
+    "source_name": pl.String(),
+    **PLACE,
+    "kind": pl.String(),
+    "ts": INSTANT,
+    "to_ts": INSTANT,
+    "path": pl.String(),
+}
+EVIDENCE = pl.List(pl.Struct({"table_name": pl.String(), **EVIDENCE_KEY}))
 SCHEMA: dict[str, pl.DataType] = {
     "finding_id": pl.String(),
     "kind": pl.String(),
@@ -30,8 +41,9 @@ SCHEMA: dict[str, pl.DataType] = {
     "summary": pl.String(),
     "advice": pl.String(),
     "evidence": EVIDENCE,
+    "evidence_count": pl.Int64(),
 }
-EVIDENCE_ROWS = 50  # keys kept with a finding; the summary says how many rows there are in all
+EVIDENCE_ROWS = 50  # rows of evidence kept with a finding; evidence_count is how many there are
 
 
 def finding(
@@ -46,9 +58,11 @@ def finding(
 ) -> pl.DataFrame:
     """Return one finding a row, of SCHEMA's columns.
 
-    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE that are known. ``severity`` and ``advice``
-    are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
+    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE that are known. The first EVIDENCE_ROWS rows of
+    evidence are kept; evidence_count is the number of all, unless ``rows`` has a column with that name. ``severity``
+    and ``advice`` are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
     """
+    count = pl.col("evidence_count") if "evidence_count" in rows.columns else pl.col("evidence").list.len()
     place = [
         (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name) for name, of in PLACE.items()
     ]
@@ -58,9 +72,11 @@ def finding(
         "confidence": pl.lit(kind.confidence if confidence is None else confidence),
         "summary": summary,
         "advice": advice if isinstance(advice, pl.Expr) else pl.lit(kind.advice if advice is None else advice),
+        "evidence": pl.col("evidence").list.head(EVIDENCE_ROWS),
+        "evidence_count": count,
     }
     named = [expr.alias(name) for name, expr in told.items()]
-    made = rows.select(*place, "from_ts", "to_ts", "evidence", *named)
+    made = rows.select(*place, "from_ts", "to_ts", *named)
     ids = [_finding_id(kind.name, cluster, row) for row in made.select(*PLACE, pl.col("from_ts").dt.epoch("ms")).rows()]
     return made.with_columns(pl.Series("finding_id", ids, pl.String)).select(
         [pl.col(name).cast(of) for name, of in SCHEMA.items()]
@@ -84,26 +100,33 @@ def that_reach(findings: pl.DataFrame, begin: dt.datetime, lost_s: int) -> pl.Da
 
 
 def key_text(*names: str) -> pl.Expr:
-    """Return the key of each row as text: ``name=value name=value``; columns that are null are left out."""
-    parts = [pl.lit(f"{name}=") + pl.col(name).cast(pl.String) for name in names]
-    return pl.concat_str(parts, separator=" ", ignore_nulls=True)
+    """Return the key of each row, ``key``: a struct of EVIDENCE_KEY's columns, all but those named null."""
+    return _key({name: pl.col(name) for name in names})
+
+
+def record_key(record_ids: pl.Expr) -> pl.Expr:
+    """Return the key of rows with these record ids; see `key_text`."""
+    return _key({"record_id": record_ids})
+
+
+def _key(values: Mapping[str, pl.Expr]) -> pl.Expr:
+    typed = [values.get(name, pl.lit(None)).cast(of).alias(name) for name, of in EVIDENCE_KEY.items()]
+    return pl.struct(typed).alias("key")
 
 
 def evidence(table: str, *key: str) -> pl.Expr:
-    """Return an aggregate, ``evidence``: table and key of a group's rows, in order, at most EVIDENCE_ROWS of them."""
-    return evidence_rows(table, key_text(*key).unique().sort().head(EVIDENCE_ROWS).implode())
+    """Return an aggregate, ``evidence``: table and key of a group's rows, each once, in order."""
+    return evidence_rows(table, key_text(*key).unique().sort().implode())
 
 
 def evidence_rows(table: str, keys: pl.Expr) -> pl.Expr:
-    """Return evidence made of a list of keys (text) in each row; at most EVIDENCE_ROWS of them."""
-    row = pl.struct(pl.lit(table).alias("table_name"), pl.element().alias("key"))
-    return keys.list.head(EVIDENCE_ROWS).list.eval(row).alias("evidence")
+    """Return evidence made of a list of keys (see `key_text`) in each row."""
+    return keys.list.eval(evidence_row(pl.lit(table), pl.element())).alias("evidence")
 
 
-def instant_text(column: str) -> pl.Expr:
-    """Return an instant as text in UTC, as Spark casts it: a fraction of a second only where there is one."""
-    text = pl.col(column).dt.strftime("%Y-%m-%d %H:%M:%S%.6f")
-    return text.str.strip_chars_end("0").str.strip_chars_end(".")
+def evidence_row(table: pl.Expr, key: pl.Expr) -> pl.Expr:
+    """Return a row of evidence, of EVIDENCE's items, made of the name of a table and a key (see `key_text`)."""
+    return pl.struct(table.alias("table_name"), *(key.struct.field(name) for name in EVIDENCE_KEY))
 
 
 def one_or_none(name: str) -> pl.Expr:

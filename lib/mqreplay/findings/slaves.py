@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, instant_text, key_text
+from mqreplay.findings.shape import counted, evidence_rows, finding, key_text
 from mqreplay.judge.saturating import total
 
 STALE_SLAVE_OFFSETS = FindingKind(
@@ -26,13 +26,12 @@ def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: i
 
     ``continuity`` is gold.offset_continuity.
     """
-    row = key_text(*COPY, "kind") + pl.lit(" to_ts=") + instant_text("to_ts")
-    stale = continuity.filter(pl.col("kind") == "stale").with_columns(row.alias("row"))
+    stale = continuity.filter(pl.col("kind") == "stale")
     of_copy = stale.group_by(*COPY).agg(
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
         pl.col("size").max().alias("lacks"),
-        pl.col("row").unique().sort().head(EVIDENCE_ROWS).alias("rows"),
+        key_text(*COPY, "kind", "to_ts").unique().alias("keys"),
     )
     found = of_copy.group_by(*SLAVE).agg(
         pl.col("from_ts").min(),
@@ -40,7 +39,7 @@ def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: i
         pl.len().alias("queues"),
         pl.col("consumer_group").drop_nulls().n_unique().alias("groups"),
         total("lacks").alias("messages"),
-        evidence_rows("gold.offset_continuity", pl.col("rows").explode().sort().head(EVIDENCE_ROWS).implode()),
+        evidence_rows("gold.offset_continuity", pl.col("keys").explode().sort().implode()),
     )
     summary = pl.format(
         "Slave {} of {} kept offsets of {} of {} below all that its master held for {} s; were it read instead, up to"

@@ -6,12 +6,10 @@ import polars as pl
 
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import (
-    EVIDENCE_ROWS,
     counted,
     evidence,
     evidence_rows,
     finding,
-    instant_text,
     key_text,
     one_or_none,
 )
@@ -52,8 +50,7 @@ def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
     before = {was: pl.col(now).shift(1).over(SOURCE_TOPIC) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True)}
     configs = topic_config.filter(pl.col("broker_id") == 0).sort("ts").with_columns(**before)
     differs = pl.any_horizontal(pl.col(was) != pl.col(now) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True))
-    key = key_text(*SOURCE_TOPIC) + pl.lit(" ts=") + instant_text("ts")
-    steps = configs.filter(differs).with_columns(key.alias("key"))
+    steps = configs.filter(differs).with_columns(key_text(*SOURCE_TOPIC, "ts"))
     of_master = (
         with_session(steps, SOURCE_TOPIC, "ts", "ts", ONE_STEP_S)
         .group_by(*SOURCE_TOPIC, "broker_name", "session", maintain_order=True)
@@ -68,7 +65,7 @@ def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
         .sort("from_ts")
     )
     by = ["topic", *COUNTS_BEFORE, *COUNTS]
-    keys = pl.col("key").explode().unique().sort().head(EVIDENCE_ROWS).implode()
+    keys = pl.col("key").explode().unique().sort().implode()
     merged = (
         with_session(of_master, by, "from_ts", "to_ts", ONE_CHANGE_S)
         .group_by(*by, "session")

@@ -52,8 +52,8 @@ def broker_outages(
     ``pull_answers``, ``pull_errors`` and ``failovers`` are the rows of all shards. ``polled`` says whether the runtime
     table was polled meanwhile. A silence must last ``down_s`` seconds if it was, and else ``unseen_down_s``: clients
     may have had nothing to ask. ``from_error``: polls are seconds apart, as the recorder's are, so that a silence
-    counts from its first error on: one poll that fails is no outage. ``keys`` are table_name and key of the first
-    errors. Without a later answer the outage ends with its last error.
+    counts from its first error on: one poll that fails is no outage. ``keys`` are table_name and record_id of the
+    first errors. Without a later answer the outage ends with its last error.
     """
     silences = _silences(_answers(broker_runtime, heartbeat, pull_answers), down_s)
     met = _within(silences, _errors(broker_runtime, heartbeat, pull_errors, failovers))
@@ -63,7 +63,7 @@ def broker_outages(
         (pl.col("table_name") != ROUTE).any().alias("direct"),
         pl.col("ts").filter(pl.col("ts") > pl.col("since_ts")).min().alias("first_ts"),
         pl.col("ts").max().alias("last_ts"),
-        pl.struct("ts", "table_name", "key").unique().sort().head(KEPT).alias("keys"),
+        pl.struct("ts", "table_name", "record_id").unique().sort().head(KEPT).alias("keys"),
     )
     ended = outages.with_columns(pl.coalesce("until_ts", "last_ts").alias("to_ts"))
     enough_ms = pl.when("polled").then(down_s * 1000).otherwise(unseen_down_s * 1000)
@@ -74,7 +74,7 @@ def broker_outages(
     silent_since = pl.when(pl.col("polled") & from_error).then(first_error).otherwise("since_ts")
     measured = ended.with_columns(silent_since.alias("silent_ts"))
     found = measured.filter((_milliseconds("silent_ts", "to_ts") >= enough_ms) & pl.col("direct"))
-    key = pl.struct(pl.element().struct.field("table_name"), pl.element().struct.field("key"))
+    key = pl.struct(pl.element().struct.field("table_name"), pl.element().struct.field("record_id"))
     return found.select(
         *BROKER, began.alias("from_ts"), "to_ts", "errors", "polled", pl.col("keys").list.eval(key).alias("keys")
     )
@@ -91,7 +91,7 @@ def _answers(broker_runtime: pl.DataFrame, heartbeat: pl.DataFrame, pull_answers
 def _errors(
     broker_runtime: pl.DataFrame, heartbeat: pl.DataFrame, pull_errors: pl.DataFrame, failovers: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return BROKER, ts, table_name and key of each row that shows that the broker did not answer."""
+    """Return BROKER, ts, table_name and record_id of each row that shows that the broker did not answer."""
     # The master is gone where a pull failed over.
     masters = failovers.with_columns(pl.lit(0, pl.Int64).alias("broker_id"))
     failed = [
@@ -100,8 +100,7 @@ def _errors(
         (PULL, pull_errors),
         (ROUTE, masters),
     ]
-    key = (pl.lit("record_id=") + pl.col("record_id")).alias("key")
-    named = [rows.select(*BROKER, "ts", pl.lit(table).alias("table_name"), key) for table, rows in failed]
+    named = [rows.select(*BROKER, "ts", pl.lit(table).alias("table_name"), "record_id") for table, rows in failed]
     return pl.concat(named).drop_nulls([*BROKER, "ts"])
 
 
@@ -150,7 +149,7 @@ def _within(silences: pl.DataFrame, errors: pl.DataFrame) -> pl.DataFrame:
     )
     places = pl.int_ranges(pl.col("place_first").cast(pl.Int64), pl.col("place").cast(pl.Int64) + 1)
     met = both.filter(pl.col("place_first") <= pl.col("place")).select(
-        *BROKER, "ts", "table_name", "key", places.alias("place")
+        *BROKER, "ts", "table_name", "record_id", places.alias("place")
     )
     numbered = placed.select(pl.col("place").cast(pl.Int64), "since_ts", "until_ts")
     return met.explode("place").join(numbered, on="place")

@@ -25,6 +25,7 @@ from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
 from mqreplay.lake.orphans import LOG, last_commit, last_version
 
+STRUCTS_MAY_DIFFER = pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore")
 ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs takes a path for a URL
 
 
@@ -191,12 +192,22 @@ def _by_bucket(paths: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.DataType] | None = None) -> pl.LazyFrame:
-    """Return the rows of Parquet files in the shape of ``schema``; columns that a file lacks are null."""
+    """Return the rows of Parquet files in the shape of ``schema``; columns that a file lacks are null.
+
+    So are fields of a struct.
+    """
     wanted = pl.Schema({**polars_schema(schema), **(more or {})})
     if not paths:
         return pl.LazyFrame(schema=wanted)
     # `glob`: a path may hold [ or *, which are characters like others.
-    return pl.scan_parquet(list(paths), schema=wanted, missing_columns="insert", extra_columns="ignore", glob=False)
+    return pl.scan_parquet(
+        list(paths),
+        schema=wanted,
+        missing_columns="insert",
+        extra_columns="ignore",
+        cast_options=STRUCTS_MAY_DIFFER,
+        glob=False,
+    )
 
 
 def polars_schema(schema: pa.Schema) -> pl.Schema:

@@ -191,13 +191,14 @@ class Warehouse:
                     f"table {name} in {self.root} was made by another version and lacks {column.name}; "
                     "use a new --warehouse and run the recordings again"
                 )
-            if old is not None and _shape(old["type"]) != _shape(field["type"]):
+            if old is not None and not _fits(old["type"], field["type"]):
                 raise ContractError(
                     f"table {name} in {self.root} was made by another version: {column.name} is "
                     f"{_shape(old['type'])}, should be {_shape(field['type'])}; "
                     "use a new --warehouse and run the recordings again"
                 )
-            if old is None or (column.nullable and not old["nullable"]):
+            changed = old is not None and _shape(old["type"]) != _shape(field["type"])
+            if old is None or changed or (column.nullable and not old["nullable"]):
                 fields[field["name"]] = field
         # Tables of an older version have their old versions deleted: from now on they keep them, too.
         if fields == has and KEPT_LOG.keys() <= said.keys():
@@ -248,6 +249,26 @@ def _array(column: Iterable[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_map(kind):
         column = [None if value is None else list(value.items()) for value in column]
     return pa.array(list(column), kind)
+
+
+def _fits(old: Any, new: Any) -> bool:
+    """Whether readers can read values of the old type as the new one: the fields of a struct in an array may differ.
+
+    Fields of the same name have the same type. Those that a file lacks are null; those that the table lacks are not
+    read. At least one is in both: without any, readers could not tell an empty struct from none.
+    """
+    if _shape(old) == _shape(new):
+        return True
+    before, after = _item_fields(old), _item_fields(new)
+    shared = before.keys() & after.keys()
+    return bool(shared) and all(before[name] == after[name] for name in shared)
+
+
+def _item_fields(kind: Any) -> dict[str, str]:
+    """The fields of the struct that an array has as items, by name; none of another type."""
+    item = kind.get("elementType") if isinstance(kind, dict) else None
+    fields = item["fields"] if isinstance(item, dict) and item["type"] == "struct" else []
+    return {field["name"]: _shape(field["type"]) for field in fields}
 
 
 def _shape(kind: Any) -> str:

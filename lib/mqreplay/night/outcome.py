@@ -103,4 +103,9 @@ def kept_outcome(path: Path, state: str) -> Outcome | None:
 
 
 def _plain(value: object) -> object:
+    """Return what JSON can hold; an item of evidence has the columns of its key alone."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items() if each is not None}
     return value.isoformat(timespec="milliseconds") + "Z" if hasattr(value, "isoformat") else value

@@ -10,7 +10,8 @@ from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.coverage import coverage
-from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Evidence, EvidenceLine, Listing, ReportData, Row
+from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Listing, ReportData, Row
+from mqreplay.report.evidence_rows import evidence_of
 from mqreplay.report.pictures import pictures
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
@@ -34,7 +35,7 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
         last_ts=max(last, default=None),
         findings=findings,
         findings_total=total,
-        evidence={str(f["finding_id"]): _evidence(f) for f in findings[:MOST_FINDINGS]},
+        evidence=evidence_of(warehouse, cluster, findings[:MOST_FINDINGS], SHOWN_EVIDENCE),
         coverage=coverage(warehouse, cluster),
         pictures=pictures(warehouse, cluster, findings[:MOST_FINDINGS]),
         judgements=_judgements(here("gold.judgement")),
@@ -50,13 +51,6 @@ def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:
     worst = place_among("severity", SEVERITIES)
     kept = of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").collect()
     return kept.head(MOST).to_dicts(), kept.height
-
-
-def _evidence(finding: Row) -> Evidence:
-    keys = finding["evidence"] or []
-    lines = [EvidenceLine(None, key["table_name"], key["key"]) for key in keys[:SHOWN_EVIDENCE]]
-    sql = f"SELECT explode(evidence) FROM gold.finding WHERE finding_id = '{finding['finding_id']}'"
-    return Evidence(lines, len(keys), sql)
 
 
 def _expectations(results: pl.LazyFrame) -> list[Row]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqreplay.report.coverage import Coverage
+    from mqreplay.report.evidence_rows import EvidenceRows
     from mqreplay.report.pictures import Picture
 
 CAP = 200  # rows of a table that a page shows; the rest is a query away
@@ -35,29 +36,6 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class EvidenceLine:
-    """One row of a finding's evidence: when it was recorded, the table that holds it, and what it says."""
-
-    ts: dt.datetime | None
-    source: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence of a finding: some rows, how many there are in all, and the query that returns all of them."""
-
-    lines: list[EvidenceLine] = field(default_factory=list)
-    total: int = 0
-    sql: str = ""
-
-    @property
-    def more(self) -> int:
-        """Rows that are not shown."""
-        return max(self.total - len(self.lines), 0)
-
-
-@dataclass(frozen=True)
 class ReportData:
     """All that the page shows of one cluster. Instants are datetimes in UTC; rows are as their tables have them.
 
@@ -70,7 +48,7 @@ class ReportData:
     last_ts: dt.datetime | None = None
     findings: list[Row] = field(default_factory=list)
     findings_total: int | None = None  # None: as many as ``findings``
-    evidence: dict[str, Evidence] = field(default_factory=dict)
+    evidence: dict[str, EvidenceRows] = field(default_factory=dict)
     coverage: list[Coverage] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     judgements: list[Row] = field(default_factory=list)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mqreplay.report.data import SEVERITIES, Evidence, Row
+from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.evidence_rows import EvidenceRows
 from mqreplay.report.pictures import Picture
 
 DEEPEST = 3  # levels of effects; deeper ones are shown at this level
@@ -19,7 +20,7 @@ class FindingView:
     """
 
     row: Row
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: EvidenceRows = field(default_factory=EvidenceRows)
     pictures: list[Picture] = field(default_factory=list)
     effects: list[FindingView] = field(default_factory=list)
     cause: str | None = None
@@ -43,13 +44,15 @@ class FindingView:
 
 
 def nested(
-    findings: Sequence[Row], evidence: Mapping[str, Evidence] | None = None, pictures: Iterable[Picture] = ()
+    findings: Sequence[Row], evidence: Mapping[str, EvidenceRows] | None = None, pictures: Iterable[Picture] = ()
 ) -> list[FindingView]:
     """Return the findings without a cause on the page, the worst first, with all others below them.
 
     A finding that follows from itself, over others, is shown on its own.
     """
-    views = {str(f["finding_id"]): FindingView(f, (evidence or {}).get(f["finding_id"], Evidence())) for f in findings}
+    views = {
+        str(f["finding_id"]): FindingView(f, (evidence or {}).get(f["finding_id"], EvidenceRows())) for f in findings
+    }
     for picture in pictures:
         for finding_id in picture.links:
             if finding_id in views:

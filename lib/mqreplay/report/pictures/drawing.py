@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
@@ -127,6 +128,8 @@ class Drawing:
     def legend(self, entries: list[tuple[str, str]]) -> None:
         """Draw boxes of a class and their words, in as many lines as are needed, then the marks of findings."""
         entries = [*entries, *((f"p-{word}", f"{word} finding") for word in MARKS if word in self.severities)]
+        drawn = set(" ".join(re.findall('class="([^"]*)"', "".join(self.parts))).split())
+        entries = [entry for entry in entries if entry[0].endswith("-box") or entry[0].split()[0] in drawn]
         if not entries:
             return
         x, line = 8.0, 20
