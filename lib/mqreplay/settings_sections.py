@@ -17,7 +17,7 @@ WEEK_S = 604_800
 
 @dataclass(frozen=True)
 class SettingRecord:
-    """Documentation and bounds of one setting.
+    """The documentation and the bounds of one setting.
 
     ``meaning`` says in one line what the value is, and the reason for the default. ``change`` says when to change it.
     ``least`` and ``most`` are the bounds of a number. Spark fails beyond them, or nothing is found.
@@ -77,7 +77,7 @@ class SparkSettings:
         "",
         "",
         "heap of the driver; empty: the one of spark-submit, else 3g, enough for a night of a few clusters",
-        "When a run ends with `memory is short`, or a night has more than some million pulls.",
+        "When a run ends with `memory is short`, or a night has more than a few million pulls.",
     )
     extra: dict[str, str] = field(
         default_factory=dict,
@@ -103,7 +103,7 @@ class LocalSettings:
 
 @dataclass(frozen=True)
 class IngestSettings:
-    """Limits on what is read of a recording."""
+    """Limits for reading a recording."""
 
     quarantine_rows: int = _setting(
         1000,
@@ -115,8 +115,8 @@ class IngestSettings:
     refused_share: float = _setting(
         0.5,
         "share",
-        "if more of all rows of a run are refused, it ends with status 2: the folder is no recording",
-        "To load what is readable of a badly damaged recording.",
+        "if a larger share of a run's rows is refused, it ends with status 2: the folder is not a recording",
+        "To load the readable rows of a badly damaged recording.",
         most=1,
     )
     follow_links: bool = _setting(
@@ -192,7 +192,7 @@ class FindingSettings:
 
     same_cause_gap_s: int = _seconds(
         120,
-        "events at most this far apart are one finding; name servers drop a broker after 120 s",
+        "events with at most this time between them are one finding; name servers drop a broker after 120 s",
         "Raise it if one problem gives many findings, lower it if one finding joins several problems.",
     )
     slave_pull_warn_s: int = _seconds(
@@ -246,7 +246,7 @@ class FindingSettings:
     stuck_s: int = _seconds(
         60,
         "a queue with messages whose offset does not advance for longer is stuck",
-        "When the processing of one message takes longer in good order.",
+        "When the normal processing of one message takes longer.",
     )
     down_s: int = _seconds(
         10,
@@ -255,7 +255,7 @@ class FindingSettings:
     )
     unseen_down_s: int = _seconds(
         30,
-        "the same where no poll reached the broker: a client sends a heartbeat every 30 s",
+        "the same for a broker that is not polled: a client sends a heartbeat every 30 s",
         "Set it to heartbeat_interval_s.",
     )
     failed_over_s: int = _seconds(
@@ -274,12 +274,12 @@ class FindingSettings:
         5,
         "message",
         "fewer messages sent back for retry are info",
-        "Raise it for groups that use retries in good order.",
+        "Raise it for groups whose normal processing uses retries.",
         most=1_000_000_000,
     )
     retry_gap_s: int = _seconds(
         7200,
-        "retries of a group at most this far apart are one finding; the longest delay level is 2 h",
+        "retries of a group with at most this time between them are one finding; the longest delay level is 2 h",
         "When messageDelayLevel of the brokers has longer levels.",
     )
     clock_skew_s: int = _seconds(

@@ -24,6 +24,7 @@ def finding_of(kind: str, start: float, end: float | None, severity: str = "warn
         "evidence": [evidence_of("silver.pull", record_id="r")],
     }
     row |= {"consumer_group": place.get("g"), "topic": place.get("t"), "broker_name": place.get("b")}
+    row["broker_id"] = 0 if place.get("b") else None
     return row | {"from_ts": at(start), "to_ts": None if end is None else at(end)}
 
 
@@ -42,6 +43,14 @@ NIGHTS: dict[str, tuple[dict[str, Finding], dict[str, str]]] = {
             "elsewhere": finding_of("failover_pull", 130, 195, "critical", b="b"),
         },
         {"pulls": "down", "just in time": "down"},
+    ),
+    "the outage of a slave sends nobody to a slave": (
+        {
+            "slave down": finding_of("broker_down", 100, 190, b="a") | {"broker_id": 1},
+            "lagged": finding_of("slave_pull", 130, 195, b="a", g="g") | {"broker_id": 1},
+            "stale": finding_of("stale_slave_offsets", 130, 195, b="a") | {"broker_id": 1},
+        },
+        {"stale": "slave down"},
     ),
     "an effect may be seen a little before its cause, but not long before": (
         {
@@ -208,7 +217,8 @@ def plainly(found: dict[str, Finding]) -> dict[str, str]:
                 grave = of["severity"] == "critical" and row["severity"] != "critical"
                 since, late = ms(name, "from_ts") - ms(other, "from_ts"), ms(name, "from_ts") - ms(other, "to_ts")
                 in_time = since >= -cause.before_s * 1000 and late <= cause.after_s * 1000
-                if of["kind"] == cause.name and same and in_time and (grave or not cause.critical):
+                known = (grave or not cause.critical) and (of["broker_id"] == 0 or not cause.of_master)
+                if of["kind"] == cause.name and same and in_time and known:
                     met.append((number, abs(since), other))
         if met:
             by[name] = min(met)[2]
@@ -228,7 +238,7 @@ def test_as_pair_by_pair(seed: int) -> None:
         severity = rng.choice(("critical", "warning", "info"))
         found[f"f{number:03}"] = finding_of(
             rng.choice(list(KINDS)), start, start + rng.randrange(0, 90, 5), severity, **place
-        )
+        ) | {"broker_id": rng.choice((0, 1))}
     causes = with_causes(frame_of(found), KINDS.values()).filter(pl.col("follows_from").is_not_null())
     assert dict(causes.select("finding_id", "follows_from").rows()) == plainly(found)
 

@@ -33,7 +33,7 @@ DUPLICATE_DELIVERY = FindingKind(
         Cause("double_owned_queue", same=("consumer_group",)),
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
-        Cause("broker_down", same=("broker_name",), after_s=60),
+        Cause("broker_down", same=("broker_name",), after_s=60, of_master=True),
     ),
 )
 GROUP = ("consumer_group",)

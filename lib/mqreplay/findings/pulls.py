@@ -26,7 +26,7 @@ SLAVE_PULL = FindingKind(
     example="Group bulk-group read bulk-topic of broker-a from a slave in 3688 pulls: it lagged further behind than the"
     " broker keeps in memory.",
     causes=(
-        Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
         # A slave that refuses reads explains the pulls that were sent to it.
         Cause("slave_pull", same=("broker_name",), critical=True),
     ),

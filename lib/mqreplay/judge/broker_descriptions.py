@@ -1,7 +1,7 @@
 """The configuration of broker and group at each pull, and the suggestions that follow from it.
 
-A description holds until the next one. The first one also holds before its instant: the broker had this configuration
-before the recorder asked for it.
+A description is valid until the next one. The first one is also valid before its instant: the broker had this
+configuration before the recorder asked for it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
 
 
 def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[str]) -> Numbers:
-    """Return for each pull the row of the description that held at its request, NOWHERE if there is none."""
+    """Return for each pull the row of the description valid at its request, NOWHERE if there is none."""
     key, of_description = key_codes(by, pull, described)
     request, at = column_numbers(pull, "request_ts")[0], column_numbers(described, "ts")[0]
     order = np.lexsort((at, of_description))
@@ -86,7 +86,7 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratio(broker: dict[str, Any]) -> int | None:
-    """Return the ratio that the running broker reported; else the one that its version derives from its properties."""
+    """Return the ratio reported by the running broker; else the one derived from version and properties."""
     reported: int | None = broker["effective_access_message_in_memory_max_ratio"]
     ratio, version = broker["access_message_in_memory_max_ratio"], broker["rocketmq_version"]
     if reported is not None or ratio is None or version is None:
@@ -103,7 +103,7 @@ def _memory(broker: dict[str, Any], ratio: int | None) -> int | None:
 
 
 def _suggested(case: dict[str, Any], *, slow: bool) -> int | None:
-    """Return the suggestion, were the pull slow or not; None where the broker or the group is not described."""
+    """Return the suggestions for a slow pull and another; None if the broker or the group is not described."""
     needed = ("slave_read_enable", *GROUP_COLUMNS, "broker_id")
     if any(case[name] is None for name in needed):
         return None
