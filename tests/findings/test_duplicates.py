@@ -144,7 +144,7 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[str | None]]] = {
             "consumed": twice(5, 200, 230),
             "found": [RESET, other("offset_reset", 220, 220, "second", topic="T"), REWIND | {"to_ts": at(240)}],
             "resets": [pushed(0, 100), pushed(5, 220)],
-            "breaks": [rewound(0, 100, 105, cause="reset"), rewound(5, 225, 240, cause="reset")],
+            "breaks": [rewound(0, 100, 105, cause="reset"), rewound(5, 225, 240, cause="client_commit")],
         },
         ["second"],
     ),

@@ -69,8 +69,8 @@ def _by_offset(rows: pl.DataFrame, found: pl.DataFrame, continuity: pl.DataFrame
     went_back = continuity.filter((pl.col("kind") == "rewind") & (pl.col("broker_id") == 0)).with_columns(
         pl.coalesce("from_ts", "to_ts").alias("since_ts")
     )
-    # The trace of a reset in the broker's file: the reset itself came before, and counts if it is known.
-    by_reset = pl.col("cause") == "reset"
+    # After a reset, clients commit the new offset or a later one: the reset itself came before, and counts if known.
+    by_reset = pl.col("cause").is_in(["reset", "client_commit"])
     happened = pl.when(by_reset).then(pl.col("since_ts") - NEAR).otherwise("to_ts")
     went_back = went_back.with_columns(happened.alias("happened_ts"))
     corrected = pl.col("cause") == "corrected"
