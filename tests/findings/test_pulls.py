@@ -132,7 +132,9 @@ def test_a_slave_that_keeps_readers_is_one_finding_with_its_groups_below(found: 
     assert short["summary"].endswith("; it was sent there at 02:00:00 UTC, when it lagged (2 pulls).")
     assert (lags["severity"], lags["follows_from"]) == ("warning", None), "it really lags"
     assert "in 2 pulls: it lagged" in lags["summary"]
+    assert kept_later["summary"].endswith("; it was sent there at 02:00:05 UTC, when it lagged (2 pulls).")
     assert kept["topic"] == "U"
+    assert kept["summary"].endswith(" kept it there by its accessMessageInMemoryMaxRatio.")
     assert kept["advice"].startswith("The group does not lag.")
     assert "mqadmin consumerProgress" in behind["advice"]
     effects = (short, kept_later, kept, behind)
