@@ -159,11 +159,10 @@ def finish(
 def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     continuity, cluster = evidence.offset_continuity, evidence.cluster
     resets = offset_resets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
-    concluded = offset_resets.concluded_reset_findings(continuity, evidence.resets, cluster, RESET_GAP_S)
     moved = offsets.offset_findings(
         continuity, evidence.queue_owner, evidence.outages, cluster, limits.same_cause_gap_s, limits.dispute_s
     )
-    return pl.concat([moved, resets, concluded])
+    return pl.concat([moved, resets])
 
 
 def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:

@@ -10,14 +10,32 @@ from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, instant_text, key_text, one_or_none
 from mqreplay.judge.nearest import as_of
 from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.slave_causes import COPIED
 from mqreplay.judge.time_spans import with_session
 
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",
-    rule="A copy of consumerOffset.json holds a lower offset than the copy before it.",
-    follows="ConsumerOffsetManager#commitOffset puts what it is given",
-    advice="If nobody meant it, find who reset or committed it, and see that consumers bear messages delivered twice.",
+    meaning=(
+        "The saved offset of a queue is lower than before, so the group consumes messages again. The brokers store"
+        " whatever offset they are sent."
+    ),
+    rule=(
+        "A copy of consumerOffset.json of a master holds a lower offset than the copy before it. It is a warning if"
+        " messages are delivered again and more than a change of the queue's owner is behind it."
+    ),
+    follows="ConsumerOffsetManager#commitOffset stores what it is sent",
+    advice=(
+        "Make consumers idempotent by message key. If nobody meant it, see the offsets and their times:"
+        " `mqreplay explain FINDING`. broker.log names the address that sent a lower offset: search it for 'update"
+        " consumer offset less than store'."
+    ),
     confidence=1.0,
+    needs=("snapshots",),
+    thresholds=("findings.same_cause_gap_s", "findings.dispute_s", "replay.reset_reach_s"),
+    example=(
+        "Group redirect on address-change: the offset of 4 queues went back by up to 41 messages (sorter-n/1: from 91"
+        " to 50), by an offset reset; at most 161 messages delivered again."
+    ),
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=180),
         Cause("double_owned_queue", same=("consumer_group", "topic")),
@@ -26,20 +44,42 @@ OFFSET_REWIND = FindingKind(
 )
 OFFSET_JUMP = FindingKind(
     name="offset_jump",
-    rule="An offset rose past messages that the group was never given: a reset said so, or the next pull skips them.",
-    follows="ConsumerOffsetManager#commitOffset",
-    advice="If nobody meant it, reset the group by time to before this moment, so that what was skipped is consumed.",
+    meaning="The saved offset of a queue rose past messages that the group was never given: it does not consume them.",
+    rule="An offset rose past messages that the group was never given: a reset led there, or the next pull skips them.",
+    follows="ConsumerOffsetManager#commitOffset stores what it is sent",
+    advice=(
+        "If nobody meant it, go back to before this moment, and the skipped messages are consumed: `mqadmin"
+        " resetOffsetByTime -g GROUP -t TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
+    ),
     confidence=0.9,
+    needs=("snapshots", "pull_log"),
+    thresholds=("findings.same_cause_gap_s", "replay.reset_reach_s"),
+    example=(
+        "Group reset-group on pay-topic: the offset of 8 queues was moved ahead by up to 82 messages (broker-a/3: from"
+        " 61 to 143), by an offset reset; the messages in between may never have been consumed."
+    ),
     causes=(Cause("offset_reset", same=("consumer_group", "topic"), after_s=30),),
 )
 OFFSET_BEYOND_MAX = FindingKind(
     name="offset_beyond_max",
-    rule="The master told, after the offset was saved, of a queue that ends before it.",
+    meaning=(
+        "The saved offset of a queue is greater than the end of the queue. The group gets no new message of it until"
+        " its next pull, which the broker answers with the end of the queue: messages before that end may be skipped."
+    ),
+    rule="The master stated, after the offset was saved, that the queue ends before it.",
     follows="DefaultMessageStore#getMessage: OFFSET_OVERFLOW_BADLY",
     advice=(
-        "See who set it; the next pull corrects it to the end of the queue, so check that nothing before was skipped."
+        "Find who set it: `mqreplay explain FINDING` shows the copies before and after. Compare the offsets with the"
+        " ends of the queues: `mqadmin consumerProgress -g GROUP`. If messages were skipped: `mqadmin resetOffsetByTime"
+        " -g GROUP -t TOPIC -s TIME`."
     ),
     confidence=1.0,
+    needs=("snapshots",),
+    thresholds=("findings.same_cause_gap_s",),
+    example=(
+        "Group parcel-archive on parcel-in: the offset of 1 queue (sorter-s/1) was set to 999999, past the end of the"
+        " queue at 56, by a change from outside: no client committed it."
+    ),
 )
 HANDOVER, RESTART = "handover", "restart"
 CAUSE_TEXT = {
@@ -48,6 +88,7 @@ CAUSE_TEXT = {
     RESTART: "a restart of the broker, which had not saved its latest offsets",
     "client_commit": "a commit by a client",
     "set_from_outside": "a change from outside: no client committed it",
+    COPIED: "a copy of its master's offsets",
     "unknown": "an unknown cause: no commits or resets were recorded",
 }
 GROUP_TOPIC = ("consumer_group", "topic")
@@ -79,7 +120,7 @@ def offset_findings(
     by = [*GROUP_TOPIC, "effect"]
     key = key_text(*BREAK_KEY) + pl.lit(" to_ts=") + instant_text("to_ts")
     known = _with_restarts(_with_handovers(breaks, owners, handover_s), outages)
-    sessions = with_session(known, by, "to_ts", "to_ts", gap_s)
+    sessions = _with_session(known, by, gap_s)
     merged = sessions.group_by(*by, "session").agg(
         _of_masters(pl.Expr.min, "from_ts"),
         _of_masters(pl.Expr.max, "to_ts"),
@@ -93,11 +134,31 @@ def offset_findings(
         _causes(pl.lit(True)).alias("causes"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
+        _largest(),
         evidence_rows("gold.offset_continuity", key.unique().sort().head(EVIDENCE_ROWS).implode()),
     )
     has_masters = pl.col("causes_of_masters").list.len() > 0
     merged = merged.with_columns(causes=pl.when(has_masters).then("causes_of_masters").otherwise("causes"))
+    # A slave that copies what its master held delivers nothing again.
+    merged = merged.filter(pl.col("causes").list.join(" ") != COPIED)
     return pl.concat([_rewinds(merged, cluster), _jumps(merged, cluster), _beyond_max(merged, cluster)])
+
+
+def _with_session(breaks: pl.DataFrame, by: list[str], gap_s: int) -> pl.DataFrame:
+    """Return the breaks with ``session``: of one cause, and those of other causes that happened meanwhile.
+
+    A slave shows what its master showed last.
+    """
+    cause = pl.when(pl.col("effect") == "beyond_max").then(pl.lit("")).otherwise("cause")
+    named = breaks.with_columns(cause.alias("of"))
+    named = as_of(named, named.filter(_of_master()), by, "to_ts", {"of_master": "of"}, right_at="to_ts")
+    named = named.with_columns(of=pl.when(_of_master()).then("of").otherwise(pl.coalesce("of_master", "of")))
+    of_cause = with_session(named.drop("of_master"), [*by, "of"], "to_ts", "to_ts", gap_s)
+    span = [*by, "of", "session"]
+    spans = of_cause.group_by(span).agg(pl.col("from_ts").min(), pl.col("to_ts").max())
+    together = with_session(spans.rename({"session": "part"}), by, "from_ts", "to_ts", 0)
+    numbered = together.select(*by, "of", pl.col("part"), "session")
+    return of_cause.rename({"session": "part"}).join(numbered, [*by, "of", "part"], nulls_equal=True)
 
 
 def _of_master() -> pl.Expr:
@@ -107,6 +168,14 @@ def _of_master() -> pl.Expr:
 def _of_masters(over: Callable[[pl.Expr], pl.Expr], name: str) -> pl.Expr:
     """Return an aggregate over the masters' rows, or over all where no master's row has a value."""
     return pl.coalesce(over(pl.col(name).filter(_of_master())), over(pl.col(name))).alias(name)
+
+
+def _largest() -> pl.Expr:
+    """Return an aggregate, ``largest``: the row that moved most as text, of the masters' rows if there are any."""
+    place = pl.concat_str("broker_name", pl.col("queue_id").cast(pl.String), separator="/")
+    text = pl.format("{}: from {} to {}", place, "previous_offset", "new_offset")
+    order = [pl.col("broker_id") != 0, -pl.col("size").fill_null(-1), "to_ts", text]
+    return text.sort_by(order).first().alias("largest")
 
 
 def queue_count() -> pl.Expr:
@@ -177,7 +246,7 @@ def group_text() -> pl.Expr:
     return pl.format("Group {} on {}: ", *(pl.col(name).fill_null("") for name in GROUP_TOPIC))
 
 
-def _offset_ofqueue_count() -> pl.Expr:
+def _offset_of_queues() -> pl.Expr:
     return pl.concat_str(group_text(), pl.lit("the offset of "), counted("queues", "queue"))
 
 
@@ -185,13 +254,21 @@ def _cause_text() -> pl.Expr:
     return pl.col("causes").list.eval(pl.element().replace(CAUSE_TEXT)).list.join(" and ")
 
 
+def _largest_text() -> pl.Expr:
+    return (pl.lit(" (") + pl.col("largest") + ")").fill_null("")
+
+
 def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     again = pl.col("again") > 0
-    repeated = pl.when(again).then(pl.lit("; at most ") + counted("again", "message") + " delivered again")
+    # Without records of clients nothing bounds how far they were ahead of what they had committed.
+    unbounded = pl.col("causes").list.eval(pl.element().is_in(["unknown", RESTART])).list.any()
+    bound = pl.when(unbounded).then(pl.lit("; about ")).otherwise(pl.lit("; at most "))
+    repeated = pl.when(again).then(bound + counted("again", "message") + " delivered again")
     summary = pl.concat_str(
-        _offset_ofqueue_count(),
+        _offset_of_queues(),
         pl.lit(" went back by up to "),
         counted("most", "message"),
+        _largest_text(),
         pl.lit(", by "),
         _cause_text(),
         repeated.fill_null(""),
@@ -205,12 +282,13 @@ def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
 
 def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.concat_str(
-        _offset_ofqueue_count(),
+        _offset_of_queues(),
         pl.lit(" was moved ahead by up to "),
         counted("most", "message"),
+        _largest_text(),
         pl.lit(", by "),
         _cause_text(),
-        pl.lit("; what lay between may never have been consumed."),
+        pl.lit("; the messages in between may never have been consumed."),
     )
     rows = merged.filter(pl.col("effect") == "jump")
     return finding(rows, OFFSET_JUMP, cluster, severity="warning", summary=summary)
@@ -219,7 +297,7 @@ def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
 def _beyond_max(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     past_end = pl.lit(", past the end of the queue")
     summary = pl.concat_str(
-        _offset_ofqueue_count(),
+        _offset_of_queues(),
         pl.lit(" was set to "),
         pl.col("highest").cast(pl.String),
         pl.coalesce(past_end + " at " + pl.col("end").cast(pl.String), past_end),

@@ -20,9 +20,19 @@ import pyarrow as pa
 
 from mqreplay.judge.frame_arrays import LEAST, NOWHERE, Mask, Numbers, instants
 from mqreplay.judge.nearest import as_of, nearest
-from mqreplay.judge.offset_causes import BEGAN, GROUP_QUEUE, with_committed, with_reset, with_skip
+from mqreplay.judge.offset_causes import (
+    BEGAN,
+    GROUP_QUEUE,
+    with_awaited_reset,
+    with_committed,
+    with_extent,
+    with_reset,
+    with_reset_ahead,
+    with_skip,
+)
 from mqreplay.judge.queue_events import QUEUE, QueueEvents
 from mqreplay.judge.saturating import less
+from mqreplay.judge.slave_causes import COPIED, has_master
 from mqreplay.judge.sorted_runs import lengths, one_later, starts
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
@@ -54,7 +64,9 @@ def offset_continuity(
     changes = _with_ends(changes, ends.join(judged, on=QUEUE, how="semi"))
     changes = with_skip(with_reset(changes, resets, reset_reach_s), skips, reset_reach_s)
     changes = with_committed(changes, commits, pulls, groups_with_commits, reset_reach_s)
-    changes = changes.with_columns(_kind().alias("kind"))
+    changes = with_reset_ahead(changes, resets, skips, reset_reach_s)
+    changes = with_extent(with_awaited_reset(changes, resets), resets, pulls, reset_reach_s)
+    changes = changes.with_columns(_kind().alias("kind"), has_master(changes).alias("has_master"))
     # The row before has the proof that an offset was past the end: it was judged when it was set.
     order = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]
     before = {"kind_before": "kind", "end_before": "queue_max_offset", "ts_before": "to_ts"}
@@ -137,6 +149,8 @@ def _cause() -> pl.Expr:
         .then(pl.lit("reset"))
         .when(committed)
         .then(pl.lit("client_commit"))
+        .when((pl.col("broker_id") > 0) & pl.col("has_master"))
+        .then(pl.lit(COPIED))
         .when(~committed)
         .then(pl.lit("set_from_outside"))
         .otherwise(pl.lit("unknown"))
@@ -144,10 +158,13 @@ def _cause() -> pl.Expr:
 
 
 def _redelivered_max() -> pl.Expr:
-    """Messages between the new offset and the old that the queue really held."""
-    top = pl.min_horizontal("previous_offset", "max_before")
+    """Messages that the queue held between where the group is now, or was reset to, and where it had been.
+
+    What clients were given and had not committed is delivered again, too.
+    """
+    top = pl.min_horizontal(pl.max_horizontal("previous_offset", "given_to"), "max_before")
     nothing = pl.lit(0, pl.Int64)
-    bottom = pl.max_horizontal("new_offset", pl.coalesce("queue_min_offset", nothing))
+    bottom = pl.max_horizontal(pl.min_horizontal("new_offset", "reset_to"), pl.coalesce("queue_min_offset", nothing))
     # Messages past the end were never consumed, so an offset that is corrected delivers none again.
     again = pl.when(_corrected()).then(nothing).otherwise(pl.max_horizontal(less(top, bottom), nothing))
     is_other = pl.col("kind").is_in(["jump", "beyond_max", "below_min"])
