@@ -73,7 +73,13 @@ class Night:
         since, by = self.second(), self.random.choice(["server_request", "pull"])
         wait = self.random.choice([0, 0, 1, 4, 8])
         times = {"since": at(since), "ts": at(since + wait)}
-        return {"asked": 3, "offset": self.offset(), "table_name": f"silver.{by}", "record_id": "r"} | times
+        return {
+            "asked": 3,
+            "given_to": 3,
+            "offset": self.offset(),
+            "table_name": f"silver.{by}",
+            "record_id": "r",
+        } | times
 
     def skip(self) -> Row:
         skipped = {f"skipped_{end}": self.random.randrange(4) for end in ("from", "to")}
@@ -199,12 +205,12 @@ def pull():
 
 def test_resets_pushed_and_answered(server_request, pull):
     resets = offset_resets(server_request, pull)
-    assert resets.columns == [*GROUP_QUEUE, "asked", "offset", "since", "ts", "table_name", "record_id"]
+    assert resets.columns == [*GROUP_QUEUE, "asked", "given_to", "offset", "since", "ts", "table_name", "record_id"]
     assert resets.rows() == [
-        ("g", "b", "T", 0, None, 7, at(1), at(1), "silver.server_request", "r0"),
-        ("g", "b", "T", 1, None, 8, at(1), at(1), "silver.server_request", "r0"),
-        ("g", "b", "T", 0, 5, 3, at(1), at(4), "silver.pull", "r0"),
-        ("g", "b", "T", 1, 9, 3, at(2), at(2), "silver.pull", "r1"),
+        ("g", "b", "T", 0, None, None, 7, at(1), at(1), "silver.server_request", "r0"),
+        ("g", "b", "T", 1, None, None, 8, at(1), at(1), "silver.server_request", "r0"),
+        ("g", "b", "T", 0, 5, 3, 3, at(1), at(4), "silver.pull", "r0"),
+        ("g", "b", "T", 1, 9, None, 3, at(2), at(2), "silver.pull", "r1"),
     ]
 
 
@@ -269,7 +275,15 @@ def test_a_pull_that_is_told_minutes_later_of_a_reset(differs, reset):
     change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 9, "new_offset": 3}
     changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
     changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(None, pl.Boolean))
-    told = {"consumer_group": "g", "broker_name": "b", "topic": "T", "queue_id": 0, "asked": 3, "offset": 3}
+    told = {
+        "consumer_group": "g",
+        "broker_name": "b",
+        "topic": "T",
+        "queue_id": 0,
+        "asked": 3,
+        "given_to": 3,
+        "offset": 3,
+    }
     told |= {"since": at(600), "ts": at(601), "table_name": "silver.pull", "record_id": "r"}
     found = with_awaited_reset(changes, framed([told | differs], NO_RESET))
     assert found["reset"].to_list() == [reset]
@@ -281,6 +295,14 @@ def test_an_offset_that_rose_to_where_a_reset_leads_is_of_it_only_if_nobody_comm
     change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 1, "new_offset": 3}
     changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
     changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(committed, pl.Boolean))
-    told = {"consumer_group": "g", "broker_name": "b", "topic": "T", "queue_id": 0, "asked": 3, "offset": 3}
+    told = {
+        "consumer_group": "g",
+        "broker_name": "b",
+        "topic": "T",
+        "queue_id": 0,
+        "asked": 3,
+        "given_to": 3,
+        "offset": 3,
+    }
     told |= {"since": at(600), "ts": at(601), "table_name": "silver.pull", "record_id": "r"}
     assert with_awaited_reset(changes, framed([told], NO_RESET))["reset"].to_list() == [reset]

@@ -53,8 +53,8 @@ def expected_row(row: dict[str, Any], before: dict[str, Any] | None, ends: list[
     cause = "reset" if row["reset"] else cause
     again = None if kind in (None, "vanished") else 0
     if kind == "rewind":
-        top = max(old, old if row["given_to"] is None else row["given_to"])
-        top = top if above_old is None else min(top, above_old)
+        top = old if above_old is None else min(old, above_old)
+        top = top if row["given_to"] is None else max(top, row["given_to"])
         bottom = min(new, new if row["reset_to"] is None else row["reset_to"])
         again = 0 if corrected else max(top - max(bottom, below if below is not None else 0), 0)
         cause = "corrected" if corrected else cause

@@ -6,7 +6,7 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import EVIDENCE_ROWS, INSTANT, counted, evidence_rows, finding, key_text, seconds
 
 STRATEGY_CONFLICT = FindingKind(
@@ -32,7 +32,6 @@ CONSUMER_LOST = FindingKind(
     advice="See why it died; what it had not committed is delivered again to whoever took its queues.",
     confidence=0.9,
     needs=("heartbeats",),
-    causes=(Cause("broker_down", same=(), after_s=0),),
 )
 POLL_INTERVAL_S = 21  # a client is polled every 20 s
 MEMBER = ("consumer_group", "client_id")

@@ -27,7 +27,6 @@ OFFSET_RESET = FindingKind(
         " TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
     ),
     confidence=1.0,
-    needs=("snapshots",),
     thresholds=("replay.reset_reach_s",),
     example=(
         "Group redirect on address-change: 4 queues reset, back by up to 62 messages (sorter-n/1: from 141 to 79), at"

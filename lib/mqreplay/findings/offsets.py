@@ -7,11 +7,16 @@ from collections.abc import Callable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.offset_breaks import (
+    HANDOVER,
+    RESTART,
+    of_master,
+    with_break_session,
+    with_handovers,
+    with_restarts,
+)
 from mqreplay.findings.shape import EVIDENCE_ROWS, counted, evidence_rows, finding, instant_text, key_text, one_or_none
-from mqreplay.judge.nearest import as_of
-from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.slave_causes import COPIED
-from mqreplay.judge.time_spans import with_session
+from mqreplay.judge.offset_causes import COPIED
 
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",
@@ -30,7 +35,6 @@ OFFSET_REWIND = FindingKind(
         " consumer offset less than store'."
     ),
     confidence=1.0,
-    needs=("snapshots",),
     thresholds=("findings.same_cause_gap_s", "findings.dispute_s", "replay.reset_reach_s"),
     example=(
         "Group redirect on address-change: the offset of 4 queues went back by up to 41 messages (sorter-n/1: from 91"
@@ -52,7 +56,6 @@ OFFSET_JUMP = FindingKind(
         " resetOffsetByTime -g GROUP -t TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
     ),
     confidence=0.9,
-    needs=("snapshots", "pull_log"),
     thresholds=("findings.same_cause_gap_s", "replay.reset_reach_s"),
     example=(
         "Group reset-group on pay-topic: the offset of 8 queues was moved ahead by up to 82 messages (broker-a/3: from"
@@ -74,14 +77,13 @@ OFFSET_BEYOND_MAX = FindingKind(
         " -g GROUP -t TOPIC -s TIME`."
     ),
     confidence=1.0,
-    needs=("snapshots",),
     thresholds=("findings.same_cause_gap_s",),
     example=(
         "Group parcel-archive on parcel-in: the offset of 1 queue (sorter-s/1) was set to 999999, past the end of the"
         " queue at 56, by a change from outside: no client committed it."
     ),
 )
-HANDOVER, RESTART = "handover", "restart"
+GROUP_TOPIC = ("consumer_group", "topic")
 CAUSE_TEXT = {
     "reset": "an offset reset",
     HANDOVER: "commits of the clients between which queues changed hands",
@@ -91,7 +93,6 @@ CAUSE_TEXT = {
     COPIED: "a copy of its master's offsets",
     "unknown": "an unknown cause: no commits or resets were recorded",
 }
-GROUP_TOPIC = ("consumer_group", "topic")
 BREAK_KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", "kind")
 
 
@@ -119,18 +120,18 @@ def offset_findings(
     ).filter(pl.col("effect").is_in(["rewind", "jump", "beyond_max"]))
     by = [*GROUP_TOPIC, "effect"]
     key = key_text(*BREAK_KEY) + pl.lit(" to_ts=") + instant_text("to_ts")
-    known = _with_restarts(_with_handovers(breaks, owners, handover_s), outages)
-    sessions = _with_session(known, by, gap_s)
+    known = with_restarts(with_handovers(breaks, owners, handover_s), outages)
+    sessions = with_break_session(known, by, gap_s)
     merged = sessions.group_by(*by, "session").agg(
         _of_masters(pl.Expr.min, "from_ts"),
         _of_masters(pl.Expr.max, "to_ts"),
         queue_count().alias("queues"),
         _of_masters(pl.Expr.max, "size").alias("most"),
-        _sum_or_none(pl.col("redelivered_max").filter(_of_master())).alias("again"),
+        _sum_or_none(pl.col("redelivered_max").filter(of_master())).alias("again"),
         pl.col("new_offset").max().alias("highest"),
         pl.coalesce(_of_masters(pl.Expr.max, name) for name in ("end_when_set", "queue_max_offset")).alias("end"),
         # A slave's copy skips what its master held in between, so the masters' rows know the cause best.
-        _causes(_of_master()).alias("causes_of_masters"),
+        _causes(of_master()).alias("causes_of_masters"),
         _causes(pl.lit(True)).alias("causes"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
@@ -144,30 +145,9 @@ def offset_findings(
     return pl.concat([_rewinds(merged, cluster), _jumps(merged, cluster), _beyond_max(merged, cluster)])
 
 
-def _with_session(breaks: pl.DataFrame, by: list[str], gap_s: int) -> pl.DataFrame:
-    """Return the breaks with ``session``: of one cause, and those of other causes that happened meanwhile.
-
-    A slave shows what its master showed last.
-    """
-    cause = pl.when(pl.col("effect") == "beyond_max").then(pl.lit("")).otherwise("cause")
-    named = breaks.with_columns(cause.alias("of"))
-    named = as_of(named, named.filter(_of_master()), by, "to_ts", {"of_master": "of"}, right_at="to_ts")
-    named = named.with_columns(of=pl.when(_of_master()).then("of").otherwise(pl.coalesce("of_master", "of")))
-    of_cause = with_session(named.drop("of_master"), [*by, "of"], "to_ts", "to_ts", gap_s)
-    span = [*by, "of", "session"]
-    spans = of_cause.group_by(span).agg(pl.col("from_ts").min(), pl.col("to_ts").max())
-    together = with_session(spans.rename({"session": "part"}), by, "from_ts", "to_ts", 0)
-    numbered = together.select(*by, "of", pl.col("part"), "session")
-    return of_cause.rename({"session": "part"}).join(numbered, [*by, "of", "part"], nulls_equal=True)
-
-
-def _of_master() -> pl.Expr:
-    return pl.col("broker_id") == 0
-
-
 def _of_masters(over: Callable[[pl.Expr], pl.Expr], name: str) -> pl.Expr:
     """Return an aggregate over the masters' rows, or over all where no master's row has a value."""
-    return pl.coalesce(over(pl.col(name).filter(_of_master())), over(pl.col(name))).alias(name)
+    return pl.coalesce(over(pl.col(name).filter(of_master())), over(pl.col(name))).alias(name)
 
 
 def _largest() -> pl.Expr:
@@ -192,53 +172,6 @@ def _sum_or_none(counts: pl.Expr) -> pl.Expr:
 def _causes(of: pl.Expr) -> pl.Expr:
     """Return the causes of a group's rows, each once, in order; a correction is no cause."""
     return pl.col("cause").filter((pl.col("cause") != "corrected") & of).unique().sort().implode()
-
-
-def _with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int) -> pl.DataFrame:
-    """Return the breaks; the cause is HANDOVER where two clients held the queue just before, or while, it went back.
-
-    Both commit what they have consumed (RebalanceImpl#updateProcessQueueTableInRebalance persists on removal), and
-    ConsumerOffsetManager takes what comes last.
-    """
-    held = as_of(
-        breaks,
-        _second_holders(owners),
-        KEY,
-        "to_ts",
-        {"second_until": "second_until"},
-        right_at="from_ts",
-    )
-    went_back = (pl.col("cause") == "client_commit") & (pl.col("effect") == "rewind")
-    by_two = pl.col("second_until") >= pl.col("from_ts") - pl.duration(seconds=handover_s)
-    cause = pl.when(went_back & by_two).then(pl.lit(HANDOVER)).otherwise("cause")
-    return held.with_columns(cause=cause).drop("second_until")
-
-
-def _with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Return the breaks; the cause is RESTART where none is known and the broker was down between the two copies."""
-    down = outages.select("broker_name", "broker_id", pl.col("from_ts").alias("down_ts")).sort("down_ts")
-    by = ["broker_name", "broker_id"]
-    met = breaks.sort("to_ts").join_asof(
-        down, left_on="to_ts", right_on="down_ts", by=by, strategy="backward", check_sortedness=False
-    )
-    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == "unknown")
-    cause = pl.when(between & (pl.col("effect") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
-    return met.with_columns(cause=cause).drop("down_ts")
-
-
-def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
-    """Return the owners' spans, oldest first, with ``second_until``.
-
-    Of all spans of the queue up to this one, let the leader be the client that held it longest. ``second_until`` is
-    until when any other client held it: so at least two clients held the queue at or after an instant if, and only if,
-    ``second_until`` is not before it.
-    """
-    spans = owners.select(*KEY, "client_id", "from_ts", "to_ts").sort("from_ts")
-    spans = spans.with_columns(longest=pl.col("to_ts").cum_max().shift(1).over(KEY))
-    leads = pl.col("longest").is_null() | (pl.col("to_ts") > pl.col("longest"))
-    leader = pl.when(leads).then("client_id").forward_fill().shift(1).over(KEY)
-    other = pl.when(pl.col("client_id") != leader).then(pl.min_horizontal("to_ts", "longest"))
-    return spans.with_columns(second_until=other).with_columns(pl.col("second_until").cum_max().over(KEY))
 
 
 def group_text() -> pl.Expr:

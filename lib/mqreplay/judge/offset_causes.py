@@ -18,6 +18,8 @@ from mqreplay.judge.frame_arrays import MOST, NOWHERE, Numbers, numbers
 from mqreplay.judge.nearest import as_of, nearest
 from mqreplay.judge.sorted_runs import runs
 
+COPIED = "copied_from_master"  # SlaveSynchronize#syncConsumerOffset
+NOT_OF_MASTERS = ("stale", "vanished")  # kinds with another cause on a slave, or without an offset
 GROUP_QUEUE = ["consumer_group", "broker_name", "topic", "queue_id"]
 CLIENT = [*GROUP_QUEUE, "client_id"]
 NEW_OFFSET = [*GROUP_QUEUE, "new_offset"]
@@ -30,10 +32,11 @@ _FELL = pl.col("new_offset") < pl.col("previous_offset")
 
 
 def offset_resets(server_request: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
-    """Return resets as clients received them: GROUP_QUEUE, asked, offset, since, ts, table_name, record_id.
+    """Return resets as clients received them: GROUP_QUEUE, asked, given_to, offset, since, ts, table_name, record_id.
 
-    ``offset`` (messages) is where the reset leads, ``asked`` where the client was that pulled (null: pushed). A pull
-    that waited is answered later than the offset was set: ``since`` is the instant of its request.
+    ``offset`` (messages) is where the reset leads, ``asked`` where the client was that pulled, and ``given_to`` up to
+    where the group had been given messages; both are null of pushes. A pull that waited is answered later than the
+    offset was set: ``since`` is the instant of its request.
 
     With the pulls of one shard the result holds all resets of the shard's queues, and those pushed for other queues
     too. To cover several shards, concatenate `moved_resets_of_shard` of each of them and add `pushed_resets` once.
@@ -52,6 +55,7 @@ def pushed_resets(server_request: pl.DataFrame) -> pl.DataFrame:
             "consumer_group",
             *(reset(name) for name in ("broker_name", "topic", "queue_id")),
             pl.lit(None, pl.Int64).alias("asked"),
+            pl.lit(None, pl.Int64).alias("given_to"),
             reset("offset"),
             pl.col("ts").alias("since"),
             "ts",
@@ -68,12 +72,16 @@ def moved_resets_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     queue's range with PULL_OFFSET_MOVED.
     """
     in_range = pl.col("queue_offset").is_between("min_offset", "max_offset")
-    return pull.filter((pl.col("response_code") == OFFSET_MOVED) & in_range).select(
+    moved = pull.filter((pl.col("response_code") == OFFSET_MOVED) & in_range)
+    given = given_offsets(pull.join(moved.select(GROUP_QUEUE).unique(), GROUP_QUEUE, how="semi"))
+    known = moved.with_columns(pl.coalesce("response_ts", "request_ts").alias("answer_ts"))
+    return as_of(known, given, GROUP_QUEUE, "answer_ts", {"given_to": "given_to"}, right_at="at").select(
         *GROUP_QUEUE,
         pl.col("queue_offset").alias("asked"),
+        "given_to",
         pl.col("next_begin_offset").alias("offset"),
         pl.col("request_ts").alias("since"),
-        pl.coalesce("response_ts", "request_ts").alias("ts"),
+        pl.col("answer_ts").alias("ts"),
         pl.lit(ANSWERED).alias("table_name"),
         "record_id",
     )
@@ -259,3 +267,39 @@ def with_committed(
     recorded = pl.col("consumer_group").is_in(sorted(groups_with_commits))
     committed = pl.when(hit).then(True).when(recorded).then(False)
     return asked.with_columns(committed.alias("committed")).drop("_commit", "_anywhere", "_carried")
+
+
+def has_master(changes: pl.DataFrame) -> pl.Series:
+    """Return for each change whether the file of a master shows an offset of its queue and group, too."""
+    return changes.select((pl.col("broker_id") == 0).any().over(GROUP_QUEUE)).to_series()
+
+
+def with_causes_of_masters(breaks: pl.DataFrame, reach_s: int) -> pl.DataFrame:
+    """Return the breaks; the row of a slave has the cause of the master's row that leads to the same offset.
+
+    Where a master has no such row within ``reach_s`` seconds, a rewind that the slave copied has the cause of the
+    master's rewind: between two copies its offset rises. ``breaks`` are rows of gold.offset_continuity, all brokers'.
+    """
+    numbered = breaks.with_row_index("_row")
+    of_slave = (pl.col("broker_id") > 0) & ~pl.col("kind").is_in(NOT_OF_MASTERS)
+    slaves, masters = numbered.filter(of_slave), numbered.filter(pl.col("broker_id") == 0)
+    if slaves.is_empty() or masters.is_empty():
+        return breaks
+    same = _causes_of_masters(slaves, masters.filter(pl.col("new_offset").is_not_null()), NEW_OFFSET, reach_s)
+    copied = slaves.filter((pl.col("cause") == COPIED) & (pl.col("kind") == "rewind"))
+    between = _causes_of_masters(copied, masters.filter(pl.col("kind") == "rewind"), GROUP_QUEUE, reach_s)
+    causes = pl.concat([same, between]).unique("_row", keep="first", maintain_order=True)
+    named = numbered.join(causes, "_row", how="left", maintain_order="left")
+    return named.with_columns(pl.coalesce("of_master", "cause").alias("cause")).select(breaks.columns)
+
+
+def _causes_of_masters(slaves: pl.DataFrame, masters: pl.DataFrame, by: list[str], reach_s: int) -> pl.DataFrame:
+    """Return _row and ``of_master``: the cause of the last row of a master that a slave can have copied."""
+    latest = masters.sort("to_ts", "_row").unique([*by, "from_ts"], keep="last")
+    found = as_of(slaves, latest, by, "to_ts", {"began": "from_ts"}, right_at="from_ts")
+    met = found.join(
+        latest.select(*by, pl.col("from_ts").alias("began"), pl.col("to_ts").alias("ended"), of_master="cause"),
+        [*by, "began"],
+    )
+    in_reach = pl.col("ended") >= pl.col("from_ts") - pl.duration(seconds=reach_s)
+    return met.filter(in_reach).select("_row", "of_master")

@@ -22,7 +22,9 @@ from mqreplay.judge.frame_arrays import LEAST, NOWHERE, Mask, Numbers, instants
 from mqreplay.judge.nearest import as_of, nearest
 from mqreplay.judge.offset_causes import (
     BEGAN,
+    COPIED,
     GROUP_QUEUE,
+    has_master,
     with_awaited_reset,
     with_committed,
     with_extent,
@@ -32,7 +34,6 @@ from mqreplay.judge.offset_causes import (
 )
 from mqreplay.judge.queue_events import QUEUE, QueueEvents
 from mqreplay.judge.saturating import less
-from mqreplay.judge.slave_causes import COPIED, has_master
 from mqreplay.judge.sorted_runs import lengths, one_later, starts
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
@@ -162,7 +163,7 @@ def _redelivered_max() -> pl.Expr:
 
     What clients were given and had not committed is delivered again, too.
     """
-    top = pl.min_horizontal(pl.max_horizontal("previous_offset", "given_to"), "max_before")
+    top = pl.max_horizontal(pl.min_horizontal("previous_offset", "max_before"), "given_to")
     nothing = pl.lit(0, pl.Int64)
     bottom = pl.max_horizontal(pl.min_horizontal("new_offset", "reset_to"), pl.coalesce("queue_min_offset", nothing))
     # Messages past the end were never consumed, so an offset that is corrected delivers none again.

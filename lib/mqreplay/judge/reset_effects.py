@@ -65,9 +65,10 @@ def with_applied(resets: pl.DataFrame, applied: pl.DataFrame) -> pl.DataFrame:
     ``applied`` are the rows of `applied_resets_of_shard` of all shards.
     """
     by = [*GROUP_QUEUE, "ts", "record_id"]
-    first = applied.unique(by, keep="first", maintain_order=True).rename({"asked": "applied_from"})
+    first = applied.unique(by, keep="first", maintain_order=True).rename({"asked": "_asked", "given_to": "_given_to"})
     known = resets.join(first, by, how="left", maintain_order="left", nulls_equal=True)
-    return known.with_columns(pl.coalesce("applied_from", "asked").alias("asked")).drop("applied_from")
+    names = ("asked", "given_to")
+    return known.with_columns(pl.coalesce(f"_{name}", name).alias(name) for name in names).select(resets.columns)
 
 
 def reset_rows(resets: pl.DataFrame, continuity: pl.DataFrame, reach_s: int) -> pl.DataFrame:
@@ -153,12 +154,13 @@ def with_reset_session(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     late = pl.col("answered") & pl.col("moved").is_null()
     first = _sessions(rows.filter(~late).with_columns(set_until), gap_s)
     begun = first.group_by(*GROUP_TOPIC, "session").agg(pl.col("set_ts").min().alias("began"))
-    asked = as_of(rows.filter(late), begun, GROUP_TOPIC, "set_ts", {"began": "began"}, right_at="began")
+    asked = rows.filter(late).with_columns(latest=pl.col("set_ts") + pl.duration(seconds=gap_s))
+    asked = as_of(asked, begun, GROUP_TOPIC, "latest", {"began": "began"}, right_at="began").drop("latest")
     asked = asked.join(begun, [*GROUP_TOPIC, "began"], how="left", maintain_order="left")
     answers = first.filter("answered").select(*GROUP_QUEUE, "session").unique().with_columns(pl.lit(True).alias("told"))
     asked = asked.join(answers, [*GROUP_QUEUE, "session"], how="left", maintain_order="left")
     belongs = pl.col("session").is_not_null() & pl.col("told").is_null()
-    joined = asked.filter(belongs).with_columns(pl.col("began").alias("set_ts"))
+    joined = asked.filter(belongs).with_columns(pl.min_horizontal("set_ts", "began").alias("set_ts"))
     others = _sessions(asked.filter(~belongs).drop("session").with_columns(set_until), gap_s)
     last = pl.lit(first["session"].max() or 0, pl.UInt32)
     numbered = others.with_columns(pl.col("session") + last)

@@ -30,14 +30,13 @@ from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
-from mqreplay.judge.offset_causes import pushed_resets
+from mqreplay.judge.offset_causes import pushed_resets, with_causes_of_masters
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.queue_owner import owned_from, queue_owner
 from mqreplay.judge.recorder_holes import hole_gaps
 from mqreplay.judge.replay_gap import lacking, missing_kinds, replay_gap
 from mqreplay.judge.reset_effects import with_applied
 from mqreplay.judge.route_changes import route_changes
-from mqreplay.judge.slave_causes import with_causes_of_masters
 from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.judge.source_disputes import source_gaps
 from mqreplay.judge.unread_logs import unwatched_gaps
