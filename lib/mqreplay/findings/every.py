@@ -127,6 +127,7 @@ class Limits:
     heartbeat_interval_s: int
     dispute_s: int
     idle_s: int
+    idle_rebalances: int
     lost_s: int
     stuck_s: int
     failed_over_s: int
@@ -202,11 +203,13 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     rebalanced = rebalance.select("consumer_group", pl.lit("silver.rebalance").alias("table_name")).unique()
     return ownership.ownership_findings(
         owned.disputes(owners, due),
-        owned.idle_members(subscribed, owners, unshared, polled.unwatched),
+        owned.idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
         rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
         evidence.cluster,
         limits.dispute_s,
         limits.idle_s,
+        limits.idle_rebalances,
+        limits.rebalance_interval_s,
         limits.same_cause_gap_s,
         messages.retried_topics(evidence.came_back, _returned_ends(evidence)),
     )
