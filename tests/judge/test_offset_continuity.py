@@ -202,3 +202,31 @@ def test_without_rows_no_end_is_stated(pulls, topic_stats):
     empty = queue_ends(pulls.clear(), topic_stats.clear())
     assert empty.is_empty()
     assert empty.schema == queue_ends(pulls, topic_stats).schema
+
+
+LEAP = [change(10, 50, 57), change(20, 57, 999_999), change(40, 999_999, 59), change(50, 59, 60)]
+BEYOND = [("beyond_max", "unknown", 0), ("rewind", "corrected", 0)]
+
+
+def test_an_offset_that_leaps_and_comes_back_was_past_the_end():
+    assert breaks(LEAP) == BEYOND
+    near = [row | {"consumer_group": "h"} for row in (change(10, 40, 58), change(40, 58, 999_998))]
+    assert breaks([*LEAP, *near])[:2] == BEYOND
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        # Another group was there: those messages exist.
+        [*LEAP, change(10, 40, 999_999) | {"consumer_group": "h"}],
+        # The group consumed a backlog in seconds, and somebody set it back to where it had begun, or much further on.
+        [*LEAP[:2], change(40, 999_999, 57)],
+        [*LEAP[:2], change(40, 999_999, 5_000)],
+        [change(20, 57, 1_000), change(40, 1_000, 59)],
+        # It was seen again in between.
+        [*LEAP[:2], change(30, 999_999, 1_000_000), change(40, 1_000_000, 59)],
+    ],
+)
+def test_a_leap_that_proves_nothing(others):
+    assert breaks(others)[-1][:2] == ("rewind", "unknown")
+    assert "beyond_max" not in {kind for kind, *_ in breaks(others)}
