@@ -125,6 +125,9 @@ RESETS = {
 }
 
 
+NO_RESETS = pl.DataFrame(schema=RESETS)
+
+
 def breaks(differs: list[Row]) -> pl.DataFrame:
     return rows("gold.offset_continuity", {}, differs)
 
@@ -140,8 +143,9 @@ def of_resets(resets: list[Row], differs: list[Row]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Row]]:
-    moved = offset_findings(breaks(BREAKS), owned(OWNERS), down(), "c", GAP_S, HANDOVER_S)
-    resets = reset_findings(pl.DataFrame(PUSHES, RESETS), breaks(BREAKS), "c", RESET_GAP_S, REACH_S)
+    sent = pl.DataFrame(PUSHES, RESETS)
+    moved = offset_findings(breaks(BREAKS), owned(OWNERS), down(), "c", GAP_S, HANDOVER_S, sent)
+    resets = reset_findings(sent, breaks(BREAKS), "c", RESET_GAP_S, REACH_S)
     groups: dict[str, list[Row]] = {}
     for row in pl.concat([moved, resets]).sort("from_ts", "kind").iter_rows(named=True):
         groups.setdefault(row["consumer_group"], []).append(row)
@@ -255,7 +259,9 @@ def test_evidence_is_bounded():
     many = [row for client in range(EVIDENCE_ROWS + 10) for row in pushed("g", 100, f"c{client:03}")]
     (reset,) = of_resets(many, [])
     assert len(reset["evidence"]) == EVIDENCE_ROWS
-    back = offset_findings(breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), down(), "c", 1, 1)
+    back = offset_findings(
+        breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), down(), "c", 1, 1, NO_RESETS
+    )
     assert back["evidence"].list.len().to_list() == [EVIDENCE_ROWS]
     assert "the offset of 99 queues" in back["summary"][0]
 
@@ -265,7 +271,7 @@ def test_other_breaks_are_no_findings(found):
 
 
 def test_no_rows_give_no_findings():
-    assert offset_findings(breaks([]), owned([]), down(), "c", GAP_S, HANDOVER_S).schema == SCHEMA
+    assert offset_findings(breaks([]), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS).schema == SCHEMA
     assert reset_findings(pl.DataFrame(schema=RESETS), breaks([]), "c", RESET_GAP_S, REACH_S).schema == SCHEMA
 
 
@@ -283,16 +289,25 @@ def test_two_clients_held_the_queue(spans, moments, handover_s):
         row = broke("g", to, 7, from_ts=at(to - long))
         near = row["from_ts"] - dt.timedelta(seconds=handover_s)
         here = [o for o in owners if o["queue_id"] == 0 and o["from_ts"] <= row["to_ts"] and o["to_ts"] >= near]
-        (finding,) = offset_findings(breaks([row]), owned(owners), down(), "c", 1, handover_s).to_dicts()
+        (finding,) = offset_findings(breaks([row]), owned(owners), down(), "c", 1, handover_s, NO_RESETS).to_dicts()
         assert ("changed hands" in finding["summary"]) == (len({o["client_id"] for o in here}) > 1)
 
 
 def test_a_broker_that_was_killed_comes_back_with_older_offsets():
     rewinds = breaks([broke("g", 50, 7, 7, cause="unknown"), broke("h", 10, 7, 7, cause="unknown")])
-    found = offset_findings(rewinds, owned([]), down((46, 49)), "c", GAP_S, HANDOVER_S).sort("consumer_group")
+    found = offset_findings(rewinds, owned([]), down((46, 49)), "c", GAP_S, HANDOVER_S, NO_RESETS).sort(
+        "consumer_group"
+    )
     restarted, unknown = found["summary"].to_list()
     assert "by a restart of the broker, which had not saved its latest offsets" in restarted
     assert "by an unknown cause" in unknown
+
+
+@pytest.mark.parametrize(("sent", "bound"), [([], "about"), (pushed("g", 40), "at most")])
+def test_how_much_is_delivered_again_is_bounded_where_clients_were_recorded(sent, bound):
+    frames = breaks([broke("g", 50, 7, 7, cause="reset")]), owned([]), down()
+    (row,) = offset_findings(*frames, "c", GAP_S, HANDOVER_S, pl.DataFrame(sent, RESETS)).to_dicts()
+    assert f"by an offset reset; {bound} 7 messages delivered again." in row["summary"]
 
 
 def answer(group: str, seconds: float, asked: int, offset: int = 100, queue: int = 0) -> Row:
@@ -365,12 +380,12 @@ def test_rewinds_of_several_causes_are_several_findings_unless_they_are_at_once(
     at_once = broke("g", 12, 7, 7, cause="set_from_outside", queue_id=1)
     second_of_slave = second | {"broker_id": 1, "from_ts": at(60), "to_ts": at(75)}
     for breaks_of_g, count in (([first, second, second_of_slave], 2), ([first, at_once], 1)):
-        assert len(offset_findings(breaks(breaks_of_g), owned([]), down(), "c", GAP_S, HANDOVER_S)) == count
+        assert len(offset_findings(breaks(breaks_of_g), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS)) == count
 
 
 def test_a_slave_that_copies_its_master_is_no_finding_by_itself():
     copied = broke("g", 20, 33, 33, broker_id=1, cause="copied_from_master")
-    assert offset_findings(breaks([copied]), owned([]), down(), "c", GAP_S, HANDOVER_S).is_empty()
+    assert offset_findings(breaks([copied]), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS).is_empty()
 
 
 def test_a_reset_is_concluded_from_offsets_where_none_was_recorded():

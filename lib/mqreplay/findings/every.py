@@ -161,7 +161,13 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     continuity, cluster = evidence.offset_continuity, evidence.cluster
     resets = offset_resets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
     moved = offsets.offset_findings(
-        continuity, evidence.queue_owner, evidence.outages, cluster, limits.same_cause_gap_s, limits.dispute_s
+        continuity,
+        evidence.queue_owner,
+        evidence.outages,
+        cluster,
+        limits.same_cause_gap_s,
+        limits.dispute_s,
+        evidence.resets,
     )
     return pl.concat([moved, resets])
 

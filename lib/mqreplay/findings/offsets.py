@@ -103,6 +103,7 @@ def offset_findings(
     cluster: str,
     gap_s: int,
     handover_s: int,
+    resets: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return OFFSET_REWIND, OFFSET_JUMP and OFFSET_BEYOND_MAX, of rows of gold.offset_continuity.
 
@@ -110,6 +111,7 @@ def offset_findings(
     shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is
     gold.queue_owner: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
     ``outages`` is the frame of broker_outages: a broker that is killed comes back with the offsets that it saved last.
+    ``resets`` is offset_causes.offset_resets' frame: other resets are concluded from the offsets.
     """
     # An offset put back from past the end is the end of the finding that it was there.
     put_back = (pl.col("kind") == "rewind") & (pl.col("cause") == "corrected")
@@ -142,6 +144,8 @@ def offset_findings(
     merged = merged.with_columns(causes=pl.when(has_masters).then("causes_of_masters").otherwise("causes"))
     # A slave that copies what its master held delivers nothing again.
     merged = merged.filter(pl.col("causes").list.join(" ") != COPIED)
+    recorded = resets.select(GROUP_TOPIC).unique().with_columns(pl.lit(True).alias("has_resets"))
+    merged = merged.join(recorded, GROUP_TOPIC, how="left", nulls_equal=True)
     return pl.concat([_rewinds(merged, cluster), _jumps(merged, cluster), _beyond_max(merged, cluster)])
 
 
@@ -194,7 +198,8 @@ def _largest_text() -> pl.Expr:
 def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     again = pl.col("again") > 0
     # Without records of clients nothing bounds how far they were ahead of what they had committed.
-    unbounded = pl.col("causes").list.eval(pl.element().is_in(["unknown", RESTART])).list.any()
+    concluded = pl.col("causes").list.contains("reset") & pl.col("has_resets").is_null()
+    unbounded = concluded | pl.any_horizontal(pl.col("causes").list.contains(cause) for cause in ("unknown", RESTART))
     bound = pl.when(unbounded).then(pl.lit("; about ")).otherwise(pl.lit("; at most "))
     repeated = pl.when(again).then(bound + counted("again", "message") + " delivered again")
     summary = pl.concat_str(

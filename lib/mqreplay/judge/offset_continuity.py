@@ -39,7 +39,8 @@ from mqreplay.judge.sorted_runs import lengths, one_later, starts
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
 ORDER = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]
-LEAP = 1000  # messages, and times as many as the queue grew meanwhile: no group consumes so much at once and goes back
+LEAP = 1000  # messages
+LEAP_TIMES = 100  # as many as the queue grew meanwhile: no group consumes so much at once and goes back
 
 
 def offset_continuity(
@@ -122,7 +123,7 @@ def _with_leaps(changes: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFr
     old, new = pl.col("previous_offset"), pl.col("new_offset")
     next_old, back_to = (pl.col(name).shift(-1).over(CHAIN) for name in ("previous_offset", "new_offset"))
     rise, growth = less(new, old), less(back_to, old)
-    comes_back = (next_old == new) & (growth > 0) & (rise >= LEAP) & (rise // LEAP >= growth)
+    comes_back = (next_old == new) & (growth > 0) & (rise >= LEAP) & (rise // LEAP_TIMES >= growth)
     leaps = changes.with_columns(leapt=(comes_back & pl.col("queue_max_offset").is_null()).fill_null(False))
     if not leaps["leapt"].any():
         return leaps
