@@ -93,7 +93,7 @@ def test_what_a_recording_lacks_is_undetermined_and_never_a_difference() -> None
     assert judged(
         given | {"mq_divided": None}, {"strategy": None}, given | {"cid_all": None}, given | {"mq_all": None}
     ) == [
-        ("undetermined", "the recording lacks what the client took", None),
+        ("undetermined", "the recording lacks the queues that the client took", None),
         ("undetermined", "the recording lacks the client's strategy", None),
         ("undetermined", LISTS, None),
         ("undetermined", LISTS, None),

@@ -239,7 +239,7 @@ def test_a_writer_who_always_comes_too_late_says_so(warehouse, rows, monkeypatch
         raise CommitConflict
 
     monkeypatch.setattr("mqreplay.lake.warehouse.commit", late)
-    with pytest.raises(ContractError, match="is written by others without a pause"):
+    with pytest.raises(ContractError, match="is constantly written by other programs"):
         warehouse.put(TABLE, rows({"id": 2}), None)
     monkeypatch.undo()
     assert ids(warehouse) == [1]

@@ -60,7 +60,7 @@ def test_other_names_are_folders(name: str, tmp_path: Path, monkeypatch: pytest.
         ("a\nb", "control character"),
         ("a\x1b]0;x\x07", "control character"),
         ("a\x9bb", "control character"),
-        ("a\x00b", "is not a folder's name"),
+        ("a\x00b", "is not a valid folder name"),
         ("\udce9", "not UTF-8; rename it"),
         ("x" * 256, "too long"),
         ("é" * 128, "too long"),
@@ -76,7 +76,7 @@ def test_names_that_some_program_cannot_use_are_refused_in_one_line(name: str, s
 def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(InputError, match="is not a folder's name"):
+    with pytest.raises(InputError, match="is not a valid folder name"):
         local_folder(str(tmp_path / "a" / "w"), "warehouse")
 
 

@@ -39,7 +39,7 @@ UNEXPECTED = {
     "process": BrokenProcessPool("A process in the process pool was terminated abruptly"),
 }
 DO = {
-    "full disk": "free space in ",
+    "full disk": "free some space in ",
     "files": "`ulimit -n 65536`",
     "memory": "driver_memory",
     "java": "Java ended",
@@ -236,7 +236,7 @@ def test_help_gives_every_status() -> None:
 def test_a_warehouse_that_is_not_there(command: str, tmp_path: Path, capsys) -> None:
     """It is found before Spark starts, which takes seconds, and no folder is made."""
     more = {"sql": ["SELECT 1"], "explain": ["f"]}.get(command, [])
-    for folder, said in (("none", "does not exist"), ("", "is no warehouse")):
+    for folder, said in (("none", "does not exist"), ("", "is not a warehouse")):
         began = time.process_time()
         assert cli.main([command, *more, "--warehouse", str(tmp_path / folder)]) == 2
         out, err = capsys.readouterr()
@@ -255,7 +255,7 @@ def test_a_name_that_is_too_long(command: list[str], capsys) -> None:
     said = [line for line in err.splitlines() if "starting Spark" not in line]
     assert (out, len(said)) == ("", 1)
     assert said[0].startswith("mqreplay: warehouse ")
-    assert said[0].endswith("has a name that is too long for the file system; choose another")
+    assert said[0].endswith("is too long for the file system; choose another name")
 
 
 def test_a_log_is_written_though_the_warehouse_has_a_name_that_is_too_long(monkeypatch, capsys, tmp_path) -> None:

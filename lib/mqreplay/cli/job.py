@@ -4,19 +4,59 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
+from mqreplay.cli.command_line import BAD_INPUT
 from mqreplay.cli.command_line import main as command_line
+from mqreplay.printable import printable
+
+# spark-submit gives everything after the job to the job, and would not see them there.
+SUBMIT_OPTION = re.compile(
+    r"--(master|deploy-mode|name|class|properties-file|load-spark-defaults|queue|principal|keytab|supervise|proxy-user|"
+    r"jars|packages|exclude-packages|repositories|py-files|files|archives|"
+    r"driver-[a-z-]+|executor-[a-z]+|num-executors|total-executor-cores)(=.*)?"
+)
+SPARK_SETTING = re.compile(r"spark\.[\w.-]+=.*", re.DOTALL)
 
 
 def main(step: str, argv: list[str] | None = None) -> int:
-    """Runs ``step`` with the options of spark-submit's application; gives the exit status."""
+    """Run ``step`` with the options of spark-submit's application; return the exit status."""
     parser = argparse.ArgumentParser(prog=f"jobs/{step}.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--recording", action="append", default=[])
     given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     sys.stderr = _own_stderr()
+    misplaced = options_of_submit(rest)
+    if misplaced:
+        options = printable(" ".join(misplaced))
+        print(
+            f"mqreplay: {options} after the job has no effect on Spark; give it before the job: "
+            f"spark-submit {options} ... {parser.prog} ...",
+            file=sys.stderr,
+        )
+        return BAD_INPUT
     return command_line([step, *given.recording, *rest], own_process=True)
+
+
+def options_of_submit(words: Iterable[str]) -> list[str]:
+    """Return the words that are options of spark-submit and not of a job, each with its value.
+
+    >>> options_of_submit(["--warehouse", "w", "--driver-memory", "6g", "--conf", "spark.a=b", "--conf", "own.toml"])
+    ['--driver-memory', '6g', '--conf', 'spark.a=b']
+    """
+    found: list[str] = []
+    words = list(words)
+    for number, word in enumerate(words):
+        value = words[number + 1] if number + 1 < len(words) else ""
+        if SUBMIT_OPTION.fullmatch(word):
+            found += [word, value] if "=" not in word and value and not value.startswith("--") else [word]
+        elif word == "--conf" and SPARK_SETTING.fullmatch(value):
+            found += [word, value]
+        elif word.startswith("--conf=") and SPARK_SETTING.fullmatch(word.removeprefix("--conf=")):
+            found.append(word)
+    return found
 
 
 def _own_stderr() -> TextIO:

@@ -1,4 +1,4 @@
-"""What a broker's store answers to a pull: status, next offset, messages, and whether to go to the slave.
+"""The answer of a broker's store to a pull: status, next offset, messages, and the suggestion of a slave.
 
 DefaultMessageStore#getMessage over a described store (see consume_queue). The offset asked for is first
 placed in the queue's range; inside it, entries are walked one by one until the batch is full. 4.x and 5.x
@@ -39,7 +39,7 @@ MessageFilter = Callable[[int], bool]
 
 
 class GetMessageResult(NamedTuple):
-    """GetMessageResult: the answer; offsets_py is where the messages given lie in the commit log."""
+    """GetMessageResult: the answer; offsets_py are the commit log positions of its messages."""
 
     status: str
     next_begin_offset: int
@@ -51,7 +51,7 @@ class GetMessageResult(NamedTuple):
 
     @property
     def message_count(self) -> int:
-        """How many messages are given. Follows GetMessageResult#getMessageCount.
+        """Return the number of messages. Follows GetMessageResult#getMessageCount.
 
         >>> GetMessageResult("FOUND", 2, 0, 2, offsets_py=(0, 100)).message_count
         2
@@ -60,10 +60,10 @@ class GetMessageResult(NamedTuple):
 
 
 def place_offset(offset: int, min_offset: int, max_offset: int) -> tuple[str, int] | None:
-    """(status, corrected offset) where offset is outside of a queue's range, None where it is inside.
+    """Return (status, corrected offset) if the offset is outside of a queue's range, None if it is inside.
 
-    All in messages; max_offset is the offset the next message will have. Far beyond the end goes back to the
-    end. next_offset_correction has the last word. Follows DefaultMessageStore#getMessage.
+    All in messages; max_offset is the offset of the next message. An offset beyond the end is set to the end.
+    next_offset_correction decides finally. Follows DefaultMessageStore#getMessage.
 
     >>> place_offset(9, 0, 5), place_offset(1, 3, 5), place_offset(4, 0, 5)
     (('OFFSET_OVERFLOW_BADLY', 5), ('OFFSET_TOO_SMALL', 3), None)
@@ -88,7 +88,7 @@ def get_message(
     message_filter: MessageFilter | None = None,
     version: str = BROKER_4,
 ) -> GetMessageResult:
-    """The store's answer to a pull of at most max_msg_nums messages from offset (in messages).
+    """Return the store's answer to a pull of at most max_msg_nums messages from offset (messages).
 
     consume_queue is None where the broker has no such queue. message_filter says by an entry's tags code
     whether its message matches. Raises IllegalArgument for a negative max_msg_nums where 4.x would size its

@@ -1,4 +1,4 @@
-"""Message queues and client ids: their names, hashes and, above all, their order.
+"""Message queues and client ids: names, hashes and order.
 
 Every consumer sorts both lists before it allocates (RebalanceImpl#rebalanceByTopic), so the order is part of
 each decision: topic, then broker name, as Java strings; then the queue id by int subtraction, which

@@ -1,4 +1,4 @@
-"""What a recording shows of a queue: changes of an offset in a broker's file, and where the queue begins and ends.
+"""Evidence about a queue in a recording: changes of an offset in a broker's file, and bounds of the queue.
 
 The arguments of mqreplay's own rules (standstill, skip, offset_suspect, queue_progress, client_clock, stale_copy, ...).
 Offsets are in messages. Instants are epoch microseconds (us), as in the silver tables; durations are ms.

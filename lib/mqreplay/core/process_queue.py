@@ -1,7 +1,7 @@
-"""ProcessQueue: what a consumer holds of one queue between the pull and the commit.
+"""ProcessQueue: the messages of a queue in a consumer between pull and commit.
 
 Messages pulled wait in a tree by queue offset. Concurrent consumption removes them in any order, and the
-offset to commit is the smallest one still waiting: one stuck message holds the whole queue back. Orderly
+offset to commit is the smallest one still waiting, so one stuck message blocks the whole queue. Orderly
 consumption takes them from the front into a second tree, and commits, rolls back or returns what it took.
 Follows org.apache.rocketmq.client.impl.consumer.ProcessQueue; every int is a Java long, and wraps like one.
 """

@@ -1,4 +1,4 @@
-"""What a broker does with a message that a consumer sends back: retry later, or a dead letter.
+"""A broker's handling of a message that a consumer sends back: retry or dead letter.
 
 The message is stored anew in %RETRY%group with a delay that grows with its retries, or, once they are used
 up or the consumer asks for it, in %DLQ%group. Follows
@@ -136,7 +136,7 @@ def consumer_send_msg_back(
 
 
 def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume_times: int) -> bool:
-    """Whether a message sent back becomes a dead letter: retries used up, or asked for by a level below 0.
+    """Return whether a message sent back becomes a dead letter: no retries left, or requested by a level below 0.
 
     The client's own maximum goes before the group's, if the client is of 3.4.9 or later and names one.
     Follows SendMessageProcessor#consumerSendMsgBack.
@@ -153,7 +153,7 @@ def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume
 
 
 def retry_delay_level(delay_level: int, reconsume_times: int) -> int:
-    """The level of the next retry: as asked, or for 0 the third level and one more with each retry so far.
+    """Return the level of the next retry: as requested, or for 0 the third level plus one for each retry so far.
 
     Follows SendMessageProcessor#consumerSendMsgBack.
 

@@ -1,4 +1,4 @@
-"""The result of a compiled SQL92 filter for a message: true, false, or null (no match).
+"""Evaluate a compiled SQL92 filter for a message: true, false, or null (no match).
 
 Null is an unknown value, carried through as SQL does, with RocketMQ's own twists: a property equals NULL only where
 ``IS NULL`` asks, an absent property is never CONTAINS nor NOT CONTAINS anything, and what is no number stops the

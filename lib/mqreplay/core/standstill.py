@@ -1,7 +1,7 @@
-"""The standstill of an offset: a group's offset of a queue does not change while messages wait behind it.
+"""Standstills: a group's offset of a queue does not change while messages wait.
 
 Not a rule of RocketMQ, but of mqreplay: its client stores as offset the smallest one that is not yet consumed
-(ProcessQueue#removeMessage), so that one message whose processing never finishes holds its queue back.
+(ProcessQueue#removeMessage), so one message whose processing never finishes blocks its queue.
 """
 
 from __future__ import annotations

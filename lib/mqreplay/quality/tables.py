@@ -1,7 +1,7 @@
-"""The tables of one cluster as views of DuckDB, over the Parquet files of their last versions.
+"""The tables of one cluster as DuckDB views over the Parquet files of their last versions.
 
-Nothing is loaded: each query reads the columns that it needs, a block of rows at a time, and what does not fit into
-MEMORY goes to the scratch folder.
+Tables are not loaded: each query reads the columns that it needs block by block, and spills data above MEMORY to the
+scratch folder.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from mqreplay.lake.delta_files import table_files
 from mqreplay.lake.scratch import scratch
 
 MEMORY = "1GB"
-PATTERN = re.compile(r"[*?\[]")  # DuckDB takes a path with one of these for a pattern
+PATTERN = re.compile(r"[*?\[]")  # DuckDB treats a path with one of these as a pattern
 
 
 class Located(Protocol):
-    """What has tables: their contracts by name, and the folder of each."""
+    """A warehouse: contracts by table name, and the folder of each table."""
 
     contracts: dict[str, Contract]
 
@@ -46,23 +46,23 @@ EVERY = Days()
 
 
 class Tables:
-    """Of one cluster. A table that does not exist has no rows.
+    """The tables of one cluster. A table that does not exist has no rows.
 
-    ``connection`` leads to a database in memory, which has the views and nothing else.
+    ``connection`` is a database in memory that has only the views.
     """
 
     def __init__(self, warehouse: Located, cluster: str) -> None:
-        """No table is read yet."""
+        """Connect; no table is read yet."""
         self.contracts: Mapping[str, Contract] = warehouse.contracts
         self._location, self._cluster = warehouse.location, cluster
         self._folder = tempfile.mkdtemp(dir=scratch().folder)
         settings: dict[str, Any] = {
             "memory_limit": MEMORY,
             "temp_directory": self._folder,
-            "autoinstall_known_extensions": False,  # nothing is fetched from a network
+            "autoinstall_known_extensions": False,  # no network access
         }
         self.connection = duckdb.connect(config=settings)
-        # Instants are compared and shown in UTC, whatever the zone of this machine.
+        # Instants are compared and shown in UTC, regardless of this machine's zone.
         self.run("SET GLOBAL TimeZone = 'UTC'")
 
     def __enter__(self) -> Self:
@@ -77,9 +77,9 @@ class Tables:
         return self.connection.execute(statement).fetchall()
 
     def rows(self, name: str, columns: Sequence[str], days: Days = EVERY, *, lost: bool = False) -> str:
-        """Return a query of the cluster's rows on some days. Instants have no zone: they are of UTC.
+        """Return a query for the cluster's rows on some days. Instants have no zone: they are in UTC.
 
-        ``lost``: with them, rows without a cluster or a day, which no query would find otherwise.
+        ``lost``: include rows without a cluster or day, which no other query would find.
         """
         contract = self.contracts[name]
         types = {c.name: c.type.upper() for c in contract.columns}
@@ -97,20 +97,20 @@ class Tables:
         return f"SELECT {', '.join(shown)} FROM ({self._files(contract, days)}) WHERE {' AND '.join(found)}"
 
     def view(self, name: str, query: str) -> None:
-        """Name the rows of a query."""
+        """Create a view of a query."""
         self.run(f"CREATE OR REPLACE VIEW {quoted(name)} AS {query}")
 
     def count(self, query: str, column: str | None = None) -> int:
-        """Return how many rows a query gives, or how many values a column of it has."""
+        """Return the number of rows of a query, or of non-null values of its column."""
         counted = "count(*)" if column is None else f"count(DISTINCT {quoted(column)})"
         return int(self.run(f"SELECT {counted} FROM ({query})")[0][0])
 
     def _files(self, contract: Contract, days: Days) -> str:
-        """Return a query of all columns of the files that may hold the rows."""
+        """Return a query for all columns of the files that may hold the rows."""
         schema = contract.arrow_schema
         between = (days.first or dt.date.min, days.last or dt.date.max) if days != EVERY else None
         files = table_files(self._location(contract.name), schema, self._cluster, between)
-        # Columns that files of an older version lack are null.
+        # Columns that older files lack are null.
         types = map(str, duckdb.from_arrow(schema.empty_table()).types)
         nulls = [f"CAST(NULL AS {t}) AS {quoted(c)}" for c, t in zip(schema.names, types, strict=True)]
         none = f"SELECT {', '.join(nulls)} WHERE false"
@@ -121,7 +121,7 @@ class Tables:
         return f"{none} UNION ALL BY NAME SELECT * FROM {read}"
 
     def _plain(self, path: str) -> str:
-        """Return a path without characters of patterns, which leads to the same file."""
+        """Return a path to the same file without pattern characters."""
         if not PATTERN.search(path):
             return path
         link = os.path.join(self._folder, re.sub(r"\W", "-", os.path.basename(path)) + ".parquet")
@@ -131,7 +131,7 @@ class Tables:
 
 
 def quoted(name: str) -> str:
-    """Return a name as an identifier of DuckDB's SQL.
+    """Return a name as a DuckDB identifier.
 
     >>> quoted('a"b')
     '"a""b"'
@@ -140,7 +140,7 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as an expression of DuckDB's SQL, which holds no NUL.
+    """Return a text without NUL as a DuckDB expression.
 
     >>> literal("it's")
     "'it''s'"

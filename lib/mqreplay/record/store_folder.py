@@ -66,7 +66,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 def _config_folder(folder: Path) -> Path:
     if not folder.is_dir():
-        raise InputError(f"--store {folder} is no folder; give storePathRootDir of the broker's broker.conf")
+        raise InputError(f"--store {folder} is not a folder; give storePathRootDir of the broker's broker.conf")
     try:
         for config in (folder, folder / "config"):
             if _is_in_rocksdb(config):

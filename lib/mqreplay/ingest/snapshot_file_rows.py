@@ -1,4 +1,4 @@
-"""Rows that a snapshot file gives beside the offsets that moved: of the ledger, the quarantine and other tables."""
+"""Rows of a snapshot file other than changed offsets: of the ledger, the quarantine and other tables."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mqreplay.ingest.lines import ADVICE as OF_LINES
 from mqreplay.ingest.lines import KEPT, LONGEST_REASON, and_more
 
 Row = dict[str, object]
-LONGEST_KEY = 255  # characters of a key that names nothing: RocketMQ's names have 255 at most
+LONGEST_KEY = 255  # characters of an invalid key: names in RocketMQ have at most 255
 ADVICE = {
     "empty": "copy it again, or the .bak beside it; brokers rewrite the file in place",
     "torn": "copy it again, or the .bak beside it; brokers rewrite the file in place",
     "unreadable": OF_LINES["unreadable"],
-    "too_large": "[ingest] snapshot_mb sets how large it may be, 256 MB at most; see what the recorder copied",
-    "foreign": "this is not the file its name says; see what the recorder copied",
+    "too_large": "[ingest] snapshot_mb sets the largest size, at most 256 MB; check what the recorder copied",
+    "foreign": "its content does not match its name; check what the recorder copied",
 }
 USUAL_ADVICE = "copy it again from the broker; the other snapshots were read"
 
 
 def refuse(file: SnapshotFile, data: bytes, digest: str, error: DecodeError) -> Iterator[Row]:
-    """A file that is refused whole: yield the row of the quarantine, and that of the ledger."""
+    """Yield the rows of quarantine and ledger for a file that is refused as a whole."""
     yield {
         "out": "quarantine",
         "path": file.path,
@@ -39,7 +39,7 @@ def refuse(file: SnapshotFile, data: bytes, digest: str, error: DecodeError) -> 
 
 
 def snapshot_row(ts_ms: int, file_name: str, digest: str, entries: int, changed: int, counter: int | None) -> Row:
-    """Return the row of a table that was believed: how many entries it has, and how many of them are new."""
+    """Return the row of silver.snapshot for an accepted file: its number of entries, and how many changed."""
     return {
         "out": "snapshot",
         "ts": ts_ms,
@@ -52,13 +52,13 @@ def snapshot_row(ts_ms: int, file_name: str, digest: str, entries: int, changed:
 
 
 def config_row(file: SnapshotFile, key: object, old: object, new: object) -> Row:
-    """Return the row of a topic or group that is another than before."""
+    """Return the row of a topic or group that changed."""
     change = "first" if old is None else "removed" if new is None else "changed"
     return {"out": "config", "kind": file.kind, "topic": key, "change": change, "payload": new}
 
 
 def strange_rows(file: SnapshotFile, digest: str, keys: Collection[str], others: int) -> Iterator[Row]:
-    """Yield rows of the quarantine for keys that name nothing: of each of ``keys``, and one for so many ``others``."""
+    """Yield rows of the quarantine for invalid keys: one for each of ``keys``, and one that counts the ``others``."""
     for key in keys:
         yield {
             "out": "quarantine",
@@ -67,12 +67,12 @@ def strange_rows(file: SnapshotFile, digest: str, keys: Collection[str], others:
             "digest": digest,
             "detail_key": key,
             "code": "orphan_key",
-            "reason": f"the key {key!r} is not topic@group: no consumer can ever commit to it or read it",
-            "advice": "see which client made it; ConsumerOffsetManager passes over such keys",
+            "reason": f"the key {key!r} is not topic@group, so no consumer can commit to it or read it",
+            "advice": "find the client that made it; ConsumerOffsetManager ignores such keys",
             "content": key.encode()[:KEPT],
         }
     if others:
-        # Its detail_key keeps it apart from a file refused whole.
+        # detail_key distinguishes it from a file that is refused as a whole.
         yield {
             "out": "quarantine",
             "path": file.path,
@@ -87,7 +87,7 @@ def strange_rows(file: SnapshotFile, digest: str, keys: Collection[str], others:
 
 
 def short_key(key: str) -> str:
-    """Return a key as it is, or a long one by its beginning and digest."""
+    """Return the key, or the beginning and the digest of a long one."""
     if len(key) <= LONGEST_KEY:
         return key
     return f"{key[:LONGEST_KEY]}… {hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
@@ -102,7 +102,7 @@ def file_row(
     rows_out: int = 0,
     quarantined: int = 0,
 ) -> Row:
-    """Return the row of the ledger for a file: what became of it, and how many rows it gave."""
+    """Return the row of the ledger for a file: its status and how many rows it gave."""
     return {
         "out": "file",
         "path": file.path,

@@ -1,4 +1,4 @@
-"""What the snapshots of a source gave, as Arrow batches: the offsets that moved, by columns."""
+"""Changed offsets of a source's snapshots as Arrow batches."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Keys, Moves
-from mqreplay.ingest.told_rows import Row
+from mqreplay.ingest.snapshot_file_rows import Row
 
-BATCH_ROWS = 50_000  # offsets moved; a batch is then a few megabytes
-OF_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of an OffsetKey
-OF_MOVES = {"from_ts": "from_ts", "to_ts": "ts", "source_digest": "digest"}  # column: what a snapshot's moves have
+BATCH_ROWS = 50_000  # changed offsets per batch of a few megabytes
+OF_KEY = ("topic", "consumer_group", "broker_name", "queue_id")  # in the order of OffsetKey
+OF_MOVES = {"from_ts": "from_ts", "to_ts": "ts", "source_digest": "digest"}  # column: field of Moves
 
 
-def moved_batches(
+def change_batches(
     items: Iterable[Row | Moves], source: Source, schema: pa.Schema, beside: list[Row]
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of the offsets that moved, as they fill up; every other row goes to ``beside``, as it is.
+    """Yield batches of changed offsets; append every other row unchanged to ``beside``.
 
     ``schema`` may have any of the columns source_name, broker_name, broker_id, client_id, topic, consumer_group,
     queue_id, previous_offset, new_offset, from_ts, to_ts, source_digest. Others are null.
@@ -43,7 +43,7 @@ def moved_batches(
 
 
 def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A first snapshot has every entry of a broker: its batch is dealt out in pieces."""
+    """Split a large batch: a first snapshot has every entry of a broker."""
     pieces = max(1, batch.num_rows // BATCH_ROWS)
     size = -(-batch.num_rows // pieces)
     for start in range(0, batch.num_rows, size):
@@ -51,7 +51,7 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class _Columns:
-    """Makes columns of one source's moves."""
+    """A builder of columns of one source's changes."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -59,7 +59,7 @@ class _Columns:
         self._of_keys: dict[tuple[str, pa.DataType], pa.Array] = {}
 
     def batch(self, moves: list[Moves], schema: pa.Schema) -> pa.RecordBatch:
-        """One batch of them all."""
+        """Return one batch of several changes."""
         lengths = [len(m) for m in moves]
         entry = np.concatenate([m.entry for m in moves])
         arrays = [self._column(f.name, f.type, moves, lengths, entry) for f in schema]
@@ -92,7 +92,7 @@ class _Columns:
         return pa.nulls(len(entry), kind)
 
     def _of_key(self, name: str, kind: pa.DataType) -> pa.Array:
-        """That part of every key: made anew only when keys came since."""
+        """Return one part of every key; rebuilt only after new keys."""
         known = self._of_keys.get((name, kind))
         if known is None or len(known) < len(self._keys):
             part = OF_KEY.index(name)

@@ -1,8 +1,8 @@
 """The consumer offsets at the start of each day, stored once, so that a night does not read all earlier nights.
 
-silver.offset_change holds changes alone: what stood is the last change of each offset, however long ago. For each day
-that has days before it, silver.standing_offset keeps those last changes, made from the day before it and what stood
-then. It may lack a day: then it is found from the last one that is there, and what changed since.
+silver.offset_change holds only changes: the offset at an instant is that of the last change, which may be long ago. For
+each day after the first, silver.standing_offset holds the last change of each offset before it, made from the previous
+day's rows. If a day is missing, its rows are made from the last available day and the changes since.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from mqreplay.lake.warehouse import Warehouse
 
 TABLE, CHANGES = "silver.standing_offset", "silver.offset_change"
 CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
-PLACE = ["cluster", "broker_id", "client_id"]  # a source's own
+PLACE = ["cluster", "broker_id", "client_id"]  # columns of a source
 
 
-class Standing:
-    """Of one cluster. Use it under the warehouse's lock; days are UTC's."""
+class OffsetCheckpoint:
+    """The stored offsets of one cluster. Use it under the warehouse's lock; days are in UTC."""
 
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
-        """Read which days are kept."""
+        """Read which days are stored."""
         self._warehouse, self._cluster = warehouse, cluster
         kept = warehouse.read(TABLE, Rows(cluster)).select("day").unique().collect()
         self._days: set[dt.date] = set(kept["day"])
 
     def keep(self, day: dt.date) -> None:
-        """Keep the offsets as they were when the day began, unless they are kept, or there were none."""
+        """Store the offsets at the start of the day, unless they are stored or there are none."""
         if day in self._days:
             return
         if not any(kept < day for kept in self._days) and self._before(day).limit(1).collect().is_empty():
@@ -39,22 +39,22 @@ class Standing:
         self._days.add(day)
 
     def forget(self, after: dt.date, until: dt.date) -> None:
-        """Forget the offsets of days after the one and until the other: the changes before them will be others."""
+        """Remove the offsets of days after the first up to the second day: the changes before them will differ."""
         wrong = frozenset(kept for kept in self._days if after < kept <= until)
         if wrong:
             self._warehouse.put(TABLE, [], Rows(self._cluster, wrong))
             self._days -= wrong
 
     def last_before(self, day: dt.date) -> pl.LazyFrame:
-        """Return the last row of silver.offset_change of each offset before the day, but for its day and its file."""
+        """Return the last row of silver.offset_change of each offset before the day, without its day and file."""
         changes = self._before(day)
         last = pl.col("previous_offset", "new_offset", "from_ts").max_by("to_ts")
         return changes.group_by(*CHAIN, *PLACE).agg(last, pl.col("to_ts").max())
 
     def from_day(self, day: dt.date) -> pl.LazyFrame:
-        """Return rows of silver.offset_change: those from the day on, and of those before the last of each offset.
+        """Return rows of silver.offset_change from the day on, and the last earlier row of each offset.
 
-        Rows that are kept have no source_digest.
+        Stored rows have no source_digest.
         """
         kept = max((kept for kept in self._days if kept <= day), default=None)
         if kept is None:

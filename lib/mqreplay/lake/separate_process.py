@@ -1,4 +1,4 @@
-"""Python code run in a process of its own, which no spark-submit of the caller's meddles with."""
+"""Run Python code in a separate process that does not inherit a caller's spark-submit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 FOREIGN = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 
-def run_apart(code: str, *arguments: str, patience_s: int) -> subprocess.CompletedProcess[str]:
+def run_separately(code: str, *arguments: str, patience_s: int) -> subprocess.CompletedProcess[str]:
     """Run the command to its end and return its output. Raise subprocess.TimeoutExpired."""
     env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
     env.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from mqreplay.ingest.standing import CHAIN, CHANGES, TABLE, Standing
+from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, TABLE, OffsetCheckpoint
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 
@@ -55,7 +55,7 @@ def ends(told: list[dict[str, object]], day: dt.date) -> set[tuple[object, ...]]
     return {(q, row["previous_offset"], row["new_offset"], row["from_ts"], row["to_ts"]) for q, row in last.items()}
 
 
-def said(standing: Standing, day: dt.date) -> set[tuple[object, ...]]:
+def said(standing: OffsetCheckpoint, day: dt.date) -> set[tuple[object, ...]]:
     rows = standing.last_before(day).select("queue_id", "previous_offset", "new_offset", "from_ts", "to_ts").collect()
     assert len(rows) == rows["queue_id"].n_unique()
     return set(rows.rows())
@@ -63,13 +63,13 @@ def said(standing: Standing, day: dt.date) -> set[tuple[object, ...]]:
 
 def test_the_last_changes_are_the_same_whatever_is_kept(lake):
     warehouse, told = lake
-    standing = Standing(warehouse, "c")
+    standing = OffsetCheckpoint(warehouse, "c")
     wanted = [ends(told, day) for day in DAYS]
     assert [said(standing, day) for day in DAYS] == wanted
     for day in (DAYS[2], DAYS[3]):
         standing.keep(day)
         assert [said(standing, day) for day in DAYS] == wanted
-        assert [said(Standing(warehouse, "c"), day) for day in DAYS] == wanted
+        assert [said(OffsetCheckpoint(warehouse, "c"), day) for day in DAYS] == wanted
     kept = warehouse.read(TABLE, Rows("c", frozenset([DAYS[3]]))).collect()
     assert kept.height == kept.select(CHAIN).n_unique() > 0
     assert warehouse.read(TABLE).filter(cluster="other").collect().is_empty()
@@ -77,7 +77,7 @@ def test_the_last_changes_are_the_same_whatever_is_kept(lake):
 
 def test_rows_from_a_day_on_are_all_later_changes_and_the_last_ones_before(lake):
     warehouse, told = lake
-    standing = Standing(warehouse, "c")
+    standing = OffsetCheckpoint(warehouse, "c")
     assert standing.from_day(DAYS[3]).collect().height == len(told), "nothing is kept"
     standing.keep(DAYS[2])
     found = standing.from_day(DAYS[3]).collect()
@@ -91,15 +91,15 @@ def test_rows_from_a_day_on_are_all_later_changes_and_the_last_ones_before(lake)
 def test_days_before_one_that_is_kept_are_not_asked(lake):
     warehouse, told = lake
     for day in (DAYS[2], DAYS[3]):
-        Standing(warehouse, "c").keep(day)
+        OffsetCheckpoint(warehouse, "c").keep(day)
     warehouse.put(CHANGES, [], Rows("c", between=(dt.date.min, DAYS[1])))
-    standing = Standing(warehouse, "c")
+    standing = OffsetCheckpoint(warehouse, "c")
     assert [said(standing, day) for day in DAYS[2:]] == [ends(told, day) for day in DAYS[2:]]
 
 
 def test_what_is_about_to_change_is_forgotten_and_nothing_else(lake):
     warehouse, _ = lake
-    standing = Standing(warehouse, "c")
+    standing = OffsetCheckpoint(warehouse, "c")
     for day in DAYS[1:]:
         standing.keep(day)
     size = warehouse.read(TABLE).collect().height
@@ -115,6 +115,6 @@ def test_what_is_about_to_change_is_forgotten_and_nothing_else(lake):
 
 def test_before_the_first_day_nothing_stood(lake):
     warehouse, _ = lake
-    Standing(warehouse, "c").keep(FIRST)
+    OffsetCheckpoint(warehouse, "c").keep(FIRST)
     assert not warehouse.exists(TABLE)
-    assert Standing(warehouse, "nobody").last_before(DAYS[4]).collect().is_empty()
+    assert OffsetCheckpoint(warehouse, "nobody").last_before(DAYS[4]).collect().is_empty()
