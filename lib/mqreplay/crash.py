@@ -69,7 +69,8 @@ MACHINE = (
         r"OutOfMemoryError|Java heap space|GC overhead limit|Cannot allocate memory|MemoryError|"
         r"insufficient memory for the Java Runtime",
         "memory is short",
-        "raise driver_memory under [spark] in a file for --conf, as far as the machine allows, and run it again",
+        "set driver_memory under [spark] in a file for --conf (with spark-submit: its --driver-memory) to what the "
+        "machine has, and run it again",
     ),
     Failure(
         r"Python worker exited unexpectedly|Python worker failed to connect back|"

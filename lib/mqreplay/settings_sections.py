@@ -263,6 +263,13 @@ class FindingSettings:
         "time after an outage in which its effects are counted; clients return to a master within 45 s",
         "When clients poll routes or send heartbeats less often than by default.",
     )
+    duplicate_warn_messages: int = _setting(
+        20,
+        "message",
+        "messages of a queue that changed hands that may be delivered twice unreported; a client has 20 threads",
+        "Set it to consumeThreadMax x consumeMessageBatchMaxSize of your consumers, if that is more.",
+        most=1_000_000_000,
+    )
     retry_warn_messages: int = _setting(
         5,
         "message",

@@ -1,10 +1,10 @@
-"""The story of a finding: which rows are its evidence, in which order, and what it is linked to."""
+"""The story of a finding: what it is linked to, and how it is printed."""
 
 from __future__ import annotations
 
 import datetime as dt
-import doctest
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,14 @@ import pytest
 
 from evidence_keys import evidence_of
 from made_warehouse import made_warehouse
-from mqreplay.cli import story as story_module
-from mqreplay.cli.explain import print_story
-from mqreplay.cli.story import MOST, Story, explain, shown, tell
-from mqreplay.errors import InputError
+from mqreplay.cli.explain import MOST_EFFECTS, print_story
+from mqreplay.cli.story import MOST_NAMED, Story, explain, tell
+from mqreplay.errors import InputError, InputErrors
 from mqreplay.lake.warehouse import Warehouse
+from tests_shared import ROOT
 
 MIDNIGHT = dt.datetime(2026, 11, 21, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
-QUEUE = {"source_name": "broker-a-0", "broker_name": "b", "topic": "t", "consumer_group": "g", "queue_id": 7}
-QUEUE_KEY = {"broker_name": "b", "topic": "t", "consumer_group": "g", "queue_id": 7}
 
 
 def finding(**differs: Any) -> dict[str, Any]:
@@ -35,98 +33,6 @@ def record(table: str, *record_ids: str) -> list[dict[str, Any]]:
 
 def told(tmp_path: Path, tables: dict[str, list[dict[str, Any]]], *findings: dict[str, Any]) -> Story:
     return tell(made_warehouse(tmp_path, {**tables, "gold.finding": list(findings)}), "f1", None)
-
-
-def values(story: Story, column: str) -> list[Any]:
-    return [step["row"][column] for step in story.steps]
-
-
-def test_examples() -> None:
-    assert doctest.testmod(story_module)[:2] == (0, 1)
-
-
-@pytest.mark.parametrize("days", [0, 1, -1, 30, -30])
-def test_rows_named_by_their_id_are_evidence_whatever_their_day(tmp_path: Path, days: int) -> None:
-    at = MIDNIGHT + dt.timedelta(days=days)
-    rows = [{"record_id": id_, "day": ts.date(), "ts": ts} for id_, ts in (("a", at), ("b", MIDNIGHT), ("c", at))]
-    rows.append({"record_id": "a", "day": at.date(), "ts": at, "cluster": "other"})
-    story = told(
-        tmp_path,
-        {"silver.consume": rows},
-        finding(evidence=record("silver.consume", "a", "b", "gone")),
-    )
-    assert sorted(values(story, "record_id")) == ["a", "b"]
-    assert [step["ts"] for step in story.steps] == sorted(step["ts"] for step in story.steps)
-    assert all(step["ts"].tzinfo is None for step in story.steps)
-
-
-def test_rows_of_a_place_are_those_near_the_finding_on_both_sides_of_midnight(tmp_path: Path) -> None:
-    offsets = {n: MIDNIGHT + n * SECOND for n in (-61, -60, -1, 0, 70, 71)}
-    rows = [QUEUE | {"new_offset": 100 + n, "to_ts": ts, "day": ts.date()} for n, ts in offsets.items()]
-    rows.append(QUEUE | {"queue_id": 8, "new_offset": 1, "to_ts": MIDNIGHT, "day": MIDNIGHT.date()})
-    story = told(
-        tmp_path,
-        {"silver.offset_change": rows},
-        finding(to_ts=MIDNIGHT + 10 * SECOND, evidence=[evidence_of("silver.offset_change", **QUEUE_KEY)]),
-    )
-    assert values(story, "new_offset") == [40, 99, 100, 170]
-
-
-@pytest.mark.parametrize(
-    ("differs", "expected"),
-    [({"from_ts": None}, [0, 1]), ({"to_ts": None}, [1, 2]), ({"from_ts": None, "to_ts": None}, [0, 1, 2])],
-)
-def test_a_finding_without_a_bound_has_evidence_without_that_bound(
-    tmp_path: Path, differs: dict[str, None], expected: list[int]
-) -> None:
-    times = [MIDNIGHT + dt.timedelta(days=days) for days in (-5, 0, 5)]
-    rows = [QUEUE | {"new_offset": n, "to_ts": ts, "day": ts.date()} for n, ts in enumerate(times)]
-    row = finding(evidence=[evidence_of("silver.offset_change", **QUEUE_KEY)], **differs)
-    assert values(told(tmp_path, {"silver.offset_change": rows}, row), "new_offset") == expected
-
-
-def test_the_day_of_a_gold_row_need_not_be_that_of_its_instant(tmp_path: Path) -> None:
-    row = {name: value for name, value in QUEUE.items() if name != "source_name"}
-    row |= {"client_id": "x", "from_ts": MIDNIGHT, "to_ts": MIDNIGHT, "day": dt.date(2026, 11, 25)}
-    story = told(
-        tmp_path,
-        {"gold.queue_owner": [row]},
-        finding(evidence=[evidence_of("gold.queue_owner", **QUEUE_KEY, client_id="x")]),
-    )
-    assert len(story.steps) == 1
-
-
-def test_a_key_names_an_exact_instant(tmp_path: Path) -> None:
-    times = [MIDNIGHT + dt.timedelta(days=9, microseconds=n) for n in (0, 120_000, 120_001)]
-    rows = [{"source_name": "s", "topic": "t", "ts": ts, "day": ts.date()} for ts in times]
-    keys = [evidence_of("silver.topic_config", source_name="s", topic="t", ts=ts) for ts in times[:2]]
-    story = told(tmp_path, {"silver.topic_config": rows}, finding(evidence=keys))
-    assert values(story, "ts") == [ts.replace(tzinfo=None) for ts in times[:2]]
-
-
-def test_rows_without_an_instant_are_capped(tmp_path: Path) -> None:
-    rows = [{"path": "p", "line_number": n, "content": b"\xff"} for n in reversed(range(MOST + 9))]
-    story = told(tmp_path, {"bronze.quarantine": rows}, finding(evidence=[evidence_of("bronze.quarantine", path="p")]))
-    assert values(story, "line_number") == list(range(MOST))
-    assert story.steps[0]["ts"] is None
-    assert "content=bytearray(b'\\xff')" in shown(story.steps[0]["row"])
-
-
-def test_maps_and_nested_instants_are_plain_values(tmp_path: Path) -> None:
-    queue = dict.fromkeys(("locked", "memory_offset", "cached_msgs", "cached_first", "cached_last"))
-    queue |= {"topic": "t", "broker_name": "b", "queue_id": 1, "dropped": False, "pull_from_broker_id": 0}
-    tables = {
-        "silver.broker_runtime": [{"record_id": "a", "ts": MIDNIGHT, "runtime": {"putTps": "1.0"}}],
-        "silver.assignment": [{"record_id": "b", "ts": MIDNIGHT, "queues": [queue | {"last_pull_ts": MIDNIGHT}]}],
-    }
-    keys = [*record("silver.broker_runtime", "a"), *record("silver.assignment", "b")]
-    assignment, runtime = (step["row"] for step in told(tmp_path, tables, finding(evidence=keys)).steps)
-    assert runtime["runtime"] == {"putTps": "1.0"}
-    assert assignment["queues"][0]["last_pull_ts"] == MIDNIGHT.replace(tzinfo=None)
-
-
-def test_evidence_in_a_table_that_was_never_made_is_left_out(tmp_path: Path) -> None:
-    assert told(tmp_path, {}, finding(evidence=record("silver.pull", "a"))).steps == []
 
 
 def test_a_story_has_its_cause_and_its_effects_each_from_their_last_day(tmp_path: Path) -> None:
@@ -154,9 +60,12 @@ def test_an_id_names_one_finding(tmp_path: Path) -> None:
     made_warehouse(tmp_path, {"gold.finding": findings})
     assert explain(str(tmp_path), "ac", None).finding["finding_id"] == "ac"
     assert explain(str(tmp_path), "ab", "other").finding["cluster"] == "other"
-    with pytest.raises(InputError, match="2 findings have ids that begin with ab; give more of it"):
+    with pytest.raises(InputErrors, match="2 findings have ids that begin with ab; give more of the id") as several:
         explain(str(tmp_path), "ab", None)
-    with pytest.raises(InputError, match="no finding has an id that begins with x; SELECT"):
+    assert several.value.messages[1:] == [
+        f"ab  {cluster}  broker_down  2026-11-21 00:00:00 to 00:00:00 UTC" for cluster in ("c", "other")
+    ]
+    with pytest.raises(InputError, match="no finding has an id that begins with x; `mqreplay findings --warehouse /"):
         explain(str(tmp_path), "x", None)
     with pytest.raises(InputError, match="no finding has an id"):
         tell(Warehouse(str(tmp_path / "none")), "a", None)
@@ -164,10 +73,59 @@ def test_an_id_names_one_finding(tmp_path: Path) -> None:
         explain(str(tmp_path / "none"), "a", None)
 
 
-def test_a_printed_story_has_instants_in_utc_without_a_time_zone(tmp_path: Path, capsys: Any) -> None:
-    row = finding(from_ts=MIDNIGHT + dt.timedelta(milliseconds=5), follows_from=None)
-    made_warehouse(tmp_path, {"gold.finding": [row]})
+def test_many_findings_whose_ids_begin_alike_are_not_all_listed(tmp_path: Path) -> None:
+    made_warehouse(tmp_path, {"gold.finding": [finding(finding_id=f"a{n:02}") for n in range(MOST_NAMED + 3)]})
+    with pytest.raises(InputErrors) as several:
+        explain(str(tmp_path), "a", None)
+    assert len(several.value.messages) == 1 + MOST_NAMED + 1
+    assert several.value.messages[-1] == "... and 3 more"
+
+
+def test_the_json_of_a_story_is_what_the_page_describes(tmp_path: Path, capsys: Any) -> None:
+    row = finding(
+        from_ts=MIDNIGHT + dt.timedelta(milliseconds=5),
+        follows_from=None,
+        evidence=[evidence_of("bronze.quarantine", path="p"), evidence_of("silver.consume", record_id="a")],
+        evidence_count=7,
+    )
+    refused = {"path": "p", "content": b"\xff{", "code": "torn", "reason": "it is cut"}
+    consumed = {"record_id": "a", "ts": MIDNIGHT, "day": MIDNIGHT.date()}
+    made_warehouse(tmp_path, {"gold.finding": [row], "bronze.quarantine": [refused], "silver.consume": [consumed]})
     print_story(str(tmp_path), "f1", None, as_json=True)
-    assert json.loads(capsys.readouterr().out)["finding"]["from_ts"] == "2026-11-21T00:00:00.005000"
+    told = json.loads(capsys.readouterr().out)
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    described = re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE)
+    assert [name for name in described if name in told] == list(told)
+    assert told["finding"]["from_ts"] == "2026-11-21T00:00:00.005Z"
+    assert not {"evidence", "evidence_count"} & told["finding"].keys()
+    assert (told["evidence_total"], len(told["evidence"])) == (7, 2)
+    first, last = told["evidence"]
+    assert (first["table_name"], first["ts"], first["row"]["record_id"]) == (
+        "silver.consume",
+        "2026-11-21T00:00:00.000Z",
+        "a",
+    )
+    assert (last["ts"], last["who"], last["what"]) == (None, "p", "torn: it is cut")
+    assert last["row"]["content"] == "\ufffd{"
+
+
+def test_a_printed_story_says_how_many_rows_and_effects_are_not_shown(tmp_path: Path, capsys: Any) -> None:
+    rows = [{"record_id": f"r{n}", "ts": MIDNIGHT, "day": MIDNIGHT.date()} for n in range(9)]
+    cause = finding(
+        follows_from=None, evidence=record("silver.consume", *(row["record_id"] for row in rows)), evidence_count=1315
+    )
+    effects = [finding(finding_id=f"e{n:02}", follows_from="f1") for n in range(MOST_EFFECTS + 5)]
+    made_warehouse(tmp_path, {"gold.finding": [cause, *effects], "silver.consume": rows})
     print_story(str(tmp_path), "f1", None, as_json=False)
-    assert "2026-11-21 00:00:00 to 00:00:00 UTC" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "2026-11-21 00:00:00 to 00:00:00 UTC" in shown
+    assert "Evidence: 9 of 1,315 rows" in shown
+    assert f"Effects: {MOST_EFFECTS} of {MOST_EFFECTS + 5} findings" in shown
+    print_story(str(tmp_path), "f1", None, as_json=False, limit=3)
+    assert "Evidence: 3 of 1,315 rows" in capsys.readouterr().out
+    print_story(str(tmp_path), "e00", None, as_json=False)
+    shown = capsys.readouterr().out
+    assert "Evidence: none" in shown
+    assert re.search(r"Follows from\s+info\s+broker_down", shown)
+    with pytest.raises(InputError, match="--limit is -1"):
+        print_story(str(tmp_path), "f1", None, as_json=False, limit=-1)

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import Row
 
 from mqreplay.cli import command_line as cli
-from mqreplay.cli import terminal
+from mqreplay.cli import terminal, time_span
 from mqreplay.cli.terminal import print_outcome, print_rows
 from mqreplay.night.outcome import Outcome
 
@@ -48,6 +48,7 @@ def test_what_was_not_judged_is_shown_with_what_would_help(capsys):
 
 def test_doctests() -> None:
     assert doctest.testmod(terminal)[:2] == (0, 1)
+    assert doctest.testmod(time_span)[:2] == (0, 3)
 
 
 def printed(capsys: pytest.CaptureFixture[str], names: list[str], row: tuple[object, ...], form: str) -> list[str]:

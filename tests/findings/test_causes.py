@@ -10,7 +10,7 @@ import pytest
 from evidence_keys import evidence_of, keys_of
 from mqreplay.findings.causes import LONGEST, with_causes
 from mqreplay.findings.every import KINDS
-from mqreplay.findings.shape import SCHEMA, none
+from mqreplay.findings.shape import HIDDEN, SCHEMA, none
 from silver_moments import at
 
 Finding = dict[str, object]
@@ -197,7 +197,8 @@ def test_as_pair_by_pair(seed: int) -> None:
 
 def test_no_findings_have_no_causes() -> None:
     found = with_causes(none(), KINDS.values())
-    assert dict(found.schema) == SCHEMA | {"follows_from": pl.String()}
+    kept = {name: kind for name, kind in SCHEMA.items() if name not in HIDDEN}
+    assert dict(found.schema) == kept | {"follows_from": pl.String()}
     assert len(found) == 0
 
 

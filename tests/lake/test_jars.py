@@ -92,7 +92,9 @@ def test_jar_of_other_bytes_is_refused_and_nothing_put_in(registry, tmp_path: Pa
 
 def test_session_without_them_fetches_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(jars, "jars_folder", lambda: tmp_path)
-    with pytest.raises(MqreplayError, match=r"missing from .*delta-spark.*`python -m mqreplay.lake.jars` downloads"):
+    with pytest.raises(
+        MqreplayError, match=r"missing from .*delta-spark.*`\S*python\S* -m mqreplay.lake.jars` downloads and"
+    ):
         build_session("none", SparkSettings(extra={"spark.jars": "/x/other.jar"}))
     jars.require_jars({"spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0"})
     jars.require_jars({"spark.jars": "/x/delta-spark_4.1_2.13-4.4.0.jar,/x/delta-storage-4.4.0.jar"})

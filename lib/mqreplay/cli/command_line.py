@@ -88,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
     explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
     explain.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
+    explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
     explain.add_argument("--json", action="store_true", help="print the story as JSON")
     register_command.add(
         commands.add_parser(
@@ -248,7 +249,7 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "explain":
         from mqreplay.cli.explain import print_story
 
-        print_story(args.warehouse, args.finding, args.cluster, as_json=args.json)
+        print_story(args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit)
         return DONE
     return run_step(args, settings)
 

@@ -1,64 +1,123 @@
-"""A finding's story in the terminal, or as JSON."""
+"""`mqreplay explain`: a finding's story in the terminal, or as JSON."""
 
 from __future__ import annotations
 
-import dataclasses
+import datetime as dt
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.cli.story import Story, explain, shown
+from mqreplay.cli.story import Story, explain
 from mqreplay.cli.terminal import COLOURS, note_interruption
+from mqreplay.cli.time_span import time_span
+from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
+from mqreplay.report.evidence_rows import LIMIT
+
+LABEL = 12  # characters
+MOST_EFFECTS = 20
 
 
-def print_story(warehouse: str, finding_id: str, cluster: str | None, *, as_json: bool) -> None:
-    """Tells it on stdout."""
+def print_story(
+    warehouse: str, finding_id: str, cluster: str | None, *, as_json: bool, limit: int | None = None
+) -> None:
+    """Print the story on stdout. ``limit``: rows of evidence at most."""
+    if limit is not None and limit < 0:
+        raise InputError(f"--limit is {limit}; give 0 or more rows")
     note_interruption(warehouse)
-    story = explain(warehouse, finding_id, cluster)
+    story = explain(warehouse, finding_id, cluster, LIMIT if limit is None else limit)
     if as_json:
-        print(json_text(dataclasses.asdict(story), indent=1, default=_plain))
+        print(json_text(as_plain(story), indent=1, default=_plain))
     else:
         _print(story)
 
 
-def _plain(value: object) -> object:
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+def as_plain(story: Story) -> dict[str, Any]:
+    """Return the story as the command prints it in JSON; docs/operations.md describes it."""
+    return {
+        "finding": _without_evidence(story.finding),
+        "rule": story.rule,
+        "follows": story.follows,
+        "cause": None if story.cause is None else _without_evidence(story.cause),
+        "effects": [_without_evidence(effect) for effect in story.effects],
+        "decisions": story.decisions,
+        "evidence_total": story.evidence.total,
+        "evidence": [
+            {"table_name": row.table_name, "ts": row.ts, "who": row.who, "what": row.what, "row": row.row}
+            for row in story.evidence.rows
+        ],
+    }
+
+
+def _without_evidence(finding: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in finding.items() if name not in ("evidence", "evidence_count")}
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value)
 
 
 def _print(story: Story) -> None:
     console = Console(highlight=False)
-    console.print(_head(story.finding))
-    _say(console, "What", story.finding["summary"])
+    console.print(_head(story.finding), soft_wrap=True)
+    _say(console, "Summary", story.finding["summary"])
     _say(console, "Rule", story.rule + (f" ({story.follows})" if story.follows else ""))
-    _say(console, "Sure", f"{story.finding['confidence']:.0%}")
-    _say(console, "Do", story.finding["advice"])
+    _say(console, "Confidence", f"{story.finding['confidence']:.0%}")
+    _say(console, "Next", story.finding["advice"])
     if story.cause is not None:
-        console.print(Text.assemble(("Follows from  ", "bold"), _head(story.cause)))
-        _say(console, "", story.cause["summary"])
+        console.print(Text("Follows from", "bold"))
+        _print_other(console, story.cause)
+    if story.effects:
+        console.print(
+            Text(f"Effects: {_of(min(len(story.effects), MOST_EFFECTS), len(story.effects), 'finding')}", "bold")
+        )
+    for effect in story.effects[:MOST_EFFECTS]:
+        _print_other(console, effect)
     if story.decisions:
         console.print(Text("Decisions by RocketMQ's rules", "bold"))
-        for text in story.decisions:
-            console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
-    if story.steps:
-        console.print(Text(f"Evidence, {len(story.steps)} rows in time order", "bold"))
-    for step in story.steps:
-        when = step["ts"].strftime("%H:%M:%S.%f")[:-3] if step["ts"] else "            "
-        table, row = printable(step["table_name"]), printable(shown(step["row"]))
-        line = Text.assemble((when, "dim"), "  ", (f"{table:24}", "cyan"), row)
-        console.print(Padding(line, (0, 0, 0, 2)))
-    if story.effects:
-        console.print(Text("What follows from it", "bold"))
-    for effect in story.effects:
-        console.print(Padding(_head(effect), (0, 0, 0, 2)))
-        console.print(Padding(Text(printable(effect["summary"])), (0, 0, 0, 11)))
+    for text in story.decisions:
+        console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
+    shown = story.evidence.rows
+    console.print(Text(f"Evidence: {_of(len(shown), story.evidence.total, 'row')}", "bold"))
+    for row in shown:
+        when = row.ts.strftime("%H:%M:%S.%f")[:-3] if row.ts else ""
+        texts = (
+            (f"{when:12}", "dim"),
+            "  ",
+            (f"{printable(row.table_name):24}", "cyan"),
+            "  ",
+            _row_text(row.who, row.what),
+        )
+        console.print(Padding(Text.assemble(*texts), (0, 0, 0, 2)))
 
 
-def _head(finding: dict[str, object]) -> Text:
+def _row_text(who: str, what: str) -> str:
+    return printable(f"{who}: {what}" if who and what else who or what)
+
+
+def _of(shown: int, total: int, one: str) -> str:
+    """Return how many of how many are shown: "3 rows", "50 of 1,315 rows", "none"."""
+    if not total:
+        return "none"
+    noun = one if total == 1 else f"{one}s"
+    return f"{total:,} {noun}" if shown == total else f"{shown:,} of {total:,} {noun}"
+
+
+def _print_other(console: Console, finding: dict[str, Any]) -> None:
+    console.print(Padding(_head(finding), (0, 0, 0, 2)))
+    console.print(Padding(Text(printable(finding["summary"])), (0, 0, 0, 11)))
+
+
+def _head(finding: dict[str, Any]) -> Text:
     severity, kind = str(finding["severity"]), printable(finding["kind"])
-    when = f"{str(finding['from_ts'])[:19]} to {str(finding['to_ts'])[11:19]} UTC"
+    when = time_span(finding["from_ts"], finding["to_ts"])
     ident = printable(str(finding["finding_id"])[:8])
     return Text.assemble((f"{severity:9}", COLOURS[severity]), (f"{kind:22}", "bold"), (f"{when}  {ident}", "dim"))
 
@@ -67,6 +126,6 @@ def _say(console: Console, label: str, text: object) -> None:
     if text:
         # In a column of its own: no line of the text begins where a label does.
         grid = Table.grid()
-        grid.add_column(width=6)
+        grid.add_column(width=LABEL)
         grid.add_row(Text(label, "bold"), Text(printable(text)))
         console.print(grid)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
-from mqreplay.errors import InputError
+from mqreplay.cli.time_span import time_span
+from mqreplay.errors import InputError, InputErrors
 from mqreplay.findings.every import KINDS
 from mqreplay.lake.existing import require_warehouse
 from mqreplay.lake.last_day import of_last_day
@@ -17,55 +18,64 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.report.evidence_rows import LIMIT, EvidenceRows, evidence_of
 
-MOST = 60  # evidence rows told; the tables have all
-AROUND = dt.timedelta(minutes=1)  # rows named by their place alone are those near the finding
-ONE_DAY = dt.timedelta(days=1)
-INSTANTS = ("request_ts", "rebalance_ts", "ts", "to_ts", "from_ts")
-HIDDEN = {"cluster", "day", "source_digest", "record_id"}
+MOST_NAMED = 10  # findings listed whose ids begin alike
 
 
 @dataclass
 class Story:
-    """``finding`` and ``steps`` are rows as plain values; a step has table_name, ts and row."""
+    """``finding``, ``cause`` and ``effects`` are rows of gold.finding as plain values."""
 
     finding: dict[str, Any]
     rule: str
     follows: str
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    evidence: EvidenceRows
     decisions: list[str] = field(default_factory=list)
     cause: dict[str, Any] | None = None
     effects: list[dict[str, Any]] = field(default_factory=list)
 
 
-def explain(root: str, finding_id: str, cluster: str | None) -> Story:
+def explain(root: str, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Story:
     """Return the story of a finding: its rule, its evidence in time order, its cause and what follows from it."""
     check_text(finding_id, cluster)
     require_warehouse(root)
-    return tell(Warehouse(root), finding_id, cluster)
+    return tell(Warehouse(root), finding_id, cluster, limit)
 
 
-def tell(warehouse: Warehouse, finding_id: str, cluster: str | None) -> Story:
+def tell(warehouse: Warehouse, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Story:
     """Return the story of the finding whose id begins with ``finding_id``. Raises InputError for none or several."""
-    of_cluster = warehouse.read("gold.finding", None if cluster is None else Rows(cluster))
-    named = of_last_day(of_cluster.filter(pl.col("finding_id").str.starts_with(finding_id)), "cluster", "finding_id")
-    rows = plain_rows(named.collect())
-    if not rows:
-        raise InputError(f"no finding has an id that begins with {finding_id}; SELECT finding_id FROM gold.finding")
-    if len(rows) > 1:
-        raise InputError(f"{len(rows)} findings have ids that begin with {finding_id}; give more of it")
-    finding = rows[0]
+    finding = _named(warehouse, finding_id, cluster)
     kind = KINDS[finding["kind"]]
-    story = Story(finding, kind.rule, kind.follows)
+    found = evidence_of(warehouse, finding["cluster"], [finding], limit, whole=True)
+    story = Story(finding, kind.rule, kind.follows, found[finding["finding_id"]])
     for other in _linked(warehouse, finding):
         if other["finding_id"] == finding["follows_from"]:
             story.cause = other
         else:
             story.effects.append(other)
-    story.steps = _steps(warehouse, finding)
-    told = Counter(text for step in story.steps if (text := decision(step["table_name"], step["row"])))
-    story.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in told.items()]
+    judged = Counter(text for row in story.evidence.rows if (text := decision(row.table_name, row.row)))
+    story.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.items()]
     return story
+
+
+def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> dict[str, Any]:
+    of_cluster = warehouse.read("gold.finding", None if cluster is None else Rows(cluster))
+    named = of_last_day(of_cluster.filter(pl.col("finding_id").str.starts_with(finding_id)), "cluster", "finding_id")
+    rows = plain_rows(named.sort("from_ts", "finding_id").collect())
+    if not rows:
+        command = f"mqreplay findings --warehouse {shlex.quote(warehouse.root)}"
+        raise InputError(f"no finding has an id that begins with {finding_id}; `{command}` lists the findings")
+    if len(rows) > 1:
+        several = f"{len(rows)} findings have ids that begin with {finding_id}; give more of the id, or --cluster"
+        more = [f"... and {len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
+        raise InputErrors([several, *map(_line, rows[:MOST_NAMED]), *more])
+    return rows[0]
+
+
+def _line(finding: dict[str, Any]) -> str:
+    when = time_span(finding["from_ts"], finding["to_ts"])
+    return f"{finding['finding_id']}  {finding['cluster']}  {finding['kind']}  {when}"
 
 
 def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
@@ -76,95 +86,7 @@ def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any
     return plain_rows(same.filter(is_cause | is_effect).sort("from_ts", "kind", "finding_id").collect())
 
 
-def _steps(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
-    by_table: dict[str, list[dict[str, Any]]] = {}
-    for each in finding["evidence"] or []:
-        key = {name: value for name, value in each.items() if name != "table_name" and value is not None}
-        if key and each["table_name"] != "gold.finding":
-            by_table.setdefault(each["table_name"], []).append(key)
-    steps: list[dict[str, Any]] = []
-    for name, wanted in sorted(by_table.items()):
-        if not warehouse.exists(name):
-            continue
-        for row in plain_rows(_evidence(warehouse, name, wanted, finding)):
-            ts = next((row[c] for c in INSTANTS if row.get(c)), None)
-            steps.append({"table_name": name, "ts": ts, "row": row})
-    return sorted(steps, key=lambda s: (s["ts"] is None, s["ts"] or dt.datetime.min, s["table_name"]))[:MOST]
-
-
-def _evidence(warehouse: Warehouse, name: str, wanted: list[dict[str, Any]], finding: dict[str, Any]) -> pl.DataFrame:
-    """Return the rows with these keys. Where keys do not name the instant, the rows near the finding's time."""
-    order = warehouse.contracts[name].key
-    if all(set(key) == {"record_id"} for key in wanted):
-        return _by_record_id(warehouse, name, {key["record_id"] for key in wanted}, finding)
-    kinds = warehouse.read(name).collect_schema()
-    instant = next((c for c in INSTANTS if c in kinds), None)
-    is_wanted = pl.any_horizontal(
-        pl.all_horizontal(pl.col(name) == _typed(value) for name, value in key.items()) for key in wanted
-    )
-    if instant is None or any(instant in key for key in wanted):
-        rows = warehouse.read(name, Rows(finding["cluster"])).filter(is_wanted)
-        return rows.sort(order).head(MOST).collect()
-    begin, end = _shifted(finding["from_ts"], -AROUND), _shifted(finding["to_ts"], AROUND)
-    # The day of a silver row is that of its instant; of a gold row it is the day that was replayed.
-    days = _days(begin, end) if name.startswith("silver.") else None
-    rows = warehouse.read(name, Rows(finding["cluster"], between=days)).filter(is_wanted)
-    if begin is not None:
-        rows = rows.filter(pl.col(instant) >= begin)
-    if end is not None:
-        rows = rows.filter(pl.col(instant) <= end)
-    return rows.sort(instant, *order).head(MOST).collect()
-
-
-def _by_record_id(warehouse: Warehouse, name: str, ids: set[str], finding: dict[str, Any]) -> pl.DataFrame:
-    """Return the rows with these ids. Ids are unique: other days are read only if days near the finding lack one."""
-    is_wanted = pl.col("record_id").is_in(sorted(ids))
-
-    def read(days: tuple[dt.date, dt.date] | None) -> pl.DataFrame:
-        return warehouse.read(name, Rows(finding["cluster"], between=days)).filter(is_wanted).head(MOST).collect()
-
-    days = _days(_shifted(finding["from_ts"], -ONE_DAY), _shifted(finding["to_ts"], ONE_DAY))
-    if days is not None and warehouse.contracts[name].by_day:
-        rows = read(days)
-        if rows.height >= min(len(ids), MOST):
-            return rows
-    return read(None)
-
-
-def _shifted(ts: dt.datetime | None, by: dt.timedelta) -> dt.datetime | None:
-    """Return the instant in UTC, shifted by a duration."""
-    try:
-        return None if ts is None else ts.replace(tzinfo=dt.UTC) + by
-    except OverflowError:  # at the first or the last day that Python has
-        return None
-
-
-def _days(begin: dt.datetime | None, end: dt.datetime | None) -> tuple[dt.date, dt.date] | None:
-    return None if begin is None or end is None else (begin.date(), end.date())
-
-
-def _typed(value: Any) -> Any:
-    return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value
-
-
-def shown(row: dict[str, Any]) -> str:
-    """What a row says, on one line: its columns that say something.
-
-    >>> shown({"cluster": "c", "topic": "T", "error": None, "queue_offset": 3})
-    'topic=T queue_offset=3'
-    """
-    said = []
-    for name, value in row.items():
-        if name in HIDDEN or value is None or name in INSTANTS:
-            continue
-        text = _short(value)
-        said.append(f"{name}={text}")
-    return " ".join(said)
-
-
 def _short(value: Any) -> str:
-    if isinstance(value, dt.datetime):
-        return value.strftime("%H:%M:%S.%f")[:-3]
     if isinstance(value, dict):
         return "/".join(_short(v) for v in value.values() if v is not None)[:120]
     if isinstance(value, (list, tuple)):

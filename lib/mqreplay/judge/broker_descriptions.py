@@ -39,7 +39,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
 
     A group made by its first client is in subscriptionGroup.json only after the broker's next save.
     """
-    brokers = _described_brokers(broker)
+    brokers = described_brokers(broker)
     groups = subscription_group.filter(pl.col("change") != "removed")
     of_broker, of_group = _last_described(pull, brokers, BROKER_KEY), _last_described(pull, groups, GROUP_KEY)
     place, row_of = distinct_rows([pa.array(of_broker), pa.array(of_group)])
@@ -67,15 +67,22 @@ def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[st
     return nearest(key, request, of_description, since)
 
 
-def _described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
-    """Return the descriptions with each broker's version, ratio in effect, and memory."""
+def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
+    """Return the descriptions of brokers: BROKER_KEY, ts, since_5, slave_read_enable, effective_ratio, memory.
+
+    The ratio is in percent, memory in bytes; null where the description lacks what they follow from.
+    configured_ratio and broker_addr are as described.
+    """
     major = pl.col("rocketmq_version").str.split(".").list.first().str.strip_chars()
     rows = broker.with_columns((major.cast(pl.Int32, strict=False) >= 5).alias("since_5"))
     ratios = [_ratio(row) for row in rows.rows(named=True)]
     memories = [_memory(row, ratio) for row, ratio in zip(rows.rows(named=True), ratios, strict=True)]
     return rows.with_columns(
         pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
-    ).select(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "effective_ratio", "memory")
+    ).select(
+        *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "effective_ratio", "memory", "broker_addr"),
+        pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
+    )
 
 
 def _ratio(broker: dict[str, Any]) -> int | None:

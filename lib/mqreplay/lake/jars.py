@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,11 @@ def missing_jars(folder: Path | None = None) -> list[str]:
     return [name for name in JARS if not (where / name).exists()]
 
 
+def install_command() -> str:
+    """Return the command that installs the JARs for the running Python, whether its environment is active or not."""
+    return f"{shlex.quote(sys.executable)} -m mqreplay.lake.jars"
+
+
 def require_jars(options: Mapping[str, str]) -> None:
     """Raise MqreplayError if JARs are missing that Spark's ``options`` do not provide.
 
@@ -69,7 +75,7 @@ def require_jars(options: Mapping[str, str]) -> None:
     if missing and not any(ARTIFACT in options.get(name, "") for name in BROUGHT_BY):
         raise MqreplayError(
             f"Delta's JARs are missing from {jars_folder()} ({', '.join(missing)}); "
-            "`python -m mqreplay.lake.jars` downloads and checks them"
+            f"`{install_command()}` downloads and checks them"
         )
 
 

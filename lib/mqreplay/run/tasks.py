@@ -20,7 +20,7 @@ from mqreplay.judge.allocation import allocation
 from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
 from mqreplay.judge.client_clocks import client_clocks, client_words
-from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
 from mqreplay.judge.delivery_audit import message_counts_of_shard
 from mqreplay.judge.failover_exposure import lacked_of_shard
 from mqreplay.judge.group_status import status_of_shard
@@ -43,6 +43,7 @@ from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
 from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
+from mqreplay.judge.slave_reads import slave_reads
 from mqreplay.judge.slave_suggestion import slave_suggestion
 from mqreplay.lake.landing import Landed, Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew
@@ -159,9 +160,6 @@ def _judge_pulls(
     routes = pull_route(raw["pull"], route_changes, facts.born, night.starts, replay.route_slack_ms).filter(of_day)
     part.land(night, "gold.pull_route", routes)
     known = day.with_before("gold.pull_route", "request_ts", routes, shard)
-    gap_s = night.settings.findings.same_cause_gap_s
-    part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(known, gap_s)
-    part.frames["failovers"] = failovers_of_shard(known)
     suggestions = slave_suggestion(
         raw["pull"],
         raw["consume"],
@@ -173,6 +171,9 @@ def _judge_pulls(
         night.skew.clients if night.skew else [],
     )
     part.land(night, "gold.slave_suggestion", suggestions.filter(of_day))
+    reads = slave_reads(known, suggestions, raw["pull"], night.raw["broker"])
+    part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(reads, night.settings.findings.same_cause_gap_s)
+    part.frames["failovers"] = failovers_of_shard(known)
 
 
 def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, events: QueueEvents) -> None:
@@ -251,6 +252,7 @@ def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[P
     part = Part()
     part.frames["repeated_deliveries"] = repeated_deliveries(rows["consume"], unshared)
     part.frames["came_back"] = came_back(rows["consume"])
+    part.frames["most_tries"] = most_tries_of_shard(rows["consume"])
     scope = scope_of_shard(rows["produce"], rows["consume"], rows["offset_commit"], rows["offset_change"], unshared)
     return part, scope
 

@@ -1,0 +1,212 @@
+"""What a row of evidence says, in words: for each table the columns worth showing, and the text made of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from string import Formatter
+from typing import Any
+
+Phrase = str | tuple[str, ...]  # a text with names of columns in braces, or several of which the first that fits counts
+QUEUE = "queue {broker_name}/{queue_id} of {topic}"
+ON_BROKER = "on {broker_name}-{broker_id}"
+OFFSETS = (
+    "offset {previous_offset:,} -> {new_offset:,}",
+    "offset {new_offset:,}",
+    "offset {previous_offset:,} removed",
+)
+WHO: Phrase = (
+    "{client_id}, group {consumer_group}",
+    "{client_id}",
+    "group {consumer_group}",
+    "{broker_name}-{broker_id}",
+    "{source_name}",
+    "{path}",
+)
+LONGEST = 160  # characters of one value
+MOST = 12  # items of a list
+ZERO_IS_NOTHING = frozenset({"reconsume_times", "redelivered_max"})
+NOT_SHOWN = frozenset({"cluster", "day", "source_digest", "record_id"})
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How the rows of a table are shown: their instant, and phrases that say what happened.
+
+    ``instant`` is the column by which rows are sorted; "" for a table without one. A row of a table with ``until``
+    lasts until then. A phrase of which a column is null is left out.
+    """
+
+    instant: str
+    phrases: tuple[Phrase, ...] = ()
+    until: str = ""
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The columns that the text needs."""
+        texts = [text for phrase in (WHO, *self.phrases) for text in _alternatives(phrase)]
+        named = {name for text in texts for _, name, _, _ in Formatter().parse(text) if name}
+        return frozenset(named | {self.instant, self.until} - {""})
+
+
+WORDINGS: Mapping[str, Wording] = {
+    "bronze.quarantine": Wording("", ("{code}: {reason}",)),
+    "silver.assignment": Wording("ts", ("holds {queues}", "error: {error}")),
+    "silver.broker_runtime": Wording("ts", ("no answer: {error}",)),
+    "silver.consume": Wording(
+        "ts",
+        (
+            "message {msg_id} at offset {queue_offset:,}",
+            QUEUE,
+            "{status}",
+            "redelivery {reconsume_times}",
+        ),
+    ),
+    "silver.consumer_list": Wording("ts", ("{broker_name} lists {cid_all}", "error: {error}")),
+    "silver.heartbeat": Wording("ts", ("{kind} to {broker_name}-{broker_id}", "{consumer_data_set}", "error: {error}")),
+    "silver.offset_change": Wording("to_ts", (OFFSETS, QUEUE, ("in the file of {source_name}",))),
+    "silver.offset_commit": Wording("ts", ("{kind} offset {commit_offset:,}", QUEUE, ON_BROKER, "error: {error}")),
+    "silver.pull": Wording(
+        "request_ts",
+        ("pull at offset {queue_offset:,}", QUEUE, ON_BROKER, "answer {response_name}", "error: {error}"),
+    ),
+    "silver.rebalance": Wording(
+        "ts",
+        (
+            "{strategy} gives {mq_divided} of {topic}",
+            "from {mq_all_size} queues for {cid_all_size} clients",
+            "error: {error}",
+        ),
+    ),
+    "silver.recorder_event": Wording("ts", ("{kind} {detail}",)),
+    "silver.server_request": Wording("ts", ("{name} from {broker_name}-{broker_id}", ("{reset_offsets}", "{topic}"))),
+    "silver.topic_config": Wording(
+        "ts", ("topic {topic}: {read_queue_nums} read and {write_queue_nums} write queues", "{change}")
+    ),
+    "gold.allocation": Wording(
+        "rebalance_ts", ("{strategy} of {topic}", "expected {expected}", "took {actual}", "{judgement}: {reason}")
+    ),
+    "gold.offset_continuity": Wording(
+        "to_ts",
+        (
+            OFFSETS,
+            QUEUE,
+            ON_BROKER,
+            "{kind} of {size:,}",
+            "cause {cause}",
+            "at most {redelivered_max:,} delivered again",
+        ),
+    ),
+    "gold.pull_route": Wording(
+        "request_ts",
+        (
+            QUEUE,
+            "asked broker id {actual_broker_id}",
+            "expected {expected_broker_id}",
+            ("{judgement}: {reason}", "{judgement}"),
+        ),
+    ),
+    "gold.queue_owner": Wording("from_ts", ("held " + QUEUE + " until {to_ts}", "source {source}"), until="to_ts"),
+    "gold.slave_suggestion": Wording(
+        "request_ts",
+        (
+            QUEUE,
+            "{diff_min:,} to {diff_max:,} bytes behind, memory {memory:,} bytes",
+            "suggested broker id {recorded_suggest}",
+            "expected {expected_suggest}",
+        ),
+    ),
+}
+INSTANTS = ("request_ts", "rebalance_ts", "ts", "to_ts", "from_ts")
+
+
+def wording_of(table: str, columns: Sequence[str]) -> Wording:
+    """Return how rows of the table are shown; of a table without a wording of its own: each column that has a value."""
+    if table in WORDINGS:
+        return WORDINGS[table]
+    instant = next((name for name in INSTANTS if name in columns), "")
+    shown = [name for name in columns if name not in {*NOT_SHOWN, "client_id", "consumer_group", instant}]
+    return Wording(instant, tuple(f"{name} {{{name}}}" for name in shown))
+
+
+def who(row: Mapping[str, Any]) -> str:
+    """Return whom a row is about: a client and its group, a broker, or a file.
+
+    >>> who({"client_id": "c1", "consumer_group": "g"}), who({"broker_name": "b", "broker_id": 0})
+    ('c1, group g', 'b-0')
+    """
+    return _said(WHO, row)
+
+
+def what(wording: Wording, row: Mapping[str, Any]) -> str:
+    """Return what a row says, in one line.
+
+    >>> row = {"previous_offset": 1200, "new_offset": 35, "broker_name": "b", "queue_id": 2, "topic": "T"}
+    >>> what(WORDINGS["silver.offset_change"], row)
+    'offset 1,200 -> 35, queue b/2 of T'
+    """
+    return ", ".join(said for phrase in wording.phrases if (said := _said(phrase, row)))
+
+
+def _said(phrase: Phrase, row: Mapping[str, Any]) -> str:
+    for text in _alternatives(phrase):
+        names = [name for _, name, _, _ in Formatter().parse(text) if name]
+        values = {name: row.get(name) for name in names}
+        if all(value is not None and value != "" for value in values.values()) and not (
+            ZERO_IS_NOTHING & values.keys() and 0 in values.values()
+        ):
+            return text.format_map({name: _text(value) for name, value in values.items()})
+    return ""
+
+
+def _alternatives(phrase: Phrase) -> tuple[str, ...]:
+    return (phrase,) if isinstance(phrase, str) else phrase
+
+
+def _text(value: Any) -> Any:
+    """Return a value as text; a number as it is, for the text it goes into may format it."""
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, dt.datetime):
+        return value.strftime("%H:%M:%S.%f")[:-3]
+    if isinstance(value, list):
+        return _list_text(value)
+    if isinstance(value, dict):
+        return _struct_text(value)
+    text = str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def _list_text(values: list[Any]) -> str:
+    """Return the items; those of the same topic behind its name.
+
+    >>> _list_text([{"topic": "T", "broker_name": "b", "queue_id": queue, "offset": 7} for queue in (0, 1)])
+    'T b/0 to offset 7, b/1 to offset 7'
+    >>> _list_text([]), _list_text(list(range(14)))
+    ('none', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ... (14 in all)')
+    """
+    texts, before = [], None
+    for value in values[:MOST]:
+        topic = value.get("topic") if isinstance(value, dict) and "queue_id" in value else None
+        texts.append(f"{topic} {_text(value)}" if topic not in (None, before) else str(_text(value)))
+        before = topic
+    cut = ", ".join(texts) or "none"
+    return cut if len(values) <= MOST else f"{cut} ... ({len(values)} in all)"
+
+
+def _struct_text(value: dict[str, Any]) -> str:
+    """Return a queue, a subscription or a group with its subscriptions; of any other struct all its values.
+
+    >>> _struct_text({"group_name": "g", "subscriptions": [{"topic": "T", "sub_string": "A || B"}]})
+    'g subscribes to T (A || B)'
+    """
+    if "queue_id" in value:
+        offset = value.get("offset")
+        return f"{value.get('broker_name')}/{value['queue_id']}" + ("" if offset is None else f" to offset {offset:,}")
+    if "group_name" in value:
+        return f"{value['group_name']} subscribes to {_list_text(value.get('subscriptions') or [])}"
+    if "sub_string" in value:
+        return f"{value.get('topic')} ({value['sub_string']})"
+    return " ".join(str(_text(each)) for each in value.values() if each is not None)[:LONGEST]
