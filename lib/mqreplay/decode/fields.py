@@ -16,7 +16,7 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 class DataVersion(NamedTuple):
-    """RocketMQ's DataVersion: how often a table changed, and when (epoch ms); None where not said."""
+    """RocketMQ's DataVersion: how often a table changed, and when (epoch ms); None if missing."""
 
     counter: int | None
     timestamp: int | None
