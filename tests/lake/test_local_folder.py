@@ -1,4 +1,4 @@
-"""Folders that a user names: what is no folder of this machine is refused in one line, before anything is made."""
+"""Folders given by a user: a path that is not a local folder is refused in one line, before anything is made."""
 
 from __future__ import annotations
 
