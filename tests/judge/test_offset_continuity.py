@@ -1,4 +1,4 @@
-"""Breaks in offsets: each kind with its proof, and no alarm where there is none."""
+"""Breaks in offsets: each kind with its evidence, and no alarm without evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who held which queue: owners by the best evidence, long disputes and idle members."""
+"""Owners of queues by the best evidence, long disputes, and idle members."""
 
 from __future__ import annotations
 

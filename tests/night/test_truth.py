@@ -1,4 +1,4 @@
-"""Findings against what was done to the recorded clusters: nothing missed, nothing made up, times within seconds."""
+"""Findings compared with the faults of the recorded clusters: none missed, none invented, times within seconds."""
 
 from __future__ import annotations
 
