@@ -20,6 +20,8 @@ AT_MOST = re.compile(r"at most (\d[\d,]*) messages? (?:is |are |was |were )?deli
 MESSAGES = re.compile(r"(?<![\d,])(\d[\d,]*) messages?\b")
 PULLS = re.compile(r"(?<![\d,])(\d[\d,]*) pulls?\b")
 MESSAGE = ("consumer_group", "topic", "queue_topic", "broker_name", "queue_id", "queue_offset")
+QUEUES = ("consumer_group", "topic", "broker_name", "queue_id")
+OFFSET_CHANGES = ("offset_reset", "offset_rewind", "offset_beyond_max")
 DONE = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")
 
 
@@ -31,7 +33,9 @@ def contradictions(findings: list[Finding], table: Callable[[str], pl.DataFrame]
     checks = (
         *_bad_numbers(findings),
         *_bad_causes(findings, table("silver.rebalance")),
+        *_latest_causes(findings),
         *_outages_and_pulls(findings, table("gold.pull_route")),
+        *_slave_pulls(findings),
         *_redeliveries(findings),
         *_delivered_again(findings, table("silver.consume")),
     )
@@ -42,6 +46,11 @@ def number(pattern: re.Pattern[str], text: str) -> int | None:
     """Return the first number that the pattern finds, None if there is none."""
     hit = pattern.search(text)
     return None if hit is None else int(hit[1].replace(",", ""))
+
+
+def message_count(finding: Finding) -> int:
+    """Return the first number of messages in the summary, 0 if there is none."""
+    return number(MESSAGES, finding["summary"]) or 0
 
 
 def _bad_numbers(findings: list[Finding]) -> Iterator[str]:
@@ -70,6 +79,25 @@ def _bad_causes(findings: list[Finding], rebalance: pl.DataFrame) -> Iterator[st
         groups = {effect["consumer_group"], cause["consumer_group"]} - {None}
         if len(groups) > 1:
             yield f"{_name(effect)} names another group than its cause {_name(cause)}"
+
+
+def _latest_causes(findings: list[Finding]) -> Iterator[str]:
+    """Of several changes of the same offsets, the latest before a message was delivered again is its cause."""
+    changes = [f for f in findings if f["kind"] in OFFSET_CHANGES and f["follows_from"] is None]
+    by_id = {finding["finding_id"]: finding for finding in changes}
+    for effect in findings:
+        cause = by_id.get(effect["follows_from"] or "")
+        if cause is None or effect["kind"] != "duplicate_delivery":
+            continue
+        for later in changes:
+            at_place = all(None in (later[name], effect[name]) or later[name] == effect[name] for name in QUEUES)
+            if at_place and cause["from_ts"] < later["from_ts"] <= effect["from_ts"] and goes_back(later):
+                yield f"{_name(effect)} follows from {_name(cause)}, not from the later {_name(later)}"
+
+
+def goes_back(change: Finding) -> bool:
+    """Return whether a change of offsets lets messages be delivered again."""
+    return change["kind"] != "offset_beyond_max" and "ahead" not in change["summary"]
 
 
 def _members_changed(effect: Finding, rebalance: pl.DataFrame) -> bool:
@@ -106,6 +134,19 @@ def _outages_and_pulls(findings: list[Finding], pull_route: pl.DataFrame) -> Ite
         yield f"{pulls} pulls of {broker_name} failed over without an outage"
 
 
+def _slave_pulls(findings: list[Finding]) -> Iterator[str]:
+    """A finding about reads from a slave counts the pulls of those below it, unless it counts refused ones."""
+    effects = _effects(findings)
+    for cause in findings:
+        below = [f for f in effects[cause["finding_id"]] if f["kind"] == "slave_pull"]
+        told = number(PULLS, cause["summary"])
+        if cause["kind"] != "slave_pull" or not below or told is None or "refused" in cause["summary"]:
+            continue
+        pulls = sum(number(PULLS, f["summary"]) or 0 for f in below)
+        if told != pulls:
+            yield f"{_name(cause)} counts {told} pulls, those below it {pulls}"
+
+
 def _redeliveries(findings: list[Finding]) -> Iterator[str]:
     """What a cause says was delivered again is what its duplicate deliveries say; a bound holds."""
     effects = _effects(findings)
@@ -114,7 +155,7 @@ def _redeliveries(findings: list[Finding]) -> Iterator[str]:
             continue
         own = effects[cause["finding_id"]]
         again = [f for f in own if f["kind"] == "duplicate_delivery"]
-        messages = sum(number(MESSAGES, f["summary"]) or 0 for f in again)
+        messages = sum(message_count(f) for f in again)
         told = number(REDELIVERED, cause["summary"])
         if told is not None and told != messages:
             yield f"{_name(cause)} says {told} messages delivered again, its duplicates {messages}"
@@ -136,7 +177,7 @@ def _delivered_again(findings: list[Finding], consume: pl.DataFrame) -> Iterator
         place = {name: finding[name] for name in ("consumer_group", "topic", "broker_name", "queue_id")}
         of_place = again.filter(**{name: value for name, value in place.items() if value is not None})
         within = of_place.filter(pl.col("ts").is_between(finding["from_ts"], finding["to_ts"]))
-        messages = number(MESSAGES, finding["summary"]) or 0
+        messages = message_count(finding)
         told[finding["consumer_group"]] += messages
         if not 0 < messages <= within.select(MESSAGE).n_unique():
             yield f"{_name(finding)} counts {messages} messages, the log {within.select(MESSAGE).n_unique()}"

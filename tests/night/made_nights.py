@@ -13,13 +13,12 @@ import polars as pl
 
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
+from night.finding_sums import Finding, message_count
 from tests_shared import run
 
 DATA = Path(__file__).parents[1] / "data"
 NEAR_S = 30
 PLACE = ("consumer_group", "topic", "broker_name", "broker_id", "queue_id", "client_id")
-
-Finding = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,14 @@ class JudgedNight:
         return [finding for finding in self.findings if finding["severity"] != "info"]
 
 
-def judge_archive(name: str, folder: Path) -> JudgedNight:
-    """Unpack ``name``.tar.xz into the folder and judge it there, without validation and report."""
+def judge_archive(name: str, folder: Path, within: str = "") -> JudgedNight:
+    """Unpack ``name``.tar.xz into the folder and judge it there, without validation and report.
+
+    ``within`` is the folder of the recording that is unpacked; empty: all of it.
+    """
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-        archive.extractall(folder / "recording", filter="data")
+        wanted = [member for member in archive.getmembers() if member.name.startswith(within)]
+        archive.extractall(folder / "recording", wanted, filter="data")
     root = str(folder / "warehouse")
     for step in ("ingest", "replay"):
         run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
@@ -58,15 +61,18 @@ def findings_of_fault(fault: dict[str, Any], findings: list[Finding]) -> list[Fi
     """Return the findings of the fault's kind, severity and place that began when it was injected and say its cause.
 
     Times agree within NEAR_S seconds; a fault that takes effect later has ``after_s``. With ``ends`` the finding's end
-    agrees with the fault's. Each of ``words`` is in the summary or the advice.
+    agrees with the fault's. Each of ``words`` is in the summary or the advice. ``messages`` are the least and the most
+    that the summary may count.
     """
-    wanted = fault["finding"]
-    return [finding for finding in findings if not differences(fault, wanted, finding)]
+    return [finding for finding in findings if not differences(fault, finding)]
 
 
-def differences(fault: dict[str, Any], wanted: dict[str, Any], finding: Finding) -> list[str]:
+def differences(fault: dict[str, Any], finding: Finding) -> list[str]:
     """Return what of the finding is not as the fault demands, as text."""
-    found = [name for name in ("kind", "severity", *PLACE) if name in wanted and wanted[name] != finding[name]]
+    wanted = fault["finding"]
+    found = [name for name in ("severity", *PLACE) if name in wanted and wanted[name] != finding[name]]
+    if finding["kind"] not in wanted["kinds"]:
+        found.append("kind")
     late_s = epoch_ms(finding["from_ts"]) / 1000 - fault["at"] / 1000
     if not -NEAR_S <= late_s <= NEAR_S + wanted.get("after_s", 0):
         found.append(f"begins {late_s:.0f} s after the fault")
@@ -74,8 +80,20 @@ def differences(fault: dict[str, Any], wanted: dict[str, Any], finding: Finding)
         late_s = epoch_ms(finding["to_ts"]) / 1000 - fault[wanted["ends"]] / 1000
         if abs(late_s) > NEAR_S:
             found.append(f"ends {late_s:.0f} s after the fault")
+    if "messages" in wanted:
+        least, most = wanted["messages"]
+        counted = message_count(finding)
+        if not least <= counted <= most:
+            found.append(f"counts {counted} messages")
     text = f"{finding['summary']} {finding['advice']}"
     return found + [f"does not say {word}" for word in wanted["words"] if word not in text]
+
+
+def unmatched(fault: dict[str, Any], findings: list[Finding]) -> str:
+    """Return how each finding of the fault's kinds differs from it, a line each, for the message of a failed test."""
+    of_kind = [finding for finding in findings if finding["kind"] in fault["finding"]["kinds"]]
+    lines = [f"{finding['summary']} ({', '.join(differences(fault, finding)) or 'matches'})" for finding in of_kind]
+    return "\n".join([f"{fault['fault']}:", *lines])
 
 
 def epoch_ms(instant: dt.datetime) -> int:
