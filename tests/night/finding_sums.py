@@ -18,6 +18,7 @@ ZERO_OF = ("messages", "message", "queues", "queue", "pulls", "pull", "groups", 
 REDELIVERED = re.compile(r"(?<!at most )(?<![\d,])(\d[\d,]*) messages? (?:was |were )?delivered again")
 AT_MOST = re.compile(r"at most (\d[\d,]*) messages? (?:is |are |was |were )?delivered again")
 MESSAGES = re.compile(r"(?<![\d,])(\d[\d,]*) messages?\b")
+HELD = re.compile(r"held (\d[\d,]*) queues?\b")
 PULLS = re.compile(r"(?<![\d,])(\d[\d,]*) pulls?\b")
 MESSAGE = ("consumer_group", "topic", "queue_topic", "broker_name", "queue_id", "queue_offset")
 QUEUES = ("consumer_group", "topic", "broker_name", "queue_id")
@@ -37,6 +38,7 @@ def contradictions(findings: list[Finding], table: Callable[[str], pl.DataFrame]
         *_outages_and_pulls(findings, table("gold.pull_route")),
         *_slave_pulls(findings),
         *_redeliveries(findings),
+        *_held_queues(findings, table("gold.queue_owner")),
         *_delivered_again(findings, table("silver.consume")),
     )
     return sorted(checks)
@@ -185,6 +187,21 @@ def _delivered_again(findings: list[Finding], consume: pl.DataFrame) -> Iterator
         logged = again.filter(consumer_group=group).height
         if messages > logged:
             yield f"duplicates of {group} count {messages} messages, the log {logged}"
+
+
+def _held_queues(findings: list[Finding], queue_owner: pl.DataFrame) -> Iterator[str]:
+    """A lost consumer held as many queues as its owner intervals show; nobody counts the queues of retry topics."""
+    held = queue_owner.filter(~pl.col("topic").str.starts_with("%"))
+    for finding in findings:
+        if finding["kind"] != "consumer_lost":
+            continue
+        until = finding["from_ts"] - dt.timedelta(seconds=2)
+        of_client = held.filter(consumer_group=finding["consumer_group"], client_id=finding["client_id"])
+        then = of_client.filter((pl.col("from_ts") <= finding["from_ts"]) & (pl.col("to_ts") >= until))
+        queues = then.select("topic", "broker_name", "queue_id").n_unique()
+        told = number(HELD, finding["summary"]) or 0
+        if told != queues:
+            yield f"{_name(finding)} counts {told} queues, gold.queue_owner {queues}"
 
 
 def _effects(findings: list[Finding]) -> dict[str, list[Finding]]:
