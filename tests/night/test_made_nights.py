@@ -16,7 +16,7 @@ def is_of_offsets(name: str, number: int) -> bool:
     return truth_of(name)["faults"][number]["fault"] in ("reset", "offset_set")
 
 
-QUIET = ("quiet-4.9.7",)
+QUIET = ("quiet-4.9.7", "quiet-joins-5.3.3")
 FAULTY = ("ratios-5.3.3", "resets-4.9.7", "conflicts-5.3.3")
 FAULTS = [(name, number) for name in FAULTY for number in range(len(truth_of(name)["faults"]))]
 REDELIVERING = [(name, number) for name, number in FAULTS if "again" in truth_of(name)["faults"][number]]
