@@ -15,7 +15,7 @@ BEFORE_CAUSE_S = 30
 # "0 messages", "1 pulls": as whole numbers, not the end of "120 messages" or of "1,000 messages".
 WRONG_NUMBER = re.compile(r"(?<![\d.,])(0 [a-z]+s?|1 (?:messages|queues|pulls|groups|clients|times|members|offsets))\b")
 ZERO_OF = ("messages", "message", "queues", "queue", "pulls", "pull", "groups", "group")
-REDELIVERED = re.compile(r"(?<!at most )(?<![\d,])(\d[\d,]*) messages? (?:was |were )?delivered again")
+REDELIVERED = re.compile(r"(?<!at most )(?<!about )(?<![\d,])(\d[\d,]*) messages? (?:was |were )?delivered again")
 AT_MOST = re.compile(r"at most (\d[\d,]*) messages? (?:is |are |was |were )?delivered again")
 MESSAGES = re.compile(r"(?<![\d,])(\d[\d,]*) messages?\b")
 HELD = re.compile(r"held (\d[\d,]*) queues?\b")
@@ -161,8 +161,9 @@ def _redeliveries(findings: list[Finding]) -> Iterator[str]:
         told = number(REDELIVERED, cause["summary"])
         if told is not None and told != messages:
             yield f"{_name(cause)} says {told} messages delivered again, its duplicates {messages}"
-        bounds = [number(AT_MOST, f["summary"]) for f in (cause, *own)]
-        known = [bound for bound in bounds if bound is not None]
+        bound = number(AT_MOST, cause["summary"])
+        below = [number(AT_MOST, f["summary"]) for f in own]
+        known = [bound] if bound is not None else [most for most in below if most is not None]
         if known and messages > sum(known):
             yield f"{_name(cause)}: at most {sum(known)} messages delivered again, its duplicates {messages}"
 
