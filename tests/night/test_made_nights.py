@@ -16,6 +16,11 @@ def is_of_offsets(name: str, number: int) -> bool:
     return truth_of(name)["faults"][number]["fault"] in ("reset", "offset_set")
 
 
+def names(faults: list[tuple[str, int]]) -> list[str]:
+    """Return a name for each fault: its night, its number there and what it is."""
+    return [f"{name}-{number}-{truth_of(name)['faults'][number]['fault']}" for name, number in faults]
+
+
 QUIET = ("quiet-4.9.7", "quiet-joins-5.3.3")
 FAULTY = ("ratios-5.3.3", "resets-4.9.7", "conflicts-5.3.3", "polled-resets-5.3.3")
 FAULTS = [(name, number) for name in FAULTY for number in range(len(truth_of(name)["faults"]))]
@@ -36,14 +41,14 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., JudgedNigh
     return judge
 
 
-@pytest.mark.parametrize(("name", "number"), FAULTS, ids=[f"{name}-{number}" for name, number in FAULTS])
+@pytest.mark.parametrize(("name", "number"), FAULTS, ids=names(FAULTS))
 def test_a_fault_is_found_once_with_its_place_cause_and_time(judged, name, number):
     fault = truth_of(name)["faults"][number]
     findings = judged(name).findings
     assert len(findings_of_fault(fault, findings)) == 1, unmatched(fault, findings)
 
 
-@pytest.mark.parametrize(("name", "number"), REDELIVERING, ids=[f"{name}-{number}" for name, number in REDELIVERING])
+@pytest.mark.parametrize(("name", "number"), REDELIVERING, ids=names(REDELIVERING))
 def test_what_a_fault_delivered_again_follows_from_it(judged, name, number):
     fault = truth_of(name)["faults"][number]
     findings = judged(name).findings
