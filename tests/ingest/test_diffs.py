@@ -1,4 +1,4 @@
-"""Snapshots in time order: what changed, what was refused, and when a .bak is believed."""
+"""Snapshots in time order: changes, refusals, and use of a .bak."""
 
 from __future__ import annotations
 

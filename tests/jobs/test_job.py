@@ -1,4 +1,4 @@
-"""What a job says about its command line, without spark-submit and Java."""
+"""Errors and help of a job's command line, without spark-submit and Java."""
 
 from __future__ import annotations
 

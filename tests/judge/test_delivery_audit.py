@@ -1,4 +1,4 @@
-"""What became of messages, by both logs: each scenario is a group of its own, all audited at once."""
+"""Outcomes of messages by both logs: each scenario is a separate group, all audited together."""
 
 from __future__ import annotations
 

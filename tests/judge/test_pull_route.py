@@ -1,4 +1,4 @@
-"""Where pulls should have gone: judged by recorded answers alone, never by a guess at those that were not recorded."""
+"""Routes of pulls: judged only by recorded answers."""
 
 from __future__ import annotations
 

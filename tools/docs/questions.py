@@ -35,6 +35,37 @@ are UTC. The sample has one night of two clusters. If a warehouse has more, add 
 {contents}
 
 {sections}
+
+## The rows behind a finding
+
+`gold.finding.evidence` is an array. Each item has the name of a table and the columns that identify its rows. This
+query reads the pulls that failed while a broker was down:
+
+```sql
+{evidence}
+```
+
+{pulls}
+
+In DuckDB, write `unnest` instead of `explode`. If an item has a `record_id`, it identifies one row. Otherwise, join on
+all columns of the item that are not null. `evidence` has at most 50 items beside the findings that follow, and
+`evidence_count` is the number of all. `mqreplay explain FINDING_ID` prints the rows of every table.
+"""
+
+# In Spark; DuckDB calls `explode` `unnest`.
+EVIDENCE = """
+WITH item AS (
+  SELECT cluster, finding_id, explode(evidence) AS e
+  FROM gold.finding
+  WHERE kind = 'broker_down' AND broker_name = 'broker-b'
+)
+SELECT item.finding_id, pull.request_ts, pull.consumer_group, pull.broker_name, pull.queue_id, pull.error
+FROM item
+JOIN silver.pull AS pull
+  ON pull.cluster = item.cluster AND pull.record_id = item.e.record_id
+WHERE item.e.table_name = 'silver.pull'
+ORDER BY pull.request_ts, pull.record_id
+LIMIT 5
 """
 
 
@@ -303,7 +334,8 @@ def page(ask: Callable[[str], Rows]) -> str:
     """Return the text of docs/questions.md."""
     contents = "\n".join(f"{n}. [{each.title}](#{_anchor(n, each.title)})" for n, each in enumerate(QUESTIONS, 1))
     sections = "\n\n".join(_section(n, each, ask(each.query)) for n, each in enumerate(QUESTIONS, 1))
-    return PAGE.format(contents=contents, sections=sections)
+    pulls = table(ask(EVIDENCE.replace("explode(", "unnest(")))
+    return PAGE.format(contents=contents, sections=sections, evidence=EVIDENCE.strip(), pulls=pulls)
 
 
 def table(rows: Rows) -> str:
