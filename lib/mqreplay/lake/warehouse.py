@@ -32,7 +32,6 @@ from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
 
-LAYERS = ("bronze", "silver", "gold")
 BATCH_ROWS = 50_000  # of a file that is written anew, in memory at once
 COMMITS = 10  # versions that others may make while one commit is tried
 CHECKPOINT_EVERY = 10  # versions, after which readers need not read all of the log
