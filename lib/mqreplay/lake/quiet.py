@@ -14,6 +14,7 @@ NOISE = (
     b"WARNING: Using incubator modules",  # Spark asks the JVM for one; nothing a user could mend
     b"Using Spark's default log4j profile",
     b"Setting default log level",
+    b"Setting Spark log level",
     b"To adjust logging level use",
 )
 _said: deque[str] = deque(maxlen=MOST_LINES)
