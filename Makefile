@@ -90,7 +90,13 @@ test: machine setup-dev browser compiler lint ## All tests that CI runs
 test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)
 
-test-long: machine setup-dev browser compiler ## The tests that take minutes: faults, large inputs
+# Airflow's packages do not fit those of mqreplay: they have a virtual environment of their own.
+$(VENV)/.airflow: $(VENV)/.dev requirements/airflow.txt
+	@$(BIN)/python -m venv --clear $(VENV)/airflow
+	@$(VENV)/airflow/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/airflow.txt
+	@touch $@
+
+test-long: machine setup-dev browser compiler $(VENV)/.airflow ## The tests that take minutes: faults, large inputs
 	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
 
 $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
@@ -114,7 +120,8 @@ lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	  $(LOCK) $(ARGS) -o requirements/build.txt requirements/build.in; \
 	  $(LOCK) $(ARGS) -o requirements/runtime.txt pyproject.toml; \
 	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in; \
-	  $(LOCK) $(ARGS) -o requirements/bench.txt requirements/bench.in
+	  $(LOCK) $(ARGS) -o requirements/bench.txt requirements/bench.in; \
+	  $(LOCK) $(ARGS) -o requirements/airflow.txt requirements/airflow.in
 
 docs: setup-dev ## Generate the pages of docs/ that have a source (tools/docs/pages.py)
 	@$(BIN)/python tools/docs/pages.py

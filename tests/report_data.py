@@ -6,7 +6,9 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
+from mqreplay.report.coverage import Coverage, Help
 from mqreplay.report.data import Listing, ReportData, Row
+from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
 
 BEGAN = dt.datetime(2026, 11, 21, 2, 0, tzinfo=dt.UTC)
 ENDED = BEGAN + dt.timedelta(hours=1)
@@ -32,9 +34,26 @@ def finding(finding_id: str = "0123456789abcdef", **differs: Any) -> Row:
         "confidence": 0.9,
         "summary": "Offsets went back.",
         "advice": "See who reset them.",
-        "evidence": [{"table_name": "gold.offset_continuity", "queue_id": 0}],
+        "follows_from": None,
     }
     return base | differs
+
+
+def evidence(text: str = "offset 63 -> 28", total: int = 3, who: str = "group pay-group") -> EvidenceRows:
+    return EvidenceRows([EvidenceRow("gold.offset_continuity", BEGAN, who, text, {})], total)
+
+
+def judged(**differs: Any) -> Coverage:
+    """Decisions that were all judged."""
+    base: dict[str, Any] = {"decision": "gold.pull_route", "one": "pull", "name": "pulls", "judged": 23_671}
+    return Coverage(**base | {"agreed": 23_671, "differing": 0} | differs)
+
+
+def unjudged(**differs: Any) -> Coverage:
+    """Decisions that could not be judged, and what would help."""
+    base: dict[str, Any] = {"decision": "gold.allocation", "one": "rebalance", "name": "rebalances"}
+    lacks = {"missing": ("rebalance_log",), "helps": (Help("record it", "record it"),), "findings": ("idle_consumer",)}
+    return Coverage(**base | lacks | differs)
 
 
 def offset_break(**differs: Any) -> Row:
@@ -102,12 +121,15 @@ def data(hostile: str | None = None, **differs: Any) -> ReportData:
         return {} if hostile is None else dict.fromkeys(names, hostile)
 
     place = texts("consumer_group", "topic", "broker_name", "client_id", "reason")
-    told = texts("summary", "advice", "kind") | ({"evidence": [texts("table_name", "record_id")]} if hostile else {})
+    told = texts("summary", "advice", "kind")
+    seen = evidence() if hostile is None else evidence(hostile, who=hostile)
     base = ReportData(
         cluster=hostile or "orders",
         first_ts=BEGAN,
         last_ts=ENDED,
         findings=[finding(**{k: v for k, v in (place | told).items() if k != "reason"})],
+        evidence={"0123456789abcdef": seen},
+        coverage=[judged()],
         judgements=[judgement(**texts("reason"))],
         breaks=Listing.of([offset_break(**texts("consumer_group", "topic", "broker_name", "cause"))]),
         gaps=Listing.of([gap(**{k: v for k, v in place.items() if k != "client_id"})]),

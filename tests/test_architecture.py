@@ -109,7 +109,7 @@ def test_requirements_name_no_host(path: Path) -> None:
     assert not re.search(r"^\s*(-i|-f|--(extra-)?index-url|--find-links|--trusted-host)\b", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["build", "runtime", "dev"])
+@pytest.mark.parametrize("name", ["build", "runtime", "dev", "airflow"])
 def test_every_pin_has_its_digests(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     entries = [e for e in text.replace("\\\n", " ").splitlines() if re.match(r"[A-Za-z0-9]", e)]

@@ -61,6 +61,20 @@ def test_contracts_settings_and_sample_are_there(installed: Path, tmp_path: Path
     assert said["sample"] == sorted(str(p.relative_to(sample)) for p in sample.rglob("*") if p.is_file())
 
 
+def test_doctor_finds_nothing_wrong_without_the_checkout(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "PYTHONPATH": str(installed)}
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    command = [sys.executable, "-m", "mqreplay.cli", "doctor", "--json"]
+    done = subprocess.run(
+        command, cwd=tmp_path / "home", env=env, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    found = {check["what"]: check for check in json.loads(done.stdout)["checks"]}
+    assert (done.returncode, done.stderr) == (0, ""), found
+    assert found["settings"]["said"] == str(installed / "mqreplay" / "shipped" / "conf" / "local.toml")
+    assert list((tmp_path / "home").iterdir()) == []
+
+
 def test_nothing_but_the_package(installed: Path) -> None:
     assert {path.name.split("-")[0] for path in installed.iterdir()} == {"mqreplay"}
     assert [p for p in installed.rglob("*") if p.name in {"tests", "shared", "__pycache__"}] == []

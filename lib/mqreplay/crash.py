@@ -1,6 +1,6 @@
-"""A run that ends by an error nobody expected: one line for the terminal, and a log file with the rest.
+"""Report of an unexpected error: one line for the terminal, and a log file with the details.
 
-Standard library only, and loaded before the run: a full disk or too many open files must not keep it from speaking.
+Standard library only, and loaded before the run: it must work on a full disk and with too many open files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MACHINE = (
     Failure(
         r"No space left on device|Disk quota exceeded",
         "the disk is full",
-        "free space in {places} and run it again",
+        "free some space in {places} and run it again",
     ),
     Failure(
         r"Too many open files",
@@ -58,7 +58,7 @@ MACHINE = (
     Failure(
         r"Input/output error",
         "the disk reports an error",
-        "look for its cause with `dmesg`, and run it again",
+        "find the cause with `dmesg`, and run it again",
     ),
     Failure(
         r"unable to create (new )?native thread|can't start new thread",
@@ -69,7 +69,8 @@ MACHINE = (
         r"OutOfMemoryError|Java heap space|GC overhead limit|Cannot allocate memory|MemoryError|"
         r"insufficient memory for the Java Runtime",
         "memory is short",
-        "set driver_memory under [spark] in a file for --conf to what the machine has, and run it again",
+        "set driver_memory under [spark] in a file for --conf (with spark-submit: its --driver-memory) to what the "
+        "machine has, and run it again",
     ),
     Failure(
         r"Python worker exited unexpectedly|Python worker failed to connect back|"
@@ -110,7 +111,7 @@ def crash_line(error: BaseException, arguments: Sequence[str], warehouse: str | 
 
 
 def failure_of(error: BaseException) -> tuple[Failure | None, str]:
-    """Return what the error is known as, None for one that is not known, and its cause in a few words.
+    """Return the known failure of the error (None if it is not known), and its cause in a few words.
 
     >>> failure, cause = failure_of(OSError(28, "No space left on device", "/w"))
     >>> failure.happened, cause
@@ -133,12 +134,12 @@ def failure_of(error: BaseException) -> tuple[Failure | None, str]:
 
 
 def is_of_machine(error: BaseException) -> bool:
-    """Whether the machine failed, and not what was asked of it."""
+    """Return whether the machine failed, and not the request."""
     return failure_of(error)[0] is not None
 
 
 def _causes(error: BaseException) -> Iterator[str]:
-    """Yield the error in words, then what caused it, in Python and in Java, down to the innermost cause."""
+    """Yield the error as text, then its causes in Python and Java, down to the innermost one."""
     seen: set[int] = set()
     now: BaseException | None = error
     while now is not None and id(now) not in seen and len(seen) < DEEPEST:
@@ -151,12 +152,12 @@ def _causes(error: BaseException) -> Iterator[str]:
 def _text_of(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # an error of Java's asks Java for its text
-        return "no text, Java is gone"
+    except Exception:  # a Java error asks Java for its text
+        return "no text: Java has ended"
 
 
 def java_exceptions(error: BaseException) -> Iterator[Any]:
-    """Yield the exception of Java's that an error carries, and its causes; none where Java is gone."""
+    """Yield the Java exception that an error carries, and its causes; none if Java has ended."""
     with suppress(Exception):
         cause, depth = _java_exception(error), 0
         while cause is not None and depth < DEEPEST:
@@ -191,7 +192,7 @@ def _short(text: str) -> str:
 
 
 def write_log(error: BaseException, arguments: Sequence[str], warehouse: str | None) -> Path | None:
-    """Write all that is known of the error; return the file, None where no folder takes it."""
+    """Write the details of the error to a log; return the file, or None if no folder can be written."""
     now = dt.datetime.now(dt.UTC)
     text = "\n".join(_log_lines(error, arguments, now)) + "\n"
     for folder in log_folders(warehouse):
@@ -238,7 +239,7 @@ def _java_stack(error: BaseException) -> str:
 
 
 def _indented(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of texts, indented: a name with a line feed in it cannot pass for a line of ours."""
+    """Yield the lines of texts, indented, so that a name with a line feed cannot imitate a line of the log."""
     for text in texts:
         for line in text.split("\n"):
             if line.strip():

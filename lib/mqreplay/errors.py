@@ -1,4 +1,4 @@
-"""One tree of errors. Each says what was found, where, and what to do about it."""
+"""The tree of errors. Each message gives the problem, the place, and what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class MqreplayError(Exception):
 
 
 class RocketMQError(MqreplayError):
-    """What RocketMQ's own Java code would have thrown, in its words.
+    """An exception that RocketMQ's own Java code would throw, with its message.
 
     ``java_class`` is the full name of the Java exception, ``message`` its message (None where Java gives none).
     """
@@ -55,7 +55,7 @@ class SettingsError(InputError):
 
 
 class DecodeError(MqreplayError):
-    """Text that RocketMQ or a recorder does not write. ``code`` is a short stable word, ``offset`` the byte."""
+    """Text that RocketMQ or a recorder does not write. ``code`` is a short stable code, ``offset`` the byte."""
 
     def __init__(self, code: str, detail: str, offset: int | None = None) -> None:
         super().__init__(f"{code}: {detail}" + (f" (byte {offset})" if offset is not None else ""))
@@ -72,9 +72,9 @@ class ContractError(MqreplayError):
 
 
 class RecordingFull(MqreplayError):
-    """A recording takes no more: the disk is full or fails, or the recording has reached its bound.
+    """The recording cannot grow: the disk is full or fails, or the recording has reached its bound.
 
-    What was written before is whole. ``at_bound``: the bound that the user gave is reached, so waiting does not help.
+    What was written before is complete. ``at_bound``: the user's bound is reached, so waiting does not help.
     """
 
     def __init__(self, path: str, detail: str, at_bound: bool = False) -> None:
@@ -92,15 +92,15 @@ class WarehouseLocked(MqreplayError):
 
 
 class ConservationError(MqreplayError):
-    """Rows in are not rows out + quarantined + duplicates: a bug in mqreplay, never to be shrugged off."""
+    """Rows in are not rows out + quarantined + duplicates: a bug in mqreplay."""
 
 
 class UnknownStrategy(MqreplayError):
-    """An allocation strategy that RocketMQ does not ship: its answers cannot be replayed."""
+    """An allocation strategy that RocketMQ does not ship: its result cannot be replayed."""
 
 
 class SettingsLacking(MqreplayError):
-    """A strategy works with settings that no recording has, and that the user has not told."""
+    """A strategy needs parameters that no recording has and that the settings do not give."""
 
 
 class NoSuchElement(RocketMQError):
@@ -133,7 +133,7 @@ class MQClientError(RocketMQError):
     java_class = "org.apache.rocketmq.client.exception.MQClientException"
 
     def __init__(self, message: str | None = None, response_code: int = -1) -> None:
-        """The message in Java's words; response_code as RocketMQ's ResponseCode or ClientErrorCode, -1 for none."""
+        """Take Java's message and RocketMQ's ResponseCode or ClientErrorCode; -1 for none."""
         super().__init__(message)
         self.response_code = response_code
 

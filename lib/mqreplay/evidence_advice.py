@@ -1,4 +1,4 @@
-"""How to record each kind of evidence, according to how the recording at hand was made."""
+"""How to record each kind of evidence, depending on how the recording was made."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final, Literal
 Mode = Literal["network", "hooks", "files"]
 NETWORK_KIND: Final = "recorder_events"
 HOOK_KINDS: Final = frozenset({"consume_log", "produce_log"})
-MODE_KINDS: Final = HOOK_KINDS | {NETWORK_KIND}  # by which mode_of decides
+MODE_KINDS: Final = HOOK_KINDS | {NETWORK_KIND}  # mode_of uses these
 
 
 @dataclass(frozen=True)
 class Evidence:
     """One kind of file of a recording.
 
-    ``label`` names it for a reader. ``network`` says how a user of the network recorder gets it, ``files`` how any
-    other user does, and ``instead`` in which other way. ``by_hooks``: hooks in clients or brokers can write it.
+    ``label`` names it for a reader. ``network`` says how to get it with `mqreplay record`, ``files`` how to get it
+    otherwise, and ``instead`` is another way. ``by_hooks``: hooks in clients or brokers can write it.
     """
 
     label: str
@@ -41,11 +41,11 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     ),
     "pull_log": Evidence("pulls", CAPTURE, CAPTURE),
     "rebalance_log": Evidence("rebalances", CLIENT_LOG, RECORD, CLIENT_LOG),
-    "assignments": Evidence("the queues that clients hold", AGAIN, RECORD, CLIENT_LOG),
+    "assignments": Evidence("queues that clients hold", AGAIN, RECORD, CLIENT_LOG),
     "heartbeats": Evidence("heartbeats and unregistrations", BROKER_LOG, RECORD, BROKER_LOG),
-    "routes": Evidence("the topics' routes", AGAIN, RECORD),
-    "broker_runtime": Evidence("the brokers' figures", AGAIN, RECORD),
-    "topic_stats": Evidence("the ends of the queues", AGAIN, RECORD, "import output of mqadmin topicStatus"),
+    "routes": Evidence("routes of the topics", AGAIN, RECORD),
+    "broker_runtime": Evidence("runtime figures of the brokers", AGAIN, RECORD),
+    "topic_stats": Evidence("the end offsets of the queues", AGAIN, RECORD, "import output of mqadmin topicStatus"),
     "offset_commits": Evidence("offset commits", CAPTURE, CAPTURE),
     "server_requests": Evidence("resets that brokers push to clients", CAPTURE, CAPTURE),
     "consume_log": Evidence("consumed messages", OF_CONSUMERS, OF_CONSUMERS),
@@ -63,7 +63,7 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "topics": Evidence("topics.json", AGAIN, RECORD, "copy it with the snapshots", by_hooks=False),
 }
 
-# By decision: kinds in whose place a kind does as well that is easier to record.
+# By decision: missing kind -> a kind that is easier to record and is enough.
 EASIER: Final[dict[str, dict[str, str]]] = {
     "gold.group_status": {"pull_log": "topic_stats", "offset_commits": "consumer_offset"},
     "finding stuck_queue": {"pull_log": "topic_stats"},
@@ -71,7 +71,7 @@ EASIER: Final[dict[str, dict[str, str]]] = {
 
 
 def easier_kind(decision: str, kind: str, recorded: Collection[str]) -> str:
-    """Return the kind to record next time so that the decision no longer lacks ``kind``.
+    """Return the kind to record next time, so that the decision is no longer undetermined for lack of ``kind``.
 
     >>> easier_kind("gold.group_status", "pull_log", {"routes"}), easier_kind("gold.pull_route", "pull_log", set())
     ('topic_stats', 'pull_log')
@@ -92,12 +92,12 @@ def mode_of(recorded: Collection[str]) -> Mode:
 
 
 def label_of(kind: str) -> str:
-    """Return what a reader calls the kind of file."""
+    """Return the name of a kind of file for a reader."""
     return EVIDENCE[kind].label if kind in EVIDENCE else kind
 
 
 def how_to_record(kind: str, mode: Mode) -> str:
-    """Return the best way to record the kind next time; empty for a kind that nothing needs.
+    """Return the best way to record the kind next time; empty for a kind that no decision needs.
 
     >>> how_to_record("routes", "files"), how_to_record("routes", "hooks")
     ('run `mqreplay record`', 'write routes.jsonl in the hooks')

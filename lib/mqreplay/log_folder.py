@@ -17,14 +17,14 @@ def log_folders(warehouse: str | None) -> list[Path]:
 def _is_folder(path: str) -> bool:
     try:
         return Path(path).is_dir()
-    except OSError:  # a name that is too long, a folder that may not be entered
+    except OSError:  # the name is too long, or the folder is not accessible
         return False
 
 
 def temporary_logs() -> list[Path]:
-    """Return this user's folder for logs among the temporary files, made if it is not there; none if that fails.
+    """Return this user's folder for logs below the temporary folder. Make it if needed; none if that fails.
 
-    A folder or link of that name that belongs to someone else is not used.
+    A folder or link of that name that belongs to another user is not used.
     """
     try:
         folder = Path(tempfile.gettempdir(), f"mqreplay-logs-{os.getuid()}")

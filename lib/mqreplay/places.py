@@ -1,4 +1,4 @@
-"""Where what travels with mqreplay lies: in the wheel beside this file, in a checkout at the root."""
+"""Folders of the data files of mqreplay: beside this file in a wheel, at the root in a checkout."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ def _shipped(name: str) -> Path:
 
 
 def schemas_dir() -> Path:
-    """The folder of the table contracts."""
+    """Return the folder of the table contracts."""
     return _shipped("schemas")
 
 
 def sample_dir() -> Path:
-    """The folder of the sample recordings."""
+    """Return the folder of the sample recordings."""
     return _shipped("data/sample")
 
 
 def conf_dir() -> Path:
-    """The folder of the shipped settings."""
+    """Return the folder of the shipped settings."""
     return _shipped("conf")

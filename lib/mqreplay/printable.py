@@ -1,7 +1,7 @@
-"""Names from a recording made safe to print: in a terminal, in a log, in JSON and in CSV.
+"""Make names from a recording safe to print in a terminal, a log, JSON and CSV.
 
 Names of topics, groups, clients and files come from anywhere. Printed as they are, they can move the cursor, write to
-the clipboard, reorder a line or begin a new one that looks like ours.
+the clipboard, reorder a line, or imitate a line of mqreplay.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def printable(text: object) -> str:
-    r"""Return ``text`` with each character that cannot be seen as a visible escape, as Python writes it.
+    r"""Return ``text`` with each invisible character as an escape, as Python writes it.
 
-    Those are control characters (C0, DEL, C1), line and paragraph separators, everything that changes the direction of
+    These are control characters (C0, DEL, C1), line and paragraph separators, everything that changes the direction of
     text or has no width, spaces other than the plain one, lone surrogates, and characters without a meaning.
     A backslash stays as it is: the result is for reading, not for parsing.
 
@@ -44,7 +44,7 @@ def escape_of(character: str) -> str:
 def json_text(value: Any, indent: int | None = None, default: Callable[[Any], Any] | None = None) -> str:
     r"""Return JSON whose text a terminal can show: what ``printable`` escapes is escaped, as JSON writes it.
 
-    Any parser gives the value back exactly. Other characters stay readable.
+    Any parser returns the exact value. Other characters stay readable.
 
     >>> print(json_text({"a": "\x1b\x9b\u202eé\n"}))
     {"a": "\u001b\u009b\u202eé\n"}

@@ -6,6 +6,7 @@ docs/settings.md and conf/local.toml are generated from these records by tools/d
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ WEEK_S = 604_800
 
 @dataclass(frozen=True)
 class SettingRecord:
-    """Documentation and bounds of one setting.
+    """The documentation and the bounds of one setting.
 
     ``meaning`` says in one line what the value is, and the reason for the default. ``change`` says when to change it.
     ``least`` and ``most`` are the bounds of a number. Spark fails beyond them, or nothing is found.
@@ -27,6 +28,18 @@ class SettingRecord:
     change: str
     least: float = 0
     most: float = 0
+
+    def with_unit(self, value: object) -> str:
+        """Return a value of this setting as TOML in backticks, with its unit.
+
+        >>> SettingRecord("row", "", "").with_unit(1000), SettingRecord("s", "", "").with_unit(60)
+        ('`1000` rows', '`60` s')
+        """
+        if not self.unit or self.unit == "share":
+            return f"`{json.dumps(value)}`"
+        counted = self.unit not in ("s", "ms", "min", "MiB") and value != 1
+        plural = "" if not counted else "es" if self.unit.endswith("s") else "s"
+        return f"`{json.dumps(value)}` {self.unit}{plural}"
 
 
 def _setting(default: Any, unit: str, meaning: str, change: str, least: float = 0, most: float = 0) -> Any:
@@ -61,10 +74,10 @@ class SparkSettings:
         "To run on a Spark cluster without spark-submit, or on fewer cores, such as `local[2]`.",
     )
     driver_memory: str = _setting(
-        "3g",
         "",
-        "heap of the driver; 3g is enough for a night of a few clusters",
-        "When a run ends with `memory is short`, or a night has more than some million pulls.",
+        "",
+        "heap of the driver; empty: the one of spark-submit, else 3g, enough for a night of a few clusters",
+        "When a run ends with `memory is short`, or a night has more than a few million pulls.",
     )
     extra: dict[str, str] = field(
         default_factory=dict,
@@ -90,7 +103,7 @@ class LocalSettings:
 
 @dataclass(frozen=True)
 class IngestSettings:
-    """Limits on what is read of a recording."""
+    """Limits for reading a recording."""
 
     quarantine_rows: int = _setting(
         1000,
@@ -102,8 +115,8 @@ class IngestSettings:
     refused_share: float = _setting(
         0.5,
         "share",
-        "if more of all rows of a run are refused, it ends with status 2: the folder is no recording",
-        "To load what is readable of a badly damaged recording.",
+        "if a larger share of a run's rows is refused, it ends with status 2: the folder is not a recording",
+        "To load the readable rows of a badly damaged recording.",
         most=1,
     )
     follow_links: bool = _setting(
@@ -179,7 +192,7 @@ class FindingSettings:
 
     same_cause_gap_s: int = _seconds(
         120,
-        "events at most this far apart are one finding; name servers drop a broker after 120 s",
+        "events with at most this time between them are one finding; name servers drop a broker after 120 s",
         "Raise it if one problem gives many findings, lower it if one finding joins several problems.",
     )
     slave_pull_warn_s: int = _seconds(
@@ -207,6 +220,14 @@ class FindingSettings:
         "a consumer without a queue for longer is idle: two rebalance intervals",
         "Set it to twice rebalance_interval_s.",
     )
+    idle_rebalances: int = _setting(
+        2,
+        "rebalance",
+        "a consumer that gets no queue in so many rebalances is idle sooner, after one interval and 5 s",
+        "To report only consumers that stay without a queue for longer, as during rolling restarts.",
+        least=1,
+        most=10_000,
+    )
     uneven_queues: int = _setting(
         2,
         "queue",
@@ -233,7 +254,7 @@ class FindingSettings:
     stuck_s: int = _seconds(
         60,
         "a queue with messages whose offset does not advance for longer is stuck",
-        "When the processing of one message takes longer in good order.",
+        "When the normal processing of one message takes longer.",
     )
     down_s: int = _seconds(
         10,
@@ -242,7 +263,7 @@ class FindingSettings:
     )
     unseen_down_s: int = _seconds(
         30,
-        "the same where no poll reached the broker: a client sends a heartbeat every 30 s",
+        "the same for a broker that is not polled: a client sends a heartbeat every 30 s",
         "Set it to heartbeat_interval_s.",
     )
     failed_over_s: int = _seconds(
@@ -250,16 +271,23 @@ class FindingSettings:
         "time after an outage in which its effects are counted; clients return to a master within 45 s",
         "When clients poll routes or send heartbeats less often than by default.",
     )
+    duplicate_warn_messages: int = _setting(
+        20,
+        "message",
+        "messages of a queue that changed hands that may be delivered twice unreported; a client has 20 threads",
+        "Set it to consumeThreadMax x consumeMessageBatchMaxSize of your consumers, if that is more.",
+        most=1_000_000_000,
+    )
     retry_warn_messages: int = _setting(
         5,
         "message",
         "fewer messages sent back for retry are info",
-        "Raise it for groups that use retries in good order.",
+        "Raise it for groups whose normal processing uses retries.",
         most=1_000_000_000,
     )
     retry_gap_s: int = _seconds(
         7200,
-        "retries of a group at most this far apart are one finding; the longest delay level is 2 h",
+        "retries of a group with at most this time between them are one finding; the longest delay level is 2 h",
         "When messageDelayLevel of the brokers has longer levels.",
     )
     clock_skew_s: int = _seconds(

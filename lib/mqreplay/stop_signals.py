@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM: the run ends in order at the first, and at once at the second, with one line and no traceback.
+"""Ctrl-C and SIGTERM: the first one ends the run in order, the second one at once; one line, no traceback.
 
-PySpark's own handler of Ctrl-C asks Java to cancel the jobs, in the thread that waits for an answer of Java's. That
-fails, with the interrupt lost and a traceback printed. Here another thread asks.
+PySpark's own handler of Ctrl-C asks Java to cancel the jobs in the thread that waits for Java's answer. That fails,
+loses the interrupt and prints a traceback. Here another thread asks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _asked: list[Callable[[], None]] = []
 
 def handle_stops() -> None:
     """Make the signals raise KeyboardInterrupt. Call it in the main thread of a process of our own."""
-    # A shell lets Ctrl-C pass by what it runs in the background; that stays so.
+    # Shells start background jobs with Ctrl-C ignored; keep that.
     _handled[:] = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
     handle_stops_again()
 
@@ -36,7 +36,7 @@ def handle_stops_again() -> None:
 
 @contextmanager
 def stops_ask(stop: Callable[[], None]) -> Iterator[None]:
-    """Within it the first signal calls ``stop``, which must not raise, in place of raising KeyboardInterrupt."""
+    """Call ``stop``, which must not raise, at the first signal in the block, instead of raising KeyboardInterrupt."""
     _asked.append(stop)
     try:
         yield
@@ -45,7 +45,7 @@ def stops_ask(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def leave_at_once() -> None:
-    """From now on the signals end the process without anything more: it is ending already."""
+    """Let a signal end the process at once from now on: the process is already ending."""
     for number in _handled:
         signal.signal(number, _leave)
 
@@ -68,11 +68,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _cancel_jobs() -> None:
-    """Threads that wait for a job of Spark's are waited for, so these jobs must end."""
+    """Cancel Spark's jobs: threads that wait for them must end before the process can."""
     pyspark = sys.modules.get("pyspark")
     context = None if pyspark is None else pyspark.SparkContext._active_spark_context
     if context is not None:
-        with suppress(Exception):  # Java may be gone
+        with suppress(Exception):  # Java may have ended
             context.cancelAllJobs()
 
 

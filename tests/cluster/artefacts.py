@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mqreplay.lake.apart import run_apart
 from mqreplay.lake.jars import PATIENCE_S, RESOLVE
+from mqreplay.lake.separate_process import run_separately
 
 GROUP = "org.apache.rocketmq"
 # SHA-256 of the artefacts that the tests name. Ivy resolves what these depend on.
@@ -71,7 +71,7 @@ def _resolve(version: str, folder: Path) -> None:
     coordinates = [f"{GROUP}:{name}:{version}" for name in ARTEFACTS[version]]
     with tempfile.TemporaryDirectory(dir=folder.parent) as ivy:
         try:
-            done = run_apart(RESOLVE, ",".join(coordinates), ivy, patience_s=PATIENCE_S)
+            done = run_separately(RESOLVE, ",".join(coordinates), ivy, patience_s=PATIENCE_S)
             output = done.stdout + done.stderr
         except subprocess.TimeoutExpired:
             output = f"no answer in {PATIENCE_S} s"

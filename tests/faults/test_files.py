@@ -1,4 +1,4 @@
-"""Files and names that would stop a run: each is told of, the rest is read, and what is mended is read next time."""
+"""Unreadable files and names: each is reported, the rest is read, and repaired files are read by the next run."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_each_is_told_of_and_the_rest_is_read(hostile):
     for path in (snapshot, "pull_log.2.jsonl"):
         assert files[path] == ("refused", "it cannot be read: Input/output error")
         assert (codes[path, 0]["code"], codes[path, 0]["reason"]) == ("unreadable", files[path][1])
-        assert codes[path, 0]["advice"].startswith("let the user that runs mqreplay read it")
+        assert codes[path, 0]["advice"].startswith("make it readable for the user of mqreplay")
     assert codes["pull_log.1.jsonl", 3]["code"] == "too_deep"
     assert pulls == 2
     assert files[f"snapshots/rmq-\\xe9-0/{MOMENT}/consumerOffset.json"][0] == "not_read"
     assert "not UTF-8" in files[f"snapshots/rmq-\\xe9-0/{MOMENT}/consumerOffset.json"][1]
     for name in ("rmq-²", "rmq-99999999999999999999"):
-        assert "names no broker" in files[f"snapshots/{name}/{MOMENT}/consumerOffset.json"][1]
+        assert "is neither snapshots/" in files[f"snapshots/{name}/{MOMENT}/consumerOffset.json"][1]
     assert sources == {"rmq-north-0", "rmq-north-1", "rmq-south-0", "rmq-south-1"}
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evidence_keys import evidence_of
-from mqreplay.findings.brokers import outage_findings, refusals_of_shard, refusing_slaves
-from mqreplay.findings.shape import EVIDENCE, SCHEMA
-from mqreplay.judge.broker_outages import failovers_of_shard
+from evidence_keys import evidence_of, keys_of
+from mqreplay.findings.brokers import failover_findings, outage_findings, refusals_of_shard, refusing_slaves
+from mqreplay.findings.shape import SCHEMA
+from mqreplay.judge.broker_outages import failovers_of_shard, with_outage
 from silver_moments import at
 from silver_rows import rows
 
@@ -44,14 +44,28 @@ ROUTES = [
     *pulled("two groups", 99.999, 100, 150),
     *pulled("two groups", 110, consumer_group="h"),
     *pulled("slave", 120),
+    # Clients that come back late, without a pause; and pulls long after, or long before, any outage.
+    *pulled("late", 149, 209, 329, 449),
+    *pulled("late", 570, 600, consumer_group="h"),
+    *pulled("twice down", 110, 410),
+    *pulled("no outage", 10, 100),
+    *pulled("no outage", 20, consumer_group="h", queue_id=1),
+    *pulled("no outage", 300),
 ]
 INSTANT = pl.Datetime("us", "UTC")
-AGAIN = [("down", "g", at(s)) for s in (99, 150, 209)] + [("elsewhere", "g", at(150)), ("slave", "g", at(150))]
-REPEATED = {"broker_name": pl.String, "consumer_group": pl.String, "ts": INSTANT}
-OUTAGES = [("down", 0, 100, 150), ("slave", 1, 100, 150), ("no clients", 0, 100, 149.4), ("two groups", 0, 100, 150.5)]
+OUTAGES = [
+    ("down", 0, 100, 150),
+    ("slave", 1, 100, 150),
+    ("no clients", 0, 100, 149.4),
+    ("two groups", 0, 100, 150.5),
+    ("late", 0, 100, 150),
+    ("twice down", 0, 100, 150),
+    ("twice down", 0, 400, 450),
+]
+OUTAGE_KEYS = pl.List(pl.Struct({"table_name": pl.String, "record_id": pl.String}))
 OUTAGE = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}
-OUTAGE |= {"errors": pl.Int64, "keys": EVIDENCE}
-KEY = evidence_of("silver.broker_runtime", record_id="r")
+OUTAGE |= {"errors": pl.Int64, "keys": OUTAGE_KEYS}
+KEY = {"table_name": "silver.broker_runtime", "record_id": "r"}
 PULL = {"consumer_group": "g", "client_id": "c", "topic": "T", "queue_id": 0, "queue_offset": 0, "response_code": 2}
 REFUSED = [
     *pulled("refusing", 0, 20, 140, broker_id=1),
@@ -66,36 +80,70 @@ REFUSED = [
 
 
 @pytest.fixture(scope="module")
-def down() -> dict[str, dict]:
+def failovers() -> pl.DataFrame:
     route = rows("gold.pull_route", ROUTED, ROUTES)
-    outages = pl.DataFrame([(n, i, at(f), at(t), 70, [KEY]) for n, i, f, t in OUTAGES], OUTAGE, orient="row")
-    again = pl.DataFrame(AGAIN, REPEATED, orient="row")
-    failovers = pl.concat(failovers_of_shard(part) for part in route.iter_slices(3))
-    found = outage_findings(outages, failovers, again, "c", AFTER_S)
+    all_of_them = pl.concat(failovers_of_shard(part) for part in route.iter_slices(3))
+    return with_outage(all_of_them, outages(), AFTER_S, GAP_S)
+
+
+def outages() -> pl.DataFrame:
+    return pl.DataFrame([(n, i, at(f), at(t), 70, [KEY]) for n, i, f, t in OUTAGES], OUTAGE, orient="row")
+
+
+@pytest.fixture(scope="module")
+def down(failovers) -> dict[str, dict]:
+    found = outage_findings(outages(), failovers, "c")
     assert set(found["kind"]) == {"broker_down"}
-    return {row["broker_name"]: row for row in found.to_dicts()}
+    return {row["broker_name"]: row for row in found.sort("from_ts").to_dicts()}
 
 
-def test_an_outage_names_its_cost_until_clients_are_back(down):
+def test_an_outage_names_the_pulls_that_it_sent_to_a_slave(down):
     assert down["down"]["severity"] == "critical"
     assert down["down"]["summary"] == (
-        "The master of down did not answer for 50 s; 3 pulls of 1 group went to a slave instead;"
-        " 2 messages delivered again."
+        "The master of down did not answer for 50 s; 4 pulls of 1 group went to a slave instead."
     )
-    assert down["down"]["evidence"] == [KEY]
+    pulls = [evidence_of("gold.pull_route", record_id=f"down{s}h") for s in (100, 149, 210, 211)]
+    assert down["down"]["evidence"] == [evidence_of("silver.broker_runtime", record_id="r"), *pulls]
+    assert down["down"]["evidence_count"] == 74
     assert (down["down"]["from_ts"], down["down"]["to_ts"]) == (at(100), at(150))
 
 
 def test_seconds_are_rounded_and_groups_counted_once(down):
     assert down["no clients"]["summary"] == "The master of no clients did not answer for 49 s."
+    assert down["no clients"]["evidence"] == [evidence_of("silver.broker_runtime", record_id="r")]
+    # A pull may come just before the first error that marks the begin.
     assert down["two groups"]["summary"] == (
-        "The master of two groups did not answer for 51 s; 3 pulls of 2 groups went to a slave instead."
+        "The master of two groups did not answer for 51 s; 4 pulls of 2 groups went to a slave instead."
     )
+
+
+def test_pulls_belong_to_an_outage_while_they_go_on_without_a_pause(down, failovers):
+    assert "; 4 pulls of 1 group went" in down["late"]["summary"]
+    of_two = failovers.filter(broker_name="twice down").sort("ts")
+    assert of_two["outage_ts"].to_list() == [at(100), at(400)]
 
 
 def test_a_slave_that_is_gone_is_no_more_than_a_warning(down):
     assert down["slave"]["severity"] == "warning"
-    assert down["slave"]["summary"] == "Slave 1 of slave did not answer for 50 s; 1 message delivered again."
+    assert down["slave"]["summary"] == "Slave 1 of slave did not answer for 50 s."
+
+
+def test_pulls_to_a_slave_are_a_finding_only_without_an_outage(failovers):
+    listed = failover_findings(failovers, "c", GAP_S).sort("from_ts").to_dicts()
+    found = [row for row in listed if row["broker_name"] == "no outage"]
+    assert {row["broker_name"] for row in listed} == {"no outage", "late", "slave"}
+    first, later = found
+    assert first["kind"] == "failover_pull"
+    assert first["summary"] == (
+        "The master of no outage was missing from the route: 3 pulls of 2 groups went to a slave instead."
+    )
+    place = tuple(first[name] for name in ("severity", "consumer_group", "topic", "broker_id", "client_id", "queue_id"))
+    assert place == ("critical", None, "T", 1, "c", None)
+    assert (first["from_ts"], first["to_ts"]) == (at(10), at(100))
+    assert keys_of(first["evidence"]) == [f"record_id=no outage{s}" for s in ("10", "100", "20h")]
+    assert "1 pull of 1 group went" in later["summary"]
+    (late,) = [row for row in listed if row["broker_name"] == "late"]
+    assert (late["from_ts"], late["consumer_group"]) == (at(570), "h")
 
 
 def refusals(refused: list[dict], shards: int = 1) -> pl.DataFrame:
@@ -113,7 +161,7 @@ def test_refusals_of_a_slave_are_found_and_those_of_a_busy_master_are_not(shards
     assert {name: len(listed) for name, listed in found.items()} == {"refusing": 1, "twice": 2, "two groups": 1}
     (refusing,) = found["refusing"]
     assert refusing["summary"] == (
-        "Slave 1 of refusing refused 3 pulls that its master had sent to it: it may not be read."
+        "Slave 1 of refusing refused 3 pulls that its master had sent to it: reads from it are disabled."
     )
     assert (refusing["kind"], refusing["severity"]) == ("slave_pull", "critical")
     assert (refusing["consumer_group"], refusing["topic"], refusing["broker_id"]) == ("g", "T", 1)
@@ -133,8 +181,8 @@ def test_the_split_into_shards_changes_nothing(refused) -> None:
 
 
 def test_a_night_without_rows_has_no_findings() -> None:
-    failovers = failovers_of_shard(rows("gold.pull_route", ROUTED, []))
-    outages, again = pl.DataFrame(schema=OUTAGE), pl.DataFrame(schema=REPEATED)
-    for found in (outage_findings(outages, failovers, again, "c", AFTER_S), refusals([])):
+    none = pl.DataFrame(schema=OUTAGE)
+    failovers = with_outage(failovers_of_shard(rows("gold.pull_route", ROUTED, [])), none, AFTER_S, GAP_S)
+    for found in (outage_findings(none, failovers, "c"), failover_findings(failovers, "c", GAP_S), refusals([])):
         assert found.is_empty()
         assert found.schema == pl.Schema(SCHEMA)

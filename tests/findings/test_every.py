@@ -13,16 +13,17 @@ from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.every import FAMILIES, KINDS, Evidence, Limits, all_findings, finish
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
-from mqreplay.findings.shape import INSTANT, SCHEMA, finding, none, that_reach
+from mqreplay.findings.shape import HIDDEN, INSTANT, SCHEMA, finding, none, that_reach
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.judge import client_clocks
 from mqreplay.judge.broker_outages import failovers_of_shard
-from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
+from mqreplay.judge.slave_reads import slave_reads
 from silver_moments import at
 from silver_rows import rows
 
@@ -34,9 +35,11 @@ LIMITS = Limits(
     heartbeat_interval_s=30,
     dispute_s=45,
     idle_s=40,
+    idle_rebalances=2,
     lost_s=LOST_S,
     stuck_s=60,
     failed_over_s=60,
+    duplicate_warn_messages=0,
     retry_warn_messages=5,
     retry_gap_s=7200,
     stale_slave_s=150,
@@ -93,13 +96,16 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),
         uneven_shares=uneven_shares_of_shard(table("allocation", "gold"), 2),
-        exceptional_pulls=exceptional_pulls_of_shard(route, LIMITS.same_cause_gap_s),
+        exceptional_pulls=exceptional_pulls_of_shard(
+            slave_reads(route, table("slave_suggestion", "gold"), pull, table("broker")), LIMITS.same_cause_gap_s
+        ),
         failovers=failovers_of_shard(route),
         refused_pulls=refused_pulls_of_shard(pull),
         refusals=refusals_of_shard(pull, LIMITS.same_cause_gap_s),
         pulled_queues=pulled_queues_of_shard(pull),
         repeated_deliveries=repeated_deliveries(consume, unshared),
         came_back=came_back(consume),
+        most_tries=most_tries_of_shard(consume),
         returned_ends=returned_ends_of_shard(pull),
         orphan_offsets=orphans_of_shard(table("offset_change"), table("topic_config")),
         activity=activity_of_shard(clocks, pull, table("offset_commit")),
@@ -190,7 +196,12 @@ CASES: dict[str, tuple[dict[str, list[dict]], set[str]]] = {
         {"members": sessions(c1=100), "rebalance": rebalanced("c1", "AVG")},
         {"orphan_queue", "idle_consumer"},
     ),
-    "a broker that was gone": ({"outages": [OUTAGE], "pull_route": [ROUTE]}, {"broker_down", "failover_pull"}),
+    "a broker that was gone": ({"outages": [OUTAGE], "pull_route": [ROUTE]}, {"broker_down"}),
+    "a master that left the route": ({"pull_route": [ROUTE]}, {"failover_pull"}),
+    "a group that lagged": (
+        {"pull_route": [ROUTE | {"cause": "suggested", "route_broker_ids": [0, 1], "request_ts": at(1)}]},
+        {"slave_pull"},
+    ),
     "a slave that refuses": ({"pull": [PULL | {"request_ts": at(0), "response_code": 2}]}, {"slave_pull"}),
     "messages that came back": (
         {
@@ -278,7 +289,7 @@ def test_a_day_has_what_began_before_its_end_and_reaches_into_it() -> None:
     found = finish(begun, DAY, NEXT, None, LOST_S)
     assert sorted(found["topic"]) == ["goes on", "just reaches"]
     assert found["day"].unique().to_list() == [DAY.date()]
-    names = list(SCHEMA)
+    names = [name for name in SCHEMA if name not in HIDDEN]
     assert found.columns == ["day", *names[:-2], "follows_from", "evidence", "evidence_count"]
 
 

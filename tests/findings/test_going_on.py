@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mqreplay.findings.going_on import going_on
-from mqreplay.findings.shape import SCHEMA
+from mqreplay.findings.shape import HIDDEN, SCHEMA
 from silver_moments import at
 from silver_rows import rows
 
@@ -19,7 +19,7 @@ def finding_of(name: str, first: float, last: float | None, **differs: object) -
 
 
 def found_of(found: list[dict], before: list[dict]) -> dict[tuple[str, int], dict]:
-    mine = rows("gold.finding", BASE, found).select(*SCHEMA)
+    mine = rows("gold.finding", BASE, found).select(*[name for name in SCHEMA if name not in HIDDEN])
     again = going_on(mine, rows("gold.finding", BASE, before))
     assert again.schema == mine.schema
     return {(row["finding_id"], row["from_ts"].hour): row for row in again.to_dicts()}

@@ -1,4 +1,4 @@
-"""Messages that came back, were given up or came twice: what is normal is silent, each bound is where it is."""
+"""Messages that came back or were given up: what is normal is silent, each bound is where it is."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from evidence_keys import evidence_of, keys_of
 from mqreplay.findings.messages import (
     dead_letters,
-    duplicate_findings,
     retried_topics,
     retry_findings,
     returned_ends_of_shard,
 )
 from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
-from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard
 from mqreplay.judge.offset_continuity import polled_ends
 from silver_moments import at
 from silver_rows import rows
@@ -46,37 +45,30 @@ def answered_end(topic: str, seconds: float, end: int, **differs: object) -> dic
 
 
 CONSUMED = [
-    *[consumed("once", offset, offset) for offset in range(3)],
-    *[consumed("same client", 1, s) for s in (1, 9)],
-    *[consumed("moved", 1, 1, "c1"), consumed("moved", 1, 9, "c2")],
-    *[consumed("moved and back", 1, 1, "c1"), consumed("moved and back", 1, 9, "c2")],
-    *[consumed("moved and back", 2, s, "c1") for s in (2, 10)],
-    *[consumed("tried again", 1, 1, status="RECONSUME_LATER"), consumed("tried again", 1, 9)],
     *[consumed("suspended", 1, s, status="SUSPEND_CURRENT_QUEUE_A_MOMENT", orderly=True) for s in (1, 2, 3)],
     *[consumed("suspended", 1, 4, status="SUCCESS", orderly=True)],
-    *[consumed("broadcast", 1, s, client) for s, client in ((1, "c1"), (2, "c2"))],
-    *[consumed("logged twice", 1, 1) | {"record_id": f"r{n}"} for n in (1, 2)],
-    *[consumed("one queue of many", 1, 1), consumed("one queue of many", 1, 2, queue_id=1)],
-    *[consumed("two queues", 1, s, queue_id=q) for q in (0, 1) for s in (q, 5 + q)],
-    *[consumed("thrice", 1, s) for s in (1, 9, 17)],
-    *[consumed("later again", 1, s) for s in (0, 1, 122)],
-    *[consumed("topics of no queue", 1, s, topic=t, queue_topic=None) for t, s in (("T", 1), ("U", 2))],
     *failed("four failed", WARN - 1),
     *failed("five failed", WARN),
     *failed("last try", 1, times=16),
     *failed("last try but one", 1, times=15),
+    # Consumers with maxReconsumeTimes=2: three messages failed at their last try, one succeeded at it.
+    *[line for times in (0, 1, 2) for line in failed("few tries", 3, times)],
+    *[consumed("few tries", 9, 30, reconsume_times=2)],
+    *failed("few tries, topic unknown", 3, times=2),
     *[consumed("sent back twice", 1, 1, status="RECONSUME_LATER") | {"record_id": f"r{n}"} for n in (2, 1)],
 ]
 CONFIGS = [
     topic("T", 0),
     topic("%DLQ%old", 0),  # was there when the recording began
     topic("%DLQ%new", 60),
+    topic("%DLQ%few tries", 5),
     topic("%DLQ%new", 70, broker_id=1, source_name="b-1"),
     topic("T", 0, broker_id=1, source_name="b-1"),
     topic("%DLQ%old", 90, "changed"),
 ]
 ENDS = [
     *[answered_end("%DLQ%grown", s, end) for s, end in ((0, 4), (50, 4), (60, 7))],
+    *[answered_end("%DLQ%few tries", s, end) for s, end in ((6, 1), (9, 3))],
     *[answered_end("%RETRY%unlogged", s, end) for s, end in ((0, 0), (10, 6))],
     *[answered_end("%RETRY%five failed", s, end) for s, end in ((0, 0), (10, 6))],
     *[answered_end("%DLQ%slave lags", s, end, broker_id=1) for s, end in ((0, 0), (60, 7))],
@@ -88,18 +80,16 @@ STATS = [{"ts": at(s), "offsets": [POLLED | {"max_offset": end}]} for s, end in 
 
 
 def judged(consumed: list[dict], shards: int = 1) -> pl.DataFrame:
-    broadcasting = pl.DataFrame({"consumer_group": ["broadcast"]})
     consume = dealt(rows("silver.consume", PLACE, consumed), shards)
     pull = dealt(rows("silver.pull", PULL, ENDS), shards)
     stats = rows("silver.topic_stats", {"source_name": "b-0", "broker_name": "b", "broker_id": 0}, STATS)
     ends = pl.concat([*[returned_ends_of_shard(shard) for shard in pull], polled_ends(stats)])
     back = pl.concat(came_back(shard) for shard in consume)
-    repeated = pl.concat(repeated_deliveries(shard, broadcasting) for shard in consume)
+    tries = pl.concat(most_tries_of_shard(shard) for shard in consume)
     config = rows("silver.topic_config", CONFIG, CONFIGS)
     findings = [
-        duplicate_findings(repeated, "c", GAP_S),
         retry_findings(back, ends, "c", WARN, GAP_S),
-        dead_letters(back, config, ends, "c", GAP_S),
+        dead_letters(back, tries, config, ends, "c", GAP_S),
     ]
     return pl.concat(findings).sort("finding_id")
 
@@ -125,32 +115,6 @@ def keys(row: dict) -> list[str]:
     return keys_of(row["evidence"])
 
 
-def test_only_a_second_success_is_a_duplicate(found):
-    twice = of([row for row in found if row["consumer_group"] != "later again"], "duplicate_delivery")
-    assert {group: row["severity"] for group, row in twice.items()} == {
-        "same client": "warning",
-        "moved": "info",
-        "moved and back": "warning",
-        "two queues": "warning",
-        "thrice": "warning",
-    }
-    assert twice["thrice"]["summary"].startswith("Group thrice was given 1 message more than once")
-    assert twice["moved and back"]["summary"] == (
-        "Group moved and back was given 2 messages more than once, to a client that had had them."
-    )
-    assert twice["moved"]["summary"] == (
-        "Group moved was given 1 message more than once, when their queues changed hands."
-    )
-    assert keys(twice["moved"]) == ["record_id=moved19"]
-    assert keys(twice["moved and back"]) == ["record_id=moved and back19", "record_id=moved and back210"]
-    assert (twice["two queues"]["topic"], twice["two queues"]["broker_name"]) == ("T", "b")
-
-
-def test_duplicates_further_apart_than_the_gap_are_two_findings(found):
-    later = [row for row in found if row["consumer_group"] == "later again"]
-    assert sorted((row["from_ts"], row["to_ts"]) for row in later) == [(at(1), at(1)), (at(122), at(122))]
-
-
 def test_retries_are_found_by_the_log_and_only_without_it_by_the_topic(found):
     back = of(found, "retry_growth")
     assert {group: row["severity"] for group, row in back.items() if "failed" in group or group == "unlogged"} == {
@@ -158,10 +122,10 @@ def test_retries_are_found_by_the_log_and_only_without_it_by_the_topic(found):
         "five failed": "warning",
         "unlogged": "warning",
     }
-    assert back["five failed"]["summary"] == "Group five failed sent messages back to be consumed later, 5 times."
+    assert back["five failed"]["summary"] == "Group five failed could not process messages and sent them back, 5 times."
     assert back["five failed"]["topic"] == "%RETRY%five failed"
     assert keys(back["five failed"]) == [f"record_id=five failed{n}{n}" for n in range(5)]
-    assert back["unlogged"]["summary"] == "Group unlogged sent messages back to be consumed later, 6 times."
+    assert back["unlogged"]["summary"] == "Group unlogged could not process messages and sent them back, 6 times."
     assert (back["unlogged"]["from_ts"], keys(back["unlogged"])) == (at(10), [])
     assert not {"suspended", "two brokers", "T"} & back.keys()
 
@@ -174,7 +138,9 @@ def test_an_answer_that_was_logged_twice_counts_once(found):
 
 def test_dead_letters_are_a_topic_that_came_or_grew_or_a_last_try(found):
     letters = of(found, "dead_letter")
-    assert letters.keys() == {"new", "grown", "last try", "polled"}
+    assert letters.keys() == {"new", "grown", "last try", "polled", "few tries"}
+    assert letters["few tries"]["summary"] == "Group few tries gave up 3 messages, now in topic %DLQ%few tries."
+    assert len(letters.pop("few tries")["evidence"]) == 4, "the topic's creation and three tries"
     assert letters["grown"]["summary"] == "Group grown gave up 3 messages, now in topic %DLQ%grown."
     assert letters["polled"]["summary"] == "Group polled gave up 1 message, now in topic %DLQ%polled."
     assert letters["new"]["summary"] == "Group new gave up messages, now in topic %DLQ%new."
@@ -198,11 +164,9 @@ def test_the_evidence_is_bounded() -> None:
 def test_a_night_without_rows_has_no_findings() -> None:
     consume, config = rows("silver.consume", PLACE, []), rows("silver.topic_config", CONFIG, [])
     ends = returned_ends_of_shard(rows("silver.pull", PULL, []))
-    nobody = pl.DataFrame(schema={"consumer_group": pl.String})
     for found in (
-        duplicate_findings(repeated_deliveries(consume, nobody), "c", GAP_S),
         retry_findings(came_back(consume), ends, "c", WARN, GAP_S),
-        dead_letters(came_back(consume), config, ends, "c", GAP_S),
+        dead_letters(came_back(consume), most_tries_of_shard(consume), config, ends, "c", GAP_S),
     ):
         assert found.is_empty()
         assert found.schema == pl.Schema(SCHEMA)

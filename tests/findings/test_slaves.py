@@ -48,8 +48,8 @@ def test_each_slave_with_a_stale_copy_has_one_finding(found: dict) -> None:
     )
     assert (row["from_ts"], row["to_ts"]) == (at(500), at(1000))
     assert row["summary"] == (
-        "Slave 1 of one queue kept offsets of 1 queue of 1 group below all that its master held for 150 s; were it read"
-        " instead, up to 1 message would be delivered again."
+        "Slave 1 of one queue kept offsets of 1 queue of 1 group below all that its master held for 150 s. If"
+        " consumers read them now, they would receive up to 1 message again."
     )
 
 

@@ -38,15 +38,15 @@ def test_files_that_were_not_whole_are_reported_by_their_broker_or_client():
     assert of_source.keys() == {("broker-a", 0, None), (None, None, "10.0.0.1@7")}
     row = of_source["broker-a", 0, None]
     assert row["summary"] == (
-        "2 snapshot files of broker-a-0 could not be believed (consumerOffset.json, topics.json: empty, torn);"
-        " the snapshots around stand."
+        "2 snapshot files of broker-a-0 were not whole and were ignored (consumerOffset.json, topics.json: empty,"
+        " torn)."
     )
     assert ((row["to_ts"] - row["from_ts"]).total_seconds(), row["severity"]) == (5, "info")
     assert row["from_ts"].timestamp() * 1000 == COPIED_MS
     assert row["evidence"][1] == evidence_of(
         "bronze.quarantine", path=f"snapshots/broker-a-0/{COPIED_MS + 5000}/topics.json"
     )
-    assert of_source[None, None, "10.0.0.1@7"]["summary"].startswith("1 snapshot file of client-10.0.0.1@7 could not")
+    assert of_source[None, None, "10.0.0.1@7"]["summary"].startswith("1 snapshot file of client-10.0.0.1@7 was not")
 
 
 def test_a_folder_that_no_time_names_is_no_snapshot():

@@ -40,6 +40,13 @@ CONFIGS = [
     # Read queues half a minute after write queues, on both masters, are one change.
     *[config("grown in steps", s, r, w, "a") for s, r, w in ((0, 2, 2), (100, 2, 4), (130, 4, 4))],
     *[config("grown in steps", s, r, w, "b") for s, r, w in ((0, 2, 2), (101, 2, 4), (131, 4, 4))],
+    # The same with a minute and a half between read and write queues.
+    *[config("grown in late steps", s, r, w, "a") for s, r, w in ((0, 2, 2), (100, 4, 2), (190, 4, 4))],
+    *[config("grown in late steps", s, r, w, "b") for s, r, w in ((0, 2, 2), (110, 4, 2), (200, 4, 4))],
+    # A change that is taken back at once.
+    *[config("taken back", s, n, n) for s, n in ((0, 4), (100, 2), (120, 4))],
+    # Too many, then fewer: not a growth in all.
+    *[config("grown and shrunk", s, n, n) for s, n in ((0, 4), (100, 8), (190, 6))],
     # Shrinking by the book: first what is written, then what is read.
     *[config("shrunk", s, r, w) for s, r, w in ((0, 4, 4), (100, 4, 2), (300, 2, 2))],
     *[config("permission", s, 2, 2, perm=p) for s, p in ((0, 6), (100, 4))],
@@ -96,8 +103,12 @@ def test_a_change_of_queues_is_one_note_of_all_masters(found):
         "to 4 and 2 on a.",
         "to 2 and 2 on a.",
     ]
-    assert "Shrink" not in steps["advice"]
-    assert all("Shrink" in row["advice"] for row in found["queue_count_changed", "shrunk"])
+    (late,) = found["queue_count_changed", "grown in late steps"]
+    assert late["summary"].endswith(" went from 2 read and 2 write queues to 4 and 4 on a, b.")
+    assert (late["from_ts"], late["to_ts"], len(late["evidence"])) == (at(100), at(200), 4)
+    assert all("To remove queues" not in row["advice"] for row in (grown, steps, late))
+    assert all("To remove queues" in row["advice"] for row in found["queue_count_changed", "shrunk"])
+    assert ["To remove" in row["advice"] for row in found["queue_count_changed", "grown and shrunk"]] == [False, True]
     slow = found["queue_count_changed", "grown slowly"]
     assert [row["broker_name"] for row in slow] == ["a", "b"]
     assert keys_of(slow[1]["evidence"])[0].endswith("ts=2026-11-21 02:03:40.001000")
@@ -105,7 +116,7 @@ def test_a_change_of_queues_is_one_note_of_all_masters(found):
 
 def test_other_changes_of_a_topic_are_none(found):
     changed = {topic for kind, topic in found if kind == "queue_count_changed"}
-    assert changed == {"grown", "grown slowly", "grown in steps", "shrunk"}
+    assert changed == {"grown", "grown slowly", "grown in steps", "grown in late steps", "grown and shrunk", "shrunk"}
 
 
 def test_keys_are_orphans_when_the_master_has_no_such_queue_any_more(found):
@@ -114,7 +125,7 @@ def test_keys_are_orphans_when_the_master_has_no_such_queue_any_more(found):
     (shrunk,) = of_topics["shrunk"]
     assert (shrunk["broker_name"], shrunk["broker_id"], shrunk["severity"]) == ("a", 0, "info")
     assert shrunk["consumer_group"] == "g"
-    assert shrunk["summary"] == "a keeps 2 offsets of 1 group on queues of shrunk that it no longer has."
+    assert shrunk["summary"] == "Broker a keeps 2 offsets of 1 group on queues of shrunk that it no longer has."
     assert keys_of(shrunk["evidence"]) == [
         f"source_name=a-0 consumer_group=g topic=shrunk queue_id={queue}" for queue in (2, 3)
     ]

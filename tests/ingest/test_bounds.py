@@ -1,4 +1,4 @@
-"""What is kept of what is refused is bounded, and all of it is counted; files of unheard-of sizes are not read."""
+"""Kept refused rows are bounded, all refused rows are counted, and files of extreme size are not read."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from mqreplay.ingest.ledger import FileEntry, Ledger
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
-from mqreplay.ingest.records import FileTold, decode_lines
+from mqreplay.ingest.records import FileStats, decode_lines
 from mqreplay.settings import IngestSettings
 
 GOOD = b'{"request_ts":1795228808477,"client_id":"c","consumer_group":"g","topic":"t","queue_id":0,"broker_name":"b",'
 GOOD += b'"queue_offset":7}\n'
 
 
-def told_of(path: Path, kind: str = "pull_log", most: int = 1000) -> FileTold:
-    told = FileTold()
+def told_of(path: Path, kind: str = "pull_log", most: int = 1000) -> FileStats:
+    told = FileStats()
     reader = LineReader(str(path), KINDS[kind].decode, refused=Refusals(most))
     told.rows = sum(rows.num_rows for rows in decode_lines(reader, "d", kind, schema_of(kind), told))
     return told
@@ -242,13 +242,13 @@ from ingest.arrow_schemas import schema_of
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.records import decode_lines
-from mqreplay.ingest.records import FileTold
+from mqreplay.ingest.records import FileStats
 from mqreplay.lake.landing import Landing, land
 place = Landing(sys.argv[3], schema_of("pull_log"), (), None, (), ("request_ts",), ("expression",))
 for path in sys.argv[2], sys.argv[1]:
     before = most()
     reader = LineReader(path, KINDS["pull_log"].decode, refused=Refusals(10))
-    (landed,) = land(decode_lines(reader, "d", "pull_log", place.asked, FileTold()), place)
+    (landed,) = land(decode_lines(reader, "d", "pull_log", place.asked, FileStats()), place)
 print(landed.rows, most() - before)
 """
 )

@@ -1,4 +1,4 @@
-"""SHA256SUMS of a recording: what it lists is read only as it was written."""
+"""SHA256SUMS of a recording: listed files are read only if unchanged."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_list_that_contradicts_itself_refuses_the_file(recording, read):
 def test_a_file_that_is_listed_and_missing_is_told_of(recording, read):
     (recording / "SHA256SUMS").write_text(f"{sha256('')}  heartbeats.jsonl.gz\n{sha256('')}  broker.log\n")
     found = read()
-    assert found["heartbeats.jsonl.gz"] == ("missing", "SHA256SUMS lists it, and it is not there")
+    assert found["heartbeats.jsonl.gz"] == ("missing", "SHA256SUMS lists it, but it is missing")
     assert found["broker.log"][0] == "missing"
     (recording / "heartbeats.jsonl.gz").write_bytes(b"")
     assert read()["heartbeats.jsonl.gz"] == sha256("")
@@ -209,7 +209,7 @@ def test_a_list_beyond_the_size_is_refused_whole(recording, read, monkeypatch, p
     assert read()["routes.jsonl"] == sha256("[]\n")
     entry, refused = lines_of(recording)
     assert (entry.status, entry.rows_in, refused) == ("refused", 1, [(0, "too_large")])
-    assert entry.reason == "more than 790 bytes, inflated if it is gzipped"
+    assert entry.reason == "more than 790 bytes, uncompressed"
 
 
 def test_a_name_that_no_file_has_is_refused(recording, read):

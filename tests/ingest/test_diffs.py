@@ -1,4 +1,4 @@
-"""Snapshots in time order: what changed, what was refused, and when a .bak is believed."""
+"""Snapshots in time order: changes, refusals, and use of a .bak."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from mqreplay.ingest import diffs, moves
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Moves, SnapshotFile, decode
-from mqreplay.ingest.moves import moved_batches
+from mqreplay.ingest.offset_changes import change_batches
 
 OFFSETS = ("previous_offset", "new_offset")
 COLUMNS = ("topic", "queue_id", *OFFSETS, "from_ts", "to_ts", "source_digest")
@@ -35,7 +35,7 @@ def changes(tmp_path, files):
         if row["out"] == "file":
             assert row["rows_in"] >= row["rows_out"] + row["rows_quarantined"]
     schema = pa.schema([("to_ts", pa.int64()), *[(name, pa.int64()) for name in ("queue_id", *OFFSETS)]])
-    batches = moved_batches(given, source, schema, [])
+    batches = change_batches(given, source, schema, [])
     moved = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
     return (
         moved,
@@ -137,7 +137,7 @@ def test_what_is_known_from_earlier_runs_is_carried_on(tmp_path):
     schema = pa.schema([(n, pa.string() if n in ("topic", "source_digest") else pa.int64()) for n in COLUMNS])
     beside = []
     files = [SnapshotFile(str(path), "p", "consumer_offset", JSON, 9)]
-    (batch,) = moved_batches(source.read_all(files), source, schema, beside)
+    (batch,) = change_batches(source.read_all(files), source, schema, beside)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
     assert [tuple(row.values()) for row in batch.to_pylist()] == [
         ("T", 0, 4, 5, 3, 9, digest),
@@ -169,7 +169,7 @@ def test_batches_have_the_columns_asked_for_and_are_of_a_size(monkeypatch):
     schema = pa.schema([*columns.items(), *[(name, pa.int64()) for name in OFFSETS]])
     beside = []
     source = Source("client-c", None, None, "c")
-    batches = list(moved_batches(given(source), source, schema, beside))
+    batches = list(change_batches(given(source), source, schema, beside))
     assert [batch.num_rows for batch in batches] == [5, 6, 5, 3]
     assert [row["ts"] for row in beside] == list(range(len(rows)))
     told = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]

@@ -1,4 +1,4 @@
-"""A gzip stream is whole, truncated or damaged; of a damaged one nothing is believed."""
+"""A gzip stream is complete, truncated or damaged; nothing of a damaged one is used."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_bit_that_makes_a_stream_run_past_its_end_is_damage(size: int) -> None
             continue
         past += 1
         false += any(line not in TEXT for line in found.split(b"\n")[:-1])
-        with pytest.raises(DecodeError, match="runs past its end marker"):
+        with pytest.raises(DecodeError, match="continues after its end marker"):
             check(io.BytesIO(damaged))
     assert 0 < false <= past
 
@@ -108,7 +108,7 @@ def test_a_member_that_swallows_the_next_is_damage() -> None:
         damaged = flipped(first, bit) + empty
         if swallowed(damaged) is not None:
             past += 1
-            with pytest.raises(DecodeError, match="runs past its end marker"):
+            with pytest.raises(DecodeError, match="continues after its end marker"):
                 check(io.BytesIO(damaged))
     assert past > 0
 

@@ -16,7 +16,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest import plain_lines
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.plain_lines import PlainLines
-from mqreplay.ingest.records import FileTold, decode_lines
+from mqreplay.ingest.records import FileStats, decode_lines
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 WHOLE = {"request_ts": 1795228808477, "client_id": "c", "consumer_group": "g", "topic": "t", "queue_id": 0}
@@ -25,7 +25,7 @@ LINE = json.dumps(WHOLE | {"broker_name": "b", "queue_offset": 7}).encode()
 
 def read(path: Path) -> tuple:
     """All that ingest keeps of a file of pulls."""
-    told, reader = FileTold(), LineReader(str(path), KINDS["pull_log"].decode, refused=Refusals(1000))
+    told, reader = FileStats(), LineReader(str(path), KINDS["pull_log"].decode, refused=Refusals(1000))
     rows = [
         row for batch in decode_lines(reader, "d", "pull_log", schema_of("pull_log"), told) for row in batch.to_pylist()
     ]

@@ -134,8 +134,8 @@ def test_after_a_bad_line_the_next_whole_table_is_believed(tmp_path: Path, bad: 
     (number, _, _), passed_over = refused(tmp_path / "w")
     assert number == 2
     assert passed_over[:2] == (3, "no_table")
-    assert "lines 3 to 4 are changes to a table that is not known" in passed_over[2]
-    assert "the next whole table is in line 5" in passed_over[2]
+    assert "lines 3 to 4 are changes to an unknown table" in passed_over[2]
+    assert "the next complete table is in line 5" in passed_over[2]
     assert files(tmp_path / "w")[KEY][3] == 3
 
 
@@ -146,7 +146,7 @@ def test_a_file_that_begins_with_a_change_says_that_no_whole_table_follows(tmp_p
     ((number, code, reason),) = refused(tmp_path / "w")
     assert (number, code) == (1, "no_table")
     assert "line 1 is a change" in reason
-    assert "no whole table follows" in reason
+    assert "no complete table follows" in reason
     assert files(tmp_path / "w")[KEY][0] == "refused"
 
 

@@ -1,4 +1,4 @@
-"""What is found in a recording's folder: names, links, and what cannot be looked into."""
+"""Entries of a recording's folder: names, links, and unreadable folders."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_folder_that_is_no_recording_names_the_command_that_makes_one(tmp_path
     with pytest.raises(InputError) as caught:
         find_files(str(tmp_path))
     assert str(caught.value) == (
-        f"{tmp_path} is no recording: none of its 2 files is a part of one. "
+        f"{tmp_path} is not a recording: none of its 2 files is a part of one. "
         f"Make a recording from it: mqreplay import {tmp_path} --out RECORDING"
     )
 

@@ -1,4 +1,4 @@
-"""A group's status in each window: by what it committed, what queues held then, and never by a guess."""
+"""A group's status in each window, by its commits and the queues' ends."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_trouble_that_is_known_stands_beside_what_is_not() -> None:
     dark = [commit(t, t, queue_id=1) for t in range(5, 60, 5)]
     (row,) = judged([commit(t, 3) for t in range(5, 60, 5)] + dark, ends)
     assert of(row, "status", "lag", "queues_unknown", "worst_queue_id") == ("STALL", None, 1, 0)
-    assert row["reason"] == "the worst of the queues whose ends are known"
+    assert row["reason"] == "the worst of the queues with known ends"
 
 
 def test_a_slaves_end_is_not_taken_for_the_queues() -> None:

@@ -120,7 +120,11 @@ def test_bounds_on_both_sides_of_the_memory_leave_it_open():
     reason = "diff lies between 100 and 1500 bytes, memory is 400"
     assert judged(polls=polls) == (None, "undetermined", reason)
     same = [{"which_broker_when_consume_slowly": 0}]
-    assert judged(polls=polls, groups=same) == (0, "agree", "slow or not, the group reads from the same broker")
+    assert judged(polls=polls, groups=same) == (
+        0,
+        "agree",
+        "the group's settings name the same broker for slow and other reads",
+    )
     assert judged(polls=[])[2] == "diff lies between 100 and ? bytes, memory is 400"
     assert judged(polls=[(30, 700)])[:2] == (0, "agree")  # the last message itself lies below the end
 
@@ -179,7 +183,7 @@ def test_reason_names_what_is_missing():
     no_memory = [{"physical_memory_bytes": None}]
     assert judged(brokers=no_memory) == (*unknown, "the broker's memory or ratio is not known")
     never = [{"slave_read_enable": False}]
-    assert judged(brokers=never) == (0, "agree", "slaveReadEnable is false: always the master")
+    assert judged(brokers=never) == (0, "agree", "slaveReadEnable is false, so the broker always suggests the master")
     assert judged(pulls=[{"broker_id": None}])[2] == "brokers.json does not describe this broker"
 
 
@@ -248,7 +252,7 @@ def test_clock_that_is_off_leaves_undetermined_what_the_log_end_decided():
         *(None, None, None),
         "undetermined",
     )
-    assert row["reason"] == "the client's clock is off: when the broker looked is not known"
+    assert row["reason"] == "the client's clock is wrong, so the time of the broker's decision is unknown"
     assert one(skewed=["another"]) == one()
     outside = [NOTHING_FOUND | {"remark": "OFFSET_OVERFLOW_ONE"}]
     assert judged(skewed=["c"], pulls=outside)[:2] == (0, "agree")

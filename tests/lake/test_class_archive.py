@@ -1,4 +1,4 @@
-"""Java takes its classes from the archive that setup made, and says nothing on stdout where it cannot."""
+"""Java loads its classes from the archive that setup made, and prints nothing on stdout if it cannot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from mqreplay.errors import MqreplayError
 from mqreplay.lake import class_archive
-from mqreplay.lake.apart import FOREIGN
+from mqreplay.lake.separate_process import FOREIGN
 
 LIB = Path(__file__).parents[2] / "lib"
 # argv: the archive to start from, and where Java is to write which classes it loaded, and from what.

@@ -1,4 +1,4 @@
-"""Commits without Java are Delta's: Spark and delta-rs read them, obey them and add to them, and we to theirs."""
+"""Commits without Java follow Delta's protocol: Spark and delta-rs read and extend them, and mqreplay theirs."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_a_writer_who_always_comes_too_late_says_so(warehouse, rows, monkeypatch
         raise CommitConflict
 
     monkeypatch.setattr("mqreplay.lake.warehouse.commit", late)
-    with pytest.raises(ContractError, match="is written by others without a pause"):
+    with pytest.raises(ContractError, match="is constantly written by other programs"):
         warehouse.put(TABLE, rows({"id": 2}), None)
     monkeypatch.undo()
     assert ids(warehouse) == [1]

@@ -1,4 +1,4 @@
-"""Delta's JARs: what is missing is fetched, checked and put in whole, or nothing is. No Spark, no network."""
+"""Delta's JARs: missing ones are downloaded, checked and installed completely or not at all. No Spark, no network."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_without_a_network_the_reason_is_one_line(registry, tmp_path: Path) -> N
     registry({})
     with pytest.raises(MqreplayError) as error:
         jars.install_jars(tmp_path)
-    assert "other-1.0.jar could not be fetched (Server access error at url somewhere" in str(error.value)
+    assert "other-1.0.jar could not be downloaded (Server access error at url somewhere" in str(error.value)
     assert "\n" not in str(error.value)
     assert names(tmp_path) == []
 
@@ -92,7 +92,9 @@ def test_jar_of_other_bytes_is_refused_and_nothing_put_in(registry, tmp_path: Pa
 
 def test_session_without_them_fetches_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(jars, "jars_folder", lambda: tmp_path)
-    with pytest.raises(MqreplayError, match=r"missing from .*delta-spark.*`python -m mqreplay.lake.jars` fetches and"):
+    with pytest.raises(
+        MqreplayError, match=r"missing from .*delta-spark.*`\S*python\S* -m mqreplay.lake.jars` downloads and"
+    ):
         build_session("none", SparkSettings(extra={"spark.jars": "/x/other.jar"}))
     jars.require_jars({"spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0"})
     jars.require_jars({"spark.jars": "/x/delta-spark_4.1_2.13-4.4.0.jar,/x/delta-storage-4.4.0.jar"})

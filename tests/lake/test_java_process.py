@@ -77,7 +77,7 @@ def test_java_that_names_files_otherwise_is_refused(spark) -> None:
     before = system.setProperty("sun.jnu.encoding", "ANSI_X3.4-1968")
     try:
         check_java_names("/w/plain")
-        with pytest.raises(InputError, match="set LC_ALL to a locale of UTF-8"):
+        with pytest.raises(InputError, match="set LC_ALL to a UTF-8 locale"):
             check_java_names("/w/é")
     finally:
         system.setProperty("sun.jnu.encoding", before)

@@ -211,7 +211,7 @@ def test_what_others_put_there_is_never_removed(warehouse, rows, interrupt, reco
 
     interrupt(lambda journal: put())
     recovered()
-    with pytest.raises(InputError, match=r"is where a table belongs, and holds notes\.txt; move it elsewhere"):
+    with pytest.raises(InputError, match=r"is the folder of a table, but holds notes\.txt; move it elsewhere"):
         warehouse.put(TABLE, rows({"id": 1}), ALL)
     assert [path.read_text() for path in others] == ["mine", "mine"]
     for path in others:

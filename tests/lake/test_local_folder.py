@@ -1,4 +1,4 @@
-"""Folders that a user names: what is no folder of this machine is refused in one line, before anything is made."""
+"""Folders given by a user: a path that is not a local folder is refused in one line, before anything is made."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_other_names_are_folders(name: str, tmp_path: Path, monkeypatch: pytest.
         ("a\nb", "control character"),
         ("a\x1b]0;x\x07", "control character"),
         ("a\x9bb", "control character"),
-        ("a\x00b", "is not a folder's name"),
+        ("a\x00b", "is not a valid folder name"),
         ("\udce9", "not UTF-8; rename it"),
         ("x" * 256, "too long"),
         ("é" * 128, "too long"),
@@ -76,7 +76,7 @@ def test_names_that_some_program_cannot_use_are_refused_in_one_line(name: str, s
 def test_a_loop_of_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(InputError, match="is not a folder's name"):
+    with pytest.raises(InputError, match="is not a valid folder name"):
         local_folder(str(tmp_path / "a" / "w"), "warehouse")
 
 
@@ -85,9 +85,9 @@ def test_warehouse_and_recording_do_not_overlap(tmp_path: Path) -> None:
     recording.mkdir()
     (tmp_path / "link").symlink_to(recording)
     for warehouse in (recording, recording / "w", tmp_path / "link" / "w", recording / "a" / ".." / "w"):
-        with pytest.raises(InputError, match=r"warehouse .* lies in the recording .*/night"):
+        with pytest.raises(InputError, match=r"warehouse .* is inside the recording .*/night"):
             check_folders(str(warehouse), [str(tmp_path), str(recording)][1:])
-    with pytest.raises(InputError, match=r"recording .*/night lies in the warehouse"):
+    with pytest.raises(InputError, match=r"recording .*/night is inside the warehouse"):
         check_folders(str(tmp_path), [str(recording)])
     check_folders(str(tmp_path / "night-tables"), [str(recording)])
 
@@ -123,5 +123,5 @@ def test_commands_refuse_before_they_make_anything(arguments, tmp_path: Path, mo
     out, err = capfd.readouterr()
     *progress, said = err.splitlines()
     assert (out, [line for line in progress if "starting Spark" not in line]) == ("", [])
-    assert "is a URI: only folders of this machine" in said or "lies in the recording" in said
+    assert "is a URI: only folders of this machine" in said or "is inside the recording" in said
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["night", "night/pull_log.jsonl"]

@@ -1,4 +1,4 @@
-"""Rows are replaced whole or not at all, other rows stay, and nothing is written for nothing."""
+"""Rows are replaced completely or not at all, other rows stay, and no change writes nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_replacing_is_all_or_nothing(warehouse, rows, same_rows, wrong) -> None:
 def test_row_that_is_none_of_the_replaced_is_refused(warehouse, rows, same_rows) -> None:
     warehouse.put(TABLE, rows({"id": 1}), ALL)
     for replaced, differs in ((ALL, {"cluster": "other"}), (of_id(1), {}), (Rows("c", frozenset([FIRST])), {})):
-        with pytest.raises(ContractError, match="not of those that they replace"):
+        with pytest.raises(ContractError, match="not among those that they replace"):
             warehouse.put(TABLE, rows({"id": 2} | differs), replaced)
     same_rows({"id": 1})
 

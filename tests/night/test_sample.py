@@ -85,8 +85,6 @@ def test_findings_are_those_that_happened(night):
         ("offset_jump", "reset-group", None): 1,
         ("offset_beyond_max", "reset-group", "broker-a"): 1,
         ("slave_pull", "bulk-group", "broker-a"): 1,
-        ("failover_pull", None, "broker-a"): 1,
-        ("failover_pull", None, "broker-b"): 1,
     }
     assert all(found["evidence"].to_list())
 

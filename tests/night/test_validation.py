@@ -1,4 +1,4 @@
-"""Nights that are kept cost nothing: a day is validated again only when it or the day before changed."""
+"""Stored nights cost nothing: a day is validated again only if it or the day before changed."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Kept(Warehouse):
 
     rows: dict[str, list[Row]]
 
-    def validated(self, docs: Path, *, scopes: list[str] | None = None, **told: Any) -> Validation:
+    def validated(self, results: Path, *, scopes: list[str] | None = None, **told: Any) -> Validation:
         """Write the rows, and run those scopes; all, where none are given."""
         for name, rows in self.rows.items():
             Folder(Path(self.root), self.contracts).write(name, rows)
         found = [Span("r", f["kind"], f["path"], f["first_ts"], f["last_ts"]) for f in self.rows["bronze.source_file"]]
         judging = Validation(self, "c", found, load_settings())
-        judging.run(sorted(judging.wanted) if scopes is None else scopes, str(docs), **told)
+        judging.run(sorted(judging.wanted) if scopes is None else scopes, results, **told)
         return judging
 
 
@@ -102,21 +102,20 @@ def test_of_several_days_only_those_that_changed_are_looked_at(
         ],
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
-    docs = tmp_path / "docs"
-    judging = kept.validated(docs)
+    folder = tmp_path / "results"
+    judging = kept.validated(folder)
     assert sorted(judging.wanted) == [FIRST, SECOND, UNDATED]
     assert failed(kept) == set()
     before = results(kept)
     assert {str(day or UNDATED) for day, *_ in before} == {FIRST, SECOND, UNDATED}
-    pages = {page: page.stat().st_mtime_ns for page in (docs / FIRST).rglob("*.html")}
-    assert pages
+    written_ns = (folder / f"{FIRST}.json").stat().st_mtime_ns
 
     # A third day: a row is lost on the way over midnight, and nobody recorded pulls any more.
     kept.rows["bronze.source_file"].append(file("s3", "consumer_offset", 2 * NEXT, 2 * NEXT + 59, 2))
     kept.rows["silver.offset_change"] += [moved(2 * NEXT + 1, 15, 16), moved(2 * NEXT + 59, 16, 17)]
     said: list[str] = []
     monkeypatch.setattr("mqreplay.night.validation.Ticker", partial(Ticker, every_s=0.05))
-    again = kept.validated(docs, scopes=[THIRD, UNDATED], say=said.append)
+    again = kept.validated(folder, scopes=[THIRD, UNDATED], say=said.append)
     changed = [scope for scope, digest in again.wanted.items() if judging.wanted.get(scope) != digest]
     assert sorted(changed) == [THIRD, UNDATED]
     assert said
@@ -127,9 +126,9 @@ def test_of_several_days_only_those_that_changed_are_looked_at(
     }
     after = results(kept)
     assert {row for row in before if row[0] is not None} < after
-    assert {page: page.stat().st_mtime_ns for page in (docs / FIRST).rglob("*.html")} == pages
-    index = (docs / "index.html").read_text(encoding="utf-8")
-    assert all(f'<td>{day}</td><td><a href="{day}/validations/silver/pull/' in index for day in (FIRST, SECOND, THIRD))
+    assert (folder / f"{FIRST}.json").stat().st_mtime_ns == written_ns
+    assert {path.stem for path in folder.iterdir()} == {FIRST, SECOND, THIRD, UNDATED}
+    assert all("silver.pull" in json.loads((folder / f"{day}.json").read_text()) for day in (FIRST, SECOND, THIRD))
 
 
 def test_rows_lost_on_any_day_are_missed(kept: Kept, tmp_path: Path) -> None:
@@ -142,7 +141,7 @@ def test_rows_lost_on_any_day_are_missed(kept: Kept, tmp_path: Path) -> None:
         "silver.broker": [{"cluster": "c", "broker_name": "broker-a"}],
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
-    kept.validated(tmp_path / "docs", scopes=[SECOND, UNDATED])
+    kept.validated(tmp_path / "results", scopes=[SECOND, UNDATED])
     lost = kept.read(TABLE).filter(~pl.col("passed") & pl.col("day").is_null()).collect()
     row = lost.row(0, named=True)
     assert row["expectation"] == "expect_rows_conserved"
@@ -160,5 +159,5 @@ def test_a_recording_that_pauses_ends_with_the_days_own_rows(kept: Kept, tmp_pat
         "silver.offset_change": [moved(9, None, 5), moved(NEXT + 9, 5, 6)],
         "silver.pull": [pull(9), pull(NEXT + 9)],
     }
-    kept.validated(tmp_path / "docs")
+    kept.validated(tmp_path / "results")
     assert failed(kept) == set()

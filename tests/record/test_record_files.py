@@ -134,7 +134,7 @@ def test_copies_are_kept_byte_by_byte(tmp_path: Path) -> None:
         files.write_brokers({"brokers": {"broker-a-0": {"addr": "10.0.0.1:10911"}}})
         assert files.last_snapshot("broker-a", 0, "topics.json") == b"\0\xff{"
         for name in ("../up", "", "a\n", "a" * 300, "\ud800"):
-            with pytest.raises(InputError, match="cannot name a folder"):
+            with pytest.raises(InputError, match="cannot be a folder name"):
                 files.write_snapshot(name, 0, TS, "topics.json", b"{}")
     assert json.loads((tmp_path / "brokers.json").read_text())["brokers"]["broker-a-0"]
     assert not list(tmp_path.rglob("*.unfinished"))
@@ -148,7 +148,7 @@ def test_one_recorder_writes(tmp_path: Path) -> None:
     first.close()
     RecordFiles(tmp_path).close()
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="is no folder that can be written to"):
+    with pytest.raises(InputError, match="is not a writable folder"):
         RecordFiles(tmp_path / "file")
 
 
@@ -171,7 +171,7 @@ def test_file_without_a_complete_member(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     other = tmp_path / "routes.2026112321.jsonl.gz"
     other.write_bytes(b"plain lines\n")
-    with pytest.raises(InputError, match="no gzip file"):
+    with pytest.raises(InputError, match="not a gzip file"):
         RecordFiles(tmp_path)
     assert other.read_bytes() == b"plain lines\n"
 
@@ -251,7 +251,7 @@ def test_recording_goes_on_when_the_disk_takes_writes_again(
         reason = "the disk is full" if error == errno.ENOSPC else "the disk reports an error"
         for said in done.stdout.splitlines():
             assert said.startswith(f"recording {out}: {reason} (")
-            assert said.endswith("); what was written before is whole")
+            assert said.endswith("); earlier files are complete")
         failed += layer.failed
         for stem in ("broker_runtime", "routes"):
             assert all_lines(out, stem) == all_lines(clean, stem)

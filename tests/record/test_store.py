@@ -120,7 +120,7 @@ def test_file_that_stays_torn(tmp_path: Path) -> None:
     assert copies(out, FILE) == [content(2), content(3)]
     skipped = [event for event in events(out) if event["kind"] == "skipped"]
     assert [event["detail"] for event in skipped] == [
-        f"{FILE}: it is not whole (torn); {FILE}.bak is copied instead",
+        f"{FILE}: it is not complete (torn); {FILE}.bak is copied instead",
         f"{FILE}: it can be read again",
         f"{FILE}: there is no file; {FILE}.bak is copied instead",
         f"{FILE}: it can be read again",
@@ -164,7 +164,7 @@ def test_two_stores(tmp_path: Path) -> None:
         record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=["broker-a-0"])
     with pytest.raises(InputError, match="two stores are of the same broker"):
         record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=["broker-a-0"] * 2)
-    with pytest.raises(InputError, match="lie in each other"):
+    with pytest.raises(InputError, match="overlap"):
         record_store(stores[1:], str(tmp_path), 0.05, 0.1, said.append)
     brokers = ["broker-a-0", str(tmp_path / "b/broker.properties")]
     record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=brokers)
@@ -203,7 +203,7 @@ def test_broker_conf(tmp_path: Path) -> None:
 
 
 def test_stores_that_cannot_be_recorded(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         broker_store(str(tmp_path / "none"), "a-0")
     with pytest.raises(InputError, match=r"holds none of consumerOffset\.json"):
         broker_store(str(tmp_path), "a-0")
@@ -248,9 +248,9 @@ def test_disk_that_is_full_for_a_while(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert copies(out, FILE) == [content(0), content(1)]
     assert said == [
-        f"recording {out}: the limit of a file's size is reached (ulimit -f) (File too large); what was written before "
-        "is whole; copies wait until there is space",
-        "the disk takes copies again; recording goes on",
+        f"recording {out}: the limit of a file's size is reached (ulimit -f) (File too large); earlier files are "
+        "complete; copies wait until there is space",
+        "the disk has space again; recording continues",
     ]
     [skipped] = [event for event in events(out) if event["kind"] == "skipped"]
     assert skipped["detail"] == "the disk was full: nothing was copied"

@@ -167,7 +167,7 @@ def test_one_without_rocketmq_in_it_says_so(tmp_path, capsys):
     path = tmp_path / "wire.pcap"
     path.write_bytes(capture()[:24])
     assert main(["unpack", str(path), "--out", str(tmp_path / "out")]) == 0
-    assert capsys.readouterr().out == "no record of RocketMQ's in these captures\n"
+    assert capsys.readouterr().out == "no record of RocketMQ in these captures\n"
 
 
 def names_in(folder):
@@ -303,7 +303,7 @@ def test_brokers_json_that_is_there_is_kept(small, tmp_path):
     (folder / "brokers.json").write_bytes(b"a recorder's")
     out = StringIO()
     unpack([str(small)], str(folder), out)
-    assert out.getvalue().endswith("note: brokers.json was there before and is kept\n")
+    assert out.getvalue().endswith("note: brokers.json already exists and is kept\n")
     assert (folder / "brokers.json").read_bytes() == b"a recorder's"
 
 
@@ -381,4 +381,4 @@ def test_a_disk_without_room(small, tmp_path, of_sample, most):
 def test_a_folder_that_is_a_file(tmp_path, capsys):
     (tmp_path / "out").write_text("")
     assert main(["unpack", str(CAPTURE), "--out", str(tmp_path / "out")]) == 2
-    assert "out is no folder that can be written to: File exists" in capsys.readouterr().err
+    assert "out is not a writable folder: File exists" in capsys.readouterr().err

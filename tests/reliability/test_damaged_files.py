@@ -26,7 +26,7 @@ from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile, find_recordings
-from mqreplay.ingest.records import FileTold, decode_lines
+from mqreplay.ingest.records import FileStats, decode_lines
 from tests_shared import ROOT, SAMPLE
 
 NIGHT = SAMPLE / "orders-4.9.7"
@@ -81,7 +81,7 @@ class Rows:
         path = self.folder / f"{self.kind}.jsonl{suffix}"
         path.write_bytes(data)
         reader = LineReader(str(path), KINDS[self.kind].decode, refused=Refusals(1000), root=str(self.folder))
-        told = FileTold()
+        told = FileStats()
         rows = [row for batch in decode_lines(reader, "d", self.kind, self.schema, told) for row in batch.to_pylist()]
         assert told.lines == len({row["record_id"] for row in rows}) + told.quarantined
         entry = FileEntry(NewFile(RecordedFile("", path.name, self.kind, 0), ""))

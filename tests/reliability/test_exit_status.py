@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import mqreplay.cli.command_line as cli
+from made_warehouse import made_warehouse
 from mqreplay.crash import failure_of
 from mqreplay.errors import ContractError, DecodeError, InputError, InputErrors, WarehouseLocked
 from tests_shared import ROOT
@@ -39,7 +40,7 @@ UNEXPECTED = {
     "process": BrokenProcessPool("A process in the process pool was terminated abruptly"),
 }
 DO = {
-    "full disk": "free space in ",
+    "full disk": "free some space in ",
     "files": "`ulimit -n 65536`",
     "memory": "driver_memory",
     "java": "Java ended",
@@ -236,7 +237,7 @@ def test_help_gives_every_status() -> None:
 def test_a_warehouse_that_is_not_there(command: str, tmp_path: Path, capsys) -> None:
     """It is found before Spark starts, which takes seconds, and no folder is made."""
     more = {"sql": ["SELECT 1"], "explain": ["f"]}.get(command, [])
-    for folder, said in (("none", "does not exist"), ("", "is no warehouse")):
+    for folder, said in (("none", "does not exist"), ("", "is not a warehouse")):
         began = time.process_time()
         assert cli.main([command, *more, "--warehouse", str(tmp_path / folder)]) == 2
         out, err = capsys.readouterr()
@@ -255,7 +256,7 @@ def test_a_name_that_is_too_long(command: list[str], capsys) -> None:
     said = [line for line in err.splitlines() if "starting Spark" not in line]
     assert (out, len(said)) == ("", 1)
     assert said[0].startswith("mqreplay: warehouse ")
-    assert said[0].endswith("has a name that is too long for the file system; choose another")
+    assert said[0].endswith("is too long for the file system; choose another name")
 
 
 def test_a_log_is_written_though_the_warehouse_has_a_name_that_is_too_long(monkeypatch, capsys, tmp_path) -> None:
@@ -286,7 +287,7 @@ def java_of(process: int) -> int:
         pytest.param(signal.SIGINT, False, 130, "mqreplay: interrupted; .*", marks=pytest.mark.long),
     ],
 )
-def test_a_query_that_is_stopped(tmp_path: Path, number, java, status, said) -> None:
+def test_a_query_of_spark_that_is_stopped(tmp_path: Path, number, java, status, said) -> None:
     (tmp_path / "gold").mkdir()
     query = "SELECT count(*) FROM range(100000000000000)"
     foreground = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
@@ -296,7 +297,11 @@ def test_a_query_that_is_stopped(tmp_path: Path, number, java, status, said) -> 
         f"{foreground}; from mqreplay.cli.command_line import main; raise SystemExit(main())",
     ]
     run = subprocess.Popen(
-        [*command, "sql", query, "--warehouse", str(tmp_path)], env=ENVIRONMENT, stdout=-1, stderr=-1, text=True
+        [*command, "sql", query, "--engine", "spark", "--warehouse", str(tmp_path)],
+        env=ENVIRONMENT,
+        stdout=-1,
+        stderr=-1,
+        text=True,
     )
     try:
         process = java_of(run.pid)
@@ -307,3 +312,32 @@ def test_a_query_that_is_stopped(tmp_path: Path, number, java, status, said) -> 
         run.kill()
     assert (run.returncode, out) == (status, ""), err
     assert re.fullmatch(said + "\n", err), err
+
+
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGTERM, "terminated"), (signal.SIGINT, "interrupted")])
+def test_a_query_of_duckdb_that_is_stopped(tmp_path: Path, number: int, said: str) -> None:
+    made_warehouse(tmp_path, {"gold.judgement": [{"decision": "x", "decisions": 1}]})
+    query = (
+        "SELECT count(*) FROM range(100000000000000) a, range(1000) b, gold.judgement WHERE a.range * b.range % 7 = 1"
+    )
+    foreground = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{foreground}; from mqreplay.cli.command_line import main; raise SystemExit(main())"
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, "sql", query, "--warehouse", str(tmp_path)],
+        env=ENVIRONMENT | {"TMPDIR": str(tmp_path)},
+        stdout=-1,
+        stderr=-1,
+        text=True,
+    )
+    try:
+        for _ in range(600):
+            if run.poll() is not None or any(tmp_path.glob("mqreplay-*/tmp*")):  # the database is open
+                break
+            time.sleep(0.05)
+        time.sleep(0.5)
+        run.send_signal(number)
+        out, err = run.communicate(timeout=30)
+    finally:
+        run.kill()
+    assert (run.returncode, out) == (128 + number, ""), err
+    assert err == f"mqreplay: {said}; the next run continues where this one ended\n"

@@ -30,7 +30,7 @@ from tests_shared import ROOT, run, tables
 SHORT, LONG = 1, 30
 NIGHT_EVERY = 10  # of the long trials: a whole night, whose gold tables are read too
 DONE, LOCKED = 0, 3
-ALL_READ = "files, all read before"  # a run says it that has nothing to do
+ALL_READ = "files, none new or changed"  # a run says it that has nothing to do
 MOST_S = 300  # no run may take longer
 # Between taking the lock and writing down who holds it lies a moment.
 BUSY = re.compile(r"mqreplay: warehouse \S+ is in use by (?:process (\d+) on \S+ since [^;]+|another process); .+")

@@ -1,4 +1,4 @@
-"""The page in a real Chromium: nothing runs, nothing is fetched, everything can be reached and fits."""
+"""The page in a real Chromium: nothing is fetched, everything can be reached, fits, and is fast."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from selenium.webdriver.common.keys import Keys
 
 from browser_page import Page, chromium
 from mqreplay.report.build import build_report
-from report_data import HOSTILE, data, finding, offset_break
+from mqreplay.report.data import Listing
+from report_data import BEGAN, HOSTILE, data, evidence, finding, judged, offset_break, unjudged
 
 SIZES = [(1280, 900), (400, 800)]
+CHAIN = [
+    finding("aa01", severity="critical", kind="broker_down", consumer_group=None, topic=None, broker_name="broker-a"),
+    finding("bb02", follows_from="aa01", severity="info", consumer_group="order-group", summary="Delivered again."),
+    finding("cc03", consumer_group="pay-group", summary="Stood still.", from_ts=BEGAN.replace(minute=40), to_ts=None),
+    finding("dd04", severity="info", topic="ship-topic", summary="Had no queue."),
+]
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +29,23 @@ def opened(request, browser, tmp_path):
     return lambda html: Page(browser, html, tmp_path / "report.html", request.param)
 
 
-def assert_still_and_alone(page: Page) -> None:
+@pytest.fixture
+def page(browser, tmp_path):
+    return Page(browser, build_report(data(findings=CHAIN)), tmp_path / "report.html", SIZES[0])
+
+
+def assert_quiet_and_alone(page: Page) -> None:
     assert page.browser.get_log("browser") == []
     assert len(page.fetched()) == 1
-    assert page.asks("document.scripts.length") == 0
+    assert page.asks("document.scripts.length") == 1
     assert page.asks("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
+def visible_findings(page: Page) -> list[str]:
+    return page.asks(
+        "[...document.querySelectorAll('.finding')].filter(e => e.offsetParent && !e.classList.contains('context'))"
+        ".map(e => e.id.slice(2))"
+    )
 
 
 def test_hostile_names_do_nothing(opened):
@@ -34,46 +53,104 @@ def test_hostile_names_do_nothing(opened):
     assert page.browser.title != "owned"
     assert HOSTILE[:20] in page.browser.title
     assert page.all("img") == []
-    assert_still_and_alone(page)
+    assert_quiet_and_alone(page)
 
 
 def test_names_of_any_length_fit(opened):
     long = "%RETRY%" + "x" * 248
     place = {"consumer_group": long, "topic": long, "client_id": long, "summary": f"Group {long} lags."}
-    page = opened(build_report(data(cluster=long, findings=[finding(**place)])))
-    assert_still_and_alone(page)
+    page = opened(
+        build_report(data(cluster=long, findings=[finding(**place)], evidence={"0123456789abcdef": evidence(long)}))
+    )
+    page.all(".evidence > summary")[0].click()
+    assert_quiet_and_alone(page)
 
 
 def test_everything_has_a_name_and_a_place(opened):
     page = opened(build_report(data()))
     assert [e.tag_name for e in page.all("h1, h2")] == ["h1", *["h2"] * 7]
-    assert len(page.all("table")) == len(page.all("table > caption")) == len(page.all("[role=region][aria-label]"))
+    assert len(page.all("table:not(.lines)")) == len(page.all("table > caption"))
     ids = page.asks("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     assert {a.get_attribute("href").split("#")[1] for a in page.all("nav a")} <= set(ids)
+    assert page.asks("[...document.querySelectorAll('#filters input, #filters select')].every(e => e.closest('label'))")
     assert page.all("html[lang=en]")
-    assert_still_and_alone(page)
+    assert_quiet_and_alone(page)
 
 
-def test_the_keyboard_reaches_findings_and_evidence(opened):
-    page = opened(build_report(data()))
+def test_the_keyboard_reaches_findings_and_evidence(page):
     page.browser.switch_to.active_element.send_keys(Keys.TAB)
     assert page.browser.switch_to.active_element.text == "Skip to the findings"
-    fold = page.all("article details summary")[0]
-    assert not page.all("article details li")[0].is_displayed()
-    fold.send_keys(Keys.ENTER)
-    assert page.all("article details li")[0].is_displayed()
-    page.all(".timeline a")[0].send_keys(Keys.ENTER)
-    assert page.asks("location.hash") == "#f-0123456789abcdef"
+    page.all("#f-bb02 > summary")[0].send_keys(Keys.ENTER)
+    assert page.all("#f-bb02 .inside")[0].is_displayed()
+    page.all("#f-cc03 a.id")[0].send_keys(Keys.ENTER)
+    assert page.asks("location.hash") == "#f-cc03"
+    assert page.browser.switch_to.active_element.get_attribute("id") == "f-cc03"
+
+
+def test_search_and_filters_keep_causes_as_context_and_go_into_the_fragment(page):
+    assert visible_findings(page) == ["aa01", "bb02", "cc03", "dd04"]
+    page.all("[name=q]")[0].send_keys("delivered AGAIN")
+    assert visible_findings(page) == ["bb02"]
+    assert page.all("#f-aa01")[0].is_displayed()
+    assert page.asks("document.querySelector('#matches').textContent") == "1 of 4 findings match"
+    assert page.asks("location.hash") == "#q=delivered%20AGAIN"
+    page.all("[type=reset]")[0].click()
+    page.browser.execute_async_script("setTimeout(arguments[0], 50)")
+    assert visible_findings(page) == ["aa01", "bb02", "cc03", "dd04"]
+    assert page.asks("location.hash") == ""
+    page.all("[value=warning] + span")[0].click()
+    assert visible_findings(page) == ["cc03"]
+    page.all("[name=kind]")[0].send_keys("broker_down")
+    assert visible_findings(page) == []
+    assert page.all("#nothing")[0].is_displayed()
+
+
+@pytest.mark.parametrize(
+    ("fragment", "found"),
+    [
+        ("severity=critical,info", ["aa01", "bb02", "dd04"]),
+        ("consumer_group=pay", ["cc03", "dd04"]),
+        ("topic=ship-topic", ["dd04"]),
+        ("broker_name=broker-a", ["aa01"]),
+        ("kind=broker_down", ["aa01"]),
+        ("from=2026-11-21T02:30:00", ["cc03"]),
+        ("to=02:30:00", ["aa01", "bb02", "dd04"]),
+        ("q=cc03", ["cc03"]),
+        ("kind=%E0%A4%A&q=stood", ["cc03"]),
+    ],
+)
+def test_filters_are_read_from_the_fragment(page, fragment, found):
+    page.asks(f"void (location.hash = {fragment!r})")
+    page.browser.execute_async_script("setTimeout(arguments[0], 50)")
+    assert visible_findings(page) == found
+    assert page.browser.get_log("browser") == []
+
+
+def test_a_permalink_opens_and_marks_its_finding_whatever_the_filters(page, browser):
+    browser.get(browser.current_url.split("#")[0] + "#f-bb02&severity=warning")
+    browser.refresh()
+    assert page.all("#f-bb02.target[open]")
+    assert page.all("#f-bb02 .inside")[0].is_displayed()
+    assert page.all("[value=warning]")[0].is_selected()
+    page.all("#f-cc03 a.id")[0].click()
+    assert page.asks("location.hash") == "#f-cc03&severity=warning"
+    assert [e.get_attribute("id") for e in page.all(".target")] == ["f-cc03"]
+    assert page.browser.get_log("browser") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_both_schemes(opened, scheme):
-    page = opened(build_report(data(findings=[finding(s, severity=s) for s in ("critical", "warning", "info")])))
+    found = [finding(s, severity=s) for s in ("critical", "warning", "info")]
+    page = opened(build_report(data(findings=found, coverage=[judged(differing=3), unjudged()])))
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    for css in (".tag.critical", ".tag.warning", ".tag.info", ".where", "summary", "caption", "td.bad", "td.good"):
+    texts = (
+        ".tag.critical, .tag.warning, .tag.info, h1, .facts dt, .where, .id, .note, .fold > summary, caption, .notice"
+    )
+    for css in [*texts.split(", "), "td.bad", "td .unsure", ".filters label"]:
         assert contrast(page, css) >= 4.5, css
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def contrast(page: Page, css: str) -> float:
@@ -93,23 +170,94 @@ def contrast(page: Page, css: str) -> float:
 
 
 def test_wide_tables_scroll_by_themselves(opened):
-    from mqreplay.report.data import Listing
-
     page = opened(build_report(data(breaks=Listing.of([offset_break(topic="t" * 255)]))))
-    assert_still_and_alone(page)
-    assert page.asks("[...document.querySelectorAll('.wrap')].every(e => e.tabIndex === 0)")
+    page.asks("document.querySelectorAll('.fold').forEach(e => e.open = true)")
+    assert_quiet_and_alone(page)
+    assert page.asks("[...document.querySelectorAll('.wrap, .picture-box')].every(e => e.tabIndex === 0)")
 
 
-def test_the_sample_night(night, opened):
+def test_a_thousand_findings_and_ten_thousand_groups_stay_small_and_fast(browser, tmp_path):
+    found = [
+        finding(
+            f"{i:08x}",
+            consumer_group=f"group-{i * 10}",
+            summary=f"Group group-{i * 10} stood still on pay-topic for 95 s.",
+            severity=("critical", "warning", "info")[i % 3],
+            follows_from=f"{i - 1:08x}" if i % 5 == 4 else None,
+        )
+        for i in range(1_000)
+    ]
+    html = build_report(
+        data(findings=found, evidence={f["finding_id"]: evidence() for f in found}, findings_total=12_345)
+    )
+    assert len(html) < 3_000_000
+    page = Page(browser, html, tmp_path / "report.html", SIZES[0])
+    browser.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 100))")
+    assert page.asks("performance.getEntriesByName('first-contentful-paint')[0].startTime") < 1_000
+    assert "11,345 more" in page.asks("document.querySelector('#list').parentElement.textContent")
+    took = page.asks(
+        "(() => { const q = document.querySelector('[name=q]'); const t = performance.now(); q.value = 'group-4560';"
+        "q.dispatchEvent(new Event('input', {bubbles: true})); void document.body.offsetHeight;"
+        "return performance.now() - t })()"
+    )
+    assert took < 1_000
+    assert visible_findings(page) == [f"{456:08x}"]
+    assert_quiet_and_alone(page)
+
+
+@pytest.fixture(scope="module")
+def sample_html(night):
     from mqreplay.lake.warehouse import Warehouse
     from mqreplay.report.collect import collect
 
-    page = opened(build_report(collect(Warehouse(night.root), "DefaultCluster")))
+    return build_report(collect(Warehouse(night.root), "DefaultCluster"))
+
+
+def test_the_sample_night(night, sample_html, opened):
+    page = opened(sample_html)
     outcome = night.outcomes["DefaultCluster"]
-    critical = sum(f["severity"] == "critical" for f in outcome.findings)
-    warnings = sum(f["severity"] == "warning" for f in outcome.findings)
-    headline = f"DefaultCluster: {critical} critical findings, {warnings} warnings"
-    assert page.all("h1")[0].text == headline
-    assert len(page.all("article.finding")) == len(page.all(".timeline a")) == len(outcome.findings)
-    assert "Recorded 2026-11-21 02:39:52.427 – 02:58:22.550 UTC" in page.all("header")[0].text
-    assert_still_and_alone(page)
+    assert page.all("h1")[0].text == outcome.verdict
+    assert len(page.all(".finding")) == len(outcome.findings)
+    assert "2026-11-21 02:39:52 – 02:58:22" in page.all("header")[0].text
+    assert len(sample_html) < 3_000_000
+    assert_quiet_and_alone(page)
+
+
+def test_every_picture_of_the_sample_is_drawn_and_its_marks_lead_to_findings(sample_html, browser, tmp_path):
+    page = Page(browser, sample_html, tmp_path / "report.html", SIZES[0])
+    names = [e.get_attribute("id") for e in page.all("figure")]
+    assert names == ["p-when", "p-brokers", "p-lag", "p-offsets", "p-owners", "p-allocation", "p-slaves"]
+    drawn = "#p-brokers .p-down, #p-lag .p-line, #p-offsets .p-break, #p-owners .p-double, #p-owners .p-hatch"
+    for css in [
+        *drawn.split(", "),
+        "#p-allocation .p-got",
+        "#p-slaves .p-slave",
+        "#p-slaves .p-limit",
+        ".judged .p-agree",
+    ]:
+        assert page.asks(f"document.querySelector({css!r}).getBoundingClientRect().width") > 0, css
+    marked = page.asks("[...document.querySelectorAll('.picture a')].map(a => a.getAttribute('href').slice(1))")
+    assert len(marked) > 50
+    assert page.asks(
+        "[...document.querySelectorAll('.picture a')].every(a => document.querySelector(a.hash || a.href.baseVal))"
+    )
+    page.all("#p-brokers a")[0].send_keys(Keys.ENTER)
+    target = page.all(".target")[0].get_attribute("id")
+    assert page.asks("location.hash") == f"#{target}"
+    back = page.all(f"#{target} .seen a")[0]
+    assert back.get_attribute("href").endswith("#p-brokers")
+
+
+def test_the_sample_is_printed_whole(sample_html, browser, tmp_path):
+    page = Page(browser, sample_html, tmp_path / "report.html", SIZES[0])
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        width = page.asks("document.querySelector('main').clientWidth")
+        assert all(
+            box <= width for box in page.asks("[...document.querySelectorAll('.picture')].map(e => e.clientWidth)")
+        )
+        assert not page.all("#filters")[0].is_displayed()
+        printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert len(printed) > 50_000

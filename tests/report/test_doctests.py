@@ -7,14 +7,13 @@ import doctest
 import pytest
 
 from mqreplay import evidence_advice
-from mqreplay.report import build, coverage, evidence_words, text, timeline, undetermined
+from mqreplay.report import build, coverage, evidence_words, text, undetermined
+from mqreplay.report.pictures import clients, night, scales, spans
+
+MODULES = [build, coverage, evidence_advice, evidence_words, text, undetermined, clients, night, scales, spans]
 
 
-@pytest.mark.parametrize(
-    "module",
-    [build, coverage, evidence_advice, evidence_words, text, timeline, undetermined],
-    ids=lambda module: module.__name__,
-)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import hashlib
 import re
 
 from mqreplay.report.build import build_report
-from mqreplay.report.data import CAP, Listing, ReportData
-from report_data import BEGAN, ENDED, HOSTILE, data, expectation, finding, offset_break, refused
+from mqreplay.report.data import MOST_FINDINGS, Listing, ReportData
+from report_data import BEGAN, HOSTILE, data, expectation, finding, judged, offset_break, refused, unjudged
 
 
 def test_same_data_same_bytes():
@@ -16,20 +18,36 @@ def test_same_data_same_bytes():
 
 
 def test_a_quiet_night_says_so():
-    assert "A quiet night" in build_report(data(findings=[]))
+    page = build_report(data(findings=[]))
+    assert "<h1><bdi>A quiet night.</bdi></h1>" in page
+    assert '<div class="verdict quiet">' in page
+
+
+def test_a_night_that_was_not_judged_is_not_quiet():
+    page = build_report(data(findings=[], coverage=[judged(), unjudged()]))
+    assert '<div class="verdict unknown">' in page
+    assert "rebalances could not be judged" in page
+    assert "<b>Not judged:</b> <span>rebalances</span>" in page
+    assert '<li>record it <span class="dim">(rebalances)</span></li>' in page
+    assert "Without it no finding of kind idle_consumer" in page
 
 
 def test_nothing_at_all_is_a_page_too():
     page = build_report(ReportData("empty"))
-    assert "A quiet night" in page
-    assert "No instant was recorded" in page
+    assert "Nothing could be judged." in page
+    assert '<div class="verdict quiet">' not in page
+    assert "no time was recorded" in page
 
 
-def test_the_headline_counts_what_went_wrong():
+def test_the_title_counts_what_went_wrong():
     page = build_report(data(findings=[finding("1", severity="critical"), finding("2"), finding("3")]))
-    assert "<h1><bdi>orders</bdi>: 1 critical finding, 2 warnings</h1>" in page
+    assert "<title>orders: 1 critical finding, 2 warnings – mqreplay</title>" in page
     page = build_report(data(findings=[finding("1", severity="info")]))
-    assert "Nothing went wrong; some things to know" in page
+    assert "<title>orders: a quiet night – mqreplay</title>" in page
+
+
+def shown(page: str) -> list[str]:
+    return re.findall(r'class="finding[ \w]* \w+" id="f-(\w+)"', page)
 
 
 def test_worst_first_then_earliest():
@@ -40,13 +58,20 @@ def test_worst_first_then_earliest():
         finding("c"),
         finding("d", severity="critical", from_ts=late, to_ts=late),
     ]
-    shown = re.findall(r'<article class="finding \w+" id="f-(\w)"', build_report(data(findings=found)))
-    assert shown == ["d", "c", "b", "a"]
+    assert shown(build_report(data(findings=found))) == ["d", "c", "b", "a"]
+
+
+def test_effects_come_below_their_cause():
+    found = [finding("a"), finding("b", severity="critical"), finding("c", follows_from="b", severity="info")]
+    page = build_report(data(findings=[*found, finding("e", follows_from="gone", severity="info")]))
+    assert shown(page) == ["b", "c", "a", "e"]
+    assert "1 finding follows from this" in page
+    assert "Follows from finding gone, which is not on this page." in page
 
 
 def test_every_value_is_escaped_and_nothing_invisible_is_left():
     page = build_report(data(hostile=HOSTILE))
-    assert "<script" not in page
+    assert page.count("<script") == 1
     assert "&lt;script&gt;" in page
     assert "onerror=" not in re.sub(r"&lt;.*?&gt;", "", page)
     assert not set("\u202e\u2066\x00\x1b\u200b\ufeff") & set(page)
@@ -64,17 +89,24 @@ def test_a_long_list_is_capped_and_says_how_to_see_the_rest():
     page = build_report(data(quarantine=Listing([refused()], 1201)))
     assert "1,200 more" in page
     assert "SELECT * FROM bronze.quarantine" in page
-    page = build_report(data(findings=[finding(f"{i:04}") for i in range(CAP + 3)]))
-    assert page.count("<article") == CAP
-    assert "3 more" in page
-    assert f"{CAP + 3} warnings" in page
+    page = build_report(data(findings=[finding(f"{i:04}") for i in range(MOST_FINDINGS + 3)], findings_total=5_000))
+    assert page.count("<article") == MOST_FINDINGS
+    assert "4,000 more" in page
+    assert "1,003 warnings" in page
+
+
+def test_evidence_is_readable_and_says_how_to_see_the_rest():
+    page = build_report(data())
+    assert '<td class="t"><time>02:00:00.000</time></td><td class="name"><bdi>group pay-group</bdi></td>' in page
+    assert "offset 63 -&gt; 28" in page
+    assert "2 more rows: <code>mqreplay explain 01234567 --limit 3 --warehouse" in page
 
 
 def test_failed_expectations_come_first_and_those_that_hold_are_folded():
     page = build_report(
         data(expectations=[expectation(passed=True), expectation(passed=False, table_name="silver.route")])
     )
-    assert "1 / 2" in page
+    assert "1 of 2 hold" in page
     assert page.index("silver.route") < page.index("1 expectation holds")
     assert "1 expectation failed" in page
 
@@ -84,16 +116,18 @@ def test_unknown_is_told_from_zero():
     assert '<td class="n">–</td><td class="n">0</td></tr>' in page
 
 
-def test_the_timeline_places_findings_and_hides_none():
-    overlapping = [finding("1", to_ts=ENDED), finding("2", from_ts=BEGAN + dt.timedelta(minutes=30), to_ts=ENDED)]
-    page = build_report(data(findings=overlapping))
-    bars = re.findall(r'href="#f-(\d)".*?x="([\d.]+)" y="2" width="([\d.]+)"', page)
-    assert bars == [("1", "0.0", "1000.0"), ("2", "500.0", "500.0")]
-    assert page.count('<div class="lane') == 2
-    assert "<svg" not in build_report(data(findings=[]))
+def test_the_policy_allows_this_style_and_this_script_alone():
+    page = build_report(data(hostile=HOSTILE))
+    (said,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert "unsafe" not in said
+    for tag in ("style", "script"):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src &#39;sha256-{digest}&#39;" in said
+    assert " style=" not in page
 
 
 def test_a_finding_without_instants_or_place():
-    nowhere = dict.fromkeys(("consumer_group", "topic", "from_ts", "to_ts", "evidence"))
+    nowhere = dict.fromkeys(("consumer_group", "topic", "from_ts", "to_ts", "advice"))
     page = build_report(data(findings=[finding("1", **nowhere)]))
     assert "None" not in page

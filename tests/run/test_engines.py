@@ -85,7 +85,7 @@ def test_spark_submit_with_the_local_engine_is_refused_in_one_line(tmp_path: Pat
     command = [str(submit), "--master", "local[1]", *job, "--engine", "local"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode != 0
-    assert done.stderr.count("--engine local runs without Spark: start it by mqreplay, not by spark-submit") == 1
+    assert done.stderr.count("--engine local does not use Spark: start it with mqreplay, not with spark-submit") == 1
     assert "Traceback" not in done.stdout + done.stderr
     assert tables(str(tmp_path / "w")) == []
 

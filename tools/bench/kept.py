@@ -21,7 +21,7 @@ import polars.selectors as cs
 import pyarrow as pa
 from night_run import mqreplay, stages
 
-from mqreplay.ingest.standing import Standing
+from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.lake.delta_files import scan_files
 from mqreplay.lake.landing import as_table, land
 from mqreplay.lake.warehouse import Warehouse
@@ -75,7 +75,7 @@ def fill(source: Path, to: Path, nights: int) -> None:
     by_day = digests(found, settings.digest(), lookback)
     noted.done("replay", {str(day): digest for day, digest in by_day.items()})
     noted.done("validate", Validation(many, cluster, found, settings).wanted)
-    Standing(many, cluster).keep(max(by_day))  # as the replay of the last night did
+    OffsetCheckpoint(many, cluster).keep(max(by_day))  # as the replay of the last night did
 
 
 def _copy(one: Warehouse, many: Warehouse, name: str, days: int) -> None:

@@ -29,7 +29,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.line_guard import is_proven
 from mqreplay.ingest.lines import BLOCK, LineReader, Refusals, record_id
 from mqreplay.ingest.plain_lines import PlainLines
-from mqreplay.ingest.records import FileTold, decode_lines
+from mqreplay.ingest.records import FileStats, decode_lines
 
 PULLS = KINDS["pull_log"]
 ARROW = {"string": pa.string(), "boolean": pa.bool_()}  # others: whole numbers
@@ -42,7 +42,7 @@ def as_ingest(path: Path) -> int:
     columns = {name: kinds.get(kind, pa.timestamp("us", "UTC")) for name, kind in PULLS.columns.items()}
     schema = pa.schema([*columns.items(), ("record_id", pa.string()), ("source_digest", pa.string())])
     reader = LineReader(str(path), PULLS.decode, refused=Refusals(0))
-    return sum(batch.num_rows for batch in decode_lines(reader, "d", PULLS.stem, schema, FileTold()))
+    return sum(batch.num_rows for batch in decode_lines(reader, "d", PULLS.stem, schema, FileStats()))
 
 
 def inflated(packed: bytes, library: Any) -> None:

@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES: Mapping[str, tuple[str, ...]] = {
     "conf/local.toml": ("tools/docs/settings.py", "--toml"),
     "docs/settings.md": ("tools/docs/settings.py",),
+    "docs/findings.md": ("tools/docs/findings.py",),
     "docs/questions.md": ("tools/docs/questions.py",),
+    "docs/sql.md": ("tools/docs/sql.py",),
     "docs/tables.md": ("-m", "mqreplay.lake.table_docs"),
     "docs/decisions.md": ("tests/vectors/decisions.py",),
 }

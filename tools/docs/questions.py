@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
-from deltalake import DeltaTable
+from mqreplay.cli.duckdb_query import duckdb_rows
 
 Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]  # names of columns, rows
 
@@ -28,9 +27,10 @@ Twenty questions of operators, each with a query and its answer on the two night
     make demo
     mqreplay sql "SELECT severity, count(*) AS findings FROM gold.finding GROUP BY ALL" --warehouse warehouse/demo
 
-The queries run in DuckDB and in Spark. A test runs each one in both, and compares the rows with this page. All times
-are UTC. The sample has one night of two clusters. If a warehouse has more, add a condition on `cluster` and `day`.
-[Tables](tables.md) describes the columns, [Replay in SQL](replay_in_sql.md) replays the decisions themselves.
+The queries run in both engines of `mqreplay sql`. A test runs each one in both, and compares the rows with this page.
+All times are UTC. The sample has one night of two clusters. If a warehouse has more, add a condition on `cluster` and
+`day`. [Tables](tables.md) describes the columns, [SQL](sql.md) the engines and functions, and
+[Replay in SQL](replay_in_sql.md) replays the decisions themselves.
 
 {contents}
 
@@ -357,18 +357,13 @@ def cell(value: Any) -> str:
 
 
 def ask_duckdb(root: str) -> Callable[[str], Rows]:
-    """Return a function that runs a query over the tables of a warehouse."""
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    for log in sorted(Path(root).glob("*/*/_delta_log")):
-        layer, name = log.parts[-3:-1]
-        connection.register(f"{layer}_{name}", DeltaTable(str(log.parent)).to_pyarrow_dataset())
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
-        connection.execute(f"CREATE VIEW {layer}.{name} AS FROM {layer}_{name}")
+    """Return a function that runs a query as `mqreplay sql` does."""
 
     def ask(query: str) -> Rows:
-        answer = connection.execute(query)
-        return [each[0] for each in answer.description or ()], answer.fetchall()
+        names, rows = duckdb_rows(root, query)
+        return names, [
+            [each.replace(tzinfo=UTC) if isinstance(each, datetime) else each for each in row] for row in rows
+        ]
 
     return ask
 

@@ -106,14 +106,7 @@ def _section(name: str) -> str:
 
 
 def _default(each: dataclasses.Field[Any], section: Any) -> str:
-    unit = record_of(section, each.name).unit
-    value = getattr(section, each.name)
-    return f"`{_toml(value)}`{' ' + _plural(unit, value) if unit and unit != 'share' else ''}"
-
-
-def _plural(unit: str, value: float) -> str:
-    counted = unit not in ("s", "ms", "min", "MiB")
-    return f"{unit}{'es' if unit.endswith('s') else 's'}" if counted and value != 1 else unit
+    return record_of(section, each.name).with_unit(getattr(section, each.name))
 
 
 def _bounds(each: dataclasses.Field[Any], section: Any) -> str:

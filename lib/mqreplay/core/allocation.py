@@ -1,9 +1,9 @@
-"""Which queues a consumer gets: RocketMQ's allocation strategies, and `allocate`, by their getName().
+"""RocketMQ's allocation strategies, and `allocate`, which selects one by its getName().
 
-Every member of a group computes its own share from what it sees, with nobody to correct it. The law of all
-strategies but CONFIG: check the arguments in a fixed order (AbstractAllocateMessageQueueStrategy#check); take
-both lists as they are, never sorting them (the caller has: see message_queue); give a client id that is not
-in cid_all nothing at all; and let the first place of a client id count, should it be there twice.
+Every member of a group computes its own share from the lists that it sees; nobody corrects it. All strategies except
+CONFIG check the arguments in a fixed order (AbstractAllocateMessageQueueStrategy#check), expect sorted lists (see
+message_queue), give no queue to a client id that is not in cid_all, and use the first position of a client id that is
+there twice.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def allocate_averagely(
     mq_all: Sequence[MessageQueue] | None,
     cid_all: Sequence[str | None] | None,
 ) -> list[MessageQueue]:
-    """AVG, the default: cut mq_all into neighbouring shares, equal or larger by one for the first consumers.
+    """AVG, the default: split mq_all into contiguous shares; the first consumers get one queue more if needed.
 
-    Raises IllegalArgument for an empty current_cid, mq_all or cid_all. More consumers than queues: one queue
-    each for the first, none for the rest. consumer_group is not looked at.
+    Raises IllegalArgument for an empty current_cid, mq_all or cid_all. If there are more consumers than queues, the
+    first consumers get one queue each, the others none. consumer_group has no effect.
     Follows AllocateMessageQueueAveragely#allocate.
 
     >>> mq_all = [MessageQueue("T", "b", i) for i in range(4)]
@@ -58,9 +58,9 @@ def allocate_averagely_by_circle(
     mq_all: Sequence[MessageQueue] | None,
     cid_all: Sequence[str | None] | None,
 ) -> list[MessageQueue]:
-    """AVG_BY_CIRCLE: deal the queues out like cards, one to each consumer in turn.
+    """AVG_BY_CIRCLE: give one queue to each consumer in turn.
 
-    Raises IllegalArgument for an empty current_cid, mq_all or cid_all. consumer_group is not looked at.
+    Raises IllegalArgument for an empty current_cid, mq_all or cid_all. consumer_group has no effect.
     Follows AllocateMessageQueueAveragelyByCircle#allocate.
 
     >>> mq_all = [MessageQueue("T", "b", i) for i in range(4)]
@@ -75,9 +75,9 @@ allocate_circle = allocate_averagely_by_circle
 
 
 def allocate_by_config(message_queue_list: Sequence[MessageQueue] | None) -> list[MessageQueue] | None:
-    """CONFIG: the list the user wrote, as it is, whoever else is there; no argument is checked.
+    """CONFIG: return the configured list unchanged; no argument is checked.
 
-    None where the list was never set; RebalanceImpl then gives the client no queue.
+    None if the list was never set; RebalanceImpl then gives the client no queue.
     Follows AllocateMessageQueueByConfig#allocate.
 
     >>> allocate_by_config([MessageQueue("T", "b", 7)])
@@ -87,7 +87,7 @@ def allocate_by_config(message_queue_list: Sequence[MessageQueue] | None) -> lis
 
 
 class StrategySettings(NamedTuple):
-    """What a strategy is made with: each field is read by one of them.
+    """The parameters of strategies; each field belongs to one of them.
 
     message_queue_list: CONFIG. consumeridcs, the rooms served: MACHINE_ROOM. virtual_node_cnt, places a
     client, and custom_hash_function: CONSISTENT_HASH. machine_room_resolver: MACHINE_ROOM_NEARBY-<inner>.
@@ -111,12 +111,11 @@ def allocate(
     cid_all: Sequence[str | None] | None,
     settings: StrategySettings = DEFAULTS,
 ) -> list[MessageQueue] | None:
-    """The queues that the strategy of that getName() gives current_cid, in the order in which it gives them.
+    """Return the queues that the strategy with this getName() gives to current_cid, in its order.
 
-    None for CONFIG without a list. mq_all and cid_all are to be sorted before, as the client sorts them (see
-    message_queue). Raises UnknownStrategy for a name RocketMQ does not ship, IllegalArgument and NullPointer where
-    its code does.
-    Follows AllocateMessageQueueStrategy#allocate.
+    None for CONFIG without a list. mq_all and cid_all must be sorted as the client sorts them (see message_queue).
+    Raises UnknownStrategy for a strategy that RocketMQ does not ship, and IllegalArgument and NullPointer like its
+    code. Follows AllocateMessageQueueStrategy#allocate.
 
     >>> mq_all = [MessageQueue("T", "b", i) for i in range(3)]
     >>> [mq.queue_id for mq in allocate("AVG", "g", "c2", mq_all, ["c1", "c2"])]
@@ -139,11 +138,11 @@ def allocate(
         inner = _inner_strategy(strategy_name.removeprefix(NEARBY_PREFIX), consumer_group, settings)
         resolver = settings.machine_room_resolver
         return allocate_machine_room_nearby(current_cid, mq_all, cid_all, inner, resolver)
-    raise UnknownStrategy(f"{strategy_name!r} is none of RocketMQ's own allocation strategies")
+    raise UnknownStrategy(f"{strategy_name!r} is not one of RocketMQ's own allocation strategies")
 
 
 def _inner_strategy(strategy_name: str, consumer_group: str | None, settings: StrategySettings) -> InnerStrategy:
-    """The strategy within MACHINE_ROOM_NEARBY, which shares the queues of one room."""
+    """Return the inner strategy of MACHINE_ROOM_NEARBY, which shares the queues of one room."""
 
     def share(cid: str, mqs: Sequence[MessageQueue], cids: Sequence[str | None]) -> list[MessageQueue] | None:
         return allocate(strategy_name, consumer_group, cid, mqs, cids, settings)

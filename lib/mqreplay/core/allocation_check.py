@@ -1,4 +1,4 @@
-"""The checks that every allocation strategy but CONFIG begins with."""
+"""The checks at the start of every allocation strategy except CONFIG."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ def check(
     mq_all: Sequence[MessageQueue] | None,
     cid_all: Sequence[str | None] | None,
 ) -> tuple[Sequence[MessageQueue], Sequence[str | None], int]:
-    """The lists, known not to be empty, and the first place of current_cid in cid_all, -1 if it is not there.
+    """Return the non-empty lists, and the first position of current_cid in cid_all, -1 if it is missing.
 
-    Raises IllegalArgument in RocketMQ's words, the first of these to hold: current_cid, mq_all, cid_all is
-    empty or None.
+    Raises IllegalArgument with RocketMQ's message for the first of current_cid, mq_all, cid_all that is empty or None.
     Follows AbstractAllocateMessageQueueStrategy#check.
 
     >>> check("c1", [MessageQueue("T", "b", 0)], ["c0", "c1", "c1"])[2]

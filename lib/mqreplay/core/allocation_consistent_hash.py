@@ -1,6 +1,6 @@
-"""CONSISTENT_HASH: clients stand on a ring of hashes, each at several places; a queue goes to the next one.
+"""CONSISTENT_HASH: each client has several positions on a hash ring; a queue belongs to the next client.
 
-A client keeps nearly all of its queues when another joins or leaves, at the price of uneven shares.
+A client keeps nearly all of its queues when another one joins or leaves, but shares are uneven.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HashFunction = Callable[[str], int]
 
 
 def md5_hash(key: str) -> int:
-    """The first 4 bytes of the MD5 of a key (UTF-8), big-endian, so 0 to 2**32 - 1.
+    """Return the first 4 bytes of the MD5 of a key (UTF-8), big-endian: 0 to 2**32 - 1.
 
     Lone surrogates are hashed as ``?``, as String#getBytes writes them.
     Follows ConsistentHashRouter.MD5Hash#hash.
@@ -35,9 +35,9 @@ def md5_hash(key: str) -> int:
 def hash_ring(
     cid_all: tuple[str | None, ...], virtual_node_cnt: int, hash_function: HashFunction = md5_hash
 ) -> tuple[tuple[int, ...], tuple[str | None, ...]]:
-    """(hashes in rising order, the client id at each): virtual_node_cnt places for each entry of cid_all.
+    """Return (ascending hashes, client id of each): virtual_node_cnt positions for each entry of cid_all.
 
-    The key of a place is ``cid-i``. An id met again goes on counting from the places it still has; where two
+    The key of a place is ``cid-i``. A repeated id continues counting from its existing positions; if two
     places fall on one hash, the later one takes it. Kept for the last few rings: all members of a group share
     theirs.
     Follows ConsistentHashRouter#addNode.
@@ -69,11 +69,11 @@ def allocate_consistent_hash(
     virtual_node_cnt: int = 10,
     custom_hash_function: HashFunction | None = None,
 ) -> list[MessageQueue]:
-    """The queues of mq_all, in its order, whose next client on the ring is current_cid.
+    """Return the queues of mq_all, in its order, whose next client on the ring is current_cid.
 
-    virtual_node_cnt is the number of places a client; custom_hash_function stands in for md5_hash. Raises
-    IllegalArgument for a negative virtual_node_cnt and for an empty current_cid, mq_all or cid_all. No place,
-    no queue.
+    virtual_node_cnt is the number of positions of a client; custom_hash_function replaces md5_hash. Raises
+    IllegalArgument for a negative virtual_node_cnt and for an empty current_cid, mq_all or cid_all. A client without
+    positions gets no queue.
     Follows AllocateMessageQueueConsistentHash#allocate, ConsistentHashRouter#routeNode.
 
     >>> mq_all = [MessageQueue("T", "b", i) for i in range(8)]

@@ -1,4 +1,4 @@
-"""The strategies that know machine rooms: MACHINE_ROOM by broker name, MACHINE_ROOM_NEARBY by a resolver."""
+"""Strategies with machine rooms: MACHINE_ROOM by broker name, MACHINE_ROOM_NEARBY by a resolver."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 class MachineRoomResolver(Protocol):
-    """AllocateMachineRoomNearby.MachineRoomResolver: where a queue's broker and where a client stand."""
+    """AllocateMachineRoomNearby.MachineRoomResolver: the machine rooms of brokers and clients."""
 
     def broker_deploy_in(self, message_queue: MessageQueue) -> str | None:
-        """The machine room of a queue's broker. Follows MachineRoomResolver#brokerDeployIn."""
+        """Return the machine room of a queue's broker. Follows MachineRoomResolver#brokerDeployIn."""
 
     def consumer_deploy_in(self, client_id: str | None) -> str | None:
-        """The machine room of a client. Follows MachineRoomResolver#consumerDeployIn."""
+        """Return the machine room of a client. Follows MachineRoomResolver#consumerDeployIn."""
 
 
 def allocate_machine_room(

@@ -1,4 +1,4 @@
-"""The name of a client's allocation strategy by the text of its object, which running clients report."""
+"""The name of a client's allocation strategy, from its toString(), which running clients report."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _LAMBDA: Final = "$$Lambda"
 def strategy_name(text: str | None) -> str | None:
     """Return getName() of the strategy whose toString() is ``text``; of an unknown class the class name.
 
-    A strategy inherits Object's toString(): class name, ``@``, hash code. MACHINE_ROOM_NEARBY stands without its inner
-    strategy. The class name of a lambda is cut after the part that is the same in each process. None: not known.
+    A strategy inherits Object's toString(): class name, ``@``, hash code. MACHINE_ROOM_NEARBY is without its inner
+    strategy. The class name of a lambda is cut after the part that is the same in each process. None: unknown.
     Follows AllocateMessageQueueStrategy#getName of each class, MixAll#object2Properties.
 
     >>> strategy_name("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@1f2a")

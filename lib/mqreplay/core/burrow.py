@@ -1,9 +1,9 @@
-"""The state of a consumer group as Burrow tells it from its commits, and its lag in time.
+"""The status of a consumer group by Burrow's rules, and its lag in time.
 
-Not RocketMQ's rules: those of LinkedIn's Burrow (evaluator/caching.go) and, for time, of
-kafka-lag-exporter (LookupTable), so that an operator of both finds the same words. Offsets and lags are in messages,
-times in epoch ms. A lag that nobody recorded is None and never taken for 0: an answer is given where every value it
-may have had gives the same one, else None, undetermined.
+Not RocketMQ's rules: those of LinkedIn's Burrow (evaluator/caching.go) and, for time, of kafka-lag-exporter
+(LookupTable), so that operators find the same terms. Offsets and lags are in messages, times in epoch ms. A lag that
+was not recorded is None, never 0: a result is returned if every possible lag gives the same result, else None
+(undetermined).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 Status = Literal["OK", "WARN", "STOP", "STALL", "REWIND"]
-# By the number Burrow gives them (protocol.StatusConstant: 1, 2, 4, 5, 6); 3 is ERR, which says only "one of these".
+# In the order of Burrow's numbers (protocol.StatusConstant: 1, 2, 4, 5, 6); 3 is ERR, which means "one of these".
 STATUSES: tuple[Status, ...] = ("OK", "WARN", "STOP", "STALL", "REWIND")
 INTERVALS = 10  # commits kept of each queue: Burrow's storage option `intervals`
 
@@ -29,7 +29,7 @@ def partition_status(
     broker_offsets: Sequence[int] | None,
     now_ms: int,
 ) -> Status | None:
-    """The status of one queue and group by its last 10 commits, oldest first; None where it hangs on what is unknown.
+    """Return the status of a queue and group by its last 10 commits, oldest first; None if unknown lags decide.
 
     ``offsets``: committed offsets in messages; ``timestamps_ms``: when; ``lags``: messages behind at each commit, None
     unknown; ``current_lag``: messages behind now; ``broker_offsets``: the queue's recent end offsets in messages, None
@@ -65,9 +65,9 @@ def partition_status(
 
 
 def has_rewound(offsets: Sequence[int]) -> bool:
-    """Whether the first fall of the committed offsets (messages, oldest first) was not made up for since.
+    """Return whether the first decrease of the committed offsets (messages, oldest first) was not recovered.
 
-    It is, once an offset reaches the one before the fall. Later falls are not looked at.
+    It is recovered when an offset reaches the one before the decrease. Later decreases have no effect.
     No method of RocketMQ: Burrow's checkIfOffsetsRewind and checkIfRewindRecovered.
 
     >>> has_rewound([5, 2, 4]), has_rewound([5, 2, 5]), has_rewound([1, 1, 2])
@@ -86,18 +86,18 @@ def _status_by_lag(offsets: Sequence[int], lags: Sequence[int | None]) -> Status
     if offsets.count(offsets[-1]) == len(offsets):
         status: Status = "STALL"
     elif any(after < before for before, after in pairwise(known)):
-        return "OK"  # where known lags fall, some step between them does, whatever lies in the gap
+        return "OK"  # if known lags decrease, at least one step between them does, regardless of unknown ones
     else:
         status = "WARN"
     return status if len(known) == len(lags) else None
 
 
 def group_status(statuses: Iterable[Status | None]) -> Status | None:
-    """The worst status of a group's queues, by Burrow's numbers: OK, WARN, STOP, STALL, REWIND.
+    """Return the worst status of a group's queues, by Burrow's numbers: OK, WARN, STOP, STALL, REWIND.
 
-    Burrow itself says ERR for the last three. A queue that is undetermined (None) hides no trouble of another one; but
-    where the others are OK the group is undetermined. OK without queues.
-    No method of RocketMQ: Burrow's evaluateConsumerStatus.
+    Burrow itself returns ERR for the last three. An undetermined queue (None) does not hide the problem of another one;
+    if all others are OK, the group is undetermined. OK without queues. No method of RocketMQ: Burrow's
+    evaluateConsumerStatus.
 
     >>> group_status(["OK", "STOP", "WARN"]), group_status([None, "WARN"]), group_status([None, "OK"])
     ('STOP', 'WARN', None)
@@ -111,14 +111,14 @@ def group_status(statuses: Iterable[Status | None]) -> Status | None:
 
 
 class HeadTime(NamedTuple):
-    """When a queue's end stood at an offset: ``time_ms`` in epoch ms; ``extrapolated``: before the first point."""
+    """The time of a queue's end at an offset: ``time_ms`` in epoch ms; ``extrapolated``: before the first point."""
 
     time_ms: float
     extrapolated: bool
 
 
 def keep_head_points(head_points: Iterable[HeadPoint]) -> list[HeadPoint]:
-    """The points that count, of (end offset in messages, epoch ms) in the order seen.
+    """Return the relevant points of (end offset in messages, epoch ms), given in the order seen.
 
     A run of equal ends keeps its first and its last point: nothing was written between them. A point not later than
     the one before is dropped, and so is one whose end is lower (a broker that lost messages) until it is passed again.
@@ -139,10 +139,10 @@ def keep_head_points(head_points: Iterable[HeadPoint]) -> list[HeadPoint]:
 
 
 def head_time(head_points: Sequence[HeadPoint], offset: int) -> HeadTime | None:
-    """When the queue's end stood at ``offset`` (messages) for the last time, on the line between its neighbours.
+    """Return when the queue's end was last at ``offset`` (messages), interpolated between its neighbours.
 
     ``head_points`` as from keep_head_points. Before the first point: on the line through the first and the last one.
-    None with fewer than 2 points, where the end never moved, and at or past the last point.
+    None with fewer than 2 points, if the end never moved, and at or past the last point.
     No method of RocketMQ: kafka-lag-exporter's lookup, which gives infinity where the end never moved.
 
     >>> points = [(100, 1_000), (200, 2_000), (200, 5_000), (300, 6_000)]
@@ -163,12 +163,11 @@ def _end(point: HeadPoint) -> int:
 
 
 def time_lag(head_points: Sequence[HeadPoint], committed_offset: int, now_ms: int) -> float | None:
-    """How long ago, in ms, the queue's end left the committed offset (messages); 0 if it has not; None if unknown.
+    """Return the ms since the queue's end left the committed offset (messages); 0 if it has not; None if unknown.
 
     ``head_points`` as from keep_head_points: (end offset in messages, epoch ms). An offset older than the first point
-    is estimated, as kafka-lag-exporter does (head_time tells which ones are). Fewer than 2 points: unknown, even at
-    the end, for one sight of it does not say that it stood there. Never below 0.
-    No method of RocketMQ: kafka-lag-exporter's time lag.
+    is estimated, as kafka-lag-exporter does (see head_time). With fewer than 2 points it is unknown, even at the end.
+    Never below 0. No method of RocketMQ: kafka-lag-exporter's time lag.
 
     >>> points = [(100, 1_000), (200, 2_000)]
     >>> time_lag(points, 150, 2_500), time_lag(points, 200, 2_500), time_lag(points, 50, 2_500)

@@ -1,8 +1,8 @@
-"""A client's clock against the recorder's: what the client states carries other instants than the copies that show it.
+"""A client's clock compared with the recorder's, by the times of its commits and of the copies that show them.
 
 Not a rule of RocketMQ, but of mqreplay. A commit is in the master's consumerOffset.json with its next write (every
 5 s, BrokerConfig#flushConsumerOffsetInterval) and in the next copy of that file. If a client's commits are in copies
-made long before, or only in copies made long after, its clock is wrong. clock_stretch tells when and by how much.
+made long before, or only in copies made long after, its clock is wrong. clock_stretch finds when and by how much.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ClockSample(NamedTuple):
     """One comparison of a client's clock with the recorder's; all ms, the first two epoch ms.
 
     ``said_ms``: when the client stated an offset; ``shown_ms``: when the copy was made that shows it; ``off_ms``: the
-    client's clock less the recorder's, by this comparison; ``unsure_ms``: how far that may be from the truth.
+    client's clock less the recorder's, by this comparison; ``unsure_ms``: the largest error of that.
     """
 
     said_ms: int
@@ -46,7 +46,7 @@ def clock_samples(offsets: Iterable[ClientOffset], changes: Iterable[OffsetChang
     Of a rise the client's highest offset counts, at the moment at which the client first states it. Its very first
     statement may repeat what is long past, and gives no sample. A commit may have been stored at any time since the
     copy before, and a pull only repeats what was committed since the client's statement before; the middle of such a
-    time counts where it is longer than 5 s. Offsets that the file passes more than once, as after a reset, count not.
+    time counts if it is longer than 5 s. Offsets that the file passes more than once, as after a reset, are ignored.
     No method of RocketMQ: mqreplay's own rule.
 
     >>> offsets = [ClientOffset(0, 5), ClientOffset(4_000_000, 9)]

@@ -1,4 +1,4 @@
-"""The stretches of a client's clock: until when and by how much it is off, since it may jump or be set right.
+"""Time spans of a client's clock with a constant error, because a clock may jump or be corrected.
 
 Not a rule of RocketMQ, but of mqreplay, over the samples of client_clock of one client.
 """
@@ -15,9 +15,9 @@ from mqreplay.core.client_clock import ClockSample
 
 WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
 LEAST = 3  # samples that must agree; of a stretch among others, copies
-NEAR_MS = 15_000  # samples of one stretch differ by less, and by what copies far apart leave open
+NEAR_MS = 15_000  # samples of one span differ by less than this plus the uncertainty from the distance of copies
 SURE_MS = 20_000  # a stretch among others lasts so long: in less, a few commits may have been lost, or another's
-AROUND = 5  # a copy is judged with those around it, so many in all: one that is wrong ends no stretch
+AROUND = 5  # copies around a copy for its median, so that a single wrong one does not end a span
 
 
 class ClockStretch(NamedTuple):
@@ -35,12 +35,12 @@ class ClockStretch(NamedTuple):
 
 
 def clock_stretches(samples: Iterable[ClockSample], most_ms: int) -> list[ClockStretch]:
-    """Return the stretches of one client's clock, in order; none if it never is off by more than ``most_ms``.
+    """Return the time spans of a client's clock in order; none if it is never wrong by more than ``most_ms``.
 
-    A clock counts as off if 3 samples or more say so in the middle, by more than ``most_ms`` and what copies far from
-    each other leave open. Stretches beside others last 20 s or more, in 3 copies or more. A clock that goes back
-    states some instants twice; they count as the first of the two times.
-    No method of RocketMQ: mqreplay's own rule.
+    A clock counts as wrong if the median of 3 samples or more is off by more than ``most_ms`` plus the uncertainty from
+    the distance of copies. If there are several spans, each lasts at least 20 s, in 3 copies or more. A clock that is
+    set back gives some instants twice; they count as the first of the two times. No method of RocketMQ: mqreplay's own
+    rule.
 
     >>> hour = [ClockSample(3_600_000 + ms, ms + 3_000, 3_597_000, 0) for ms in range(0, 60_000, 5_000)]
     >>> clock_stretches(hour, 60_000)

@@ -1,8 +1,7 @@
-"""Where a consumer begins to pull a queue it was just given: RebalancePushImpl#computePullFromWhere.
+"""The offset from which a consumer pulls a newly assigned queue: RebalancePushImpl#computePullFromWhere.
 
-A stored offset is always taken. Only without one does consumeFromWhere decide, and so it matters for new
-groups alone. A store that cannot be read gives no start: the queue is not taken, and asked for again with
-the next rebalance.
+A stored offset is always used. consumeFromWhere decides only without one, so it matters only for new groups. If the
+store cannot be read there is no start: the queue is not taken, and the next rebalance tries again.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class ConsumeFromWhere(Enum):
 
 
 class AdminQuestion(NamedTuple):
-    """What must be asked of the broker: ``maxOffset``, or ``searchOffset`` for a time in epoch ms."""
+    """The request to the broker: ``maxOffset``, or ``searchOffset`` for a time in epoch ms."""
 
     method: str
     timestamp: int | None = None
@@ -47,7 +46,7 @@ def admin_question(
     consume_timestamp: str | None = None,
     utc_offset: int = 0,
 ) -> AdminQuestion | None:
-    """What computePullFromWhere has to ask of the broker, None if nothing.
+    """Return the request that computePullFromWhere sends to the broker, None if it sends none.
 
     Follows RebalancePushImpl#computePullFromWhere. ``last_offset`` (messages) is the offset store's answer;
     ``consume_timestamp`` the consumer's setting, yyyyMMddHHmmss in its own zone, which is ``utc_offset`` ms ahead
@@ -79,7 +78,7 @@ def compute_pull_from_where_with_exception(
     consume_timestamp: str | None = None,
     version: str = CLIENT_4,
 ) -> int:
-    """The queue offset to pull from, below 0 for none (RebalancePushImpl#computePullFromWhereWithException).
+    """Return the queue offset to pull from, below 0 for none (RebalancePushImpl#computePullFromWhereWithException).
 
     ``last_offset`` (messages) is the offset store's answer: 0 or more as it is, -1 none, lower for a failure, which is
     -1 in 4.9 and an MQClientError in 5.x. ``admin_answer``: the broker's answer to admin_question, an
@@ -117,7 +116,7 @@ def compute_pull_from_where(
     consume_timestamp: str | None = None,
     version: str = CLIENT_4,
 ) -> int:
-    """The same, -1 for an MQClientError; a NullPointer still goes through (RebalancePushImpl#computePullFromWhere).
+    """Return the same, but -1 for an MQClientError; raise a NullPointer (RebalancePushImpl#computePullFromWhere).
 
     Offsets in messages; the arguments as above.
 

@@ -1,4 +1,4 @@
-"""A broker's store as far as a pull sees it: a queue's entries, the commit log's bounds, the settings."""
+"""The part of a broker's store that a pull uses: a queue's entries, the commit log's bounds, the settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CqUnit(NamedTuple):
 
 
 class ConsumeQueue(NamedTuple):
-    """A queue: its entries from first_offset on, no gap; below min_offset_in_queue no message is kept."""
+    """A queue: its entries from first_offset without gaps; messages below min_offset_in_queue are deleted."""
 
     units: Sequence[CqUnit]
     min_offset_in_queue: int = 0
@@ -28,7 +28,7 @@ class ConsumeQueue(NamedTuple):
 
     @property
     def max_offset_in_queue(self) -> int:
-        """The offset the next message will have, in messages. Follows ConsumeQueue#getMaxOffsetInQueue.
+        """Return the offset of the next message, in messages. Follows ConsumeQueue#getMaxOffsetInQueue.
 
         >>> ConsumeQueue([CqUnit(0, 100)], first_offset=5).max_offset_in_queue
         6
@@ -36,7 +36,7 @@ class ConsumeQueue(NamedTuple):
         return self.first_offset + len(self.units)
 
     def from_offset(self, offset: int) -> Sequence[CqUnit] | None:
-        """The entries from offset (messages) to their file's end, None if not held (ConsumeQueue#getIndexBuffer).
+        """Return the entries from offset (messages) to their file's end, else None (ConsumeQueue#getIndexBuffer).
 
         >>> queue = ConsumeQueue([CqUnit(i * 100, 100) for i in range(4)], first_offset=2, units_in_file=3)
         >>> [unit.offset_py for unit in queue.from_offset(4)], queue.from_offset(1)
@@ -48,7 +48,7 @@ class ConsumeQueue(NamedTuple):
         return self.units[offset - self.first_offset : file_end - self.first_offset]
 
     def roll_next_file(self, offset: int) -> int:
-        """The first offset, in messages, of the next file (ConsumeQueue#rollNextFile).
+        """Return the first offset, in messages, of the next file (ConsumeQueue#rollNextFile).
 
         >>> [ConsumeQueue([], units_in_file=3).roll_next_file(offset) for offset in (2, 3)]
         [3, 6]
@@ -57,14 +57,14 @@ class ConsumeQueue(NamedTuple):
 
 
 class CommitLog(NamedTuple):
-    """The commit log's bounds in bytes: what is below min_offset has been deleted."""
+    """The commit log's bounds in bytes; messages below min_offset are deleted."""
 
     max_offset: int
     min_offset: int = 0
     mapped_file_size: int = 1024 * 1024 * 1024
 
     def holds(self, offset_py: int, size_py: int) -> bool:
-        """Whether a message can be read. Offset 0 always can: MappedFileQueue then takes its first file (`start_of`).
+        """Return whether a message can be read; at offset 0 always, from MappedFileQueue's first file (`start_of`).
 
         Both in bytes. Follows CommitLog#getMessage and MappedFileQueue#findMappedFileByOffset.
 
@@ -77,7 +77,7 @@ class CommitLog(NamedTuple):
         return self.min_offset <= offset_py and offset_py + size_py <= self.max_offset
 
     def start_of(self, offset_py: int) -> int:
-        """Where, in bytes, what is read for an offset begins: for 0, the first file that is left.
+        """Return the byte at which the read for an offset starts: for 0, that of the first existing file.
 
         Follows MappedFileQueue#findMappedFileByOffset, whose caller reads from the start of the file it gets.
 
@@ -88,7 +88,7 @@ class CommitLog(NamedTuple):
         return offset_py or self.min_offset
 
     def roll_next_file(self, offset_py: int) -> int:
-        """Where, in bytes, the next file begins (CommitLog#rollNextFile).
+        """Return the first byte of the next file (CommitLog#rollNextFile).
 
         >>> [CommitLog(300, mapped_file_size=100).roll_next_file(offset_py) for offset_py in (99, 100)]
         [100, 200]
@@ -97,7 +97,7 @@ class CommitLog(NamedTuple):
 
 
 class StoreConfig(NamedTuple):
-    """What getMessage reads of the settings: memory in bytes, ratio (see effective_ratio) in percent."""
+    """The settings that getMessage reads: memory in bytes, ratio (see effective_ratio) in percent."""
 
     total_physical_memory_size: int
     access_message_in_memory_max_ratio: int = 40

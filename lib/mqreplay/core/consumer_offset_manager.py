@@ -1,8 +1,7 @@
-"""The broker's consumer offsets: a plain table, and the text it is kept as, consumerOffset.json.
+"""The broker's consumer offsets: a table, and its text, consumerOffset.json.
 
-The broker stores what it is told, higher or lower; it answers -1 for what it never heard of. The file is
-written whole every few seconds, and read whole at a start: from the file, or from its .bak if the file is
-absent, empty or broken.
+The broker stores any offset, higher or lower, and answers -1 for an unknown one. It writes the complete file every few
+seconds, and reads it at its start: the file, or its .bak if the file is absent, empty or broken.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ OffsetTable = dict[str, dict[int, int]]
 
 
 def topic_at_group(topic: str, group: str) -> str:
-    """The table's key for a topic and a group; neither is checked. Follows ConsumerOffsetManager#commitOffset.
+    """Return the table's key for a topic and a group; neither is checked. Follows ConsumerOffsetManager#commitOffset.
 
     >>> topic_at_group("%RETRY%g", "g")
     '%RETRY%g@g'
@@ -32,7 +31,7 @@ def topic_at_group(topic: str, group: str) -> str:
 
 
 def commit_offset(offset_table: OffsetTable, group: str, topic: str, queue_id: int, offset: int) -> int | None:
-    """Store an offset (in messages), whether higher or lower; the offset it replaces, None if there was none.
+    """Store an offset (messages), higher or lower. Return the replaced offset, None if there was none.
 
     RocketMQ warns of a lower one ("[NOTIFYME]update consumer offset less than store"), and stores it.
     Follows ConsumerOffsetManager#commitOffset.
@@ -48,7 +47,7 @@ def commit_offset(offset_table: OffsetTable, group: str, topic: str, queue_id: i
 
 
 def query_offset(offset_table: Mapping[str, Mapping[int, int]], group: str, topic: str, queue_id: int) -> int:
-    """The offset stored, in messages; -1 if there is none. Follows ConsumerOffsetManager#queryOffset.
+    """Return the stored offset in messages; -1 if there is none. Follows ConsumerOffsetManager#queryOffset.
 
     >>> query_offset({"T@g": {0: 5}}, "g", "T", 0), query_offset({"T@g": {0: 5}}, "g", "T", 1)
     (5, -1)
@@ -57,7 +56,7 @@ def query_offset(offset_table: Mapping[str, Mapping[int, int]], group: str, topi
 
 
 def encode(offset_table: Mapping[str, Mapping[int, int]], pretty_format: bool = False) -> str:
-    """The text of consumerOffset.json as 4.x writes it, integer keys unquoted; pretty_format: as on disk.
+    """Return the text of consumerOffset.json as 4.x writes it, with unquoted integer keys; pretty_format: as on disk.
 
     Keys come in the order of Java's maps, which depends on the order in which they were put: the mappings'
     own.
@@ -80,16 +79,16 @@ def encode(offset_table: Mapping[str, Mapping[int, int]], pretty_format: bool = 
 
 
 class Loaded(NamedTuple):
-    """ConfigManager#load's answer, and the table. Where ok is False the broker does not start."""
+    """The result of ConfigManager#load, and the table. If ok is False the broker does not start."""
 
     ok: bool
     offset_table: OffsetTable
 
 
 def load(file: str | None, bak: str | None, decode: Callable[[str], OffsetTable | None]) -> Loaded:
-    """The table a broker starts with, from the texts of consumerOffset.json and .bak (None: no such file).
+    """Return the table with which a broker starts, from the texts of consumerOffset.json and .bak (None: no file).
 
-    decode gives the table of a text, None where it holds no object; it raises RocketMQError for a broken one.
+    decode returns the table of a text, None if it has no object; it raises RocketMQError for a broken one.
     Absent, empty or broken: the .bak is taken. No usable text at all: an empty table. A broken .bak: failure.
     Follows ConfigManager#load and #loadBak.
 
@@ -108,7 +107,7 @@ def load(file: str | None, bak: str | None, decode: Callable[[str], OffsetTable 
 
 
 def persist(offset_table: Mapping[str, Mapping[int, int]], file: str | None, bak: str | None) -> tuple[str, str | None]:
-    """(consumerOffset.json, .bak) after writing the table over these two; None where there is no file.
+    """Return (consumerOffset.json, .bak) after writing the table over these two; None for no file.
 
     What was in the file, even nothing, becomes the .bak. 4.x gets there by copy, delete and rename, 5.x by
     rename and writing in place: so a reader may meet neither. Follows ConfigManager#persist,

@@ -1,4 +1,4 @@
-"""Delay levels: after how long a message of level N is delivered.
+"""Delay levels: the delay of a message of level N.
 
 A broker has no arbitrary delays (before 5.0's timer), only numbered levels, set by messageDelayLevel. A
 message with a level above 0 is stored in SCHEDULE_TOPIC_XXXX, one queue a level, and moved to its own topic
@@ -34,7 +34,7 @@ class DelayLevels(NamedTuple):
 
 
 def parse_delay_level(message_delay_level: str = DEFAULT_MESSAGE_DELAY_LEVEL) -> DelayLevels:
-    """Read the setting messageDelayLevel: numbers with the units s, m, h or d, parted by single blanks.
+    """Parse the setting messageDelayLevel: numbers with the units s, m, h or d, separated by single spaces.
 
     Reading stops at the first part that is none; the levels before it stay. Blanks at the end do no harm,
     two in a row do. Negative and zero delays are taken. ScheduleMessageService#parseDelayLevel.
@@ -60,7 +60,7 @@ def parse_delay_level(message_delay_level: str = DEFAULT_MESSAGE_DELAY_LEVEL) ->
 
 
 def compute_deliver_timestamp(delay_level: int, store_timestamp: int, delay_level_table: Mapping[int, int]) -> int:
-    """When a delayed message is due, in epoch ms (ScheduleMessageService#computeDeliverTimestamp).
+    """Return when a delayed message is due, in epoch ms (ScheduleMessageService#computeDeliverTimestamp).
 
     ``store_timestamp`` in epoch ms; ``delay_level_table`` level -> ms. An unknown level is due after one
     second.
@@ -72,7 +72,7 @@ def compute_deliver_timestamp(delay_level: int, store_timestamp: int, delay_leve
 
 
 def delay_level_to_queue_id(delay_level: int) -> int:
-    """The queue of SCHEDULE_TOPIC_XXXX that holds a level (ScheduleMessageService#delayLevel2QueueId).
+    """Return the queue of SCHEDULE_TOPIC_XXXX for a level (ScheduleMessageService#delayLevel2QueueId).
 
     >>> delay_level_to_queue_id(3)
     2
@@ -81,7 +81,7 @@ def delay_level_to_queue_id(delay_level: int) -> int:
 
 
 def queue_id_to_delay_level(queue_id: int) -> int:
-    """The level that a queue of SCHEDULE_TOPIC_XXXX holds (ScheduleMessageService#queueId2DelayLevel).
+    """Return the level of a queue of SCHEDULE_TOPIC_XXXX (ScheduleMessageService#queueId2DelayLevel).
 
     >>> queue_id_to_delay_level(2)
     3
@@ -90,7 +90,7 @@ def queue_id_to_delay_level(queue_id: int) -> int:
 
 
 def stored_delay_level(delay_time_level: int, max_delay_level: int) -> int:
-    """The level a message is stored with: never above the highest (CommitLog#asyncPutMessage).
+    """Return the level with which a message is stored: never above the highest (CommitLog#asyncPutMessage).
 
     0 or less: it is not delayed, and goes to its own topic at once. So a retry past the last level waits
     the longest delay again and again.

@@ -1,8 +1,8 @@
-"""Which messages were lost, delivered again, or came from nowhere, and where a queue's order was broken.
+"""Lost, duplicate and unexpected messages, and violations of a queue's order.
 
-Not RocketMQ's rules: the sums are those of Jepsen's total-queue checker, over multisets, since a message may be sent
-twice and delivered three times. What a message is, the caller says: its key, its unique id, or queue and offset. What
-was not recorded is None, and what hangs on it is None too: unknown is never zero.
+Not RocketMQ's rules: the sums are those of Jepsen's total-queue checker, over multisets, because a message may be sent
+twice and delivered three times. The caller identifies a message by its key, its unique id, or queue and offset. Input
+that was not recorded is None, and so are results that depend on it: unknown is never zero.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Message = TypeVar("Message", bound=Hashable)
 
 
 class DeliveryAudit(NamedTuple, Generic[Message]):
-    """Number of messages with each problem; None if it is not known.
+    """The number of messages with each problem; None if unknown.
 
     ``lost``: acknowledged, and never delivered. ``duplicated``: delivered more often than it was sent. ``unexpected``:
     delivered, and never sent. ``recovered``: delivered though its sending was not acknowledged. ``waiting``:
@@ -35,14 +35,14 @@ def audit_delivery(
     delivered: Iterable[Message] | None,
     waiting: Iterable[Message] | None = (),
 ) -> DeliveryAudit[Message]:
-    """What became of the messages of one topic in one group; repeats in any of the arguments count.
+    """Return the outcome of the messages of one topic in one group; repeats in the arguments count.
 
     ``sent``: each attempt, answered or not (what is acknowledged was sent, in or out of that list); ``acknowledged``:
-    each SEND_OK; ``delivered``: each delivery to a listener; ``waiting``: what the group's offset has not passed at the
-    end, none by default. None: not recorded. Without ``sent``, a message counts as sent as often as it was
-    acknowledged, but at least once: what is delivered again can be told then, what is unexpected cannot. Without
-    ``waiting``, what is lost is known only where all was delivered.
-    No method of RocketMQ: Jepsen's checker total-queue.
+    each SEND_OK; ``delivered``: each delivery to a listener; ``waiting``: messages that the group's offset has not
+    passed at the end, none by default. None: not recorded. Without ``sent``, a message counts as sent as often as it
+    was acknowledged, but at least once: then duplicates are known, but unexpected messages are not. Without
+    ``waiting``, lost messages are known only if all were delivered. No method of RocketMQ: Jepsen's checker
+    total-queue.
 
     >>> found = audit_delivery(sent="abcd", acknowledged="abc", delivered="bbcdx")
     >>> {way: "".join(messages.elements()) for way, messages in found._asdict().items()}
@@ -77,7 +77,7 @@ def _lost(
 
 
 class Delivery(NamedTuple):
-    """A message given to a listener: its queue (topic, broker name, queue id), to whom, its offset in messages.
+    """A delivery to a listener: queue (topic, broker name, queue id), client, offset in messages.
 
     ``reconsume_times``: how often its consumption had failed before.
     """
@@ -89,18 +89,18 @@ class Delivery(NamedTuple):
 
 
 class OrderViolation(NamedTuple):
-    """A delivery, and the higher offset (messages) that the same client had been given from that queue before."""
+    """A delivery, and the higher offset (messages) of that queue that the same client received before."""
 
     delivery: Delivery
     after_offset: int
 
 
 def order_violations(deliveries: Iterable[Delivery] | None) -> list[OrderViolation] | None:
-    """The messages that a client was given, for the first time, after a later one of the same queue; None: unknown.
+    """Return messages that a client received for the first time after a later one of the queue; None: unknown.
 
-    ``deliveries`` in the order made. Not counted: a retry (it has failed before), and what anyone had been given from
-    that queue before (after a reset or a change of owner it is delivered again, which audit_delivery counts). Only
-    orderly listeners are promised this order: the caller leaves out the concurrent ones.
+    ``deliveries`` in order of time. Retries are not counted, and neither are messages that any client received before
+    (after a reset or a change of owner; audit_delivery counts them). RocketMQ promises this order only to orderly
+    listeners: the caller leaves out concurrent ones.
     No method of RocketMQ: the order that ConsumeMessageOrderlyService promises a listener.
 
     >>> given = [Delivery("q", "c", 1), Delivery("q", "c", 3), Delivery("q", "c", 2), Delivery("q", "c", 1)]

@@ -7,7 +7,7 @@ from mqreplay.errors import MQClientError
 
 
 def default_faq_url(version: str = CLIENT_4) -> str:
-    """The page that the FAQ constants of a version name: FAQUrl#UNEXPECTED_EXCEPTION_URL.
+    """Return the page in the FAQ constants of a version: FAQUrl#UNEXPECTED_EXCEPTION_URL.
 
     >>> default_faq_url(), default_faq_url("5.3.3")
     ('http://rocketmq.apache.org/docs/faq/', 'https://rocketmq.apache.org/docs/bestPractice/06FAQ')
@@ -18,7 +18,7 @@ def default_faq_url(version: str = CLIENT_4) -> str:
 
 
 def suggest_todo(version: str = CLIENT_4) -> str:
-    """What a message with a page of its own ends in (FAQUrl#suggestTodo), line break first.
+    """Return the end of a message with its own page (FAQUrl#suggestTodo), starting with a line break.
 
     >>> suggest_todo()
     '\\nSee http://rocketmq.apache.org/docs/faq/ for further details.'
@@ -27,7 +27,7 @@ def suggest_todo(version: str = CLIENT_4) -> str:
 
 
 def attach_default_url(error_message: str, version: str = CLIENT_4) -> str:
-    """The message with the page appended, unless it names one already (FAQUrl#attachDefaultURL).
+    """Return the message with the page appended, unless it already names one (FAQUrl#attachDefaultURL).
 
     >>> attach_default_url("CODE: 1  DESC: no")
     'CODE: 1  DESC: no\\nFor more information, please visit the url, http://rocketmq.apache.org/docs/faq/'
@@ -38,7 +38,7 @@ def attach_default_url(error_message: str, version: str = CLIENT_4) -> str:
 
 
 def client_exception(response_code: int, error_message: str, version: str = CLIENT_4) -> MQClientError:
-    """The error that stands for ``new MQClientException(responseCode, errorMessage)``: MQClientException#<init>.
+    """Return the error for ``new MQClientException(responseCode, errorMessage)``: MQClientException#<init>.
 
     >>> client_exception(22, "not found").message.splitlines()[0]
     'CODE: 22  DESC: not found'

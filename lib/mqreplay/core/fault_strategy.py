@@ -1,4 +1,4 @@
-"""How long a producer avoids a broker that answered slowly or not at all.
+"""The time for which a producer avoids a broker that answered slowly or not at all.
 
 Each send leaves the broker's latency; the slower it was, the longer the broker counts as not available, and
 a failed send counts as a very slow one. Only with sendLatencyFaultEnable, which is off by default. Follows
@@ -43,7 +43,7 @@ class FaultSettings(NamedTuple):
 
 
 def default_settings(version: str = CLIENT_4) -> FaultSettings:
-    """The settings a client comes with; 5.x avoids a broker for half a minute at most, 4.9 for ten.
+    """Return the default settings of a client; 5.x avoids a broker for at most half a minute, 4.9 for ten minutes.
 
     Follows MQFaultStrategy#latencyMax and MQFaultStrategy#notAvailableDuration.
 
@@ -60,7 +60,7 @@ def compute_not_available_duration(
     latency_max: Sequence[int] = LATENCY_MAX,
     not_available_duration: Sequence[int] = NOT_AVAILABLE_DURATION,
 ) -> int:
-    """For how many ms to avoid a broker after a latency of so many ms.
+    """Return for how many ms a broker is avoided after a latency in ms.
 
     The last threshold reached counts; 0 below the first. MQFaultStrategy#computeNotAvailableDuration.
 
@@ -83,9 +83,9 @@ def update_fault_item(
     settings: FaultSettings | None = None,
     version: str = CLIENT_4,
 ) -> dict[str, FaultItem]:
-    """The table after one send (MQFaultStrategy#updateFaultItem, where sendLatencyFaultEnable is on).
+    """Return the table after one send (MQFaultStrategy#updateFaultItem, with sendLatencyFaultEnable).
 
-    ``isolation``: the send failed; ``now`` in epoch ms. 4.9 sets the time of availability anew each time,
+    ``isolation``: the send failed; ``now`` in epoch ms. 4.9 sets the time of availability again each time,
     so a fast answer frees the broker; 5.x only ever puts it off. ``settings`` default to those of the
     version.
 
@@ -103,7 +103,7 @@ def update_fault_item(
 
 
 def is_available(fault_items: Mapping[str, FaultItem], broker_name: str, now: int) -> bool:
-    """Whether a broker is not avoided now, epoch ms; an unknown one never is.
+    """Return whether a broker is available at ``now``, epoch ms; an unknown broker always is.
 
     LatencyFaultToleranceImpl#isAvailable.
 
@@ -116,7 +116,7 @@ def is_available(fault_items: Mapping[str, FaultItem], broker_name: str, now: in
 
 
 def is_reachable(fault_items: Mapping[str, FaultItem], broker_name: str) -> bool:
-    """Whether a 5.x client may still send to a broker in need (LatencyFaultToleranceImpl#isReachable).
+    """Return whether a 5.x client may send to a broker as a fallback (LatencyFaultToleranceImpl#isReachable).
 
     >>> is_reachable({"b": FaultItem(1, 0, False)}, "b"), is_reachable({}, "c")
     (False, True)
@@ -126,7 +126,7 @@ def is_reachable(fault_items: Mapping[str, FaultItem], broker_name: str) -> bool
 
 
 def rank_fault_items(fault_items: Mapping[str, FaultItem], now: int) -> list[str]:
-    """The brokers from best to worst: available ones first, then by latency, then by when they are available.
+    """Return the brokers from best to worst: available ones first, then by latency, then by time of availability.
 
     LatencyFaultToleranceImpl.FaultItem#compareTo; equals stay in the order of the table they are kept in.
     ``now`` in epoch ms.
@@ -140,7 +140,7 @@ def rank_fault_items(fault_items: Mapping[str, FaultItem], now: int) -> list[str
 
 
 def pick_one_at_least(fault_items: Mapping[str, FaultItem], now: int, which_item_worst: int) -> str | None:
-    """A broker from the better half, where none of a topic's is available, in 4.9.
+    """Return a broker from the better half, if none of the topic's is available, in 4.9.
 
     ``which_item_worst`` is the positive number that turns with every pick, ``now`` in epoch ms. None where nothing is
     known. The half is of all brokers known, also those that do not hold the topic.

@@ -1,4 +1,4 @@
-"""When a broker writes what it holds in memory to the disk.
+"""When a broker flushes data from memory to the disk.
 
 With asynchronous flush a message is acknowledged before it is on disk: what is dirty when the machine (not just the
 process) dies is lost. The commit log is flushed when enough pages are dirty or enough time has passed, the consume
@@ -16,8 +16,8 @@ OS_PAGE_SIZE = 4_096  # bytes
 class FlushPolicy(NamedTuple):
     """When one service flushes.
 
-    It looks every ``interval`` ms; ``least_pages`` dirty pages make it flush; after ``thorough_interval`` ms it flushes
-    whatever is dirty; at shutdown it tries ``retry_times_over`` times.
+    It checks every ``interval`` ms; ``least_pages`` dirty pages cause a flush; after ``thorough_interval`` ms it
+    flushes all dirty pages; at shutdown it tries ``retry_times_over`` times.
     """
 
     interval: int
@@ -33,7 +33,7 @@ COMMIT_TO_FILE_CHANNEL = FlushPolicy(interval=200, least_pages=4, thorough_inter
 
 
 def dirty_pages(write_position: int, flushed_position: int) -> int:
-    """Whole pages begun since the last flush: the difference of the page numbers, not the bytes in pages.
+    """Return the pages started since the last flush: the difference of the page numbers, not the bytes in pages.
 
     MappedFile#isAbleToFlush.
 
@@ -44,9 +44,9 @@ def dirty_pages(write_position: int, flushed_position: int) -> int:
 
 
 def is_able_to_flush(write_position: int, flushed_position: int, flush_least_pages: int, file_size: int) -> bool:
-    """Whether a mapped file is written to disk now (MappedFile#isAbleToFlush).
+    """Return whether a mapped file is written to disk now (MappedFile#isAbleToFlush).
 
-    A full file always is; with ``flush_least_pages`` 0 whatever is dirty; else from so many pages on.
+    A full file always is; with ``flush_least_pages`` 0 any dirty page; else from that number of pages.
 
     >>> is_able_to_flush(16_384, 0, 4, 1 << 30), is_able_to_flush(1, 0, 4, 1 << 30), is_able_to_flush(1, 0, 0, 1 << 30)
     (True, False, True)
@@ -59,7 +59,7 @@ def is_able_to_flush(write_position: int, flushed_position: int, flush_least_pag
 
 
 def is_thorough(now: int, last_flush_timestamp: int, policy: FlushPolicy = COMMIT_LOG) -> bool:
-    """Whether this turn of the service flushes all, and the time counts from now again; times in epoch ms.
+    """Return whether this turn of the service flushes everything and resets the time; times in epoch ms.
 
     Only a thorough turn resets the time, so a busy log is flushed thoroughly every thorough_interval too.
     FlushRealTimeService#run, FlushConsumeQueueService#doFlush.
@@ -78,7 +78,7 @@ def flushes(
     file_size: int,
     policy: FlushPolicy = COMMIT_LOG,
 ) -> bool:
-    """Whether the service's turn at ``now`` writes a file to disk: both rules above together.
+    """Return whether the service's turn at ``now`` writes a file to disk: both rules above.
 
     Positions and ``file_size`` in bytes, times in epoch ms. FlushRealTimeService#run,
     FlushConsumeQueueService#doFlush.
@@ -93,7 +93,7 @@ def flushes(
 
 
 def is_sync_flush_ok(flushed_where: int, next_offset: int) -> bool:
-    """Whether a synchronous flush has the message on disk; else its sender is told FLUSH_DISK_TIMEOUT.
+    """Return whether a synchronous flush wrote the message; else the sender gets FLUSH_DISK_TIMEOUT.
 
     ``next_offset`` is where the message ends in the commit log, bytes; two flushes are tried, since it may begin the
     next file. GroupCommitService#doCommit.
@@ -105,10 +105,10 @@ def is_sync_flush_ok(flushed_where: int, next_offset: int) -> bool:
 
 
 def unflushed_bytes_max(bytes_per_second: float, policy: FlushPolicy = COMMIT_LOG) -> float:
-    """An upper bound of the bytes lost if the machine dies, at a steady rate of writing.
+    """Return an upper bound of the bytes lost if the machine fails, at a constant write rate.
 
     Either the pages that do not yet make it flush, or what comes in between two thorough turns, whichever is less;
-    and what comes in during one interval, before the service looks again. Counted without the time the disk takes.
+    plus the bytes written during one interval, before the next check. The time of the disk is not included.
     No method of RocketMQ: it follows from the policy.
 
     >>> unflushed_bytes_max(1_000_000.0), unflushed_bytes_max(100.0)

@@ -1,4 +1,4 @@
-"""What Java does differently from Python, where RocketMQ's answers depend on it.
+"""Differences of Java from Python that affect RocketMQ's results.
 
 Integers wrap, casts from double saturate, strings compare and hash by UTF-16 unit, and a hash map is walked
 bucket by bucket. Everything here follows the Java Language Specification or the OpenJDK class named beside

@@ -1,4 +1,4 @@
-"""In which order Java's hash maps are walked: bucket by bucket, and within a bucket as they were filled.
+"""The iteration order of Java's hash maps: bucket by bucket, and within a bucket in insertion order.
 
 RocketMQ takes "the first entry" of such a map when a broker is missing, and writes offsets in such an order.
 Not followed: buckets of nine and more in a table of 64 and more, which Java keeps as trees.
@@ -21,7 +21,7 @@ MIN_TREEIFY_CAPACITY = 64
 
 
 def hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], capacity: int = 16) -> list[K]:
-    """The keys of a java.util.HashMap or HashSet in walking order; a second put of a key changes nothing.
+    """Return the keys of a java.util.HashMap or HashSet in iteration order; a second put of a key has no effect.
 
     hash_code is the keys' hashCode; capacity the table's first size, a power of two (16 for ``new
     HashMap()``).
@@ -47,7 +47,7 @@ def hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], capacity: i
 
 
 def concurrent_hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], initial_capacity: int) -> list[K]:
-    """The keys of ``new ConcurrentHashMap(initial_capacity)`` in walking order, put in the order given.
+    """Return the keys of ``new ConcurrentHashMap(initial_capacity)`` in iteration order, put in the order given.
 
     hash_code is the keys' hashCode. A growing table reverses parts of its buckets, which is followed.
     Follows ConcurrentHashMap#putVal, #addCount and #transfer.

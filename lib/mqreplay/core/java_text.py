@@ -1,4 +1,4 @@
-"""What Java takes for a blank text, where Python's isspace answers otherwise."""
+"""Java's definition of blank text, which differs from Python's isspace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CONTROL = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
 
 
 def is_blank(s: str | None) -> bool:
-    """Whether s is None, empty or only Character.isWhitespace, as UtilAll#isBlank has it.
+    """Return whether s is None, empty or only Character.isWhitespace, as in UtilAll#isBlank.
 
     A no-break space is not white space to Java.
 

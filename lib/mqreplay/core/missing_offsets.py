@@ -1,4 +1,4 @@
-"""The messages that a slave's copy of an offset lacks, by minute: delivered again if the slave were read instead.
+"""Messages that a slave's copy of an offset lacks, by minute: they would be delivered again after a failover.
 
 Not a rule of RocketMQ, but of mqreplay: SlaveSynchronize copies the master's offsets now and then, and a consumer that
 asks the slave for its offset begins at the copy.
@@ -15,10 +15,11 @@ MINUTE_US = 60_000_000
 
 
 class MinuteOfCopy(NamedTuple):
-    """By how much the lack of a copy rises in the minute that begins at ``minute`` (epoch us).
+    """The increase of a copy's missing messages in the minute that begins at ``minute`` (epoch us).
 
     ``messages``: how many more messages the copy lacks at the minute's end than at the end of the minute before;
-    ``unknown``: 1 if that number is not known any more, -1 if it is again, else 0. Both add up over queues and minutes.
+    ``unknown``: 1 if that number becomes unknown, -1 if it is known again, else 0. Both can be summed over queues and
+    minutes.
     ``of_master``, ``of_slave``: whether that broker's file changes in the minute.
     """
 
@@ -35,9 +36,9 @@ def missing_by_minute(
     """Return each minute in which the offset of one queue and group changes in the master's or in one slave's file.
 
     Oldest first; instants epoch us, offsets messages; the changes of a file in any order, of one instant the last given
-    counts. A copy lacks nothing if it is not below the master's. What it lacks is not known if one of both has no
-    offset, or if more than 2**53 messages lie between them: such an offset was set.
-    No method of RocketMQ: mqreplay's own rule.
+    counts. A copy lacks nothing if it is not below the master's. The number is unknown if one of both has no offset, or
+    if they differ by more than 2**53 messages: such an offset was set from outside. No method of RocketMQ: mqreplay's
+    own rule.
 
     >>> master = [OffsetChange(None, 1_000_000, None, 9), OffsetChange(1_000_000, 61_000_000, 9, 12)]
     >>> minutes = missing_by_minute(master, [OffsetChange(None, 30_000_000, None, 4)])
@@ -62,7 +63,7 @@ def missing_by_minute(
 
 
 def missing_messages(master_offset: int | None, slave_offset: int | None) -> tuple[int, int]:
-    """Return (messages that the slave's copy lacks, 1 if that is not known); offsets in messages, None: no entry.
+    """Return (messages that the slave's copy lacks, 1 if that is unknown); offsets in messages, None: no entry.
 
     No method of RocketMQ: mqreplay's own rule.
 

@@ -1,4 +1,4 @@
-"""What a recording shows of a queue: changes of an offset in a broker's file, and where the queue begins and ends.
+"""Evidence about a queue in a recording: changes of an offset in a broker's file, and bounds of the queue.
 
 The arguments of mqreplay's own rules (standstill, skip, offset_suspect, queue_progress, client_clock, stale_copy, ...).
 Offsets are in messages. Instants are epoch microseconds (us), as in the silver tables; durations are ms.
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from mqreplay.core.burrow import HeadPoint
 from mqreplay.core.topic_route import MASTER_ID
 
-# No queue holds so many messages. A broker keeps whatever offset it is given, Long.MAX_VALUE too: offsets that are
-# further from each other were set, not consumed.
+# More messages than any queue holds. A broker stores any offset, even Long.MAX_VALUE: offsets with a larger distance
+# were set, not consumed.
 COUNTLESS = 2**53
 
 
@@ -31,7 +31,7 @@ class OffsetChange(NamedTuple):
 
 
 class QueueEnd(NamedTuple):
-    """A master's statement about its queue at ``ts`` (epoch us): the offsets (messages) between which messages are.
+    """The bounds of a queue at ``ts`` (epoch us), from its master, in messages.
 
     ``min_offset`` is the first message's, ``max_offset`` that of the next message to be written; None: not stated.
     """

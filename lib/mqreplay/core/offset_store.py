@@ -1,7 +1,7 @@
-"""A clustering consumer's offsets in memory, and when it asks the broker for one.
+"""Offsets in the memory of a clustering consumer, and its queries to the broker.
 
-The rule that an offset moves only forwards lives here, at the client, and only where the caller asks for it;
-the broker stores whatever it is told.
+Only the client has the rule that an offset never decreases, and only if its caller asks for it. The broker stores any
+offset.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Q = TypeVar("Q", bound=Hashable)
 
 
 def compare_and_increase_only(target: int, value: int) -> tuple[bool, int]:
-    """(whether it moved, the offset afterwards): value replaces target only if it is strictly greater.
+    """Return (changed, offset afterwards): value replaces target only if it is strictly greater.
 
     Both in messages. Follows MixAll#compareAndIncreaseOnly.
 
@@ -35,7 +35,7 @@ def compare_and_increase_only(target: int, value: int) -> tuple[bool, int]:
 
 
 def update_offset(offset_old: int | None, offset: int, increase_only: bool) -> int:
-    """The offset kept for a queue after updateOffset; None before the first one, which is always taken.
+    """Return the offset of a queue after updateOffset; None before the first one, which is always accepted.
 
     All in messages. Follows RemoteBrokerOffsetStore#updateOffset.
 
@@ -79,10 +79,10 @@ class RemoteBrokerOffsetStore(Generic[Q]):
             self.offset_table[mq] = update_offset(self.offset_table.get(mq), offset, increase_only)
 
     def read_offset(self, mq: Q | None, read_type: str, fetch_consume_offset: Callable[[], int]) -> int:
-        """The offset of a queue, in messages, or NO_OFFSET, ASK_FAILED, NO_QUEUE.
+        """Return the offset of a queue in messages, or NO_OFFSET, ASK_FAILED, NO_QUEUE.
 
         read_type is a ReadOffsetType; fetch_consume_offset asks the broker: it gives the offset or raises a
-        RocketMQError. What the broker says replaces what was kept, also if it is lower. That the broker has
+        RocketMQError. The broker's offset replaces the stored one, even if it is lower. That the broker has
         no offset (4.x: that it answers with any error) is NO_OFFSET, every other failure ASK_FAILED.
         Follows RemoteBrokerOffsetStore#readOffset.
 

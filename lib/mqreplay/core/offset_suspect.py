@@ -1,6 +1,6 @@
-"""The suspect: a queue whose offset did not simply rise between the queue's first and last message.
+"""Suspect queues: their offset did not only rise within the bounds of the queue.
 
-Not a rule of RocketMQ, but of mqreplay: all other queues have no break of continuity, and are not looked at again.
+Not a rule of RocketMQ, but of mqreplay: all other queues have no break, and are not judged further.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Reason = Literal["vanished", "fell", "above max_offset", "below min_offset"]
 
 
 def suspect_reasons(changes: Iterable[OffsetChange], ends: Sequence[QueueEnd]) -> set[Reason]:
-    """Return why the offset of one queue and group is suspect, by the changes of all brokers' files; often nothing.
+    """Return why the offset of a queue and group is suspect, by the changes of all brokers' files; empty if it is not.
 
     ``vanished``: the entry is gone. ``fell``: below the offset before. ``above max_offset``: above the end stated first
     at or after the copy that shows it; a queue's end only rises. ``below min_offset``: below the beginning stated last

@@ -1,4 +1,4 @@
-"""Long.parseLong and Integer.parseInt: what RocketMQ takes for a number in its properties and settings.
+"""Long.parseLong and Integer.parseInt: numbers in RocketMQ's properties and settings.
 
 Java reads any decimal digit of the Basic Multilingual Plane, a leading plus sign, and no blanks,
 underscores or fractions; Python's int() differs in each of these.

@@ -1,7 +1,7 @@
-"""ProcessQueue: what a consumer holds of one queue between the pull and the commit.
+"""ProcessQueue: the messages of a queue in a consumer between pull and commit.
 
 Messages pulled wait in a tree by queue offset. Concurrent consumption removes them in any order, and the
-offset to commit is the smallest one still waiting: one stuck message holds the whole queue back. Orderly
+offset to commit is the smallest one still waiting, so one stuck message blocks the whole queue. Orderly
 consumption takes them from the front into a second tree, and commits, rolls back or returns what it took.
 Follows org.apache.rocketmq.client.impl.consumer.ProcessQueue; every int is a Java long, and wraps like one.
 """
@@ -22,7 +22,7 @@ PULL_MAX_IDLE_TIME = 120_000  # ms
 
 
 class PulledMessage(NamedTuple):
-    """What ProcessQueue looks at in a MessageExt.
+    """The fields of a MessageExt that ProcessQueue uses.
 
     ``queue_offset`` in messages; ``body_size`` in bytes, None for a message without a body; ``max_offset``
     the property MAX_OFFSET that the pull added (the queue's end, in messages, as text), or None.

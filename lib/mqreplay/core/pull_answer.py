@@ -1,7 +1,7 @@
-"""What a broker answers to a pull once its store has spoken: code, suggestion, held or not, commit or not.
+"""A broker's answer to a pull, given its store's result: code, suggestion, hold, commit.
 
 The store's status gives the code; the group's configuration gives the broker to ask next. A slave that finds
-a consumer out of its range does not correct it, for it may itself be behind its master: it says "again", at
+a consumer out of its range does not correct it, because it may be behind its master: it answers "try again" at
 the group's broker.
 """
 
@@ -55,9 +55,9 @@ CODES = {
 
 
 class PullAnswer(NamedTuple):
-    """An answer; the suggestion and the offsets of a refusal are None.
+    """An answer to a pull; suggestion and offsets of a refusal are None.
 
-    held: nothing is sent until a message comes or time is up. committed_offset: None if none is stored.
+    held: nothing is sent until a message arrives or the time is over. committed_offset: None if none is stored.
     """
 
     code: int
@@ -81,12 +81,12 @@ def suggest_which_broker_id(
     in_broker_container: bool = False,
     version: str = BROKER_4,
 ) -> int:
-    """The broker id that an answer tells the consumer to ask next.
+    """Return the broker id that an answer suggests for the next pull.
 
-    suggest_pulling_from_slave is the store's word (see slave_suggestion); group_broker_id and
+    suggest_pulling_from_slave is the store's result (see slave_suggestion); group_broker_id and
     which_broker_when_consume_slowly are the subscription group's; slave_read_enable the broker's. The rest
     matters since 5.0 only: the broker's own id, the lowest id of its name that lives, and whether it runs in
-    a container. Not told here: a slave that leaves an offset uncorrected suggests group_broker_id (see
+    a container. Not included: a slave that leaves an offset uncorrected suggests group_broker_id (see
     pull_answer).
     Follows PullMessageProcessor#processRequest (4.x), #composeResponseHeader (5.x).
 
@@ -109,7 +109,7 @@ def _redirects_to_master(suggest_pulling_from_slave: bool, broker_id: int, min_b
 
 
 def response_code(status: str, queue_offset: int) -> int:
-    """The response code of a store's status: 0 found, 19 nothing new, 20 try again, 21 wrong offset.
+    """Return the response code of a store's status: 0 found, 19 nothing new, 20 try again, 21 wrong offset.
 
     queue_offset is the offset asked for, in messages: where a queue has no messages, only 0 is right.
     Raises IllegalArgument for a status RocketMQ does not have.
@@ -132,7 +132,7 @@ def compose_response_header(
     result: GetMessageResult,
     version: str = BROKER_4,
 ) -> PullAnswer:
-    """Code, remark and suggestion as first written down; pull_answer says what may still change.
+    """Return code, remark and suggestion before the changes by pull_answer.
 
     queue_offset is the offset asked for, in messages. Follows PullMessageProcessor#composeResponseHeader
     (5.x), and the same lines of #processRequest in 4.x.
@@ -168,7 +168,7 @@ def pull_answer(
     broker_allow_suspend: bool = True,
     version: str = BROKER_4,
 ) -> PullAnswer:
-    """The broker's answer to a pull, given the store's result, or the refusal of check_pull.
+    """Return the broker's answer to a pull, given the store's result or the refusal of check_pull.
 
     result None: the store is shut or not readable. broker_allow_suspend: False when a held pull is tried
     again. A pull that finds nothing new is held if its flags ask for it; its commit offset is stored at the

@@ -1,6 +1,6 @@
-"""What a broker checks before it looks for messages, in its order; the first failure is the answer.
+"""The checks of a broker before it reads messages, in order; the first failure is the answer.
 
-Such an answer has no suggestion, so the client keeps the one it has.
+Such an answer has no suggestion, so the client keeps its last one.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def check_pull(
     remote_address: str = "",
     version: str = BROKER_4,
 ) -> Refusal | None:
-    """Why the broker refuses a pull, None if it does not. A config or info that is None: the broker has none.
+    """Return why the broker refuses a pull, None if it does not. Config or info None: the broker has none.
 
     remote_address is the client's, as Java prints a socket address (``/10.0.0.9:5555``).
     Follows PullMessageProcessor#processRequest (and #rejectRequest of 5.x, which answers a slave's readers

@@ -1,8 +1,8 @@
 """The target of a pull: the broker id for a queue, and the address of that broker.
 
-A client asks the master of a queue until an answer suggests another broker; it then asks that one, until an
-answer says otherwise. If the id has left the route, it takes what is there: so pulls fall to a slave when the
-master is gone, and return when the route has it again.
+A client asks the master of a queue until an answer suggests another broker, then that one until another suggestion. If
+the id is not in the route, it uses another broker of the route: so pulls go to a slave when the master is down, and
+return when the route has it again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Q = TypeVar("Q", bound=Hashable)
 
 
 class FindBrokerResult(NamedTuple):
-    """What a route gives: an address, whether it is a slave's, and its version number (0: not known)."""
+    """The result of a lookup in the route: address, whether it is a slave's, and version number (0: unknown)."""
 
     broker_addr: str
     slave: bool
@@ -30,10 +30,10 @@ class FindBrokerResult(NamedTuple):
 def recalculate_pull_from_which_node(
     suggestion: int | None, connect_broker_by_user: bool = False, default_broker_id: int = MASTER_ID
 ) -> int:
-    """The broker id the next pull of a queue is meant for.
+    """Return the broker id for the next pull of a queue.
 
     suggestion is the last one kept for that queue, None before the first. A user who fixed the broker
-    (connect_broker_by_user) gets default_broker_id, whatever was suggested.
+    (connect_broker_by_user) gets default_broker_id, regardless of suggestions.
     Follows PullAPIWrapper#recalculatePullFromWhichNode.
 
     >>> recalculate_pull_from_which_node(None), recalculate_pull_from_which_node(1)
@@ -62,14 +62,14 @@ class PullFromWhichNodeTable(Generic[Q]):
         self._suggestions: dict[Q, int] = {}
 
     def update_pull_from_which_node(self, mq: Q, broker_id: int) -> None:
-        """Keep the suggestion of an answer, whatever id it is. Follows PullAPIWrapper#updatePullFromWhichNode.
+        """Store the suggestion of an answer, even of an unknown id. Follows PullAPIWrapper#updatePullFromWhichNode.
 
         >>> PullFromWhichNodeTable().update_pull_from_which_node("queue", 1)
         """
         self._suggestions[mq] = broker_id
 
     def recalculate_pull_from_which_node(self, mq: Q) -> int:
-        """The broker id the next pull of mq is meant for; see the function of that name.
+        """Return the broker id for the next pull of mq; see the function of that name.
 
         Follows PullAPIWrapper#recalculatePullFromWhichNode.
 
@@ -83,7 +83,7 @@ class PullFromWhichNodeTable(Generic[Q]):
 
 
 def broker_ids_in_order(inserted: Iterable[int]) -> list[int]:
-    """The broker ids of one broker name as a HashMap<Long, String> walks them, put in the order given.
+    """Return the broker ids of a broker name in the order of a HashMap<Long, String>, put in the order given.
 
     Follows HashMap#entrySet, as MQClientInstance#findBrokerAddressInSubscribe walks it.
 
@@ -101,7 +101,7 @@ def find_broker_address_in_subscribe(
     broker_version_table: Mapping[str, Mapping[str, int]] | None = None,
     version: str = CLIENT_4,
 ) -> FindBrokerResult | None:
-    """The address a pull meant for broker_id of broker_name is sent to, None where there is none.
+    """Return the address to which a pull for broker_id of broker_name is sent, None if there is none.
 
     broker_addr_table is the client's: name to id to address, each inner mapping in the order of its puts. The
     exact id; else for a slave the id after it; else, unless only_this_broker, the first entry that the
@@ -137,7 +137,7 @@ def find_broker_address_in_subscribe(
 def find_broker_address_in_publish(
     broker_addr_table: Mapping[str, Mapping[int, str]], broker_name: str | None
 ) -> str | None:
-    """The master's address of broker_name, to which messages and commits go; None where there is no master.
+    """Return the master's address of broker_name, for messages and commits; None without a master.
 
     Follows MQClientInstance#findBrokerAddressInPublish.
 

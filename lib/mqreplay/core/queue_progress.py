@@ -15,7 +15,7 @@ HOUR_US = 3_600_000_000
 
 
 class HourProgress(NamedTuple):
-    """What a broker's file shows of a group and queue in the hour that begins at ``hour`` (epoch us).
+    """The progress of a group and queue in a broker's file in the hour that begins at ``hour`` (epoch us).
 
     All offsets in messages, None: not known. ``first_offset``: before the hour's first change, else after it;
     ``last_offset``: after its last change, None if it vanished; ``min_offset`` and ``max_offset``: of all of the hour;
@@ -32,7 +32,7 @@ class HourProgress(NamedTuple):
 
     @property
     def advance(self) -> int | None:
-        """Messages from the first to the last offset, negative if it fell; at most Long.MAX_VALUE either way.
+        """Return the messages from the first to the last offset, negative if it fell; at most Long.MAX_VALUE.
 
         No method of RocketMQ: mqreplay's own rule.
 
@@ -45,7 +45,7 @@ class HourProgress(NamedTuple):
 
     @property
     def lag(self) -> int:
-        """Messages from the last offset to the queue's end, at most Long.MAX_VALUE; 0 if one of both is not known.
+        """Return the messages from the last offset to the queue's end, at most Long.MAX_VALUE; 0 if one is unknown.
 
         No method of RocketMQ: mqreplay's own rule.
 

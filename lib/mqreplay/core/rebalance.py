@@ -1,8 +1,7 @@
-"""One step of a rebalance: the queues a client holds, against those it was allocated.
+"""One step of a rebalance: the queues of a client are adapted to its allocation.
 
-What is no longer its own is dropped, the offset written first; what is new is taken, provided the broker
-locks it (orderly consumption) and there is an offset to begin with. What fails is left for the next
-rebalance, up to 20 s later. Follows
+Queues that are no longer allocated are dropped after persisting their offset. New queues are taken if the broker locks
+them (orderly consumption) and there is a start offset. The next rebalance, up to 20 s later, retries failures. Follows
 org.apache.rocketmq.client.impl.consumer.RebalanceImpl#updateProcessQueueTableInRebalance,
 #truncateMessageQueueNotMyTopic and RebalancePushImpl#removeUnnecessaryMessageQueue.
 """
@@ -35,9 +34,9 @@ class HeldQueue(NamedTuple):
 
 
 class RebalanceStep(NamedTuple):
-    """What the step did, each list in the order done.
+    """The result of the step; each list in order.
 
-    ``added``: queue and the offset to pull from first; ``removed``: dropped and gone, offset persisted;
+    ``added``: queue and the offset to pull from first; ``removed``: dropped and removed, offset persisted;
     ``kept_dropped``: dropped, but their listener is still busy, so still in the table, and in the way of
     taking them again; ``lock_failed`` and ``no_offset``: not taken, for that reason; ``changed``: a new
     allocation is logged and sent to the brokers; ``rebalance_later``: ms after which the client tries
@@ -55,7 +54,7 @@ class RebalanceStep(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """The table without the queues dropped, those removed, and those that could not be."""
+    """The table without dropped queues, the removed queues, and those that could not be removed."""
 
     process_queue_table: Mapping[MessageQueue, HeldQueue]
     removed: tuple[MessageQueue, ...]
@@ -71,7 +70,7 @@ def update_process_queue_table_in_rebalance(
     locked: Collection[MessageQueue] | None = None,
     version: str = CLIENT_4,
 ) -> RebalanceStep:
-    """Bring the table of one topic to the queues allocated (RebalanceImpl#updateProcessQueueTableInRebalance).
+    """Adapt the table of one topic to the allocation (RebalanceImpl#updateProcessQueueTableInRebalance).
 
     ``mq_set``: the allocation, taken in this order (Java's is a set's). ``next_offsets``: what
     computePullFromWhere gives for new queues, in messages; below 0 or missing, the queue is not taken.
@@ -112,9 +111,9 @@ def drop_queues(
     orderly: bool = False,
     version: str = CLIENT_4,
 ) -> Dropped:
-    """The first half: drop a topic's queues that are not in mq_set, or were not pulled for two minutes.
+    """First half: drop a topic's queues that are not in mq_set or were not pulled for two minutes.
 
-    (The latter are taken anew in the second half, in the same step.) A queue under orderly consumption goes
+    (The latter are taken again in the second half, in the same step.) A queue under orderly consumption goes
     only when its listener is done, in 5.x at the latest 20 s after its last lock. ``now`` in epoch ms.
     RebalanceImpl#updateProcessQueueTableInRebalance, RebalancePushImpl#removeUnnecessaryMessageQueue.
 

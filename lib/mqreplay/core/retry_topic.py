@@ -1,4 +1,4 @@
-"""Retry and dead letter topics of a consumer group: their names, and how often a group tries."""
+"""Retry and dead letter topics of a consumer group: names, and number of retries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DLQ_GROUP_TOPIC_PREFIX = "%DLQ%"
 
 
 def retry_topic(consumer_group: str) -> str:
-    """The topic that holds a group's messages to be consumed again (MixAll#getRetryTopic).
+    """Return the topic of a group's messages that are consumed again (MixAll#getRetryTopic).
 
     >>> retry_topic("g")
     '%RETRY%g'
@@ -18,7 +18,7 @@ def retry_topic(consumer_group: str) -> str:
 
 
 def dlq_topic(consumer_group: str) -> str:
-    """The topic of a group's dead letters, which nobody is made to consume (MixAll#getDLQTopic).
+    """Return the topic of a group's dead letters, which no consumer reads by default (MixAll#getDLQTopic).
 
     >>> dlq_topic("g")
     '%DLQ%g'
@@ -27,7 +27,7 @@ def dlq_topic(consumer_group: str) -> str:
 
 
 def is_retry_topic(topic: str) -> bool:
-    """Whether a topic is some group's retry topic, which each member subscribes to by itself.
+    """Return whether a topic is a group's retry topic, to which each member subscribes automatically.
 
     Follows DefaultMQPushConsumerImpl#copySubscription, which makes it by MixAll#getRetryTopic.
 
@@ -38,7 +38,7 @@ def is_retry_topic(topic: str) -> bool:
 
 
 def concurrent_max_reconsume_times(max_reconsume_times: int = -1) -> int:
-    """Retries before the dead letters, unless messages must keep their order; -1, not set, means 16.
+    """Return the retries before a dead letter for concurrent consumption; -1, the default, means 16.
 
     DefaultMQPushConsumerImpl#getMaxReconsumeTimes.
 
@@ -49,7 +49,7 @@ def concurrent_max_reconsume_times(max_reconsume_times: int = -1) -> int:
 
 
 def orderly_max_reconsume_times(max_reconsume_times: int = -1) -> int:
-    """Retries before the dead letters, where messages keep their order; -1, not set, means without end.
+    """Return the retries before a dead letter for orderly consumption; -1, the default, means unlimited.
 
     ConsumeMessageOrderlyService#getMaxReconsumeTimes.
 

@@ -80,8 +80,8 @@ class RouteInfoManager:
     ) -> RegisterBrokerResult:
         """REGISTER_BROKER at the time now, epoch ms (RouteInfoManager#registerBroker).
 
-        Topics are taken from masters alone, and only if their version is new or the broker is. A topic left
-        out is not forgotten. ``topic_config_wrapper`` None: the address is put down, and the rest fails
+        Topics are taken only from masters, and only if their version or the broker is new. A missing topic
+        is not forgotten. ``topic_config_wrapper`` None: the address is put down, and the rest fails
         (NullPointerException, which Java logs), so that the broker is not alive. ``filter_server_list``:
         None keeps them, empty removes them.
 
@@ -106,7 +106,7 @@ class RouteInfoManager:
     def unregister_broker(self, cluster_name: str, broker_addr: str, broker_name: str, broker_id: int) -> None:
         """UNREGISTER_BROKER, as a broker sends it at shutdown (RouteInfoManager#unregisterBroker).
 
-        What goes is the id's address, whatever it is. With the last address of a name its topics go.
+        The id's current address is removed. With the last address of a name its topics are removed.
 
         >>> RouteInfoManager().unregister_broker("C", "1:1", "b", 0)
         """
@@ -120,7 +120,7 @@ class RouteInfoManager:
             self._drop_topics(broker_name)
 
     def scan_not_active_broker(self, now: int, broker_channel_expired_time: int = BROKER_CHANNEL_EXPIRED_TIME) -> int:
-        """Forget the brokers silent for longer than the time given; how many.
+        """Forget brokers that were silent for longer than the given time; return their number.
 
         A name server does it every 10 s, first after 5 s (RouteInfoManager#scanNotActiveBroker). All in ms,
         now in epoch ms.
@@ -163,7 +163,7 @@ class RouteInfoManager:
             return
 
     def wipe_write_perm_of_broker(self, broker_name: str) -> int:
-        """Take the write permission from a broker's topics; how many of them.
+        """Remove the write permission from a broker's topics; return their number.
 
         It lasts until the broker registers a new version. RouteInfoManager#wipeWritePermOfBrokerByLock.
 
@@ -173,7 +173,7 @@ class RouteInfoManager:
         return self._set_perm(broker_name, lambda perm: perm & ~PERM_WRITE)
 
     def add_write_perm_of_broker(self, broker_name: str) -> int:
-        """Give a broker's topics read and write permission, and no other; how many of them.
+        """Give a broker's topics only read and write permission; return their number.
 
         RouteInfoManager#addWritePermOfBrokerByLock.
 
@@ -183,7 +183,7 @@ class RouteInfoManager:
         return self._set_perm(broker_name, lambda perm: PERM_READ | PERM_WRITE)
 
     def pickup_topic_route_data(self, topic: str) -> TopicRouteData | None:
-        """The answer to GET_ROUTEINFO_BY_TOPIC; None where the topic or its brokers are unknown.
+        """Return the answer to GET_ROUTEINFO_BY_TOPIC; None if the topic or its brokers are unknown.
 
         In the order of Java's maps. RouteInfoManager#pickupTopicRouteData.
 

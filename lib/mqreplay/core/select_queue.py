@@ -1,4 +1,4 @@
-"""Which queue a producer sends the next message to.
+"""The queue to which a producer sends the next message.
 
 Queues are taken in turn by a counter of each thread, skipping the broker that just failed, or, with
 sendLatencyFaultEnable, those that count as not available. Follows TopicPublishInfo#selectOneMessageQueue,
@@ -51,7 +51,7 @@ def increment_and_get(index: int) -> tuple[int, int]:
 def select_one_message_queue(
     message_queue_list: Sequence[MessageQueue], send_which_queue: int, last_broker_name: str | None = None
 ) -> Selection:
-    """The next queue in turn, not on the broker that just failed (TopicPublishInfo#selectOneMessageQueue).
+    """Return the next queue in turn, not on the broker that just failed (TopicPublishInfo#selectOneMessageQueue).
 
     ``last_broker_name`` None: the first try. Where all queues are on that broker, after a full turn the
     next is taken all the same. Raises Arithmetic for an empty list.
@@ -80,7 +80,7 @@ def select_with_faults(
     fault_items: Mapping[str, FaultItem],
     now: int,
 ) -> FaultSelection:
-    """The next queue where sendLatencyFaultEnable is on, in 4.9 (MQFaultStrategy#selectOneMessageQueue).
+    """Return the next queue with sendLatencyFaultEnable in 4.9 (MQFaultStrategy#selectOneMessageQueue).
 
     The first queue in turn whose broker is available now (epoch ms), even if it just failed. If there is
     none: a broker of the better half, and a queue id below its write queues in ``write_queue_nums`` (by
@@ -116,7 +116,7 @@ def select_with_filters(
     now: int,
     last_broker_name: str | None = None,
 ) -> Selection:
-    """The next queue where sendLatencyFaultEnable is on, in 5.x (MQFaultStrategy#selectOneMessageQueue).
+    """Return the next queue with sendLatencyFaultEnable in 5.x (MQFaultStrategy#selectOneMessageQueue).
 
     In turn, never on the broker that just failed: the first whose broker is available now (epoch ms), else
     the first whose broker is reachable, else the next of all. A retry starts at a random

@@ -1,7 +1,7 @@
-"""What a broker does with a message that a consumer sends back: retry later, or a dead letter.
+"""A broker's handling of a message that a consumer sends back: retry or dead letter.
 
-The message is stored anew in %RETRY%group with a delay that grows with its retries, or, once they are used
-up or the consumer asks for it, in %DLQ%group. Follows
+The message is stored again in %RETRY%group with a delay that grows with its retries, or, without retries left
+or at the consumer's request, in %DLQ%group. Follows
 org.apache.rocketmq.broker.processor.SendMessageProcessor (4.9), AbstractSendMessageProcessor (5.x):
 #consumerSendMsgBack.
 """
@@ -53,7 +53,7 @@ class RetryGroup(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message as far as sending back looks at it. ``reconsume_times`` counts retries so far."""
+    """The fields of a message that sending back uses. ``reconsume_times`` counts retries so far."""
 
     topic: str
     msg_id: str
@@ -62,7 +62,7 @@ class StoredMessage(NamedTuple):
 
 
 class SentBack(NamedTuple):
-    """The message stored anew: ``delay_time_level`` 0 is no delay."""
+    """The message that is stored again: ``delay_time_level`` 0 is no delay."""
 
     topic: str
     queue_id: int
@@ -136,7 +136,7 @@ def consumer_send_msg_back(
 
 
 def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume_times: int) -> bool:
-    """Whether a message sent back becomes a dead letter: retries used up, or asked for by a level below 0.
+    """Return whether a message sent back becomes a dead letter: no retries left, or requested by a level below 0.
 
     The client's own maximum goes before the group's, if the client is of 3.4.9 or later and names one.
     Follows SendMessageProcessor#consumerSendMsgBack.
@@ -153,7 +153,7 @@ def is_dead_letter(request: SendBackRequest, group_config: RetryGroup, reconsume
 
 
 def retry_delay_level(delay_level: int, reconsume_times: int) -> int:
-    """The level of the next retry: as asked, or for 0 the third level and one more with each retry so far.
+    """Return the level of the next retry: as requested, or for 0 the third level plus one for each retry so far.
 
     Follows SendMessageProcessor#consumerSendMsgBack.
 

@@ -1,4 +1,4 @@
-"""What a consumer does with messages it could not consume: send them back, or keep them.
+"""A consumer's handling of messages that it could not consume: send them back, or keep them.
 
 Concurrent consumption asks the broker to take the message back, and if that fails sends it to the retry
 topic itself. Orderly consumption keeps the messages and tries again, and only past the limit sends them
@@ -100,7 +100,7 @@ def send_message_back(
 
 
 def as_normal_message(msg: ConsumedMessage, consumer_group: str, max_reconsume_times: int = -1) -> RetryMessage:
-    """The message a concurrent consumer sends to the retry topic when the broker did not take it back.
+    """Return the message that a concurrent consumer sends to the retry topic if the broker did not take it back.
 
     Its properties replace those set before, so the id of the message it began as is lost unless it was
     there already. DefaultMQPushConsumerImpl#sendMessageBackAsNormalMessage (in 4.9 within sendMessageBack).
@@ -115,7 +115,7 @@ def as_normal_message(msg: ConsumedMessage, consumer_group: str, max_reconsume_t
 def orderly_retry_message(
     msg: ConsumedMessage, consumer_group: str, max_reconsume_times: int = -1, version: str = CLIENT_4
 ) -> RetryMessage:
-    """The message an orderly consumer sends to the retry topic past its limit: there it dies.
+    """Return the message that an orderly consumer sends to the retry topic past its limit, as a dead letter.
 
     4.9 tells the retries so far, 5.3 one more. ConsumeMessageOrderlyService#sendMessageBack.
 
@@ -125,9 +125,9 @@ def orderly_retry_message(
     properties = dict(msg.properties)
     if is_blank(properties.get("ORIGIN_MESSAGE_ID")):
         properties["ORIGIN_MESSAGE_ID"] = msg.msg_id
-    told = msg.reconsume_times + (1 if at_least(version, "5.0.0") else 0)
+    retries = msg.reconsume_times + (1 if at_least(version, "5.0.0") else 0)
     max_times = orderly_max_reconsume_times(max_reconsume_times)
-    return _retry_message(msg, consumer_group, to_int(told), max_times, properties)
+    return _retry_message(msg, consumer_group, to_int(retries), max_times, properties)
 
 
 def check_reconsume_times(
@@ -137,7 +137,7 @@ def check_reconsume_times(
     send_ok: bool = True,
     version: str = CLIENT_4,
 ) -> ReconsumeCheck:
-    """What becomes of messages whose orderly consumption failed.
+    """Return the result for messages whose orderly consumption failed.
 
     A message at its limit is sent away; each other counts one retry more and suspends the queue, and so
     does one that could not be sent (``send_ok`` False). Without suspension the batch is committed: skipped,
@@ -161,12 +161,12 @@ def check_reconsume_times(
 
 
 def _retry_message(
-    msg: ConsumedMessage, consumer_group: str, told: int, max_times: int, properties: dict[str, str]
+    msg: ConsumedMessage, consumer_group: str, retries: int, max_times: int, properties: dict[str, str]
 ) -> RetryMessage:
     level = to_int(3 + msg.reconsume_times)
     properties |= {
         "RETRY_TOPIC": msg.topic,
-        "RECONSUME_TIME": str(told),
+        "RECONSUME_TIME": str(retries),
         "MAX_RECONSUME_TIMES": str(max_times),
         "DELAY": str(level),
     }

@@ -1,4 +1,4 @@
-"""Which failed sends a producer tries again, how often, and on which broker.
+"""Retries of failed sends by a producer: which, how often, and on which broker.
 
 A synchronous send tries 1 + retryTimesWhenSendFailed times, each time on another broker than the one just
 tried, as long as there is another. Asynchronous sends repeat only what got no answer; one-way sends repeat
@@ -79,7 +79,7 @@ class SyncSend(NamedTuple):
 
 
 def retry_response_codes(version: str = CLIENT_4) -> frozenset[int]:
-    """The broker's codes after which a send is tried again; users may add some.
+    """Return the broker's codes after which a send is retried; users may add more.
 
     DefaultMQProducer#retryResponseCodes.
 
@@ -90,7 +90,7 @@ def retry_response_codes(version: str = CLIENT_4) -> frozenset[int]:
 
 
 def times_total(synchronous: bool = True, retry_times_when_send_failed: int = RETRY_TIMES_WHEN_SEND_FAILED) -> int:
-    """How often sendDefaultImpl tries at most; asynchronous and one-way sends leave it after the first try.
+    """Return the largest number of tries of sendDefaultImpl; one for asynchronous and one-way sends.
 
     Follows DefaultMQProducerImpl#sendDefaultImpl.
 
@@ -103,7 +103,7 @@ def times_total(synchronous: bool = True, retry_times_when_send_failed: int = RE
 def step_after(
     outcome: TryOutcome, retry_another_broker_when_not_store_ok: bool = False, version: str = CLIENT_4
 ) -> Step:
-    """What sendDefaultImpl does after one synchronous try, were there tries left: see the table above.
+    """Return the next step of sendDefaultImpl after a synchronous try if tries are left: see the table above.
 
     Follows DefaultMQProducerImpl#sendDefaultImpl.
 
@@ -123,7 +123,7 @@ def step_after(
 
 
 def isolates_broker(outcome: TryOutcome, version: str = CLIENT_4) -> bool:
-    """Whether a try counts as a very slow one for MQFaultStrategy: the ``isolation`` of updateFaultItem.
+    """Return whether a try counts as very slow for MQFaultStrategy: the ``isolation`` of updateFaultItem.
 
     An MQClientException (no such broker, say) does in 4.9, and no longer in 5.x. Follows
     DefaultMQProducerImpl#sendDefaultImpl.
@@ -143,7 +143,7 @@ def retries_async(
     retry_times_when_send_async_failed: int = RETRY_TIMES_WHEN_SEND_ASYNC_FAILED,
     version: str = CLIENT_4,
 ) -> bool:
-    """Whether an asynchronous send is tried again (MQClientAPIImpl#onExceptionImpl).
+    """Return whether an asynchronous send is retried (MQClientAPIImpl#onExceptionImpl).
 
     Not where the broker ``answered``, whatever its code. ``current_times``: tries that failed, this one
     included. ``timeout_left``: ms of the send's time; 5.x gives up with none left, 4.9 does not look. The
@@ -166,7 +166,7 @@ def replay_sync_send(
     timeout: int = 3_000,
     version: str = CLIENT_4,
 ) -> SyncSend:
-    """A synchronous send whose tries would end as in ``outcomes``: where it went, and what its caller got.
+    """Replay a synchronous send whose tries end as in ``outcomes``: return its queues and result.
 
     Without sendLatencyFaultEnable. ``timeout`` in ms for all tries together: no try begins after it. A
     stored but not safe result of an earlier try is returned rather than a later exception. Tries past the

@@ -1,4 +1,4 @@
-"""The skip: a group's pull of a queue begins behind a message that no pull of the group was ever given.
+"""Skips: a group's pull of a queue begins after a message that no pull of the group received.
 
 Not a rule of RocketMQ, but of mqreplay: a pull begins where an earlier one ended, unless somebody set the offset.
 """
@@ -37,8 +37,8 @@ def skips(pulls: Iterable[Pull]) -> list[Skip]:
     """Return the skips among all pulls of one queue by one group, oldest first; offsets in messages, instants in us.
 
     Pulls of one instant are ordered by their opaque, none first, then by client. The first pull skips nothing: what
-    the group was given before the recording is not known. Nor does a pull behind the queue's end, which the broker
-    corrects, or one whose answer does not state the end.
+    the group received before the recording is unknown. A pull past the queue's end, which the broker corrects, and one
+    whose answer does not state the end skip nothing either.
     No method of RocketMQ: mqreplay's own rule.
 
     >>> skips([Pull(1, 10, 14, 90), Pull(2, 14, 20, 90), Pull(3, 50, 60, 90)])

@@ -1,8 +1,7 @@
-"""When a broker sends a consumer to its slave: when it reads further back than the broker's memory reaches.
+"""When a broker suggests its slave to a consumer: if the consumer reads older data than the broker keeps in memory.
 
-The page cache keeps what was written last. A pull further back than a share of the machine's memory would
-go to the disk, so the master suggests the slave. The same line divides pulls into large batches (memory)
-and small ones (disk).
+The page cache holds the newest data. A pull that is further back than a share of the machine's memory would read the
+disk, so the master suggests the slave. The same limit divides pulls into large batches (memory) and small ones (disk).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class TransferLimits(NamedTuple):
 
 
 def memory_threshold(total_physical_memory_size: int, access_message_in_memory_max_ratio: int) -> int:
-    """How many bytes behind the end of the commit log count as in memory.
+    """Return the number of bytes before the end of the commit log that count as in memory.
 
     total_physical_memory_size in bytes (StoreUtil.TOTAL_PHYSICAL_MEMORY_SIZE); the ratio in percent,
     default 40. A negative ratio gives a negative threshold, a double too large the largest long. Follows
@@ -38,7 +37,7 @@ def memory_threshold(total_physical_memory_size: int, access_message_in_memory_m
 
 
 def effective_ratio(access_message_in_memory_max_ratio: int, broker_role: str, version: str = BROKER_4) -> int:
-    """The ratio a broker works with, in percent: since 5.0 a slave takes 10 off what its properties say.
+    """Return a broker's ratio in effect, in percent: since 5.0 a slave subtracts 10 from its property.
 
     broker_role is ASYNC_MASTER, SYNC_MASTER or SLAVE. In 4.x the same line runs before the properties are
     read, and so never for a slave. Follows BrokerStartup#createBrokerController (4.x),
@@ -60,7 +59,7 @@ def slave_suggestion(
     total_physical_memory_size: int,
     access_message_in_memory_max_ratio: int,
 ) -> bool:
-    """Whether the answer of a pull suggests the slave: strictly more than the threshold behind.
+    """Return whether the answer to a pull suggests the slave: strictly more bytes behind than the threshold.
 
     All in bytes but the ratio, in percent (see effective_ratio): max_offset_py is the end of the commit log
     when the pull came, max_phy_offset_pulling where the last message that the pull looked at begins. The
@@ -79,7 +78,7 @@ def check_in_disk_by_commit_offset(
     total_physical_memory_size: int,
     access_message_in_memory_max_ratio: int,
 ) -> bool:
-    """Whether the message at offset_py counts as on disk only: slave_suggestion's line, for one message.
+    """Return whether the message at offset_py counts as on disk: slave_suggestion's limit for one message.
 
     All in bytes but the ratio, in percent. Follows DefaultMessageStore#checkInDiskByCommitOffset (4.x); 5.x
     has its negation, #estimateInMemByCommitOffset.
@@ -98,7 +97,7 @@ def is_the_batch_full(
     is_in_disk: bool,
     limits: TransferLimits = TransferLimits(),  # noqa: B008
 ) -> bool:
-    """Whether a pull holding message_total messages of buffer_total bytes stops before one of size_py bytes.
+    """Return whether a pull with message_total messages of buffer_total bytes stops before one of size_py bytes.
 
     max_msg_nums is what the consumer asked for; is_in_disk chooses between the limits. An empty batch
     always takes one message. Sums are Java ints and wrap. Follows DefaultMessageStore#isTheBatchFull; 5.x
@@ -123,9 +122,9 @@ def is_the_batch_full(
 
 
 def next_offset_correction(old_offset: int, new_offset: int, broker_role: str, offset_check_in_slave: bool) -> int:
-    """The next offset a broker tells a consumer whose offset is out of range, in messages.
+    """Return the next offset (messages) for a consumer whose offset is out of range.
 
-    A master tells the corrected one; a slave leaves the consumer's own, since it may only be behind its
+    A master returns the corrected offset; a slave returns the consumer's own, because it may be behind its
     master, unless offsetCheckInSlave is set. Follows DefaultMessageStore#nextOffsetCorrection.
 
     >>> next_offset_correction(9, 5, "ASYNC_MASTER", False), next_offset_correction(9, 5, "SLAVE", False)

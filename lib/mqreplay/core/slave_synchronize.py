@@ -1,4 +1,4 @@
-"""What a slave takes over from its master beside the messages, and when: SlaveSynchronize.
+"""Offsets and settings that a slave copies from its master, and when: SlaveSynchronize.
 
 Messages are copied by HA as they come; offsets and settings are fetched whole, every 10 s in 4.9, once a minute in
 5.x. So after a failover a slave's consumer offsets are up to that much older, and what was consumed since is pulled
@@ -17,7 +17,7 @@ OffsetTable = Mapping[str, QueueOffsets]
 
 
 class Schedule(NamedTuple):
-    """When a slave asks its master, all in ms.
+    """The schedule of a slave's requests to its master, all in ms.
 
     First after ``initial_delay``, then each ``period``; in earnest only if the last time is over ``at_least_after``
     ago.
@@ -44,7 +44,7 @@ def schedule(version: str = BROKER_4) -> Schedule:
 
 
 def synchronized_parts(version: str = BROKER_4, timer_wheel_enable: bool = True) -> tuple[str, ...]:
-    """What is fetched, in this order; one that fails does not keep the next from being tried.
+    """Return the copied parts in order; a failure of one does not prevent the next.
 
     5.x adds the request modes (pull or pop) and, with its timer, that one's counts. SlaveSynchronize#syncAll.
 
@@ -59,7 +59,7 @@ def synchronized_parts(version: str = BROKER_4, timer_wheel_enable: bool = True)
 
 
 def asks_master(master_addr: str | None, broker_addr: str) -> bool:
-    """Whether a slave has a master to ask: it learns one by registering, and is not its own.
+    """Return whether a slave has a master to ask: it gets one by registering, and is not its own.
 
     Follows SlaveSynchronize#syncTopicConfig, and the others alike.
 
@@ -70,7 +70,7 @@ def asks_master(master_addr: str | None, broker_addr: str) -> bool:
 
 
 def is_due(now: int, last_sync_timestamp: int, version: str = BROKER_4) -> bool:
-    """Whether a turn of the schedule fetches anything; 4.9 always does. Times in epoch ms.
+    """Return whether a turn of the schedule copies anything; in 4.9 always. Times in epoch ms.
 
     Follows BrokerController#handleSlaveSynchronize (4.9), BrokerController#initializeBrokerScheduledTasks (5.x).
 
@@ -82,7 +82,7 @@ def is_due(now: int, last_sync_timestamp: int, version: str = BROKER_4) -> bool:
 
 
 def staleness_max(version: str = BROKER_4) -> int:
-    """How much older than its master's a slave's offsets are at most, ms, while both live and answer at once.
+    """Return the largest age of a slave's offsets in ms, while both brokers run and answer at once.
 
     The next turn after the threshold, in 5.x up to a period late. The consumers' own delay of 5 s comes on top.
     No method of RocketMQ: it follows from the schedule.
@@ -95,7 +95,7 @@ def staleness_max(version: str = BROKER_4) -> int:
 
 
 def sync_consumer_offset(slave: OffsetTable, master: OffsetTable) -> dict[str, QueueOffsets]:
-    """The slave's offsets after it fetched its master's: key topic@group -> queue id -> offset in messages.
+    """Return the slave's offsets after copying its master's: key topic@group -> queue id -> offset in messages.
 
     Each of the master's keys replaces the slave's whole, queues included, even by lower offsets; keys the master does
     not have stay. So commits taken by the slave while its master was down are lost when the master is back, and a
@@ -110,7 +110,7 @@ def sync_consumer_offset(slave: OffsetTable, master: OffsetTable) -> dict[str, Q
 def sync_configs(
     slave: Mapping[str, object], master: Mapping[str, object], same_data_version: bool
 ) -> Mapping[str, object]:
-    """The slave's topics, or subscription groups, after it fetched its master's.
+    """Return the slave's topics or subscription groups after copying its master's.
 
     Nothing is taken while both versions of the table are equal; else all is, and what the master lacks goes.
     SlaveSynchronize#syncTopicConfig, #syncSubscriptionGroupConfig.

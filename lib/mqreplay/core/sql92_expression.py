@@ -125,7 +125,7 @@ class TextMatch:
     negated: bool
 
     def __str__(self) -> str:
-        """(symbol right): the text searched for is not told."""
+        """(symbol right), without the text to search for."""
         return f"({'NOT ' if self.negated else ''}{self.symbol} {self.right})"
 
 

@@ -1,7 +1,7 @@
-"""The stale copy: a slave's offset is below all that its master's file held for a while, so it is no longer copied.
+"""Stale copies: a slave's offset is below all recent offsets of its master's file, so it is no longer copied.
 
-Not a rule of RocketMQ, but of mqreplay, about SlaveSynchronize#syncConsumerOffset. The evidence is the files alone, of
-which changes are recorded: if two copies of a file agree, the file held the same in between.
+Not a rule of RocketMQ, but of mqreplay, about SlaveSynchronize#syncConsumerOffset. The evidence are only the recorded
+changes of the files: if two copies of a file agree, the file was the same in between.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mqreplay.core.offset_evidence import COUNTLESS, OffsetChange
 class StaleSpan(NamedTuple):
     """The time between two moments (epoch ms), in all of which the slave's offset was below the master's.
 
-    ``began_ms``: when that began, in the first of the spans that go on from each other; ``lacks``: messages by which it
+    ``began_ms``: the start of the first of consecutive spans; ``lacks``: messages by which it
     was below at ``to_ts``, at most 2**53: what the master ``holds`` then, less what the slave's copy ``has``.
     """
 

@@ -1,4 +1,4 @@
-"""A queue's commits and ends over a night -> its state at the end of each window, by Burrow's rules."""
+"""The state of a queue at the end of each window, by Burrow's rules, from its commits and ends."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def status_windows(
     window_ms: int,
     until_ms: int,
 ) -> list[WindowStatus]:
-    """One entry for each window from that of the first commit to that of ``until_ms``; both lists oldest first.
+    """Return one entry per window, from that of the first commit to that of ``until_ms``; both lists oldest first.
 
     Times are epoch ms, offsets messages; a window ends at a multiple of ``window_ms``, the last is asked at
-    ``until_ms``: what comes after was not recorded, and is no silence. Windows after the last commit are told too:
-    that a group stopped is what a status is for. ValueError if a time lacks its offset.
+    ``until_ms``: the time after it was not recorded, and is not a silence. Windows after the last commit are included,
+    because a status must show that a group stopped. ValueError if a time lacks its offset.
     No method of RocketMQ: Burrow evaluates on demand; here it is asked at the end of each window.
 
     >>> windows = status_windows([1_000, 61_000], [5, 9], [500, 60_500], [5, 9], 60_000, 130_000)
@@ -54,7 +54,7 @@ def status_windows(
     while end - window_ms <= until_ms:
         seen = bisect_right(commit_ts, end, before)
         reached = bisect_right(head_ts, end, known)
-        # What is kept hangs on the last two only: each point is looked at once, in whichever window it falls.
+        # Only the last two points decide what is kept, so each point is processed once.
         kept[-2:] = keep_head_points(kept[-2:] + points[known:reached])
         last = commits[max(0, seen - INTERVALS) : seen]
         lags = [_lag_at(points, head_ts, at, offset) for at, offset in last]

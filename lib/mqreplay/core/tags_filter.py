@@ -1,4 +1,4 @@
-"""Filtering by tags: a subscription's expression, the code of a tag, and whether a message passes.
+"""Filters by tags: a subscription's expression, the code of a tag, and the match of a message.
 
 A broker keeps only the hash of a tag in its consume queue, and compares hashes (`Aa` and `BB` are one to it); the
 client compares the tags themselves afterwards.
@@ -20,7 +20,7 @@ SQL92 = "SQL92"
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionData:
-    """What a group wants of a topic. ``tags_set`` is in the order in which Java walks it, ``code_set`` their hashes."""
+    """A group's subscription to a topic. ``tags_set`` is in Java's iteration order, ``code_set`` has their hashes."""
 
     topic: str | None
     sub_string: str

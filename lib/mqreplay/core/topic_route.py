@@ -1,7 +1,7 @@
-"""A topic's route, and the queues that producers and consumers make of it.
+"""A topic's route, and the queues that producers and consumers derive from it.
 
-Producers need a broker with a master, in the order of broker names; consumers take every readable queue,
-master or not. An order topic's setting goes before all of it. Follows
+Producers use brokers with a master, in the order of broker names; consumers use every readable queue, with or without
+a master. The setting of an order topic has priority. Follows
 org.apache.rocketmq.client.impl.factory.MQClientInstance#topicRouteData2TopicPublishInfo and
 #topicRouteData2TopicSubscribeInfo. Static topics of 5.x (topicQueueMappingByBroker) are not followed.
 """

@@ -1,4 +1,4 @@
-"""How a pull's messages leave the broker: through the heap, or straight from the page cache.
+"""The transfer of a pull's messages: through the heap, or directly from the page cache.
 
 With transferMsgByHeap (the default) they are copied into one byte array, and from there into the socket. Without, the
 mapped files are written to the channel piece by piece (ManyMessageTransfer), which saves the copies, and the array that

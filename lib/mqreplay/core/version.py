@@ -1,7 +1,6 @@
-"""RocketMQ versions, as far as a rule changed between them.
+"""RocketMQ versions and their order, for rules that changed.
 
-Every rule that changed takes a ``version`` argument and asks `at_least` here; nothing keeps a version in a
-global.
+Every rule that changed takes a ``version`` argument and calls `at_least`; there is no global version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""assignments: the queues that a client held at an instant, by a hook in it, by its own answer, or by its log."""
+"""assignments: the queues of a client at an instant, from a hook, a poll or its log."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _OF_CLIENT: Final = {
 }
 COLUMNS: Final = {name: kind for name, kind in _TYPES.items() if name != "remark"} | _OF_CLIENT
 REQUIRED: Final = ("ts", "client_id", "consumer_group")
-SOURCES: Final = ("assignment", "running_info", "client_log")  # the first is that of a line that names none
+SOURCES: Final = ("assignment", "running_info", "client_log")  # the first one is the default
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 _QUEUE: Final = PlainColumns(_QUEUE_TYPES | {"last_pull_ts": "maybe_ms"}, ("topic", "broker_name", "queue_id"))
 
 
 def decode_assignment(line: bytes) -> dict[str, object]:
-    """The columns of one line of assignments; times and last_pull_ts in epoch ms, offsets in messages.
+    """Return the columns of one line of assignments; times and last_pull_ts in epoch ms, offsets in messages.
 
     ``queues`` has a tuple a queue, its fields as `COLUMNS` names them. Of source running_info it comes from the
     client's answer (`running_info_of`), and is None where ``error`` says why there is none. Source:

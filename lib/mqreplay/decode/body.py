@@ -1,4 +1,4 @@
-"""The body inside a record: text from a broker, name server or client, or the decoded object."""
+"""The body in a record: text from a broker, name server or client, or the decoded object."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mqreplay.errors import DecodeError
 
 
 def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
-    """The object in the field ``name``: given as text of fastjson's, or as an object. None if absent or null.
+    """Return the object in the field ``name``, which is fastjson text or an object. None if absent or null.
 
     Raises:
-        DecodeError: the text is none of fastjson's, or no object; the detail names the field.
+        DecodeError: the text is not from fastjson, or not an object; the detail names the field.
 
     >>> body_of({"body": '{"brokerAddrs":{0:"127.0.0.1:10911"}}'}, "body")
     {'brokerAddrs': {0: '127.0.0.1:10911'}}
@@ -34,7 +34,7 @@ def body_of(record: Mapping[str, Any], name: str) -> Mapping[Key, Value] | None:
 
 
 def answer_of(record: Mapping[str, Any]) -> Mapping[Key, Value] | None:
-    """Return the body of an answer; None if ``error`` or a failed ``response_code`` shows that there is none.
+    """Return the body of an answer; None if there is an ``error`` or a failed ``response_code``.
 
     >>> answer_of({"response_code": 206, "remark": "not online", "body": ""}) is None
     True
@@ -44,7 +44,7 @@ def answer_of(record: Mapping[str, Any]) -> Mapping[Key, Value] | None:
 
 
 def items_of(body: Mapping[Key, Value], name: str) -> list[Value]:
-    """The list called ``name``, empty if absent or null.
+    """Return the list in the field ``name``, empty if absent or null.
 
     >>> items_of({"queueDatas": [1]}, "queueDatas")
     [1]
@@ -58,7 +58,7 @@ def items_of(body: Mapping[Key, Value], name: str) -> list[Value]:
 
 
 def texts_of(values: object, name: str) -> list[str]:
-    """``values`` as a list of strings.
+    """Return ``values`` as a list of strings.
 
     >>> texts_of(["a", "b"], "cid_all")
     ['a', 'b']
@@ -69,7 +69,7 @@ def texts_of(values: object, name: str) -> list[str]:
 
 
 def broker_addrs_of(value: object, name: str) -> dict[int, str]:
-    """The map {broker id: address} of a BrokerData, its ids bare or in quotes, in written order.
+    """Return the map {broker id: address} of a BrokerData, with bare or quoted ids, in written order.
 
     >>> broker_addrs_of({0: "127.0.0.1:10911", "1": "127.0.0.1:10921"}, "brokerAddrs")
     {0: '127.0.0.1:10911', 1: '127.0.0.1:10921'}
@@ -78,7 +78,7 @@ def broker_addrs_of(value: object, name: str) -> dict[int, str]:
     for key, addr in object_of(value, name).items():
         broker_id = bare_int(key, f"a broker id in {name}")
         if broker_id in addrs:
-            raise DecodeError("duplicate_key", f"broker id {broker_id} stands twice in {name}")
+            raise DecodeError("duplicate_key", f"broker id {broker_id} is twice in {name}")
         if not isinstance(addr, str):
             raise wrong_type(f"an address in {name}", "a string", addr)
         addrs[broker_id] = addr

@@ -1,4 +1,4 @@
-"""broker_runtime: a broker's own table of figures, asked each second; null and an error while it is down."""
+"""broker_runtime: a broker's runtime table, polled each second; null and an error while it is down."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TYPES: Final = {
     "full": "boolean",
     "error": "string",
 }
-# The figures wanted as numbers: our column, the broker's name for it.
+# Figures that become numeric columns: column, name in the broker's table.
 FIGURES: Final = {
     "commit_log_min_offset": "commitLogMinOffset",
     "commit_log_max_offset": "commitLogMaxOffset",
@@ -47,13 +47,13 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_broker_runtime(line: bytes) -> dict[str, object]:
-    """The columns of one line of broker_runtime: commit log offsets and sizes in bytes, times in ms.
+    """Return the columns of one line of broker_runtime: commit log offsets and sizes in bytes, times in ms.
 
-    A figure that the broker did not give is None, and all of them are while it is down. The whole table stays
-    beside them as text. Source: AdminBrokerProcessor.prepareRuntimeInfo, DefaultMessageStore.getRuntimeInfo.
+    A missing figure is None, and so are all of them while the broker is down. The whole table is kept as
+    text. Source: AdminBrokerProcessor.prepareRuntimeInfo, DefaultMessageStore.getRuntimeInfo.
 
     Raises:
-        DecodeError: bad_number (a figure that is none), bad_time, and those of `mqreplay.decode.jsonl` and
+        DecodeError: bad_number (a figure that is not a number), bad_time, and those of `mqreplay.decode.jsonl` and
             `PlainColumns.take`.
 
     >>> line = (b'{"ts":1795228794998,"broker_name":"b","broker_id":0,"table":{"commitLogMaxOffset":"5",'

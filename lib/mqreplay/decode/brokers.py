@@ -1,6 +1,6 @@
-"""brokers.json of a recording: the cluster's brokers, their settings, and what a decision needs of them.
+"""brokers.json of a recording: the cluster's brokers and their settings.
 
-Where a setting is absent the default of RocketMQ's BrokerConfig or MessageStoreConfig stands, as in a broker.
+An absent setting has the default of RocketMQ's BrokerConfig or MessageStoreConfig, as in a broker.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ class Broker(NamedTuple):
     """One broker process. Ratios are percent of the physical memory.
 
     ``effective_access_message_in_memory_max_ratio`` is the recorded one (a 5.x slave lowers its own by 10),
-    None where the recorder did not ask the running broker. ``properties`` are as configured, each as its
-    text.
+    None if the recorder did not ask the running broker. ``properties`` are the configured texts.
     """
 
     key: str
@@ -38,7 +37,7 @@ class Broker(NamedTuple):
 
 
 class Brokers(NamedTuple):
-    """The cluster of a recording: what holds for all its brokers, and a row for each."""
+    """The cluster of a recording: common settings of all its brokers, and a row for each."""
 
     cluster: str | None
     rocketmq_version: str | None
@@ -48,10 +47,10 @@ class Brokers(NamedTuple):
 
 
 def decode_brokers(data: bytes) -> Brokers:
-    """The cluster that one brokers.json describes, given as its bytes.
+    """Return the cluster in the bytes of a brokers.json.
 
-    A broker's own physical_memory_bytes and rocketmq_version go before the cluster's. Its name and id are its
-    properties brokerName and brokerId, and else the key, split at the last '-' (names hold '-' themselves).
+    A broker's own physical_memory_bytes and rocketmq_version have priority over the cluster's. Its name and id are its
+    properties brokerName and brokerId, else the key, split at the last '-' (names may contain '-').
 
     Raises:
         DecodeError: torn, foreign (no brokers), wrong_type, bad_number, bad_key and those of fastjson_text.
@@ -78,10 +77,10 @@ def decode_brokers(data: bytes) -> Brokers:
 
 
 def split_broker_key(key: str) -> tuple[str, int]:
-    """The broker name and id of "<brokerName>-<brokerId>", split at the last '-'.
+    """Return the broker name and id of "<brokerName>-<brokerId>", split at the last '-'.
 
     Raises:
-        DecodeError: bad_key, if no id of digits stands behind a '-'.
+        DecodeError: bad_key, if there is no numeric id after a '-'.
 
     >>> split_broker_key("rmq-north-0")
     ('rmq-north', 0)

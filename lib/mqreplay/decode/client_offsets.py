@@ -1,4 +1,4 @@
-"""<group>.offsets.json of a broadcasting consumer: its offsets, which it keeps on its own disk."""
+"""<group>.offsets.json of a broadcasting consumer: the offsets on its own disk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 
 
 class ClientOffset(NamedTuple):
-    """A queue and the next offset (messages) that this client will consume."""
+    """A queue and the client's next offset (messages)."""
 
     topic: str
     broker_name: str
@@ -19,7 +19,7 @@ class ClientOffset(NamedTuple):
 
 
 def decode_client_offsets(data: bytes) -> list[ClientOffset]:
-    """Every queue of one <group>.offsets.json (or .bak) of a 4.9 or 5.x client, given as its bytes.
+    """Return the queues in the bytes of a <group>.offsets.json (or .bak) of a 4.9 or 5.x client.
 
     The keys are message queues as objects; an offset is written as a number or, by some versions, as
     {"value":3}. Source: LocalFileOffsetStore.persistAll, OffsetSerializeWrapper.

@@ -1,4 +1,4 @@
-"""cluster_info: GET_BROKER_CLUSTER_INFO answers, the brokers that one name server knew."""
+"""cluster_info: answers to GET_BROKER_CLUSTER_INFO, the brokers that one name server knows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_cluster_info(line: bytes) -> dict[str, object]:
-    """The columns of one line of cluster_info; ``ts`` in epoch ms.
+    """Return the columns of one line of cluster_info; ``ts`` in epoch ms.
 
     ``brokers`` is brokerAddrTable and ``clusters`` (cluster to broker names) is clusterAddrTable, both in the
     body's order, and None where there is no body. Source: ClusterInfo.

@@ -1,10 +1,10 @@
-"""The plain columns of a kind of record: which fields are taken, of which type, within which bounds.
+"""The plain columns of a kind of record: fields, types and bounds.
 
 A column's type is written as in a Spark DDL string (``string``, ``boolean``, ``int``, ``bigint``, ``double``,
 ``array<struct<broker_name:string,queue_id:int>>``, ``map<bigint,string>``), with one type of our own at the
 top level: ``timestamp_ms``, an int of epoch milliseconds (UTC), which a table holds as a timestamp. In Python
-a struct is a tuple, an array a list, a map a dict; times inside a struct stay bigint, and are taken as ``maybe_ms``:
-epoch milliseconds, or what says that there is none (0 or -1).
+a struct is a tuple, an array a list, a map a dict; times inside a struct stay bigint, read as ``maybe_ms``: epoch
+milliseconds, or 0 or -1 for none.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _CLASSES: dict[str, tuple[type, str]] = {"string": (str, "a string"), "boolean":
 
 
 class PlainColumns:
-    """The fields a kind takes as they are: built once per kind, applied to every record of it."""
+    """The fields of a kind that are taken unchanged: built once per kind, applied to every record."""
 
     def __init__(self, types: Mapping[str, str], required: tuple[str, ...]) -> None:
-        """``types`` maps a field to string, boolean, int, bigint or timestamp_ms; ``required`` names some."""
+        """Take ``types`` (field to string, boolean, int, bigint or timestamp_ms) and the ``required`` fields."""
         self.types = dict(types)
         self.required = required
         self._typed = [
@@ -48,7 +48,7 @@ class PlainColumns:
         self.bounded = [(tuple(names), *bound) for bound, names in bounds.items()]
 
     def take(self, record: Mapping[str, Any]) -> dict[str, object]:
-        """The columns of one record: every name of ``types``, None where the field is absent or null.
+        """Return the columns of one record: every name of ``types``, None if the field is absent or null.
 
         Raises:
             DecodeError: missing_field, wrong_type, bad_number or bad_time, naming the field.
@@ -71,7 +71,7 @@ class PlainColumns:
         for names, low, high, code in self.bounded:
             for name in names:
                 value = get(name)
-                # A bool is of another class, so that it does not pass for 0 or 1.
+                # A bool is of another class, so it is not accepted as 0 or 1.
                 if value is not None and (value.__class__ is not int or not low <= value <= high):
                     raise out_of_bounds(name, value, low, high, code)
                 out[name] = value
@@ -82,10 +82,10 @@ class PlainColumns:
 
 
 def instant_field(fields: Mapping[Key, Value], name: str, default: int) -> int:
-    """The instant called ``name`` in a body: epoch ms, 0 or -1 for none; ``default`` if absent or null.
+    """Return the instant ``name`` in a body: epoch ms, 0 or -1 for none; ``default`` if absent or null.
 
     Raises:
-        DecodeError: wrong_type; bad_time, where a table's timestamp could not hold it.
+        DecodeError: wrong_type; bad_time, if a table's timestamp cannot hold it.
 
     >>> instant_field({"lastUpdateTimestamp": 1795228799803}, "lastUpdateTimestamp", 0)
     1795228799803
@@ -103,17 +103,17 @@ def instant_field(fields: Mapping[Key, Value], name: str, default: int) -> int:
 
 
 def missing(name: str) -> DecodeError:
-    """The error for a field without which the record means nothing.
+    """Return the error for a missing required field.
 
     >>> raise missing("ts")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: missing_field: ts is absent or null, and the record means nothing without it
+    mqreplay.errors.DecodeError: missing_field: ts is absent or null, but the record needs it
     """
-    return DecodeError("missing_field", f"{name} is absent or null, and the record means nothing without it")
+    return DecodeError("missing_field", f"{name} is absent or null, but the record needs it")
 
 
 def out_of_bounds(name: str, value: object, low: int, high: int, code: str) -> DecodeError:
-    """The error for a number that is not ``low`` to ``high``; ``code`` bad_time says that it is an instant.
+    """Return the error for a number outside ``low`` to ``high``; ``code`` bad_time is for instants.
 
     >>> raise out_of_bounds("ts", 5, TIME_MIN, TIME_MAX, "bad_time")
     Traceback (most recent call last):
@@ -127,7 +127,7 @@ def out_of_bounds(name: str, value: object, low: int, high: int, code: str) -> D
 
 
 def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
-    """``value`` if it is one of the ``known`` words of the field ``name``.
+    """Return ``value`` if it is one of the ``known`` values of the field ``name``.
 
     Raises:
         DecodeError: unknown_kind.
@@ -142,7 +142,7 @@ def one_of(name: str, value: object, known: tuple[str, ...]) -> str:
 
 
 def source_of(record: Mapping[str, Any], known: tuple[str, ...]) -> str:
-    """Who recorded a line: its ``source``, one of the ``known``; the first of them where it names none.
+    """Return the ``source`` of a line, one of the ``known``; the first one by default.
 
     Raises:
         DecodeError: unknown_kind.

@@ -1,4 +1,4 @@
-"""consume_stats: GET_CONSUME_STATS answers, the offsets of a group beside the ends of its queues on one broker."""
+"""consume_stats: answers to GET_CONSUME_STATS, offsets of a group and ends of its queues on one broker."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_consume_stats(line: bytes) -> dict[str, object]:
-    """The columns of one line of consume_stats: times in epoch ms, offsets in messages, consume_tps a second.
+    """Return the columns of one line of consume_stats: times in epoch ms, offsets in messages, consume_tps per second.
 
     ``offsets`` has a tuple a queue, its fields as `COLUMNS` names them, in the body's order; None where there is no
-    body. ``last_timestamp`` is when the message at the group's offset was stored, None where that is not known. Source:
+    body. ``last_timestamp`` is when the message at the group's offset was stored, None if unknown. Source:
     ConsumeStats, OffsetWrapper.
 
     Raises:

@@ -1,4 +1,4 @@
-"""consumer_connections: GET_CONSUMER_CONNECTION_LIST answers, the clients of a group that a broker is connected to."""
+"""consumer_connections: answers to GET_CONSUMER_CONNECTION_LIST, the connected clients of a group."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_consumer_connection(line: bytes) -> dict[str, object]:
-    """The columns of one line of consumer_connections; times in epoch ms.
+    """Return the columns of one line of consumer_connections; times in epoch ms.
 
-    ``connections`` and ``subscriptions`` stand in the body's order; all columns of the body are None where there is
-    none (an error, or a group that is not online). Source: ConsumerConnection, Connection, SubscriptionData.
+    ``connections`` and ``subscriptions`` are in the body's order; all columns of the body are None without a body (an
+    error, or a group that is not online). Source: ConsumerConnection, Connection, SubscriptionData.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.

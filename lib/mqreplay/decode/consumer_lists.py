@@ -1,4 +1,4 @@
-"""consumer_lists: GET_CONSUMER_LIST_BY_GROUP answers, the members of a group as a broker saw them."""
+"""consumer_lists: answers to GET_CONSUMER_LIST_BY_GROUP, the members of a group that a broker knows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_consumer_list(line: bytes) -> dict[str, object]:
-    """The columns of one line of consumer_lists; times in epoch ms.
+    """Return the columns of one line of consumer_lists; times in epoch ms.
 
-    ``cid_all`` is as received, unsorted: the record's own, else the body's consumerIdList; None where there
-    was no answer. Source: GetConsumerListByGroupResponseBody.
+    ``cid_all`` is unsorted, as received: the record's own, else the body's consumerIdList; None without
+    an answer. Source: GetConsumerListByGroupResponseBody.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.

@@ -1,12 +1,12 @@
-"""consumerOffset.json (and its .bak) as flat columns: what a broker believed each group had consumed.
+"""consumerOffset.json (and its .bak) as flat columns: the consumer offsets of a broker.
 
 The file, as ConsumerOffsetManager.encode(true) writes it through RemotingSerializable: an object whose
 ``offsetTable`` maps "topic@group" to {queue id: offset in messages}. 5.x puts dataVersion, groupTopicMap,
-pullOffsetTable and others beside it, which are read and named, not refused. A file is believed whole or not
+pullOffsetTable and others beside it, which are read and named, not refused. A file is accepted completely or not
 at all.
 
 Codes of the errors: those of `mqreplay.decode.fastjson_text`, and ``foreign`` (no offsetTable in it) and
-``wrong_type`` (an offsetTable that is no table).
+``wrong_type`` (an offsetTable that is not a table).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MORE = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOffsets:
-    """The offsets of one file: five columns of equal length, a row a queue, in the order written.
+    """The offsets of one file: five columns of equal length, one row per queue, in written order.
 
-    ``offset`` is in messages; ``topic`` and ``consumer_group`` are None where ``key`` is not exactly
-    topic@group; ``data_version_timestamp`` is epoch ms; ``other_keys`` names what else the file held.
+    ``offset`` is in messages; ``topic`` and ``consumer_group`` are None if ``key`` is not exactly topic@group;
+    ``data_version_timestamp`` is epoch ms; ``other_keys`` are the other keys of the file.
     """
 
     key: list[str] = field(default_factory=list)
@@ -46,17 +46,17 @@ class ConsumerOffsets:
     other_keys: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """How many rows, a (topic@group, queue) each, there are."""
+        """Return the number of rows, one per (topic@group, queue)."""
         return len(self.key)
 
 
 def decode_consumer_offset(data: bytes) -> ConsumerOffsets:
-    """Every offset of one consumerOffset.json or .bak of 4.9 or 5.x, given as its bytes.
+    """Return the offsets in the bytes of a consumerOffset.json or .bak of 4.9 or 5.x.
 
     Source: ConsumerOffsetManager.encode. Offsets count messages (64 bit), queue ids are 0 to 2^31 - 1.
 
     Raises:
-        DecodeError: the file is not whole, or no broker wrote it. ``offset`` is the byte.
+        DecodeError: the file is incomplete, or no broker wrote it. ``offset`` is the byte.
 
     >>> got = decode_consumer_offset(b'{"offsetTable":{"orders@pay":{0:56,1:57}}}')
     >>> got.topic, got.consumer_group, got.queue_id, got.offset
@@ -68,9 +68,9 @@ def decode_consumer_offset(data: bytes) -> ConsumerOffsets:
     text = text_of(data)
     start = skip_space(text, 0)
     if start == len(text):
-        fail("empty", f"there is nothing but white space{TAKE_BAK}", text, 0)
+        fail("empty", f"there is only white space{TAKE_BAK}", text, 0)
     if text[start] != "{":
-        fail("foreign", f"it starts with {text[start]!r}, so it is no consumerOffset.json", text, start)
+        fail("foreign", f"it starts with {text[start]!r}, so it is not a consumerOffset.json", text, start)
     entries, others, end = _read_members(text, start)
     refuse_trailing(text, end)
     if entries is None:
@@ -79,7 +79,7 @@ def decode_consumer_offset(data: bytes) -> ConsumerOffsets:
 
 
 def split_key(key: str) -> tuple[str | None, str | None]:
-    """The topic and group of a key of the table, or (None, None) if it is not exactly topic@group.
+    """Return the topic and group of a key of the table, or (None, None) if it is not exactly topic@group.
 
     Source: ConsumerOffsetManager.TOPIC_GROUP_SEPARATOR; neither a topic nor a group may hold an ``@``.
 
@@ -93,7 +93,7 @@ def split_key(key: str) -> tuple[str | None, str | None]:
 
 
 def is_of_broadcasting(key: str) -> bool:
-    """Whether a 5.x broker keeps this key for itself, of a broadcasting group: no group commits to it.
+    """Return whether this key is a 5.x broker's own for a broadcasting group: no group commits to it.
 
     It moves back when a member starts anew; members have their own offsets. Source: BroadcastOffsetManager.
 
@@ -112,7 +112,7 @@ def _read_members(text: str, start: int) -> tuple[Entries | None, dict[Key, Valu
     while True:
         key, value_at = read_key(text, at, 0)
         if key in others or (key == OFFSET_TABLE and entries is not None):
-            fail("duplicate_key", f"{key!r} stands twice: two files run into one", text, at)
+            fail("duplicate_key", f"{key!r} is there twice: two files are mixed", text, at)
         if key == OFFSET_TABLE:
             entries, end = read_offset_table(text, value_at)
         else:

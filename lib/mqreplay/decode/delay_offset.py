@@ -1,4 +1,4 @@
-"""delayOffset.json of a broker: how far each delay level of SCHEDULE_TOPIC_XXXX has been delivered."""
+"""delayOffset.json of a broker: the delivered offset of each delay level of SCHEDULE_TOPIC_XXXX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DelayOffsets(NamedTuple):
 
 
 def decode_delay_offset(data: bytes) -> DelayOffsets:
-    """Every level of one delayOffset.json of 4.9 or 5.x, given as its bytes.
+    """Return the levels in the bytes of a delayOffset.json of 4.9 or 5.x.
 
     Source: ScheduleMessageService.encode, DelayOffsetSerializeWrapper.
 
@@ -39,7 +39,7 @@ def decode_delay_offset(data: bytes) -> DelayOffsets:
     for key, value in table_of(root, "offsetTable").items():
         level = bare_int(key, "a delay level")
         if level in rows:
-            raise DecodeError("duplicate_key", f"delay level {level} stands twice")
+            raise DecodeError("duplicate_key", f"delay level {level} is there twice")
         if type(value) is not int:
             raise wrong_type(f"the offset of delay level {level}", "a whole number", value)
         rows[level] = DelayOffset(level, value)

@@ -1,7 +1,7 @@
-"""consumerOffset.json as the broker itself reads it: leniently, by fastjson 1.2, and refusing in fastjson's words.
+"""consumerOffset.json as the broker reads it: leniently, by fastjson 1.2, with fastjson's error messages.
 
-For the question whether a broker would have started from a text, and with which table. Ingest does not use
-it: it believes only what a broker writes (see consumer_offset). The broker reads a bean with one table of
+It shows whether a broker would start from a text, and with which table. Ingest does not use it: it accepts
+only what a broker writes (see consumer_offset). The broker reads a bean with one table of
 tables; 4.9 by generated code (fastjson 1.2.69, which goes for the field's name before it looks at any token),
 5.x by reflection (1.2.83, which wants a brace first). Follows ConsumerOffsetManager#decode,
 JavaBeanDeserializer, MapDeserializer.

@@ -1,9 +1,8 @@
-"""Text that fastjson writes and JSON does not know: bare integer keys, and objects as keys.
+"""Reader of fastjson text, which extends JSON: bare integer keys, and objects as keys.
 
-The law: everything fastjson's own writer gives is read, and nothing looser. That is JSON (RFC 8259), and
-beside it ``{0:56}`` (a map whose keys are integers) and ``{{"brokerName":"b"}:3}`` (a map whose keys are
-objects). What fastjson's *parser* lets pass beyond that (single quotes, comments, trailing commas, ``5.7``
-for a long) no broker writes: it is a sign that the text is not what it claims to be, and is refused.
+It accepts exactly what fastjson's writer produces: JSON (RFC 8259), ``{0:56}`` (a map with integer keys) and
+``{{"brokerName":"b"}:3}`` (a map with objects as keys). It refuses other text that fastjson's *parser*
+accepts (single quotes, comments, trailing commas, ``5.7`` for a long), because no broker writes it.
 
 Codes of the errors: ``empty``, ``too_large``, ``nul_bytes``, ``bom``, ``not_utf8``, ``torn`` (cut short),
 ``trailing_data``, ``bad_syntax``, ``bad_string``, ``bad_number``, ``bad_key``, ``duplicate_key`` and
@@ -44,7 +43,7 @@ _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
 def read_fastjson(data: bytes) -> Value:
-    """The one value that ``data`` holds.
+    """Return the single value in ``data``.
 
     An object is a dict whose keys are str, int (a bare integer) or a tuple of (name, scalar) pairs (an object
     as key, in written order); an array is a list. Source: fastjson 1.2's MapSerializer, which quotes neither
@@ -72,7 +71,7 @@ def read_fastjson_text(text: str) -> Value:
     """
     start = skip_space(text, 0)
     if start == len(text):
-        raise DecodeError("empty", f"there is nothing but white space{TAKE_BAK}", 0)
+        raise DecodeError("empty", f"there is only white space{TAKE_BAK}", 0)
     value, end = read_value(text, start, 0)
     refuse_trailing(text, end)
     return value
@@ -81,7 +80,7 @@ def read_fastjson_text(text: str) -> Value:
 def read_value(text: str, at: int, depth: int) -> tuple[Value, int]:
     """The value that starts at ``at`` (characters, no white space before it), and where it ends.
 
-    ``depth`` is how many containers stand around it; more than `MAX_DEPTH` is ``too_deep``.
+    ``depth`` is the number of containers around it; more than `MAX_DEPTH` is ``too_deep``.
 
     >>> read_value('[1,{2:"x"}] ', 0, 0)
     ([1, {2: 'x'}], 11)
@@ -105,7 +104,7 @@ def _read_object(text: str, at: int, depth: int) -> tuple[dict[Key, Value], int]
     while True:
         key, value_at = read_key(text, at, depth)
         if key in members:
-            fail("duplicate_key", f"the key {key!r} stands twice in one object", text, at)
+            fail("duplicate_key", f"the key {key!r} is twice in one object", text, at)
         members[key], end = read_value(text, value_at, depth + 1)
         more = _MORE_MEMBERS.match(text, end)
         if more is None:
@@ -170,7 +169,7 @@ def _object_key(members: dict[Key, Value], text: str, at: int) -> ObjectKey:
     pairs: list[tuple[str, Scalar]] = []
     for name, value in members.items():
         if not isinstance(name, str) or isinstance(value, (dict, list)):
-            fail("bad_key", "an object used as a key holds more than names and plain values", text, at)
+            fail("bad_key", "an object as a key has more than names and plain values", text, at)
         pairs.append((name, value))
     return tuple(pairs)
 
@@ -194,7 +193,7 @@ def read_string(text: str, at: int) -> tuple[str, int]:
         fail("bad_string", f"{text[end : end + 2]!r} may not stand in a string", text, end)
     value: str = json.loads(text[at : end + 1])
     if any("\ud800" <= char <= "\udfff" for char in value):
-        fail("bad_string", "half a surrogate pair is no character", text, at)
+        fail("bad_string", "half a surrogate pair is not a character", text, at)
     return value, end + 1
 
 

@@ -1,4 +1,4 @@
-"""Typed fields of a decoded object: found, of the right type, or an error that names the field.
+"""Typed fields of a decoded object, with errors that name the field.
 
 For configuration files, whose absent fields have the default that RocketMQ's own Java class has, since a
 broker that loads such a file takes that default.
@@ -16,14 +16,14 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 class DataVersion(NamedTuple):
-    """RocketMQ's DataVersion: how often a table changed, and when (epoch ms); None where not said."""
+    """RocketMQ's DataVersion: how often a table changed, and when (epoch ms); None if missing."""
 
     counter: int | None
     timestamp: int | None
 
 
 def wrong_type(name: str, wanted: str, found: object) -> DecodeError:
-    """The error for a field of another type than wanted.
+    """Return the error for a field of a wrong type.
 
     >>> raise wrong_type("queue_id", "a whole number", "7")
     Traceback (most recent call last):
@@ -33,18 +33,18 @@ def wrong_type(name: str, wanted: str, found: object) -> DecodeError:
 
 
 def str_of(found: object) -> str:
-    """What was found, for an error message: its repr, cut to 60 characters.
+    """Return a value for an error message: its repr, cut to 60 characters.
 
     >>> str_of("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
     """
-    # Of a text no more than is shown: a line may have 16 MiB.
+    # Only the shown part of a text: a line may have 16 MiB.
     text = repr(found[:60] if isinstance(found, str) else found)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def object_of(value: object, name: str) -> Mapping[Key, Value]:
-    """``value`` as an object.
+    """Return ``value`` as an object.
 
     >>> object_of({"a": 1}, "body")
     {'a': 1}
@@ -59,10 +59,10 @@ def table_of(root: Value, table: str) -> Mapping[Key, Value]:
 
     >>> table_of({"other": {}}, "topicConfigTable")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: foreign: there is no 'topicConfigTable': another file (byte 0)
+    mqreplay.errors.DecodeError: foreign: there is no 'topicConfigTable': it is another file (byte 0)
     """
     if not isinstance(root, dict) or table not in root:
-        raise DecodeError("foreign", f"there is no {table!r}: another file", 0)
+        raise DecodeError("foreign", f"there is no {table!r}: it is another file", 0)
     return object_of(root[table], table)
 
 
@@ -111,7 +111,7 @@ def bool_field(fields: Mapping[Key, Value], name: str, default: bool) -> bool:
 
 
 def data_version_of(root: Mapping[Key, Value]) -> DataVersion:
-    """The dataVersion of a file. It is a hint, so that an odd one is left out, not refused.
+    """Return the dataVersion of a file. It is only a hint, so an invalid one is ignored.
 
     >>> data_version_of({"dataVersion": {"counter": 31, "timestamp": 1795229346683}})
     DataVersion(counter=31, timestamp=1795229346683)
@@ -124,7 +124,7 @@ def data_version_of(root: Mapping[Key, Value]) -> DataVersion:
 
 
 def bare_int(key: object, what: str) -> int:
-    """An integer key, with or without quotes, 0 to 2^63 - 1.
+    """Return an integer key, with or without quotes, 0 to 2^63 - 1.
 
     >>> bare_int("17", "a broker id"), bare_int(17, "a broker id")
     (17, 17)

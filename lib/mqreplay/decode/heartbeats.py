@@ -37,16 +37,16 @@ COLUMNS: Final = {
 }
 REQUIRED: Final = ("ts", "kind", "client_id")
 KINDS_OF_REQUEST: Final = ("HEART_BEAT", "UNREGISTER_CLIENT")
-SOURCES: Final = ("heartbeat", "broker_log", "client_log")  # the first is that of a line that names none
+SOURCES: Final = ("heartbeat", "broker_log", "client_log")  # the first one is the default
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_heartbeat(line: bytes) -> dict[str, object]:
-    """The columns of one line of heartbeats; times in epoch ms.
+    """Return the columns of one line of heartbeats; times in epoch ms.
 
     ``consumers`` and ``producer_groups`` are what a HEART_BEAT announces (None without a body: a 5.x client
     sends a fingerprint once its subscriptions are known); ``consumer_group`` and ``producer_group`` what an
-    UNREGISTER_CLIENT takes back. ``source`` says who recorded it.
+    UNREGISTER_CLIENT removes. ``source`` is who recorded it.
     Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Numbers as Java reads them from text, where Python reads more or less."""
+"""Java's parsing of numbers, which differs from Python's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line of a recorder's JSONL file as an object: strict JSON, nothing ambiguous, everything Spark can hold.
+"""A line of a recorder's JSONL file as an object: strict, unambiguous JSON that Spark can hold.
 
 Codes of the errors: ``not_utf8``, ``bom``, ``torn`` (cut short), ``bad_syntax``, ``bad_number`` (NaN,
 Infinity, more digits than any number has), ``bad_string`` (half a surrogate pair), ``duplicate_key``,
@@ -18,16 +18,16 @@ MAX_DEPTH = 100
 
 
 def read_object(line: bytes) -> dict[str, Any]:
-    """The JSON object on ``line`` (bytes, with or without its line feed).
+    """Return the JSON object on ``line`` (bytes, with or without line feed).
 
     Raises:
-        DecodeError: the line is not whole, or not one JSON object.
+        DecodeError: the line is incomplete, or not one JSON object.
 
     >>> read_object(b'{"ts":1795228808333,"kind":"QUERY"}')
     {'ts': 1795228808333, 'kind': 'QUERY'}
     >>> read_object(b'{"ts":1,"ts":2}')
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: duplicate_key: 'ts' stands twice in one object
+    mqreplay.errors.DecodeError: duplicate_key: 'ts' is twice in one object
     """
     record: dict[str, Any]
     try:
@@ -59,7 +59,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise DecodeError("duplicate_key", f"{name!r} stands twice in one object")
+                raise DecodeError("duplicate_key", f"{name!r} is twice in one object")
             seen.add(name)
     return record
 
@@ -69,12 +69,11 @@ def _too_deep() -> DecodeError:
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    raise DecodeError("bad_number", f"{word} is no number of JSON")
+    raise DecodeError("bad_number", f"{word} is not a number in JSON")
 
 
 def _is_too_deep(value: Any, text: str) -> bool:
-    # Most lines have few containers in all. Nothing here calls itself: the depth that Python allows depends on the
-    # caller's.
+    # Most lines have few containers in all. No recursion here: Python's allowed depth depends on the caller.
     if text.count("{") + text.count("[") <= MAX_DEPTH:
         return False
     level = [value]
@@ -92,7 +91,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_refuse_c
 def _syntax_error(error: json.JSONDecodeError) -> DecodeError:
     at = len(error.doc[: error.pos].encode("utf-8"))
     if error.doc.startswith("\ufeff"):
-        return DecodeError("bom", "a byte order mark, which no recorder writes: an editor saved this", 0)
+        return DecodeError("bom", "a byte order mark, which no recorder writes: an editor saved this file", 0)
     rest = error.doc[error.pos :].strip()
     if not rest or error.msg.startswith("Unterminated string") or _is_cut(rest):
         return DecodeError("torn", f"the line is cut short ({error.msg}); the recorder died in it", at)
@@ -100,13 +99,13 @@ def _syntax_error(error: json.JSONDecodeError) -> DecodeError:
 
 
 def _is_cut(rest: str) -> bool:
-    # A word or an escape that begins well, and ends with the line.
+    # A word or an escape that is cut at the end of the line.
     return any(word.startswith(rest) for word in ("true", "false", "null")) or rest in ("-", "\\")
 
 
 def _refuse_half_pairs(text: str) -> None:
-    # Decoded once more, since half a pair may hide in any string; escapes of this kind are rare.
+    # Decoded again, because half a pair may be in any string; such escapes are rare.
     try:
         json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise DecodeError("bad_string", "half a surrogate pair is no character") from None
+        raise DecodeError("bad_string", "half a surrogate pair is not a character") from None

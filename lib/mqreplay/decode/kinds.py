@@ -1,7 +1,7 @@
-"""The kinds of JSONL files in a recording. All that is known of a kind is in its record here.
+"""The kinds of JSONL files in a recording. All facts of a kind are in its record here.
 
-`KINDS["pull_log"].decode(line)` gives a dict with exactly the names of ``columns``, in whose values an absent field is
-None. The types are those of `mqreplay.decode.columns`: Spark DDL, with ``timestamp_ms`` for an int of epoch
+`KINDS["pull_log"].decode(line)` returns a dict with exactly the names of ``columns``; absent fields are None. The types
+are those of `mqreplay.decode.columns`: Spark DDL, with ``timestamp_ms`` for an int of epoch
 milliseconds.
 """
 
@@ -34,12 +34,11 @@ from mqreplay.decode.columns import PlainColumns
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of record. ``stem`` begins its files' names; ``table`` is the silver table of its rows.
+    """A kind of record. ``stem`` is the beginning of its files' names; ``table`` is the silver table of its rows.
 
-    ``decode`` takes a line (bytes), may raise DecodeError. ``required`` are the columns that are never None: without
-    them a record means nothing. ``time`` names the column of its instant, which the recorder's clock gave if
-    ``by_recorder``. ``plain`` is set where decode does no more than take these columns: such lines may be read many at
-    a time. ``renamed``: columns that the table calls by another name, where the recording's would mislead.
+    ``decode`` takes a line (bytes), and may raise DecodeError. ``required`` columns are never None. ``time`` is the
+    column of its instant, by the recorder's clock if ``by_recorder``. ``plain`` is set if decode only takes these
+    columns: such lines can be read many at a time. ``renamed``: columns with another name in the table.
     """
 
     stem: str

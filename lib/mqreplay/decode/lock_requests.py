@@ -1,4 +1,4 @@
-"""lock_requests: LOCK_BATCH_MQ and UNLOCK_BATCH_MQ of orderly consumers, asked and granted."""
+"""lock_requests: LOCK_BATCH_MQ and UNLOCK_BATCH_MQ of orderly consumers, with requested and granted queues."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _PLAIN: Final = PlainColumns(_TYPES, ("ts", "kind"))
 
 
 def decode_lock_request(line: bytes) -> dict[str, object]:
-    """The columns of one line of lock_requests; times in epoch ms.
+    """Return the columns of one line of lock_requests; times in epoch ms.
 
-    ``mq_set`` is what was asked, ``lock_ok_mq_set`` what the broker granted (None without an answer, as for
-    every one-way unlock). Source: LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody.
+    ``mq_set`` are the requested queues, ``lock_ok_mq_set`` those that the broker granted (None without an answer, as
+    for every one-way unlock). Source: LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody.
 
     Raises:
         DecodeError: unknown_kind, missing_field, and those of `mqreplay.decode.jsonl`, `body_of` and

@@ -1,4 +1,4 @@
-"""consume_log and produce_log: what listeners did with messages, and what producers sent."""
+"""consume_log and produce_log: messages consumed by listeners and sent by producers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PRODUCE: Final = PlainColumns(PRODUCE_COLUMNS, PRODUCE_REQUIRED)
 
 
 def decode_consume(line: bytes) -> dict[str, object]:
-    """The columns of one line of consume_log: times in epoch ms, offsets in messages, sizes in bytes.
+    """Return the columns of one line of consume_log: times in epoch ms, offsets in messages, sizes in bytes.
 
     ``topic`` is the message's own; ``queue_topic`` that of the queue it came from (%RETRY%group for a retry),
     on ``broker_name`` and ``queue_id``.
@@ -75,9 +75,9 @@ def decode_consume(line: bytes) -> dict[str, object]:
 
 
 def decode_produce(line: bytes) -> dict[str, object]:
-    """The columns of one line of produce_log: ``ts`` in epoch ms, ``size`` of the body in bytes.
+    """Return the columns of one line of produce_log: ``ts`` in epoch ms, ``size`` of the body in bytes.
 
-    A send that failed has an error, and neither queue nor ids.
+    A failed send has an error, but neither queue nor ids.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.

@@ -1,4 +1,4 @@
-"""Message queues as fastjson writes them: objects, and often objects as keys."""
+"""Message queues in fastjson's form: objects, and often objects as keys."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def keyed_by_queue(table: Mapping[Key, Value], name: str) -> Iterable[tuple[Mess
     for key, value in table.items():
         queue = message_queue_of(_object_of(key, name), name)
         if queue in seen:
-            raise DecodeError("duplicate_key", f"{queue} stands twice in {name}")
+            raise DecodeError("duplicate_key", f"{queue} is twice in {name}")
         seen.add(queue)
         yield queue, value
 

@@ -32,7 +32,7 @@ _PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 
 def decode_offset_commit(line: bytes) -> dict[str, object]:
-    """The columns of one line of offset_commits: times in epoch ms, offsets in messages.
+    """Return the columns of one line of offset_commits: times in epoch ms, offsets in messages.
 
     Source: UpdateConsumerOffsetRequestHeader, QueryConsumerOffsetRequestHeader and its response.
 

@@ -1,8 +1,8 @@
-"""Where consumerOffset.json holds its numbers, if a broker laid it out, and what it holds beside its table.
+"""Positions of the numbers in a consumerOffset.json in a broker's layout, and the text around its table.
 
-A broker writes the same table again and again, a line a topic@group (RemotingSerializable.toJson, pretty); from one
-file to the next, digits of offsets change and little else. Whoever knows where the numbers of a whole file lie can
-tell the next one by them. No other layout is taken, nor what could hide a second table: such a file is read whole.
+A broker writes the same table repeatedly, with one line per topic@group (RemotingSerializable.toJson, pretty). From one
+file to the next mostly digits of offsets change, so the positions in one file help to read the next. Files in another
+layout, or with a possible second table, are read completely.
 """
 
 from __future__ import annotations

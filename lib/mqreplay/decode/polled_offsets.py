@@ -1,8 +1,8 @@
-"""A line of consumerOffset.jsonl: a broker's offset table as it was polled, whole or as changes to the line before.
+"""A line of consumerOffset.jsonl: a polled offset table of a broker, complete or as changes to the line before.
 
 The first line of a file has ``offsetTable``, as has the first after a restart of the recorder. Every other line has
 ``changed`` (queues whose offset is new) and ``removed`` (queues that are not in the table any more), or neither of them
-where nothing changed. A line is believed whole or not at all.
+if nothing changed. A line is accepted completely or not at all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MORE: Final = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
 class PolledOffsets(NamedTuple):
     """A line: when the broker was asked (epoch ms), queues with their offsets (messages), and queues that are gone.
 
-    ``is_whole``: the line has every queue of the table, not only those that changed.
+    ``is_whole``: the line has all queues of the table, not only changed ones.
     """
 
     ts: int

@@ -56,9 +56,9 @@ PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 
 def decode_pull(line: bytes) -> dict[str, object]:
-    """The columns of one line of pull_log: times in epoch ms, commit log offsets in bytes.
+    """Return the columns of one line of pull_log: times in epoch ms, commit log offsets in bytes.
 
-    ``broker_name`` is the queue's; ``broker_addr`` and ``broker_id`` the broker asked. Source:
+    ``broker_name`` is the queue's; ``broker_addr`` and ``broker_id`` are those of the asked broker. Source:
     PullMessageRequestHeader, PullMessageResponseHeader.
 
     Raises:

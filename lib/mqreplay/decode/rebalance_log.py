@@ -24,15 +24,15 @@ _TYPES: Final = {
 _QUEUES: Final = "array<struct<broker_name:string,queue_id:int>>"
 COLUMNS: Final = {**_TYPES, "cid_all": "array<string>", "mq_all": _QUEUES, "mq_divided": _QUEUES}
 REQUIRED: Final = ("ts", "client_id", "consumer_group", "topic")
-SOURCES: Final = ("rebalance_log", "client_log")  # the first is that of a line that names none
+SOURCES: Final = ("rebalance_log", "client_log")  # the first one is the default
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_rebalance(line: bytes) -> dict[str, object]:
-    """The columns of one line of rebalance_log; ``ts`` in epoch ms.
+    """Return the columns of one line of rebalance_log; ``ts`` in epoch ms.
 
     ``mq_all`` and ``mq_divided`` are (broker_name, queue_id) pairs of ``topic``, in the order recorded; a
-    list is None where it was not recorded. A client's log has the sizes of lists alone.
+    list is None if it was not recorded. A client's log has only the sizes of lists.
     Source: RebalanceImpl.rebalanceByTopic.
 
     Raises:

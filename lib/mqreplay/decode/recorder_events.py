@@ -1,4 +1,4 @@
-"""recorder_events: when `mqreplay record` ran, and which polls it could not make."""
+"""recorder_events: when `mqreplay record` ran, and missing polls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN: Final = PlainColumns(COLUMNS, REQUIRED)
 
 
 def decode_recorder_event(line: bytes) -> dict[str, object]:
-    """The columns of one line of recorder_events; times in epoch ms.
+    """Return the columns of one line of recorder_events; times in epoch ms.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl` and `PlainColumns.take`.

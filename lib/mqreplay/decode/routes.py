@@ -1,4 +1,4 @@
-"""routes: GET_ROUTEINFO_BY_TOPIC answers, where a topic's queues are as a name server saw them."""
+"""routes: answers to GET_ROUTEINFO_BY_TOPIC, the queues of a topic that a name server knows."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_route(line: bytes) -> dict[str, object]:
-    """The columns of one line of routes; times in epoch ms.
+    """Return the columns of one line of routes; times in epoch ms.
 
-    ``queue_datas`` and ``broker_datas`` stand in the body's order, and are None where there is no body (an
-    error, or a topic the name server does not know). Source: TopicRouteData, QueueData, BrokerData.
+    ``queue_datas`` and ``broker_datas`` are in the body's order, and None without a body (an error, or a topic
+    that the name server does not know). Source: TopicRouteData, QueueData, BrokerData.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.

@@ -1,4 +1,4 @@
-"""ConsumerRunningInfo: the answer of a client to GET_CONSUMER_RUNNING_INFO."""
+"""ConsumerRunningInfo: a client's answer to GET_CONSUMER_RUNNING_INFO."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 from mqreplay.decode.subscriptions import Subscription, subscriptions_of
 
 PULL_CONSUMER: Final = "CONSUME_ACTIVELY"
-# Object's toString(): another text in each process, and no setting.
+# Object's toString(): a different text in each process, not a setting.
 _OBJECT: Final = re.compile(r"[\w.$]+(?:/0x[0-9a-f]+)?@[0-9a-f]{1,8}")
 
 
@@ -39,7 +39,7 @@ class HeldQueue(NamedTuple):
 
 
 class RunningInfo(NamedTuple):
-    """One answer. ``queues`` is None where the client does not say: a DefaultLitePullConsumer of 4.x answers none.
+    """One answer. ``queues`` is None if the client does not report them, such as a DefaultLitePullConsumer of 4.x.
 
     ``properties`` are the client's settings by their names in RocketMQ.
     """

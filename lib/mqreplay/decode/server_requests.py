@@ -1,4 +1,4 @@
-"""server_requests: what brokers push to clients, a change of members or a reset of offsets above all."""
+"""server_requests: requests of brokers to clients, mainly changes of members and resets of offsets."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
 
 def decode_server_request(line: bytes) -> dict[str, object]:
-    """The columns of one line of server_requests; ``ts`` in epoch ms, offsets in messages.
+    """Return the columns of one line of server_requests; ``ts`` in epoch ms, offsets in messages.
 
-    ``ext`` is the request's header fields, of which the group (consumerGroup or group) and topic stand apart.
-    ``reset_offsets`` is what a RESET_CONSUMER_CLIENT_OFFSET orders, None for others. Source: Broker2Client,
+    ``ext`` are the request's header fields; group (consumerGroup or group) and topic are also separate columns.
+    ``reset_offsets`` are the offsets of a RESET_CONSUMER_CLIENT_OFFSET, None for others. Source: Broker2Client,
     NotifyConsumerIdsChangedRequestHeader, ResetOffsetRequestHeader, ResetOffsetBody.
 
     Raises:

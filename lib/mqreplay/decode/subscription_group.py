@@ -1,4 +1,4 @@
-"""subscriptionGroup.json of a broker: what each consumer group may do, and where it is sent when slow."""
+"""subscriptionGroup.json of a broker: settings of each consumer group, such as the broker for slow reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SubscriptionGroups(NamedTuple):
 
 
 def decode_subscription_group(data: bytes) -> SubscriptionGroups:
-    """Every group of one subscriptionGroup.json of 4.9 or 5.x, given as its bytes.
+    """Return the groups in the bytes of a subscriptionGroup.json of 4.9 or 5.x.
 
     An absent field has the default of RocketMQ's SubscriptionGroupConfig. Source: SubscriptionGroupManager.
 
@@ -54,7 +54,7 @@ def decode_subscription_group(data: bytes) -> SubscriptionGroups:
     rows = []
     for name, value in table.items():
         if not isinstance(name, str):
-            raise DecodeError("bad_key", f"a group name in quotes should stand for {name!r}")
+            raise DecodeError("bad_key", f"a quoted group name is expected instead of {name!r}")
         config = object_of(value, name)
         rows.append(
             SubscriptionGroup(

@@ -1,4 +1,4 @@
-"""What a consumer subscribes to, as heartbeats, connection lists and running info name it."""
+"""Subscriptions of consumers in heartbeats, connection lists and running info."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Bytes to text, and errors that say at which byte they stand.
+"""Decode bytes to text, with errors that give the byte.
 
-What RocketMQ writes is UTF-8 without a byte order mark. Whatever else is found (nothing, zero bytes, a
-foreign encoding, half a character at the end) is named here, once, for every file that is read whole.
+RocketMQ writes UTF-8 without a byte order mark. Other content (empty, zero bytes, another encoding, half a
+character at the end) is an error with a code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NoReturn
 from mqreplay.errors import DecodeError
 
 MAX_BYTES = 256 * 1024 * 1024
-# How to mend a file that is not whole: the last one that was stands beside it.
+# Advice for an incomplete file: the last complete one is beside it.
 TAKE_BAK = "; take the .bak"
 
 # Of a record or a body. Of a body of 16 MiB, the longest there is, a queue's offsets take about 130 bytes.
@@ -24,7 +24,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def text_of(data: bytes) -> str:
-    """``data`` (bytes) as text, if it is whole UTF-8 without byte order mark or zero bytes.
+    """Return ``data`` (bytes) as text if it is complete UTF-8 without byte order mark or zero bytes.
 
     Raises:
         DecodeError: empty, too_large, nul_bytes, bom, not_utf8, or torn (cut inside a character).
@@ -34,14 +34,14 @@ def text_of(data: bytes) -> str:
     mqreplay.errors.DecodeError: nul_bytes: zero bytes, as a crash leaves them; take the .bak (byte 1)
     """
     if not data:
-        raise DecodeError("empty", f"there are no bytes at all{TAKE_BAK}", 0)
+        raise DecodeError("empty", f"the file is empty{TAKE_BAK}", 0)
     if len(data) > MAX_BYTES:
         raise DecodeError("too_large", f"{len(data)} bytes, and at most {MAX_BYTES} are read", MAX_BYTES)
     nul = data.find(0)
     if nul >= 0:
         raise DecodeError("nul_bytes", f"zero bytes, as a crash leaves them{TAKE_BAK}", nul)
     if data.startswith(b"\xef\xbb\xbf"):
-        raise DecodeError("bom", "a byte order mark, which RocketMQ never writes: an editor saved this", 0)
+        raise DecodeError("bom", "a byte order mark, which RocketMQ never writes: an editor saved this file", 0)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -54,7 +54,7 @@ def text_of(data: bytes) -> str:
 def refuse_many(text: str, commas: bool = True) -> None:
     """Raise ``too_large`` if JSON holds more than any record does; ``commas``: also for items of lists.
 
-    An empty object of two bytes takes sixty in memory, so that bytes alone bound little.
+    An empty object of two bytes takes sixty in memory, so a limit of bytes is not enough.
 
     >>> refuse_many("{" * 250_001)
     Traceback (most recent call last):
@@ -93,7 +93,7 @@ def expected(what: str, text: str, at: int) -> NoReturn:
 
 
 def skip_space(text: str, at: int) -> int:
-    """The first place from ``at`` (characters) on that is not JSON white space.
+    """Return the first position from ``at`` (characters) that is not JSON white space.
 
     >>> skip_space("{ 1", 1)
     2
@@ -109,5 +109,5 @@ def refuse_trailing(text: str, end: int) -> None:
     """
     end = skip_space(text, end)
     if end < len(text):
-        detail = f"{text[end]!r} follows the end: an older, longer file shows through{TAKE_BAK}"
+        detail = f"{text[end]!r} follows the end: the rest of an older, longer file{TAKE_BAK}"
         fail("trailing_data", detail, text, end)

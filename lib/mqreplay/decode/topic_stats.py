@@ -1,4 +1,4 @@
-"""topic_stats: the offsets of a topic's queues on one broker, by GET_TOPIC_STATS_INFO or queue by queue."""
+"""topic_stats: offsets of a topic's queues on one broker, from GET_TOPIC_STATS_INFO or single requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ASKED: Final = PlainColumns({"queue_id": "int", "min_offset": "bigint", "max_of
 
 
 def decode_topic_stats(line: bytes) -> dict[str, object]:
-    """The columns of one line of topic_stats: times in epoch ms, offsets in messages.
+    """Return the columns of one line of topic_stats: times in epoch ms, offsets in messages.
 
     ``offsets`` has a tuple a queue, its fields as `COLUMNS` names them, in the order recorded; None where there is no
     answer. Of queues asked one by one (GET_MAX_OFFSET, GET_MIN_OFFSET) what was not asked is None.

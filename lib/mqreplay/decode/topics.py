@@ -37,7 +37,7 @@ class Topics(NamedTuple):
 
 
 def decode_topics(data: bytes) -> Topics:
-    """Every topic of one topics.json of 4.9 or 5.x, given as its bytes.
+    """Return the topics in the bytes of a topics.json of 4.9 or 5.x.
 
     An absent field has the default of RocketMQ's TopicConfig. Source: TopicConfigManager, TopicConfig.
 
@@ -53,7 +53,7 @@ def decode_topics(data: bytes) -> Topics:
     rows = []
     for name, value in table.items():
         if not isinstance(name, str):
-            raise DecodeError("bad_key", f"a topic name in quotes should stand for {name!r}")
+            raise DecodeError("bad_key", f"a quoted topic name is expected instead of {name!r}")
         config = object_of(value, name)
         rows.append(
             TopicConfig(

@@ -2,63 +2,109 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 import polars as pl
 
-from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.pulls import SLAVE_PULL
-from mqreplay.findings.shape import counted, evidence_row, finding, record_key
-from mqreplay.judge.broker_outages import BROKER
+from mqreplay.findings.shape import counted, evidence, evidence_row, finding, one_or_none, record_key
+from mqreplay.judge.broker_outages import BROKER, ROUTE
 from mqreplay.judge.held_standstills import REFUSED
+from mqreplay.judge.time_spans import with_session
 
 BROKER_DOWN = FindingKind(
     name="broker_down",
-    rule="Between two answers of a broker lay a silence in which somebody asked and got an error.",
-    advice="See why it died or hung (its log, the kernel's, pauses of its JVM); expect messages delivered twice.",
+    meaning="A broker did not answer for a while. Without its master, clients read from a slave, whose copies of the"
+    " offsets are older, and they cannot write to this broker name.",
+    rule="Somebody asked a broker and got an error, and the broker answered nobody for longer than down_s seconds."
+    " Where the recorder did not poll the broker, the silence must last for unseen_down_s seconds.",
+    advice="Read broker.log and store.log of the broker, and the kernel's log (dmesg), from the begin of the outage on."
+    " Look for an OutOfMemoryError, a killed process, a full disk or a long pause of the JVM. Check that the broker is"
+    " registered again: `mqadmin clusterList -n NAMESRV`. Make consumers idempotent by message key.",
     confidence=1.0,
     needs=("broker_runtime",),
+    thresholds=("findings.down_s", "findings.unseen_down_s", "findings.failed_over_s"),
+    example="The master of broker-a did not answer for 88 s; 132 pulls of 11 groups went to a slave instead. 3 messages"
+    " were delivered again.",
 )
-OUTAGE = (*BROKER, "from_ts")
+FAILOVER_PULL = FindingKind(
+    name="failover_pull",
+    meaning="The name servers no longer listed a master, so its clients read from a slave. No outage of the master was"
+    " recorded: it may have been cut off from the name servers, or nothing polled it.",
+    rule="Pulls went to a slave, since the route of the client had no master, and no broker_down covers them."
+    " broker_down states the number of such pulls itself.",
+    follows="MQClientInstance#findBrokerAddressInSubscribe",
+    advice="Run `mqadmin clusterList -n NAMESRV` on each name server, and read namesrv.log for the broker's address:"
+    " `the broker's channel destroyed` and `brokers expired` say when and why it was dropped. A slave's copies of the"
+    " offsets are older, so make consumers idempotent by message key.",
+    confidence=1.0,
+    needs=("pull_log",),
+    thresholds=("findings.failed_over_s", "findings.same_cause_gap_s"),
+    example="The master of broker-a was missing from the route: 132 pulls of 11 groups went to a slave instead.",
+    causes=(Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),),
+)
+OUTAGE = ("broker_name", "outage_ts")
 NARROW = ("consumer_group", "topic")  # a finding names them if all its pulls share them
+_COUNTS = (pl.len().alias("pulls"), pl.col("consumer_group").drop_nulls().n_unique().alias("groups"))
+_WENT = pl.format("{} of {} went to a slave instead", counted("pulls", "pull"), counted("groups", "group"))
+PULLS_KEPT = 20  # pulls that an outage sent to a slave and that are kept as evidence, the first
 
 
-def outage_findings(
-    outages: pl.DataFrame, failovers: pl.DataFrame, repeated: pl.DataFrame, cluster: str, after_s: int
-) -> pl.DataFrame:
-    """Return BROKER_DOWN with what it cost: pulls that went to a slave, and messages delivered again.
+def outage_findings(outages: pl.DataFrame, failovers: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    """Return BROKER_DOWN, with the pulls that it sent to a slave.
 
-    ``outages`` and ``failovers`` are judge/broker_outages.py's, ``repeated`` judge/deliveries.py's frame, each of all
-    shards. Both costs count until ``after_s`` seconds after the broker's return, when clients have come back to it.
+    ``outages`` is the frame of judge/broker_outages.py, ``failovers`` that of its with_outage. How many messages an
+    outage delivered again is the sum of its effects: causes.py adds it.
     """
-    spans = outages.with_columns((pl.col("to_ts") + dt.timedelta(seconds=after_s)).alias("until_ts"))
-    pulls = (
-        _within(spans, failovers)
+    key = pl.struct(pl.lit(ROUTE).alias("table_name"), "record_id")
+    cost = (
+        failovers.filter(pl.col("outage_ts").is_not_null())
         .group_by(OUTAGE)
-        .agg(pl.len().alias("pulls"), pl.col("consumer_group").drop_nulls().n_unique().alias("groups"))
+        .agg(*_COUNTS, key.sort_by("ts", "record_id").head(PULLS_KEPT).alias("pull_keys"))
     )
-    again = _within(spans, repeated).group_by(OUTAGE).agg(pl.len().alias("again"))
+    of_masters = cost.with_columns(pl.lit(0, pl.Int64).alias("broker_id"))
+    rows = outages.join(
+        of_masters, left_on=(*BROKER, "from_ts"), right_on=("broker_name", "broker_id", "outage_ts"), how="left"
+    )
+    went = pl.col("pulls") > 0
+    keys = pl.when(went).then(pl.concat_list("keys", "pull_keys")).otherwise("keys")
     row = evidence_row(pl.element().struct.field("table_name"), record_key(pl.element().struct.field("record_id")))
-    rows = (
-        spans.join(pulls, on=OUTAGE, how="left")
-        .join(again, on=OUTAGE, how="left")
-        .with_columns(pl.col("keys").list.eval(row).alias("evidence"), pl.col("errors").alias("evidence_count"))
+    rows = rows.with_columns(
+        keys.list.eval(row).alias("evidence"), (pl.col("errors") + pl.col("pulls").fill_null(0)).alias("evidence_count")
     )
     is_master = pl.col("broker_id") == 0
     role = pl.when(is_master).then(pl.lit("The master of ")).otherwise(pl.format("Slave {} of ", "broker_id"))
-    went = pl.format("; {} of {} went to a slave instead", counted("pulls", "pull"), counted("groups", "group"))
-    redelivered = pl.format("; {} delivered again", counted("again", "message"))
     summary = pl.concat_str(
         role,
         pl.format("{} did not answer for {} s", "broker_name", _whole_seconds()),
-        pl.when(is_master & (pl.col("pulls") > 0)).then(went),  # pulls leave only a master that is gone
-        pl.when(pl.col("again") > 0).then(redelivered),
+        pl.when(pl.col("pulls") > 0).then(pl.format("; {}", _WENT)),
         pl.lit("."),
         ignore_nulls=True,
     )
     severity = pl.when(is_master).then(pl.lit("critical")).otherwise(pl.lit("warning"))
     return finding(rows, BROKER_DOWN, cluster, severity=severity, summary=summary)
+
+
+def failover_findings(failovers: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
+    """Return FAILOVER_PULL: pulls to a slave without a known outage; pulls ``gap_s`` seconds apart are one finding.
+
+    ``failovers`` is as in `outage_findings`.
+    """
+    alone = failovers.filter(pl.col("outage_ts").is_null()).rename({"slave_id": "broker_id"})
+    place = ("consumer_group", "topic", "queue_id", "client_id", "broker_id")
+    found = (
+        with_session(alone, ("broker_name",), "ts", "ts", gap_s)
+        .group_by("broker_name", "session")
+        .agg(
+            pl.col("ts").min().alias("from_ts"),
+            pl.col("ts").max().alias("to_ts"),
+            *_COUNTS,
+            *[one_or_none(name) for name in place],
+            evidence(ROUTE, "record_id"),
+        )
+    )
+    summary = pl.format("The master of {} was missing from the route: {}.", "broker_name", _WENT)
+    return finding(found, FAILOVER_PULL, cluster, severity="critical", summary=summary)
 
 
 def refusals_of_shard(pull: pl.DataFrame, gap_s: int) -> pl.DataFrame:
@@ -77,19 +123,16 @@ def refusing_slaves(refusals: pl.DataFrame, cluster: str, gap_s: int) -> pl.Data
     """
     found = joined_runs(refusals, BROKER, NARROW, gap_s, "silver.pull")
     summary = pl.format(
-        "Slave {} of {} refused {} that its master had sent to it: it may not be read.",
+        "Slave {} of {} refused {} that its master had sent to it: reads from it are disabled.",
         "broker_id",
         "broker_name",
         counted("pulls", "pull"),
     )
-    advice = "Set slaveReadEnable=true on the slave, or false on its master too, so that nobody is sent to it."
+    advice = (
+        "Set slaveReadEnable=true on the slave, or false on its master, so that the master sends nobody to it:"
+        " `mqadmin updateBrokerConfig -b BROKER_ADDR -k slaveReadEnable -v VALUE -n NAMESRV`."
+    )
     return finding(found, SLAVE_PULL, cluster, severity="critical", summary=summary, advice=advice, confidence=1.0)
-
-
-def _within(spans: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the same broker name within each outage's span, with OUTAGE."""
-    near = spans.select(*OUTAGE, "until_ts").join(rows.select("broker_name", "ts", "consumer_group"), on="broker_name")
-    return near.filter(pl.col("ts").is_between("from_ts", "until_ts"))
 
 
 def _whole_seconds() -> pl.Expr:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows, key_text
+from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_rows, key_text
 
 LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
 LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
@@ -16,33 +16,54 @@ LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "
 def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.DataFrame:
     """Return the findings with ``follows_from``: the finding_id of the first cause, null for a cause itself.
 
-    A finding that follows from another is info. A cause gets its effects as evidence, beside its own first rows.
+    Where the evidence shows the cause (``cause_id``), this is the cause; elsewhere, time and place decide. A finding
+    that follows from another is info. A cause gets its effects as evidence, beside its own first rows, and its summary
+    says how many messages they delivered again. Columns: those of gold.finding, without shape.HIDDEN.
     """
-    linked = _first_causes(_nearest_causes(findings, kinds))
+    linked = _first_causes(pl.concat([_shown_causes(findings), _nearest_causes(findings, kinds)]))
     ids = linked.select("follows_from", pl.col("effect_id").alias("finding_id"))
     keys = key_text("finding_id").sort().implode()
-    effects = ids.group_by(pl.col("follows_from").alias("cause_id")).agg(
-        evidence_rows("gold.finding", keys).alias("effects")
+    effects = (
+        ids.join(findings.select("finding_id", "redelivered"), on="finding_id", how="left")
+        .group_by(pl.col("follows_from").alias("first_id"))
+        .agg(evidence_rows("gold.finding", keys).alias("effects"), pl.col("redelivered").sum().alias("again"))
     )
     causes = linked.select(pl.col("effect_id").alias("finding_id"), "follows_from")
     known = findings.join(causes, on="finding_id", how="left").join(
-        effects, left_on="finding_id", right_on="cause_id", how="left"
+        effects, left_on="finding_id", right_on="first_id", how="left"
     )
     own = pl.col("evidence").list.head(EVIDENCE_ROWS)
+    was = pl.when(pl.col("again") == 1).then(pl.lit("was")).otherwise(pl.lit("were"))
+    cost = pl.format(" {} {} delivered again.", counted("again", "message"), was)
     return known.with_columns(
         pl.when(pl.col("follows_from").is_not_null()).then(pl.lit("info")).otherwise("severity").alias("severity"),
+        pl.when(pl.col("again") > 0).then(pl.col("summary") + cost).otherwise("summary").alias("summary"),
         pl.when(pl.col("effects").is_null()).then(own).otherwise(pl.concat_list(own, "effects")).alias("evidence"),
-    ).select(*findings.columns, "follows_from")
+    ).select(*[name for name in findings.columns if name not in HIDDEN], "follows_from")
+
+
+def with_renamed_causes(renamed: pl.DataFrame, ids_before: str) -> pl.DataFrame:
+    """Return the findings, ``cause_id`` by the ids that they have now; column ``ids_before`` has the earlier ones."""
+    ids = renamed.select(pl.col(ids_before).alias("cause_id"), pl.col("finding_id").alias("id_now"))
+    known = renamed.join(ids, on="cause_id", how="left")
+    return known.with_columns(pl.coalesce("id_now", "cause_id").alias("cause_id")).drop("id_now", ids_before)
+
+
+def _shown_causes(findings: pl.DataFrame) -> pl.DataFrame:
+    """Return effect_id and follows_from of the findings whose evidence shows their cause."""
+    causes = findings.select(pl.col("finding_id").alias("follows_from"))
+    shown = findings.select(pl.col("finding_id").alias("effect_id"), pl.col("cause_id").alias("follows_from"))
+    return shown.join(causes, on="follows_from", how="semi")
 
 
 def _nearest_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.DataFrame:
-    """Return effect_id and follows_from, one row an effect.
+    """Return effect_id and follows_from, one row an effect, of the findings whose evidence shows no cause.
 
     Of several causes it is the first in the order of the effect's kind, then the nearest in time, then by finding_id.
     """
     by_kind = {str(name): of_kind for (name,), of_kind in findings.partition_by("kind", as_dict=True).items()}
     pairs = [
-        _pairs(by_kind[kind.name], by_kind[cause.name], cause, number)
+        _pairs(by_kind[kind.name].filter(pl.col("cause_id").is_null()), by_kind[cause.name], cause, number)
         for kind in kinds
         for number, cause in enumerate(kind.causes)
         if kind.name in by_kind and cause.name in by_kind
@@ -56,6 +77,8 @@ def _pairs(effects: pl.DataFrame, causes: pl.DataFrame, cause: Cause, number: in
     if cause.critical:
         effects = effects.filter(pl.col("severity") != "critical")
         causes = causes.filter(pl.col("severity") == "critical")
+    if cause.of_master:
+        causes = causes.filter(pl.col("broker_id") == 0)
     began, ended = (pl.col(ts).dt.epoch("ms") for ts in ("from_ts", "to_ts"))
     effect = effects.select(*cause.same, pl.col("finding_id").alias("effect_id"), began.alias("began_ms"))
     by = causes.select(

@@ -9,10 +9,15 @@ from mqreplay.findings.shape import INSTANT, evidence, finding
 
 CLOCK_SKEW = FindingKind(
     name="clock_skew",
-    rule="A client's commits are in copies of the master's file taken long before or after it sent them.",
-    advice="Set the client's clock right (NTP): reset by time, delays and logs all go by it.",
+    meaning="The clock of a client is wrong. mqreplay corrects the times of this client before it judges anything, but"
+    " the client itself still uses its clock: for consumeTimestamp, for delays and in its logs.",
+    rule="The offsets that a client committed are in copies of the master's file more than clock_skew_s seconds before"
+    " or after the client says that it sent them.",
+    advice="Synchronize the clock of the client's host: `chronyc tracking` or `timedatectl` shows whether NTP runs.",
     confidence=0.9,
     needs=("consumer_offset",),
+    thresholds=("findings.clock_skew_s",),
+    example="The clock of client 10.0.0.7@4711 is about 90 s ahead of the brokers' clocks. Its times were corrected.",
 )
 
 
@@ -49,11 +54,10 @@ def clock_findings(clocks: pl.DataFrame, activity: pl.DataFrame, cluster: str) -
     )
     jumped = pl.col("shown_from_ms").is_not_null() | pl.col("shown_until_ms").is_not_null()
     summary = pl.format(
-        "The clock of client {} {} about {} s {} of the brokers'; its instants were put right before anything was"
-        " judged.",
+        "The clock of client {} {} about {} s {} the brokers' clocks. Its times were corrected.",
         "client_id",
-        pl.when(jumped).then(pl.lit("jumped: for a while it was")).otherwise(pl.lit("is")),
+        pl.when(jumped).then(pl.lit("was for a while")).otherwise(pl.lit("is")),
         (pl.col("skew_ms").abs() + 500) // 1000,
-        pl.when(pl.col("skew_ms") > 0).then(pl.lit("ahead")).otherwise(pl.lit("behind")),
+        pl.when(pl.col("skew_ms") > 0).then(pl.lit("ahead of")).otherwise(pl.lit("behind")),
     )
     return finding(rows, CLOCK_SKEW, cluster, severity="warning", summary=summary)

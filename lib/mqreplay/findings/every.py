@@ -12,6 +12,7 @@ import polars as pl
 from mqreplay.findings import (
     brokers,
     clocks,
+    duplicates,
     members,
     messages,
     offset_resets,
@@ -24,12 +25,13 @@ from mqreplay.findings import (
     stuck_queues,
     topics,
 )
-from mqreplay.findings.causes import with_causes
+from mqreplay.findings.causes import with_causes, with_renamed_causes
 from mqreplay.findings.going_on import going_on
 from mqreplay.findings.kind import FindingKind
-from mqreplay.findings.shape import SCHEMA, that_reach
+from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
 from mqreplay.judge import conflicts
 from mqreplay.judge import ownership as owned
+from mqreplay.judge.broker_outages import with_outage
 from mqreplay.judge.held_standstills import held_standstills
 from mqreplay.judge.offset_continuity import polled_ends
 
@@ -47,13 +49,13 @@ _KINDS = (
     members.SUBSCRIPTION_CONFLICT,
     members.CONSUMER_LOST,
     brokers.BROKER_DOWN,
-    pulls.FAILOVER_PULL,
+    brokers.FAILOVER_PULL,
     pulls.SLAVE_PULL,
     slaves.STALE_SLAVE_OFFSETS,
     messages.RETRY_GROWTH,
     messages.DEAD_LETTER,
     topics.QUEUE_COUNT_CHANGED,
-    messages.DUPLICATE_DELIVERY,
+    duplicates.DUPLICATE_DELIVERY,
     snapshots.TORN_SNAPSHOT,
     topics.ORPHAN_OFFSET_KEY,
     clocks.CLOCK_SKEW,
@@ -110,6 +112,7 @@ class Evidence:
     pulled_queues: pl.DataFrame  # pulled_queues_of_shard
     repeated_deliveries: pl.DataFrame
     came_back: pl.DataFrame
+    most_tries: pl.DataFrame  # most_tries_of_shard
     returned_ends: pl.DataFrame  # returned_ends_of_shard
     orphan_offsets: pl.DataFrame  # orphans_of_shard
     activity: pl.DataFrame  # activity_of_shard
@@ -127,9 +130,11 @@ class Limits:
     heartbeat_interval_s: int
     dispute_s: int
     idle_s: int
+    idle_rebalances: int
     lost_s: int
     stuck_s: int
     failed_over_s: int
+    duplicate_warn_messages: int
     retry_warn_messages: int
     retry_gap_s: int
     stale_slave_s: int
@@ -138,7 +143,8 @@ class Limits:
 
 def all_findings(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     """Return the findings of all families, without their causes."""
-    return pl.concat([family(evidence, limits) for family in FAMILIES.values()])
+    found = pl.concat([family(evidence, limits) for family in FAMILIES.values()])
+    return pl.concat([found, _of_duplicates(evidence, limits, found)])
 
 
 def finish(
@@ -150,20 +156,27 @@ def finish(
     """
     of_day = begun.filter(pl.col("from_ts") < end)
     if before is not None:
-        of_day = going_on(of_day, before)
+        named = going_on(of_day.with_columns(pl.col("finding_id").alias("begun_id")), before)
+        of_day = with_renamed_causes(named, "begun_id")
     found = that_reach(with_causes(of_day, KINDS.values()), begin, lost_s)
     last = ("follows_from", "evidence", "evidence_count")
-    return found.select(pl.lit(begin.date()).alias("day"), *[name for name in SCHEMA if name not in last], *last)
+    names = [name for name in SCHEMA if name not in (*HIDDEN, *last)]
+    return found.select(pl.lit(begin.date()).alias("day"), *names, *last)
 
 
 def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     continuity, cluster = evidence.offset_continuity, evidence.cluster
     resets = offset_resets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
-    concluded = offset_resets.concluded_reset_findings(continuity, evidence.resets, cluster, RESET_GAP_S)
     moved = offsets.offset_findings(
-        continuity, evidence.queue_owner, evidence.outages, cluster, limits.same_cause_gap_s, limits.dispute_s
+        continuity,
+        evidence.queue_owner,
+        evidence.outages,
+        cluster,
+        limits.same_cause_gap_s,
+        limits.dispute_s,
+        evidence.resets,
     )
-    return pl.concat([moved, resets, concluded])
+    return pl.concat([moved, resets])
 
 
 def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
@@ -203,11 +216,13 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     rebalanced = rebalance.select("consumer_group", pl.lit("silver.rebalance").alias("table_name")).unique()
     return ownership.ownership_findings(
         owned.disputes(owners, due),
-        owned.idle_members(subscribed, owners, unshared, polled.unwatched),
+        owned.idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
         rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
         evidence.cluster,
         limits.dispute_s,
         limits.idle_s,
+        limits.idle_rebalances,
+        limits.rebalance_interval_s,
         limits.same_cause_gap_s,
         messages.retried_topics(evidence.came_back, _returned_ends(evidence)),
     )
@@ -215,11 +230,11 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
 
 def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     cluster, gap_s = evidence.cluster, limits.same_cause_gap_s
+    failovers = with_outage(evidence.failovers, evidence.outages, limits.failed_over_s, gap_s)
     return pl.concat(
         [
-            brokers.outage_findings(
-                evidence.outages, evidence.failovers, evidence.repeated_deliveries, cluster, limits.failed_over_s
-            ),
+            brokers.outage_findings(evidence.outages, failovers, cluster),
+            brokers.failover_findings(failovers, cluster, gap_s),
             pulls.pull_findings(evidence.exceptional_pulls, cluster, gap_s, limits.slave_pull_warn_s),
             brokers.refusing_slaves(evidence.refusals, cluster, gap_s),
             slaves.stale_slave_offsets(evidence.offset_continuity, cluster, limits.stale_slave_s),
@@ -232,10 +247,25 @@ def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     ends = _returned_ends(evidence)
     return pl.concat(
         [
-            messages.duplicate_findings(evidence.repeated_deliveries, cluster, limits.lost_s),
             messages.retry_findings(back, ends, cluster, limits.retry_warn_messages, limits.retry_gap_s),
-            messages.dead_letters(back, evidence.topic_config, ends, cluster, limits.same_cause_gap_s),
+            messages.dead_letters(
+                back, evidence.most_tries, evidence.topic_config, ends, cluster, limits.same_cause_gap_s
+            ),
         ]
+    )
+
+
+def _of_duplicates(evidence: Evidence, limits: Limits, found: pl.DataFrame) -> pl.DataFrame:
+    return duplicates.duplicate_findings(
+        evidence.repeated_deliveries,
+        found,
+        evidence.offset_continuity,
+        evidence.resets,
+        evidence.queue_owner,
+        evidence.cluster,
+        gap_s=limits.lost_s,
+        after_s=limits.failed_over_s,
+        warn_messages=limits.duplicate_warn_messages,
     )
 
 

@@ -1,4 +1,4 @@
-"""Messages that a group sent back, gave up, or received more than once."""
+"""Messages that a group sent back or gave up."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.ownership import RETRY
 from mqreplay.findings.shape import (
     counted,
-    evidence,
     evidence_row,
     evidence_rows,
     finding,
     key_text,
-    one_or_none,
 )
-from mqreplay.judge.deliveries import MESSAGE
 from mqreplay.judge.offset_continuity import pulled_ends
 from mqreplay.judge.queue_events import QUEUE
 from mqreplay.judge.saturating import less, total
@@ -23,41 +20,32 @@ from mqreplay.judge.time_spans import with_session
 
 RETRY_GROWTH = FindingKind(
     name="retry_growth",
-    rule="Consumers answered RECONSUME_LATER: the messages went to the group's retry topic.",
+    meaning="A listener could not process messages, and the group receives them again from its retry topic. Each try"
+    " waits longer, from 10 s to 2 h; after the last one the message becomes a dead letter.",
+    rule="Listeners answered RECONSUME_LATER, by the consume log. Without a consume log of the group: the end of its"
+    " %RETRY% topic grew. Fewer than retry_warn_messages are info.",
     follows="ConsumeMessageConcurrentlyService#processConsumeResult",
-    advice="See why the listener fails on them; each try waits longer, and the last ends as a dead letter.",
+    advice="Read the log of the consumers for the exception that the listener threw at this time. To see the messages:"
+    " `mqadmin printMsg -t %RETRY%GROUP -n NAMESRV`. Correct the listener before the last try.",
     confidence=1.0,
     needs=("consume_log",),
+    thresholds=("findings.retry_warn_messages", "findings.retry_gap_s"),
+    example="Group refund-group could not process messages and sent them back, 24 times.",
     # Tries end as a dead letter.
     causes=(Cause("dead_letter", same=("consumer_group",), after_s=600, before_s=3600),),
 )
 DEAD_LETTER = FindingKind(
     name="dead_letter",
-    rule="The group's dead letter topic came to be or grew, or a message failed at its last try.",
+    meaning="The group failed on a message at every try. The message lies in the dead letter topic, and no consumer"
+    " receives it any more.",
+    rule="The group's %DLQ% topic was created or grew, or a listener failed at the 16th retry of a message.",
     follows="SendMessageProcessor#consumerSendMsgBack",
-    advice="Read them there, mend what failed, and send them again; nothing does so by itself.",
+    advice="Read the messages: `mqadmin printMsg -t %DLQ%GROUP -n NAMESRV`. Correct the listener, then send them again"
+    " with `mqadmin resendMessage` or a producer: nothing does so by itself.",
     confidence=0.95,
     needs=("topics",),
-)
-DUPLICATE_DELIVERY = FindingKind(
-    name="duplicate_delivery",
-    rule="One place of a queue was consumed successfully more than once by the group.",
-    follows="RocketMQ delivers at least once",
-    advice="RocketMQ delivers at least once: consumers must bear a message twice, by its key.",
-    confidence=1.0,
-    needs=("consume_log",),
-    causes=(
-        Cause("strategy_conflict", same=("consumer_group",)),
-        Cause("subscription_conflict", same=("consumer_group",)),
-        Cause("consumer_lost", same=("consumer_group",), after_s=150),
-        # A queue lost with its broker changes hands: the finding may span brokers.
-        Cause("broker_down", same=(), after_s=180),
-        Cause("double_owned_queue", same=("consumer_group",)),
-        # The rewind first: a reset ahead delivers nothing again, and one that goes back shows as a rewind.
-        Cause("offset_rewind", same=("consumer_group",), after_s=180),
-        Cause("offset_reset", same=("consumer_group",), after_s=180),
-        Cause("offset_beyond_max", same=("consumer_group",), after_s=180),
-    ),
+    thresholds=("findings.same_cause_gap_s",),
+    example="Group refund-group gave up 3 messages, now in topic %DLQ%refund-group.",
 )
 DLQ = "%DLQ%"  # MixAll.DLQ_GROUP_TOPIC_PREFIX
 MAX_RECONSUME = 16  # SubscriptionGroupConfig.retryMaxTimes
@@ -95,7 +83,7 @@ def retry_findings(
         evidence_rows("silver.consume", keys.unique().sort().implode()),
     )
     summary = pl.format(
-        "Group {} sent messages back to be consumed later, {}.", "consumer_group", counted("messages", "time")
+        "Group {} could not process messages and sent them back, {}.", "consumer_group", counted("messages", "time")
     )
     many = pl.col("messages") >= warn_messages
     severity = pl.when(many).then(pl.lit("warning")).otherwise(pl.lit("info"))
@@ -103,20 +91,28 @@ def retry_findings(
 
 
 def dead_letters(
-    came_back: pl.DataFrame, topic_config: pl.DataFrame, ends: pl.DataFrame, cluster: str, gap_s: int
+    came_back: pl.DataFrame,
+    most_tries: pl.DataFrame,
+    topic_config: pl.DataFrame,
+    ends: pl.DataFrame,
+    cluster: str,
+    gap_s: int,
 ) -> pl.DataFrame:
     """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
 
-    ``came_back`` and ``ends`` are as in `retry_findings`.
+    ``came_back`` and ``ends`` are as in `retry_findings`, ``most_tries`` has the rows of judge/deliveries.py's
+    most_tries_of_shard of all shards. Messages are counted by the log of the consumers; for a group without one, by how
+    much its topic grew.
     """
     created = _created(topic_config).select(
         *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
     grown = _growth(ends, DLQ)
-    last_try = came_back.filter(pl.col("reconsume_times") >= MAX_RECONSUME).select(
+    logged = _last_tries(came_back, most_tries, pl.concat([created.select(GROUP), grown.select(GROUP)])).select(
         *GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages")
     )
-    given_up = pl.concat([created, grown, last_try], how="diagonal")
+    of_topic = grown.join(logged, on=GROUP, how="anti")
+    given_up = pl.concat([created, of_topic, logged], how="diagonal")
     found = (
         with_session(given_up, GROUP, "ts", "ts", gap_s)
         .group_by(*GROUP, "session")
@@ -136,31 +132,16 @@ def dead_letters(
     return finding(_with_topic(found, DLQ), DEAD_LETTER, cluster, severity="warning", summary=summary)
 
 
-def duplicate_findings(repeated: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return DUPLICATE_DELIVERY, of the rows of judge/deliveries.py's repeated_deliveries of all shards.
+def _last_tries(came_back: pl.DataFrame, most_tries: pl.DataFrame, gave_up: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of ``came_back`` that were the last try of their message.
 
-    A queue that changes hands takes along some messages that its last owner had not committed: normal, so info. The
-    same client receiving a message again, with nothing else to explain it, is not.
+    No message of a group comes back more often than its consumers' maxReconsumeTimes allow. If the group gave up
+    messages (``gave_up``), the highest number that was seen is this limit; otherwise only the default is known.
     """
-    together = with_session(repeated, GROUP, "ts", "ts", gap_s)
-    found = together.group_by(*GROUP, "session").agg(
-        pl.col("ts").min().alias("from_ts"),
-        pl.col("ts").max().alias("to_ts"),
-        pl.struct(MESSAGE).n_unique().alias("messages"),
-        (pl.col("client_id") == pl.col("first_client_id")).any().alias("same_client"),
-        one_or_none("topic"),
-        one_or_none("broker_name"),
-        evidence("silver.consume", "record_id"),
-    )
-    to_same, moved = pl.lit("to a client that had had them"), pl.lit("when their queues changed hands")
-    summary = pl.format(
-        "Group {} was given {} more than once, {}.",
-        "consumer_group",
-        counted("messages", "message"),
-        pl.when("same_client").then(to_same).otherwise(moved),
-    )
-    severity = pl.when("same_client").then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(found, DUPLICATE_DELIVERY, cluster, severity=severity, summary=summary)
+    of_group = most_tries.group_by(GROUP).agg(pl.col("most_tries").max()).join(gave_up, on=GROUP, how="semi")
+    known = came_back.join(of_group, on=GROUP, how="left")
+    limit = pl.min_horizontal("most_tries", pl.lit(MAX_RECONSUME, pl.Int64))
+    return known.filter(pl.col("reconsume_times") >= limit)
 
 
 def _created(topic_config: pl.DataFrame) -> pl.DataFrame:

@@ -10,11 +10,13 @@ from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows, record_key
 from mqreplay.judge.time_spans import with_session
 
 
-def pull_runs(pulls: pl.DataFrame, by: Sequence[str], columns: Mapping[str, str], gap_s: int) -> pl.DataFrame:
+def pull_runs(
+    pulls: pl.DataFrame, by: Sequence[str], columns: Mapping[str, str], gap_s: int, *more: pl.Expr
+) -> pl.DataFrame:
     """Return runs of pulls of one ``by``, each at most ``gap_s`` seconds after the one before.
 
     Columns: ``by``, from_ts, to_ts, pulls, the least and the most of each of ``columns``, which are called by what they
-    map to (queue_id_least, ...), and record_ids, the first EVIDENCE_ROWS of them.
+    map to (queue_id_least, ...), record_ids, the first EVIDENCE_ROWS of them, and ``more``, other aggregates.
     """
     runs = with_session(pulls, by, "request_ts", "request_ts", gap_s).group_by(*by, "session")
     return runs.agg(
@@ -24,6 +26,7 @@ def pull_runs(pulls: pl.DataFrame, by: Sequence[str], columns: Mapping[str, str]
         *[pl.col(column).min().alias(f"{name}_least") for column, name in columns.items()],
         *[pl.col(column).max().alias(f"{name}_most") for column, name in columns.items()],
         pl.col("record_id").unique().sort().head(EVIDENCE_ROWS).alias("record_ids"),
+        *more,
     ).drop("session")
 
 

@@ -1,94 +1,220 @@
-"""Pulls that went to a slave: because the master suggested it, or because the master had left the route."""
+"""Pulls that a suggestion sent to a slave: from clients that lagged, and from clients that a slave's setting kept."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
-from mqreplay.findings.shape import counted, finding, one_or_none
+from mqreplay.findings.shape import counted, evidence_rows, finding, none, record_key
+from mqreplay.judge.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED
 
 SLAVE_PULL = FindingKind(
     name="slave_pull",
-    rule="Pulls went to a slave, since the master's answer before had suggested it: what was read lay further back than"
-    " the memory that the broker may use.",
-    follows="DefaultMessageStore#getMessage, PullMessageProcessor#processRequest",
-    advice="Make the consumer faster or add members; while it lags, the slave carries its reads, so keep it healthy.",
+    meaning="Consumers read from a slave although the master was in their route. Either a group lagged so far that the"
+    " master no longer had its messages in memory, or a setting of the slave keeps readers that do not lag.",
+    rule="The master's answer before had suggested the slave: what was read lay further back in the commit log than"
+    " physical memory x accessMessageInMemoryMaxRatio. Or the slave's answer suggested the slave again: with an"
+    " effective ratio below 1, a slave does so for every message that it finds. Such pulls are effects of one finding"
+    " about the setting.",
+    follows="DefaultMessageStore#getMessage, PullMessageProcessor#processRequest, BrokerStartup#buildBrokerController",
+    advice="Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group still lags. Make its listener"
+    " faster or add consumers, up to the number of queues. `mqreplay explain FINDING` lists the pulls and distances.",
     confidence=1.0,
     needs=("pull_log",),
+    thresholds=("findings.slave_pull_warn_s", "findings.same_cause_gap_s"),
+    example="Group bulk-group read bulk-topic of broker-a from a slave in 3688 pulls: it lagged further behind than the"
+    " broker keeps in memory.",
     causes=(
-        Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
         # A slave that refuses reads explains the pulls that were sent to it.
         Cause("slave_pull", same=("broker_name",), critical=True),
     ),
 )
-FAILOVER_PULL = FindingKind(
-    name="failover_pull",
-    rule="Pulls went to a slave, since the client's route no longer had the master.",
-    follows="MQClientInstance#findBrokerAddressInSubscribe",
-    advice="See why the master went; offsets kept by the slave are older, so expect messages delivered twice.",
-    confidence=1.0,
-    needs=("pull_log",),
-    causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
-)
-SUGGESTED, MASTER_GONE = "suggested", "master_gone"  # causes of gold.pull_route
-RUN_OF = ("cause", "broker_name", "consumer_group", "topic")
+READ = ("why", "broker_name", "consumer_group", "topic", *KEEPER)
+BROKER_OF = ("broker_name", *KEEPER)
 # Columns of gold.pull_route, by what a finding calls them: it names each that all its pulls share.
 PLACE_COLUMNS = {"queue_id": "queue_id", "client_id": "client_id", "actual_broker_id": "broker_id"}
+BEHIND = pl.col("behind").sum().cast(pl.Int64)
 
 
-def exceptional_pulls_of_shard(pull_route: pl.DataFrame, gap_s: int) -> pl.DataFrame:
-    """Return runs of a shard's pulls to slaves: of one RUN_OF, each at most ``gap_s`` seconds after the one before.
+def exceptional_pulls_of_shard(slave_reads: pl.DataFrame, gap_s: int) -> pl.DataFrame:
+    """Return runs of a shard's pulls to slaves: of one READ, each at most ``gap_s`` seconds after the one before.
 
-    Columns: RUN_OF and those of `pull_runs`, of PLACE_COLUMNS.
+    Columns: READ, those of `pull_runs`, of PLACE_COLUMNS, and behind, the pulls after an answer that left messages in
+    the queue. ``slave_reads`` is the frame of judge/slave_reads.py. A group whose brokerId names a slave is left out:
+    it reads there by its own setting.
     """
-    # Without a master in its route a client may also be told to stay at the slave: the failover explains such a pull.
-    has_master = pl.col("route_broker_ids").list.contains(0)
-    slow = (pl.col("cause") == SUGGESTED) & has_master
-    pulls = pull_route.filter(slow | (pl.col("cause") == MASTER_GONE))
-    return pull_runs(pulls, RUN_OF, PLACE_COLUMNS, gap_s)
+    pulls = slave_reads.filter(pl.col("why") != BY_GROUP)
+    return pull_runs(pulls, READ, PLACE_COLUMNS, gap_s, BEHIND)
 
 
 def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: int) -> pl.DataFrame:
-    """Return slave_pull and failover_pull; pulls of one cause at most ``gap_s`` seconds apart are one finding.
+    """Return slave_pull: one finding for each slave whose setting keeps readers, with its groups as effects, and one
+    for each group that lagged.
 
-    ``exceptional`` has the rows of `exceptional_pulls_of_shard` of all shards. Reads from a slave for less than
-    ``warn_s`` seconds are info, not a warning.
+    ``exceptional`` has the rows of `exceptional_pulls_of_shard` of all shards; pulls at most ``gap_s`` seconds apart
+    are one finding. Reads from a slave for less than ``warn_s`` seconds are info, not a warning.
     """
-    slow, gone = (exceptional.filter(pl.col("cause") == cause) for cause in (SUGGESTED, MASTER_GONE))
-    return pl.concat([_slave_pulls(slow, cluster, gap_s, warn_s), _failover_pulls(gone, cluster, gap_s)])
+    if exceptional.is_empty():
+        return none()
+    of_keepers = exceptional.filter(pl.col("why") == KEPT)
+    settings = _settings(of_keepers, cluster, warn_s)
+    groups = _sessions(exceptional.filter(pl.col("why") != KEPT), gap_s).with_columns(_lasts(warn_s).alias("lasts"))
+    kept = _with_lag(_sessions(of_keepers, gap_s), groups, gap_s)
+    # A short lag is told with the reads that followed from it.
+    alone = groups.join(
+        kept.select("lag_number").drop_nulls().unique(), left_on="number", right_on="lag_number", how="anti"
+    )
+    return pl.concat([settings, _kept_groups(kept, settings, cluster), _groups(alone, cluster)])
 
 
-def _slave_pulls(runs: pl.DataFrame, cluster: str, gap_s: int, warn_s: int) -> pl.DataFrame:
-    found = _sessions(runs, ["broker_name", "consumer_group", "topic"], gap_s)
+def _settings(runs: pl.DataFrame, cluster: str, warn_s: int) -> pl.DataFrame:
+    """Return one finding for each slave whose effective ratio is below 1."""
+    keys = record_key(pl.col("record_ids").explode())
+    found = runs.group_by(BROKER_OF).agg(
+        pl.col("from_ts").min(),
+        pl.col("to_ts").max(),
+        pl.col("pulls").sum(),
+        pl.col("consumer_group").n_unique().alias("groups"),
+        evidence_rows("gold.pull_route", keys.unique().sort().implode()),
+        pl.col("pulls").sum().alias("evidence_count"),
+    )
+    # An outage may have sent the readers there, but the setting is what keeps them.
+    rows = found.rename({"keeper_id": "broker_id"}).with_columns(pl.lit("").alias("cause_id"))
+    configured = pl.format(" (configured: {})", "keeper_configured")
+    summary = pl.concat_str(
+        pl.format(
+            "Slave {} of {} keeps its readers, whether they lag or not: its effective accessMessageInMemoryMaxRatio"
+            " is {}",
+            "broker_id",
+            "broker_name",
+            "keeper_ratio",
+        ),
+        configured.fill_null(""),
+        pl.format(
+            ", so it suggests itself while it finds messages. It kept {} of {} from the master.",
+            counted("pulls", "pull"),
+            counted("groups", "group"),
+        ),
+    )
+    # The least ratio that works: 5.x subtracts 10 on slaves, 4.x subtracts nothing.
+    subtracted = pl.col("keeper_configured") - pl.col("keeper_ratio")
+    least = (subtracted.fill_null(10) + 1).cast(pl.String)
+    advice = pl.format(
+        "Set the ratio of the slave to {} or more, so that the effective ratio is at least 1 (default 40): `mqadmin"
+        " updateBrokerConfig -b {} -k accessMessageInMemoryMaxRatio -v 40 -n NAMESRV`. Write it into the slave's"
+        " broker.conf too, then read the value back with `mqadmin getBrokerConfig`.",
+        least,
+        pl.col("keeper_addr").fill_null("SLAVE_ADDR"),
+    )
+    severity = pl.when(_lasts(warn_s)).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    return finding(rows, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
+
+
+def _kept_groups(kept: pl.DataFrame, settings: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    """Return the reads of single groups that a slave's setting kept: effects of the finding about the setting."""
+    causes = settings.select(
+        "broker_name",
+        pl.col("broker_id").alias("keeper_id"),
+        pl.col("from_ts").alias("_since"),
+        pl.col("to_ts").alias("_until"),
+        pl.col("finding_id").alias("cause_id"),
+    )
+    within = pl.col("from_ts").is_between("_since", "_until")
+    rows = kept.join(causes, on=["broker_name", "keeper_id"]).filter(within).unique("number", keep="first")
+    first = pl.format(
+        "; it was sent there at {} UTC, when it lagged ({})",
+        pl.col("lag_ts").dt.strftime("%H:%M:%S"),
+        counted("lag_pulls", "pull"),
+    )
+    summary = pl.concat_str(
+        pl.format(
+            "Group {} read {} of {} from a slave in {}: slave {} kept it there by its accessMessageInMemoryMaxRatio",
+            "consumer_group",
+            "topic",
+            "broker_name",
+            counted("pulls", "pull"),
+            "keeper_id",
+        ),
+        first.fill_null(""),
+        pl.lit("."),
+    )
+    # Most answers left nothing in the queue, so the group does not lag, whatever the master's memory.
+    at_end = 2 * pl.col("behind") <= pl.col("pulls")
+    change = "change the setting of the slave, as the advice of the cause says."
+    advice = (
+        pl.when(at_end)
+        .then(pl.lit(f"The group does not lag. To send it back to the master, {change}"))
+        .otherwise(
+            pl.lit(
+                "Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group lags, and to send it back"
+                f" to the master, {change}"
+            )
+        )
+    )
+    return finding(rows, SLAVE_PULL, cluster, severity="info", summary=summary, advice=advice)
+
+
+def _groups(found: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    """Return the reads of groups that lagged, or whose reason is not known."""
+    lagged = pl.col("why") == LAGGED
+    reason = (
+        pl.when(lagged)
+        .then(pl.lit("it lagged further behind than the broker keeps in memory"))
+        .otherwise(
+            pl.lit(
+                "its broker suggested it; how far the group lagged is not known, as the broker's memory or ratio is not"
+            )
+        )
+    )
     summary = pl.format(
-        "Group {} read {} of {} from a slave in {}: it lagged further behind than the master keeps in memory.",
+        "Group {} read {} of {} from a slave in {}: {}.",
         "consumer_group",
         "topic",
         "broker_name",
         counted("pulls", "pull"),
+        reason,
     )
-    lasted_ms = pl.col("to_ts").dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms")
-    severity = pl.when(lasted_ms >= warn_s * 1000).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(found, SLAVE_PULL, cluster, severity=severity, summary=summary)
-
-
-def _failover_pulls(runs: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    found = _sessions(runs, ["broker_name"], gap_s)
-    summary = pl.format(
-        "The master of {} had left the route: {} of {} went to a slave instead.",
-        "broker_name",
-        counted("pulls", "pull"),
-        counted("groups", "group"),
+    # A group that mostly reads the end of its queues does not lag, whatever the broker's memory.
+    matters = pl.col("lasts") & (lagged | (2 * pl.col("behind") > pl.col("pulls")))
+    severity = pl.when(matters).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    unknown_advice = (
+        "Add brokers.json (`mqreplay record` writes it) with physical memory and accessMessageInMemoryMaxRatio of the"
+        " brokers, then run the night again. `mqadmin getBrokerConfig -b BROKER_ADDR -n NAMESRV` shows the ratio: a 5.x"
+        " slave with a ratio below 11 keeps readers that do not lag."
     )
-    return finding(found, FAILOVER_PULL, cluster, severity="critical", summary=summary)
+    advice = pl.when(lagged).then(pl.lit(SLAVE_PULL.advice)).otherwise(pl.lit(unknown_advice))
+    return finding(found, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
 
 
-def _sessions(runs: pl.DataFrame, by: Sequence[str], gap_s: int) -> pl.DataFrame:
-    """Join the runs of all shards; a column of the place has a value where all pulls share it."""
-    groups = pl.col("consumer_group").drop_nulls().n_unique().cast(pl.Int64).alias("groups")
-    shared = [one_or_none(name) for name in ("consumer_group", "topic") if name not in by]
+def _with_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.DataFrame:
+    """Add lag_ts and lag_pulls, the lag of the group that these reads followed, and lag_number, set if it was short."""
+    place = ["broker_name", "consumer_group", "topic"]
+    lags = groups.filter(pl.col("why") == LAGGED).select(
+        *place,
+        pl.when(~pl.col("lasts")).then("number").alias("lag_number"),
+        pl.col("from_ts").alias("lag_ts"),
+        pl.col("to_ts").alias("lag_to"),
+        pl.col("pulls").alias("lag_pulls"),
+    )
+    reach = pl.duration(seconds=gap_s)
+    near = (
+        kept.select("number", *place, "from_ts", "to_ts")
+        .join(lags, on=place)
+        .filter((pl.col("lag_ts") <= pl.col("to_ts")) & (pl.col("lag_to") + reach >= pl.col("from_ts")))
+    )
+    first = near.sort("lag_ts", "lag_number").unique("number", keep="first", maintain_order=True)
+    return kept.join(first.select("number", "lag_ts", "lag_pulls", "lag_number"), on="number", how="left")
+
+
+def _sessions(runs: pl.DataFrame, gap_s: int) -> pl.DataFrame:
+    """Join the runs of all shards, each with a ``number``."""
     names = list(PLACE_COLUMNS.values())
-    return joined_runs(runs, by, names, gap_s, "gold.pull_route", groups, *shared)
+    joined = joined_runs(runs, READ, names, gap_s, "gold.pull_route", BEHIND)
+    return joined.sort(*READ, "from_ts", nulls_last=True).with_row_index("number")
+
+
+def _lasts(warn_s: int) -> pl.Expr:
+    """Return whether the reads went on for ``warn_s`` seconds."""
+    return pl.col("to_ts").dt.epoch("ms") - pl.col("from_ts").dt.epoch("ms") >= warn_s * 1000

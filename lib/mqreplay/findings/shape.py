@@ -43,6 +43,12 @@ SCHEMA: dict[str, pl.DataType] = {
     "evidence": EVIDENCE,
     "evidence_count": pl.Int64(),
 }
+# What gold.finding does not keep: families say by it what their evidence says about the cause, see causes.py.
+HIDDEN: dict[str, pl.DataType] = {
+    "cause_id": pl.String(),  # the cause by the evidence; empty: none; null: time and place decide
+    "redelivered": pl.Int64(),  # messages that the group received more than once
+}
+SCHEMA |= HIDDEN
 EVIDENCE_ROWS = 50  # rows of evidence kept with a finding; evidence_count is how many there are
 
 
@@ -58,13 +64,14 @@ def finding(
 ) -> pl.DataFrame:
     """Return one finding a row, of SCHEMA's columns.
 
-    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE that are known. The first EVIDENCE_ROWS rows of
-    evidence are kept; evidence_count is the number of all, unless ``rows`` has a column with that name. ``severity``
-    and ``advice`` are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
+    ``rows`` has from_ts, to_ts, evidence and those columns of PLACE and HIDDEN that are known. The first EVIDENCE_ROWS
+    rows of evidence are kept; evidence_count is the number of all, unless ``rows`` has a column with that name.
+    ``severity`` and ``advice`` are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
     """
     count = pl.col("evidence_count") if "evidence_count" in rows.columns else pl.col("evidence").list.len()
-    place = [
-        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name) for name, of in PLACE.items()
+    known = [
+        (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name)
+        for name, of in (PLACE | HIDDEN).items()
     ]
     told = {
         "kind": pl.lit(kind.name),
@@ -76,7 +83,7 @@ def finding(
         "evidence_count": count,
     }
     named = [expr.alias(name) for name, expr in told.items()]
-    made = rows.select(*place, "from_ts", "to_ts", *named)
+    made = rows.select(*known, "from_ts", "to_ts", *named)
     ids = [_finding_id(kind.name, cluster, row) for row in made.select(*PLACE, pl.col("from_ts").dt.epoch("ms")).rows()]
     return made.with_columns(pl.Series("finding_id", ids, pl.String)).select(
         [pl.col(name).cast(of) for name, of in SCHEMA.items()]
@@ -101,15 +108,16 @@ def that_reach(findings: pl.DataFrame, begin: dt.datetime, lost_s: int) -> pl.Da
 
 def key_text(*names: str) -> pl.Expr:
     """Return the key of each row, ``key``: a struct of EVIDENCE_KEY's columns, all but those named null."""
-    return _key({name: pl.col(name) for name in names})
+    return key_of({name: pl.col(name) for name in names})
 
 
 def record_key(record_ids: pl.Expr) -> pl.Expr:
     """Return the key of rows with these record ids; see `key_text`."""
-    return _key({"record_id": record_ids})
+    return key_of({"record_id": record_ids})
 
 
-def _key(values: Mapping[str, pl.Expr]) -> pl.Expr:
+def key_of(values: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return the key with these values, by their columns; see `key_text`."""
     typed = [values.get(name, pl.lit(None)).cast(of).alias(name) for name, of in EVIDENCE_KEY.items()]
     return pl.struct(typed).alias("key")
 

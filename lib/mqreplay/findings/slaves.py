@@ -10,11 +10,17 @@ from mqreplay.judge.saturating import total
 
 STALE_SLAVE_OFFSETS = FindingKind(
     name="stale_slave_offsets",
-    rule="A slave's copy of an offset stayed below all that its master had held for longer than copying takes.",
+    meaning="A slave no longer copied the consumer offsets of its master. If the master were lost now, consumers that"
+    " read their offsets from the slave would receive old messages again.",
+    rule="A slave's copy of an offset stayed below every value that its master held in the last stale_slave_s seconds.",
     follows="SlaveSynchronize#syncConsumerOffset",
-    advice="See in the slave's broker.log why SlaveSynchronize fails, and whether it still reaches its master.",
+    advice="Read broker.log of the slave for `SyncConsumerOffset Exception`: it says why the copy fails. Check that the"
+    " slave reaches its master: `mqadmin clusterList -n NAMESRV` and `mqadmin getBrokerConfig -b SLAVE_ADDR`.",
     confidence=0.9,
     needs=("consumer_offset",),
+    thresholds=("findings.stale_slave_s",),
+    example="Slave 1 of broker-a kept offsets of 8 queues of 2 groups below all that its master held for 150 s. If"
+    " consumers read them now, they would receive up to 398 messages again.",
     causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
 )
 SLAVE = ("broker_name", "broker_id")
@@ -42,8 +48,8 @@ def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: i
         evidence_rows("gold.offset_continuity", pl.col("keys").explode().sort().implode()),
     )
     summary = pl.format(
-        "Slave {} of {} kept offsets of {} of {} below all that its master held for {} s; were it read instead, up to"
-        " {} would be delivered again.",
+        "Slave {} of {} kept offsets of {} of {} below all that its master held for {} s. If consumers read them now,"
+        " they would receive up to {} again.",
         "broker_id",
         "broker_name",
         counted("queues", "queue"),

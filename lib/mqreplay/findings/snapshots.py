@@ -5,14 +5,18 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.findings.kind import FindingKind
-from mqreplay.findings.shape import INSTANT, evidence, finding
+from mqreplay.findings.shape import INSTANT, counted, evidence, finding
 
 TORN_SNAPSHOT = FindingKind(
     name="torn_snapshot",
-    rule="A copied file was not whole, and was not believed.",
+    meaning="A file of a broker was copied while the broker wrote it, so the copy is empty or cut short. mqreplay"
+    " ignores the copy and uses the ones before and after it.",
+    rule="A copied file could not be parsed as a whole. It is in bronze.quarantine.",
     follows="ConfigManager#persist",
-    advice="Copy the .bak along, or copy again when a file is not whole: brokers rewrite it in place.",
+    advice="Copy the .bak file along with each file, or record with `mqreplay record`, which copies again until a file"
+    ' is whole. `mqreplay sql "SELECT path, code, detail_key FROM bronze.quarantine"` lists the files.',
     confidence=1.0,
+    example="1 snapshot file of broker-a-0 was not whole and was ignored (consumerOffset.json: torn).",
 )
 PATH = r"^snapshots/(.*)/([0-9]{12,14})/([^/]+)$"  # source, epoch milliseconds from 1970 on, file name
 BROKER = r"^(.*)-([0-9]+)$"  # name, id
@@ -48,11 +52,13 @@ def snapshot_findings(refused: pl.DataFrame, cluster: str) -> pl.DataFrame:
         broker_id=pl.when(~of_client).then(source.str.extract(BROKER, 2).cast(pl.Int64, strict=False)),
         client_id=pl.when(of_client).then(source.str.strip_prefix("client-")),
     )
+    was = pl.when(pl.col("files") == 1).then(pl.lit("was")).otherwise(pl.lit("were"))
     summary = pl.format(
-        "{} {} of {} could not be believed ({}: {}); the snapshots around stand.",
-        "files",
-        pl.when(pl.col("files") == 1).then(pl.lit("snapshot file")).otherwise(pl.lit("snapshot files")),
+        "{} of {} {} not whole and {} ignored ({}: {}).",
+        counted("files", "snapshot file"),
         "source",
+        was,
+        was,
         "names",
         "codes",
     )

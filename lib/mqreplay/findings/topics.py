@@ -17,18 +17,30 @@ from mqreplay.judge.time_spans import with_session
 
 QUEUE_COUNT_CHANGED = FindingKind(
     name="queue_count_changed",
-    rule="A master's topics.json holds another number of queues than the copy before.",
-    advice="Shrink write queues first and read queues once they are consumed, or what is left in them is stranded.",
+    meaning="Somebody changed the number of queues of a topic. Consumers rebalance. Messages of one key may go to"
+    " another queue than before, which matters for ordered topics.",
+    rule="topics.json of a master holds another number of read or write queues than the copy before. Changes of one"
+    " topic that reach several masters, or take several commands, are one finding.",
+    follows="TopicConfigManager#updateTopicConfig",
+    advice="To remove queues, first lower writeQueueNums, wait until `mqadmin consumerProgress -g GROUP -n NAMESRV`"
+    " shows no lag on the queues to remove, and only then lower readQueueNums: what is left in a queue above"
+    " readQueueNums is not delivered. `mqadmin topicStatus -t TOPIC -n NAMESRV` shows the queues and their offsets.",
     confidence=1.0,
     needs=("topics",),
+    example="Topic grow-topic went from 2 read and 2 write queues to 4 and 4 on broker-a, broker-b.",
 )
 ORPHAN_OFFSET_KEY = FindingKind(
     name="orphan_offset_key",
-    rule="The master's file keeps an offset of a queue that its topics.json no longer has.",
-    follows="ConsumerOffsetManager never drops entries of removed queues",
-    advice="Harmless until queues of these numbers come back: consumers would then start from the old offsets.",
+    meaning="A broker keeps consumer offsets of queues that no longer exist. This is harmless, until queues with these"
+    " numbers are created again: consumers would then start from the old offsets.",
+    rule="The last copy of a master's consumerOffset.json has an offset of a queue or topic that its topics.json does"
+    " not have.",
+    follows="ConsumerOffsetManager never removes entries of removed queues",
+    advice="Before you create these queues again, check the old offsets with `mqadmin consumerProgress -g GROUP -n"
+    " NAMESRV`, or read consumerOffset.json. If the topic will not come back, there is nothing to do.",
     confidence=0.9,
     needs=("topics",),
+    example="Broker broker-a keeps 2 offsets of 1 group on queues of grow-topic that it no longer has.",
 )
 ONE_CHANGE_S = 120  # a change of a topic reaches all masters within
 ONE_STEP_S = 40  # one change of a master may take several commands: they are this close to each other
@@ -36,8 +48,8 @@ SOURCE_TOPIC = ("source_name", "topic")
 COUNTS = ("read_queue_nums", "write_queue_nums")
 COUNTS_BEFORE = ("was_read", "was_write")
 GROWTH_ADVICE = (
-    "Nothing needs to be done: consumers take the new queues with their next rebalance, and they start by"
-    " consumeFromWhere. Messages of one key may now go to another queue."
+    "Check that consumers have taken the new queues: `mqadmin consumerProgress -g GROUP -n NAMESRV`. They do so with"
+    " their next rebalance and start by consumeFromWhere. Messages of one key may now go to another queue."
 )
 
 
@@ -51,19 +63,10 @@ def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
     configs = topic_config.filter(pl.col("broker_id") == 0).sort("ts").with_columns(**before)
     differs = pl.any_horizontal(pl.col(was) != pl.col(now) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True))
     steps = configs.filter(differs).with_columns(key_text(*SOURCE_TOPIC, "ts"))
-    of_master = (
-        with_session(steps, SOURCE_TOPIC, "ts", "ts", ONE_STEP_S)
-        .group_by(*SOURCE_TOPIC, "broker_name", "session", maintain_order=True)
-        .agg(
-            pl.col("ts").min().alias("from_ts"),
-            pl.col("ts").max().alias("to_ts"),
-            pl.col(COUNTS_BEFORE).first(),
-            pl.col(COUNTS).last(),
-            "key",
-        )
-        .drop("session")
-        .sort("from_ts")
-    )
+    once = _joined(steps.with_columns(pl.col("ts").alias("from_ts"), pl.col("ts").alias("to_ts")), ONE_STEP_S)
+    # To grow is one change even if read and write counts follow each other later; to shrink needs two.
+    of_master = pl.concat([_joined(once.filter(_grew()), ONE_CHANGE_S), once.filter(~_grew())]).sort("from_ts")
+    of_master = of_master.filter(~_same())
     by = ["topic", *COUNTS_BEFORE, *COUNTS]
     keys = pl.col("key").explode().unique().sort().implode()
     merged = (
@@ -81,10 +84,36 @@ def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
         "Topic {} went from {} read and {} write queues to {} and {} on {}.", "topic", *queues, "brokers"
     )
-    grew = pl.all_horizontal(pl.col(was) <= pl.col(now) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True))
-    # A count that is not known may have become smaller.
-    advice = pl.when(grew.fill_null(False)).then(pl.lit(GROWTH_ADVICE)).otherwise(pl.lit(QUEUE_COUNT_CHANGED.advice))
+    advice = pl.when(_grew()).then(pl.lit(GROWTH_ADVICE)).otherwise(pl.lit(QUEUE_COUNT_CHANGED.advice))
     return finding(merged, QUEUE_COUNT_CHANGED, cluster, severity="info", summary=summary, advice=advice)
+
+
+def _joined(changes: pl.DataFrame, gap_s: int) -> pl.DataFrame:
+    """Return changes of one master and topic that are ``gap_s`` seconds apart or less as one, with all their keys."""
+    of_one = with_session(changes, SOURCE_TOPIC, "from_ts", "to_ts", gap_s)
+    return (
+        of_one.group_by(*SOURCE_TOPIC, "broker_name", "session", maintain_order=True)
+        .agg(
+            pl.col("from_ts").min(),
+            pl.col("to_ts").max(),
+            pl.col(COUNTS_BEFORE).first(),
+            pl.col(COUNTS).last(),
+            pl.col("key").explode() if isinstance(changes.schema["key"], pl.List) else pl.col("key"),
+        )
+        .drop("session")
+    )
+
+
+def _grew() -> pl.Expr:
+    """Return whether no count became smaller; one that is not known may have."""
+    pairs = zip(COUNTS_BEFORE, COUNTS, strict=True)
+    return pl.all_horizontal(pl.col(was) <= pl.col(now) for was, now in pairs).fill_null(value=False)
+
+
+def _same() -> pl.Expr:
+    """Return whether the counts are what they were: a change that was taken back at once."""
+    pairs = zip(COUNTS_BEFORE, COUNTS, strict=True)
+    return pl.all_horizontal(pl.col(was).eq_missing(pl.col(now)) for was, now in pairs)
 
 
 def orphans_of_shard(offset_change: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:
@@ -138,6 +167,6 @@ def orphan_offset_keys(orphans: pl.DataFrame, cluster: str) -> pl.DataFrame:
     )
     offsets, groups = counted("entries", "offset"), counted("groups", "group")
     summary = pl.format(
-        "{} keeps {} of {} on queues of {} that it no longer has.", "broker_name", offsets, groups, "topic"
+        "Broker {} keeps {} of {} on queues of {} that it no longer has.", "broker_name", offsets, groups, "topic"
     )
     return finding(merged, ORPHAN_OFFSET_KEY, cluster, severity="info", summary=summary)

@@ -11,10 +11,10 @@ records.py       JSONL kinds -> their silver tables; arrow.py: records -> Arrow 
 diffs.py         snapshot files in time order -> changes (runs on the workers)
 entries.py       the entries of one snapshot; offset_bytes.py, numbered_offsets.py: comparison with the previous one
 polled.py        polled consumer offsets beside copies of files; polled_lines.py: their lines
-pieces.py        the snapshots of a source in pieces; moves.py: changes as Arrow batches
-snapshots.py     snapshots -> silver.offset_change; snapshot_rows.py, told_rows.py: rows of other tables
+pieces.py        the snapshots of a source in pieces; offset_changes.py: Arrow batches
+snapshots.py     snapshots -> silver.offset_change; snapshot_rows.py, snapshot_file_rows.py: rows of other tables
 snapshot_rounds.py  snapshots in rounds of many files; late.py: what is read again after late snapshots
-standing.py      offsets at the start of each day (silver.standing_offset)
+offset_checkpoint.py  offsets at the start of each day (silver.standing_offset)
 brokers.py       brokers.json -> silver.broker
 to_silver.py     decoded lines into their tables, and counts into the ledger
 ledger.py        counts and quarantine rows; checks that no row is lost; ledgers.py: ledgers into their tables

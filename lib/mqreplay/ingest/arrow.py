@@ -1,4 +1,4 @@
-"""Decoded records -> Arrow batches of a given schema. Instants come in as epoch milliseconds. Runs on the workers."""
+"""Arrow batches of decoded records. Instants are given as epoch milliseconds. Runs on the workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Convert = Callable[[object], object]
 
 
 def batches(rows: Iterator[dict[str, object]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Record batches of at most BATCH_ROWS rows; a column that a row lacks is null in it."""
+    """Yield record batches of at most BATCH_ROWS rows; missing columns are null."""
     converters = [(f.name, f.type, _converter(f.type)) for f in schema]
     while chunk := list(islice(rows, BATCH_ROWS)):
         arrays = []
@@ -26,7 +26,7 @@ def batches(rows: Iterator[dict[str, object]], schema: pa.Schema) -> Iterator[pa
 
 
 def _converter(kind: pa.DataType) -> Convert | None:
-    """What turns a decoded value into what Arrow takes for this type; None: nothing to do."""
+    """Return a converter of decoded values to Arrow's input of this type; None if nothing is to convert."""
     if pa.types.is_timestamp(kind):
         return lambda ms: ms * 1000  # type: ignore[operator]
     if pa.types.is_map(kind):
@@ -40,7 +40,7 @@ def _converter(kind: pa.DataType) -> Convert | None:
 
 
 def _struct_converter(kind: pa.StructType) -> Convert | None:
-    """Takes a tuple in field order, or a mapping by field name, as Arrow does where no field needs to be converted."""
+    """Return a converter of structs: tuples in field order, or mappings by field name."""
     fields = [kind.field(i) for i in range(kind.num_fields)]
     inner = [(f.name, _converter(f.type)) for f in fields]
     if all(convert is None for _, convert in inner):

@@ -17,20 +17,20 @@ MOST_BYTES = 16 * 1024 * 1024  # of a brokers.json: a thousand brokers with all 
 
 
 def cluster_of(files: Iterable[RecordedFile]) -> str | None:
-    """The cluster that the recording's brokers.json names, if it is there and whole."""
+    """Return the cluster that the recording's brokers.json names; None without a complete file."""
     for file in files:
         if file.kind == "brokers" and file.trouble is None:
             try:
                 return decode_brokers(read_whole(file.full_path, file.root, MOST_BYTES)).cluster
             except (DecodeError, OSError):
-                return None  # the ledger tells of it when the file is read in its turn
+                return None  # the ledger reports the error when the file is read
     return None
 
 
 def read_brokers(
     new: NewFile, cluster: str, since: dt.datetime | None, ledger: Ledger, *, most_bytes: int = MOST_BYTES
 ) -> list[tuple[object, ...]]:
-    """Rows of silver.broker in the contract's column order, holding from ``since``, the recording's first instant."""
+    """Return rows of silver.broker in the contract's column order, valid from the recording's first instant."""
     entry, data = ledger.enter(new), b""
     try:
         data = read_whole(new.file.full_path, new.file.root, most_bytes)
@@ -38,7 +38,7 @@ def read_brokers(
     except (DecodeError, OSError) as failed:
         error = unreadable(trouble_of(failed)) if isinstance(failed, OSError) else failed
         entry.rows_in = entry.rows_quarantined = 1
-        advice = "write it anew from `mqadmin getBrokerConfig`; without it no slave suggestion can be judged"
+        advice = "write it again from `mqadmin getBrokerConfig`; without it no slave suggestion can be judged"
         place = (new.file.recording, new.file.path, "brokers", new.digest, 0, "")
         ledger.refused.append(QuarantineEntry(*place, error.code, str(error), advice, data[:KEPT]))
         return []

@@ -1,10 +1,10 @@
 """Compare a recording's files with its SHA256SUMS, a list as sha256sum writes it: `<hex>  <path>` or `<hex> *<path>`.
 
-Plain text has no checksum of its own: a flipped bit inside a number makes another number. A file that is listed with
-another checksum is refused whole, and nothing is kept that was read of it before. Listed files that are not there are
-reported: the first MOST_MISSING each, the others as a number. Lines that cannot be read, and paths outside the
-recording, go to quarantine; the other lines count. The last line counts only with its line break: without one its path
-may be cut short. A list of more than MOST_BYTES is refused whole.
+Plain text has no checksum: a flipped bit inside a number makes another number. A file whose checksum differs from the
+list is refused as a whole, and rows read from it before are removed. Listed files that are missing are reported: the
+first MOST_MISSING each, the others as a number. Lines that cannot be read, and paths outside the recording, go to
+quarantine; the other lines count. The last line counts only with its line break: without one its path may be cut short.
+A list of more than MOST_BYTES is refused as a whole.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from mqreplay.ingest.recording import CHECKSUMS, CHECKSUMS_FILE, Digested, Recor
 
 _LINE = re.compile(rb"(\\?)([0-9a-fA-F]{64}) [ *](.+)", re.DOTALL)
 _ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}
-MISSING = f"{CHECKSUMS_FILE} lists it, and it is not there"
-MOST_BYTES = 256_000_000  # of a list, inflated: two million files
-MOST_MISSING = 100  # files that are listed and not there, each of which has a row of its own
+MISSING = f"{CHECKSUMS_FILE} lists it, but it is missing"
+MOST_BYTES = 256_000_000  # uncompressed size of a list: two million files
+MOST_MISSING = 100  # missing files that get their own row
 _LONGEST_LINE = 16_384  # bytes: a checksum, and the longest path that a system takes
 _LONGEST_NAME = 255  # bytes of a file's name, of Linux's file systems
 
@@ -36,7 +36,7 @@ _LONGEST_NAME = 255  # bytes of a file's name, of Linux's file systems
 class Listed:
     """Return path -> checksum of a SHA256SUMS file; contradicting checksums of one path are joined as text.
 
-    ``missing`` are the first paths that it lists and that are not there, ``more_missing`` counts the lines with others.
+    ``missing`` are the first listed paths that are missing, ``more_missing`` counts the lines of the others.
     """
 
     checksums: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Listed:
 
 
 def compared(files: list[Digested]) -> list[Digested]:
-    """Return a recording's files, those distrusted with their trouble and no SHA-256, and those missing beside them."""
+    """Return a recording's files, and the missing ones. Files with a wrong checksum have a reason and no SHA-256."""
     lists = [file for file, sha256 in files if file.kind == CHECKSUMS and sha256]
     if not lists:
         return files
@@ -58,11 +58,11 @@ def compared(files: list[Digested]) -> list[Digested]:
 
 
 def read_checksums(file: RecordedFile, quarantine_rows: int = 0, there: Collection[str] = frozenset()) -> Listed:
-    """Return what a SHA256SUMS lists of the paths ``there``, and the first lines that are refused."""
+    """Return the entries of a SHA256SUMS for the paths ``there``, and the first refused lines."""
     found = Listed(refused=Refusals(quarantine_rows))
     reader = LineReader(file.full_path, _decode, refused=found.refused, root=file.root)
     if _is_too_large(file):
-        reader.lines, reader.reason = 1, f"more than {MOST_BYTES:,} bytes, inflated if it is gzipped"
+        reader.lines, reader.reason = 1, f"more than {MOST_BYTES:,} bytes, uncompressed"
         reader.refuse(0, "too_large", reader.reason, b"")
     else:
         _read(reader, there, found)
@@ -71,13 +71,13 @@ def read_checksums(file: RecordedFile, quarantine_rows: int = 0, there: Collecti
 
 
 def listed_of(files: Iterable[RecordedFile], there: Collection[str]) -> Collection[str]:
-    """Return those of the paths ``there`` that the SHA256SUMS among a recording's files lists."""
+    """Return the paths ``there`` that the recording's SHA256SUMS lists."""
     lists = [file for file in files if file.kind == CHECKSUMS]
     return read_checksums(lists[0], there=there).checksums.keys() if lists else ()
 
 
 def _is_too_large(file: RecordedFile) -> bool:
-    """Whether a list has more than MOST_BYTES. One that cannot be read has not: its reader says what is wrong."""
+    """Return whether a list has more than MOST_BYTES. False for an unreadable list: its reader reports the error."""
     size = 0
     try:
         with open_recorded(file.full_path, file.root) as stream:
@@ -93,7 +93,7 @@ def _is_too_large(file: RecordedFile) -> bool:
 
 
 def _read(reader: LineReader, there: Collection[str], found: Listed) -> None:
-    missing = dict.fromkeys([CHECKSUMS_FILE])  # in the order of the list; it is there itself
+    missing = dict.fromkeys([CHECKSUMS_FILE])  # in the order of the list; the list itself exists
     for number, line, whole in reader.numbered():
         if not whole and len(line) < _LONGEST_LINE:
             reader.lines += 1
@@ -103,7 +103,7 @@ def _read(reader: LineReader, there: Collection[str], found: Listed) -> None:
             path, sha256 = str(entry["path"]), str(entry["sha256"])
             if path in there:
                 before = found.checksums.setdefault(path, sha256)
-                if before != sha256 and len(before) == len(sha256):  # a third one says nothing more
+                if before != sha256 and len(before) == len(sha256):  # a third one adds nothing
                     found.checksums[path] = f"{before} and {sha256}"
             elif len(missing) <= MOST_MISSING:
                 missing[path] = None
@@ -123,7 +123,7 @@ def _decode(line: bytes) -> Record:
     """
     match = _LINE.fullmatch(line) if len(line) < _LONGEST_LINE else None
     if match is None:
-        raise DecodeError("bad_syntax", "this is no line of sha256sum: 64 hexadecimal digits, two blanks, a path")
+        raise DecodeError("bad_syntax", "this is not a line of sha256sum: 64 hexadecimal digits, two spaces, a path")
     named = re.sub(rb"\\[\\nr]", lambda m: _ESCAPES[m[0]], match[3]) if match[1] else match[3]
     if any(len(name) > _LONGEST_NAME for name in named.split(b"/")):
         raise DecodeError("bad_syntax", f"a name in this path has more than {_LONGEST_NAME} bytes, as no file's has")
@@ -134,7 +134,7 @@ def _decode(line: bytes) -> Record:
 
 
 def _compared(file: RecordedFile, sha256: str, listed: str | None) -> Digested:
-    # A list that is made inside the recording names itself, as it was when it was empty.
+    # A list that is made inside the recording contains itself, with the checksum of an empty file.
     if not listed or not sha256 or sha256 == listed or file.kind == CHECKSUMS:
         return file, sha256
     trouble = f"its SHA-256 is {sha256}, and {CHECKSUMS_FILE} says {listed}"
@@ -147,7 +147,7 @@ def _missing(lists: RecordedFile, listed: Listed) -> Iterator[Digested]:
         file = RecordedFile(lists.recording, path, kind, 0, source, ts, trouble=MISSING, trouble_code="missing")
         yield file, ""
     if more := listed.more_missing:
-        # No file has this path. Another number is another path, so that the ledger's row is written anew.
+        # No file has this path. Another number is another path, so the ledger gets a new row.
         path = f"{CHECKSUMS_FILE}/{more} more"
         trouble = f"and {more:,} more line{' lists a file that is' if more == 1 else 's list files that are'} not there"
         yield RecordedFile(lists.recording, path, CHECKSUMS, 0, trouble=trouble, trouble_code="missing"), ""

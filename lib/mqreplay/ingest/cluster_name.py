@@ -1,4 +1,4 @@
-"""The cluster that a recording is of: by --cluster, by its brokers.json, or by what its name servers answered."""
+"""The cluster of a recording: from --cluster, from brokers.json, or from answers of the name servers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mqreplay.ingest.brokers import cluster_of
 from mqreplay.ingest.lines import LineReader
 from mqreplay.ingest.recording import RecordedFile
 
-DEFAULT_CLUSTER = "DefaultCluster"  # what brokers call it unless told otherwise
-MOST_FILES, MOST_LINES = 3, 100  # of cluster_info that are read for the name: each line has all names
+DEFAULT_CLUSTER = "DefaultCluster"  # the default of brokers
+MOST_FILES, MOST_LINES = 3, 100  # lines of cluster_info that are read: each has all names
 
 
 def cluster_name(
     folder: str, files: Sequence[RecordedFile], listed: Iterable[tuple[str, str]], say: Callable[[str], None]
 ) -> str:
-    """Return the cluster that the recording in ``folder`` is of, if --cluster does not give it.
+    """Return the cluster of the recording in ``folder`` when --cluster is not given.
 
-    brokers.json wins over answers of name servers, since an operator may have edited it. Where brokers.json cannot be
-    read now, the cluster stays the one it was before. ``listed`` are the (cluster, recording) that are known.
-    Conflicts and guesses go to ``say``.
+    brokers.json has priority over answers of name servers, because an operator may have edited it. If brokers.json
+    cannot be read now, the cluster stays as it was. ``listed`` are the known (cluster, recording) pairs. Conflicts and
+    guesses go to ``say``.
     """
     before = {name for name, recording in listed if recording == folder}
     by_file = cluster_of(files)

@@ -1,7 +1,7 @@
-"""Lines that stand in two files: a recorder that copies a log again, or two files that meet at the hour.
+"""Lines that are in two files: a log was copied again, or two files overlap at the hour.
 
-One record stays: that of the file with the smallest digest, so that it does not matter which was read first. Files are
-read on their own, so copies are looked for afterwards, and only in the stretches of time that two files share.
+The record of the file with the smallest digest is kept, so the order of reading does not matter. Files are read
+separately, so duplicates are searched afterwards, only in the time spans that two files share.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-MOST_STRETCHES = 50  # beyond, their hull: a condition of thousands of parts would cost more than it saves
+MOST_STRETCHES = 50  # above, one span for all: a condition with thousands of parts would be slower
 
 
 class Reach(NamedTuple):
-    """From when to when a file's records are; ``new``: it was read in this run."""
+    """The time span of a file's records; ``new``: it was read in this run."""
 
     first_ts: dt.datetime
     last_ts: dt.datetime
@@ -27,7 +27,7 @@ Stretch = tuple[dt.datetime, dt.datetime]
 
 
 def shared_stretches(files: Iterable[Reach]) -> list[Stretch]:
-    """Where files overlap of which at least one is new; both ends belong to it, and stretches do not touch.
+    """Return the time spans, both ends included, in which a new file overlaps another file; they are disjoint.
 
     >>> hours = [dt.datetime(2026, 1, 1, h) for h in range(4)]
     >>> of = lambda first, last, new: Reach(hours[first], hours[last], new)
@@ -62,11 +62,11 @@ def _merged(stretches: list[Stretch]) -> list[Stretch]:
 
 
 def within(stretches: Iterable[Stretch], when: str) -> pl.Expr:
-    """Whether an instant is in one of the spans."""
+    """Return whether an instant is in one of the spans."""
     return pl.any_horizontal([pl.col(when).is_between(pl.lit(first), pl.lit(last)) for first, last in stretches])
 
 
 def copies(rows: pl.LazyFrame) -> pl.DataFrame:
-    """Return record_id and source_digest of the rows that a file with a smaller digest holds, too."""
+    """Return record_id and source_digest of the rows that are also in a file with a smaller digest."""
     first = pl.col("source_digest").min().over("record_id")
     return rows.select("record_id", "source_digest").filter(pl.col("source_digest") > first).collect()

@@ -1,8 +1,8 @@
-"""Snapshot files of one source, in time order -> what changed from each to the next. Runs on the workers.
+"""Changes between consecutive snapshot files of one source. Runs on the workers.
 
-A torn file is refused whole. Beside it the .bak is the last whole one; it is only believed where it is not older than
-what is known already: every entry at or above the last snapshot's, none missing. A rewind that is real stands in the
-next whole file too; one seen in a .bak alone would be a false alarm.
+A torn file is refused as a whole. The .bak beside it is then the last complete file. It is used only if it is not older
+than the last snapshot: no entry is lower or missing. A real rewind is also in the next complete file; a rewind only in
+a .bak would be a false alarm.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
 from mqreplay.ingest.lines import read_whole, trouble_of, unreadable
 from mqreplay.ingest.numbered_offsets import NumberedOffsets, numbered
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
-from mqreplay.ingest.told_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
+from mqreplay.ingest.snapshot_file_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
 from mqreplay.settings import IngestSettings
 
 CONSUMER_OFFSET = "consumer_offset"
 OFFSETS = (CONSUMER_OFFSET, "client_offsets")  # the kinds whose entries are offsets
-NOTHING_NEWER = "it holds nothing newer than the snapshot before"
+NOTHING_NEWER = "it has no newer offset than the snapshot before"
 
 
 class Taken(NamedTuple):
-    """The last file of a family that was believed."""
+    """The last accepted file of a family."""
 
     data: bytes
     digest: str
@@ -40,7 +40,7 @@ class Taken(NamedTuple):
 
 @dataclass
 class Source:
-    """A broker's or client's snapshots: its names, and the last known entries of each family."""
+    """The snapshots of a broker or client: its names, and the last known entries of each family."""
 
     source_name: str
     broker_name: str | None
@@ -52,10 +52,10 @@ class Source:
     keys: Keys = field(default_factory=Keys)
     taken: dict[str, Taken] = field(default_factory=dict)
     offsets: OffsetBytes = field(default_factory=OffsetBytes)
-    # The number of each row of the offset table in ``keys`` (-1: a key that names no group).
+    # The number in ``keys`` of each row of the offset table (-1: an invalid key).
     numbers: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     behind: bool = False  # whether ``entries`` lacks offsets that ``offsets`` has read
-    polled: NumberedOffsets | None = None  # the consumer offsets as arrays, if they were asked for
+    polled: NumberedOffsets | None = None  # the consumer offsets as arrays, if requested
     polled_since: bool = False  # whether ``entries`` lacks offsets that ``polled`` has
     limits: IngestSettings = field(default_factory=IngestSettings)
 
@@ -65,7 +65,7 @@ class Source:
         return read_whole(file.full_path, root, self.limits.snapshot_bytes)
 
     def read_all(self, files: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
-        """Moves of offsets, and rows with ``out``: config, snapshot, file or quarantine."""
+        """Yield changes of offsets, and rows with ``out``: config, snapshot, file or quarantine."""
         moments: dict[tuple[int, str], list[SnapshotFile]] = {}
         for file in files:
             moments.setdefault((file.ts_ms, file.family), []).append(file)
@@ -74,15 +74,15 @@ class Source:
         self._catch_up()
 
     def read_moment(self, together: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
-        """The same, of files of one family that were copied at one time, the .bak last."""
+        """Yield the same for the files of one family and time, the .bak last."""
         whole = False
         for file in together:
             if whole and file.is_bak:
-                yield file_row(file, "superseded", "the file it is the copy of lies whole beside it")
+                yield file_row(file, "superseded", "the complete file is beside it")
                 continue
             try:
                 data = self.read(file)
-            except (DecodeError, OSError) as error:  # it was there when the run began
+            except (DecodeError, OSError) as error:  # it existed when the run began
                 known = error if isinstance(error, DecodeError) else unreadable(trouble_of(error))
                 yield from refuse(file, b"", "", known)
                 continue
@@ -150,14 +150,14 @@ class Source:
         yield from _read_rows(file, taken, len(moved) + len(gone), len(gone), len(new_strange) + others)
 
     def _take_same(self, file: SnapshotFile, taken: Taken) -> Iterator[Row | Moves]:
-        """A file that is the one before, byte for byte."""
+        """Take a file that equals the one before byte for byte."""
         if file.kind in OFFSETS:
             yield self._moves(self.last_ts.get(file.family), file.ts_ms, taken.digest, [])
         self.last_ts[file.family] = file.ts_ms
         yield from _read_rows(file, taken, 0)
 
     def _take_difference(self, file: SnapshotFile, taken: Taken, difference: Difference) -> Iterator[Row | Moves]:
-        """A file that was read by the bytes that differ: the same keys as before, strange ones among them."""
+        """Take a file of which only changed bytes were read: it has the same keys as before, also invalid ones."""
         entry, previous, new = self.numbers[difference.rows], difference.previous, difference.new
         if not (named := entry >= 0).all():
             entry, previous, new = entry[named], previous[named], new[named]
@@ -168,9 +168,9 @@ class Source:
         yield from _read_rows(file, taken, len(entry))
 
     def new_strange(self, strange: Iterable[str]) -> tuple[list[str], int]:
-        """Return those of the keys that were not reported yet, and how many more there are.
+        """Return the invalid keys that are not yet reported, and the number of further ones.
 
-        Beyond so many keys of a source all that are not known are counted in each file, and not remembered.
+        Above a number of keys of a source, further ones are only counted for each file.
         """
         found = [key for key in map(short_key, strange) if key not in self.strange_keys]
         room = max(0, self.limits.quarantine_rows - len(self.strange_keys))
@@ -178,19 +178,19 @@ class Source:
         return found[:room], len(found[room:])
 
     def consumer_offsets(self) -> NumberedOffsets:
-        """Return the consumer offsets that are known, as arrays that may be brought up to a poll (`has_polled`)."""
+        """Return the known consumer offsets as arrays, which the caller may update to a poll (`has_polled`)."""
         if self.polled is None:
             self._catch_up()
             self.polled = numbered(self.entries.get(CONSUMER_OFFSET, {}), self.keys)  # type: ignore[arg-type]
         return self.polled
 
     def has_polled(self, ts_ms: int) -> None:
-        """Know the consumer offsets as ``consumer_offsets`` has them now, polled at that time."""
+        """Set the consumer offsets to the current arrays of ``consumer_offsets``, polled at that time."""
         self.last_ts[CONSUMER_OFFSET], self.polled_since = ts_ms, True
         self.taken.pop(CONSUMER_OFFSET, None)
 
     def _catch_up(self) -> None:
-        """Brings ``entries`` up to what was read since by bytes: a dict an offset at a time would cost the most."""
+        """Update ``entries`` to the offsets read as bytes since: updating a dict for each offset would be slow."""
         if self.polled_since and self.polled is not None:
             self.entries[CONSUMER_OFFSET] = dict(self.polled.by_key(self.keys))
             self.polled_since = False
@@ -214,8 +214,8 @@ class Source:
 
 
 def _read_rows(file: SnapshotFile, taken: Taken, changed: int, gone: int = 0, new_strange: int = 0) -> Iterator[Row]:
-    """Facts about each file that was accepted."""
+    """Yield the ledger rows of an accepted file."""
     rows_in = taken.entries + taken.strange
     yield snapshot_row(file.ts_ms, file.file_name, taken.digest, rows_in, changed, taken.counter)
-    # An entry that is gone is a row that no entry of this file stands for: it counts as one read.
+    # A removed entry is a row without an entry in this file: it counts as one row in.
     yield file_row(file, "read", None, taken.digest, rows_in + gone, changed, new_strange)

@@ -1,10 +1,10 @@
-"""Each file's SHA-256; of unchanged files from memory, or a night run again would read it all to learn nothing.
+"""The SHA-256 of each file, cached for unchanged files, so that a repeated run need not read them.
 
-A file is unchanged if its size, its inode and both its times are what they were. The time of its last change of status
-(ctime) is the file system's own: whoever writes a file and sets its modification time back still moves it.
+A file is unchanged if its size, inode and both times are the same. The time of the last status change (ctime) is set by
+the file system: it also changes when a program writes a file and resets its modification time.
 
-Files that are not read have a row in the ledger only. Of these, large ones are hashed only if SHA256SUMS lists them: a
-dump of a process's memory takes minutes, and may be sparse.
+Files that are not read have only a row in the ledger. Large ones of these are hashed only if SHA256SUMS lists them: a
+memory dump would take minutes, and may be sparse.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from mqreplay.lake.small_file import write_lines
 
 FILE = ".mqreplay.digests"
 BATCH = 1_000  # files
-STAMPED = 5  # words before the path: four of the stamp, and the digest
-MOST_UNREAD = 16 * 1024 * 1024  # bytes of a file that is not read, and is hashed all the same
-THREADS = 4  # reading and hashing release the interpreter
-# A file that changed so short a time before it was read might change again without a new time: clocks of files tick.
+STAMPED = 5  # words before the path: four of the stamp and the digest
+MOST_UNREAD = 16 * 1024 * 1024  # largest size in bytes of an unread file that is hashed
+THREADS = 4  # reading and hashing release the GIL
+# A file that changed shortly before it was read might change again with the same time, because file times are coarse.
 SETTLED_NS = 2_000_000_000
 
 
 class KnownDigests:
-    """The digests that the last run took, kept in a file of the warehouse. Torn or missing, it is no loss."""
+    """The digests of the last run, in a file of the warehouse, which may be torn or missing."""
 
     def __init__(self, root: str, digest: Callable[[str, str | None], str] = file_sha256) -> None:
-        """``root`` is the warehouse's folder; ``digest`` reads a file, inside a folder or anywhere."""
+        """Take the warehouse's folder ``root``, and ``digest``, which hashes a file."""
         self._path, self._digest = Path(root, FILE), digest
 
     def of_recordings(self, recordings: Mapping[str, list[RecordedFile]]) -> dict[str, list[Digested]]:
-        """The same recordings, as ``of`` gives files, compared with their SHA256SUMS (checksums.py)."""
+        """Return the recordings with digests (see ``of``), compared with their SHA256SUMS (checksums.py)."""
         listed = {place for files in recordings.values() for place in _listed(files)}
         digested = iter(self.of((file for files in recordings.values() for file in files), listed))
         return {folder: compared([next(digested) for _ in files]) for folder, files in recordings.items()}
 
     def of(self, files: Iterable[RecordedFile], listed: Collection[str] = frozenset()) -> list[Digested]:
-        """Each file with its SHA-256, in order; what is not known is read, and all are kept for the next run.
+        """Return each file with its SHA-256, in order. Read files with unknown digests, and store all for the next run.
 
-        One that cannot be read has its trouble instead, and no SHA-256. What is no file is not opened, and has none
-        either; nor has a file above MOST_UNREAD that is not read, unless its full path is among ``listed``.
+        A file that cannot be read has the reason instead of a SHA-256. Entries that are not files are not opened and
+        have none, and so have unread files above MOST_UNREAD, unless their full path is in ``listed``.
         """
         known, now, found, read = self._read(), time.time_ns(), [], 0
         with ThreadPoolExecutor(THREADS) as pool:
-            # By batches: a million waiting reads would take a gigabyte.
+            # In batches: a million waiting reads would take a gigabyte.
             for batch in _batches(files, BATCH):
                 needed = [_needs_digest(file, listed) for file in batch]
                 kept = [_digest(file, known.get(file.full_path, "")) for file in batch]
@@ -69,21 +69,21 @@ class KnownDigests:
         return found
 
     def _read_anew(self, file: RecordedFile) -> tuple[str, str | None]:
-        """A file's SHA-256, or nothing and why not."""
+        """Return a file's SHA-256, or none and the reason."""
         try:
             return self._digest(file.full_path, file.root), None
         except OSError as error:
             return "", trouble_of(error)
 
     def _read(self) -> dict[str, str]:
-        """Path -> stamp and digest; lines that are none of ours are passed over."""
+        """Return path -> stamp and digest; skip foreign lines."""
         known = {}
         try:
             with self._path.open(encoding="utf-8") as lines:
                 for line in lines:
-                    *told, path = line.rstrip("\n").split(" ", STAMPED)
-                    if len(told) == STAMPED and path.startswith('"'):
-                        known[json.loads(path)] = " ".join(told)
+                    *words, path = line.rstrip("\n").split(" ", STAMPED)
+                    if len(words) == STAMPED and path.startswith('"'):
+                        known[json.loads(path)] = " ".join(words)
         except (OSError, ValueError):
             return {}
         return known
@@ -98,7 +98,7 @@ def _needs_digest(file: RecordedFile, listed: Collection[str]) -> bool:
 
 
 def _listed(files: list[RecordedFile]) -> list[str]:
-    """Full paths of a recording's large files that are not read, and that its SHA256SUMS lists."""
+    """Return full paths of a recording's large unread files that its SHA256SUMS lists."""
     large = {file.path: file.full_path for file in files if _is_large_unread(file)}
     return [large[path] for path in listed_of(files, large)] if large else []
 
@@ -108,13 +108,13 @@ def _stamp(file: RecordedFile) -> str:
 
 
 def _digest(file: RecordedFile, known: str) -> str:
-    """The digest that is known of the file as it is, or nothing."""
+    """Return the cached digest if the file is unchanged; else none."""
     stamp = _stamp(file)
     return known[len(stamp) :] if known.startswith(stamp) else ""
 
 
 def _batches(files: Iterable[RecordedFile], most: int) -> Iterator[list[RecordedFile]]:
-    """The files, so many at a time."""
+    """Yield the files in batches."""
     rest = iter(files)
     while batch := list(islice(rest, most)):
         yield batch

@@ -1,4 +1,4 @@
-"""What one snapshot file is, what it holds (entries by key), and which offsets it moved. Runs on the workers."""
+"""A snapshot file, its entries by key, and the offsets that it changed. Runs on the workers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker na
 
 @dataclass
 class Keys:
-    """The queues of one source, numbered as they came: a number stays a queue's as long as the source is read."""
+    """The queues of one source, numbered in order of appearance.
+
+    A number belongs to the same queue for the whole reading.
+    """
 
     keys: list[OffsetKey] = field(default_factory=list)
     numbers: dict[OffsetKey, int] = field(default_factory=dict)
@@ -51,7 +54,7 @@ class Keys:
         return len(self.keys)
 
     def of(self, keys: Collection[OffsetKey]) -> NDArray[np.int32]:
-        """The number of each of ``keys``, given now to those that have none."""
+        """Return the number of each of ``keys``; new keys get one."""
         found = list(map(self.numbers.get, keys))
         if None in found:
             for key in keys:
@@ -63,10 +66,10 @@ class Keys:
 
 @dataclass(frozen=True)
 class Moves:
-    """Offsets that one file changed, as columns of equal length. ``from_ts`` and ``ts`` are epoch ms.
+    """The offsets that a file changed, as columns of equal length. ``from_ts`` and ``ts`` are epoch ms.
 
-    ``entry`` is a queue's number in the source's `Keys`. Where ``came`` is true there was no offset before, where
-    ``gone`` is true there is none now; None: nowhere.
+    ``entry`` is a queue's number in the source's `Keys`. ``came``: there was no offset before; ``gone``: there is none
+    now; None: false for all.
     """
 
     from_ts: int | None
@@ -84,9 +87,9 @@ class Moves:
 
 @dataclass(frozen=True)
 class SnapshotFile:
-    """One file to read: where it lies, its place inside the recording, what it is, when it was copied (epoch ms).
+    """A file to read: its full path, its path in the recording, its kind, its time (epoch ms).
 
-    ``digest`` is what rows carry of a file whose bytes are not read at once: of lines that were polled.
+    ``digest`` is the source digest for rows of a file of polled lines, whose bytes are not read at once.
     """
 
     full_path: str
@@ -98,29 +101,29 @@ class SnapshotFile:
 
     @property
     def recording(self) -> str:
-        """The folder of its recording: it lies there in snapshots/<source>/<epoch_ms>/."""
+        """Return the folder of its recording, which has it in snapshots/<source>/<epoch_ms>/."""
         return self.full_path.rsplit("/", 4)[0] or "/"
 
     @property
     def family(self) -> str:
-        """What its entries are compared within: a client keeps one file for each group."""
+        """Return the family in which entries are compared: a client has one file for each group."""
         return self.file_name.removesuffix(".bak") if self.kind == "client_offsets" else self.kind
 
     @property
     def is_polled(self) -> bool:
-        """Whether it has a line for each poll, and not the copy of a file."""
+        """Return whether it has a line for each poll, instead of a copied file."""
         return self.file_name in POLLED
 
     @property
     def is_bak(self) -> bool:
-        """Whether it is the copy that RocketMQ keeps of the file before."""
+        """Return whether it is RocketMQ's backup of the previous file."""
         return self.file_name.endswith(".bak")
 
 
 class Entries(NamedTuple):
-    """``strange``: keys that name nothing; ``counter``: dataVersion's; ``whole``: all of a consumerOffset.json.
+    """The entries of a file. ``strange`` are invalid keys, ``counter`` is dataVersion's, ``whole`` the offsets.
 
-    What a broker keeps for itself of broadcasting groups is neither an entry nor strange.
+    Entries that a broker keeps for broadcasting groups are ignored.
     """
 
     entries: dict[object, object]
@@ -130,7 +133,7 @@ class Entries(NamedTuple):
 
 
 def decode(data: bytes, file: SnapshotFile) -> Entries:
-    """Raises DecodeError: a file is believed whole or not at all."""
+    """Decode a file. Raises DecodeError: a file is used completely or not at all."""
     return DECODERS[file.kind](data, file)
 
 
@@ -168,7 +171,7 @@ def _payload(config: object, columns: tuple[str, ...]) -> str:
 
 
 def payload(given: Mapping[str, object]) -> str:
-    """The silver columns of a topic or group that are set, as JSON in a fixed order: equal texts, equal configs."""
+    """Return the non-null silver columns of a topic or group as JSON in fixed order, for comparison."""
     return json.dumps({name: value for name, value in given.items() if value is not None}, sort_keys=True)
 
 

@@ -1,15 +1,15 @@
-"""A gzip stream: checked as a whole first, then inflated.
+"""Read a gzip stream: first check it completely, then decompress it.
 
-A damaged stream gives no byte: what lies before the place where the damage shows may be wrong already. A truncated
-stream, which ends before its end marker, is right up to its end and may be used.
+A damaged stream gives no byte: bytes before the detected damage may already be wrong. A truncated stream, which ends
+before its end marker, is correct up to its end and may be used.
 
 One flipped bit can make a stream run past its end marker without an error. It then looks truncated. But a truncated
 stream ends anywhere, and a damaged one still ends with its trailer: the last four bytes are the length of the last
 member (modulo 2^32). If they fit what was inflated, the stream counts as damaged. If a whole member follows inside the
 bytes of the member that seems cut off, the stream is damaged, too.
 
-ISA-L inflates twice as fast as zlib, but ignores errors in some headers, and finds damage at other places. So it reads
-members with the usual headers, and its word counts only where all checksums fit. Everything else is left to zlib.
+ISA-L is twice as fast as zlib, but ignores errors in some headers and finds damage at other places. So it reads only
+members with the usual headers, and its result counts only if all checksums match. zlib reads everything else.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from isal.igzip_lib import IsalError
 from mqreplay.errors import DecodeError
 
 MAGIC = b"\x1f\x8b"
-CHUNK = 1024 * 1024  # inflated bytes given at once
-READ = 64 * 1024  # compressed bytes read at once
+CHUNK = 1024 * 1024  # uncompressed bytes per piece
+READ = 64 * 1024  # compressed bytes per read
 GZIP = 31  # wbits: zlib then reads the header and checks CRC and length
 # A flipped bit changes the inflated length of a stream that runs to the end by up to 30 % in small files, and by 2 % in
 # those of half a megabyte. The wider this is, the more truncated streams are refused: 1 of 8 for each GB inflated.
-NEAR = 4  # the lengths may differ by one part in so many,
-NEAR_BYTES = 64 * 1024  # and by so many bytes
+NEAR = 4  # the lengths may differ by this fraction (1/n),
+NEAR_BYTES = 64 * 1024  # and by this number of bytes
 HEADER = 10  # bytes of a member's header, before the file's name
-NAMED = 8  # the flag of a header that has the file's name, which ends with a zero byte
+NAMED = 8  # the flag of a header with the file's name, which ends with a zero byte
 SHORTEST = 18  # bytes of a member: header, trailer, and no data
-MOST_HEADERS = 100  # places that look like the header of a member and are tried
-ENOUGH = 16 * 1024 * 1024  # bytes; what inflates so far without an error is a member
+MOST_HEADERS = 100  # possible headers of members that are tried
+ENOUGH = 16 * 1024 * 1024  # bytes; data that decompresses this far without an error is a member
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A stream that may be inflated: ``size`` compressed bytes were checked; ``truncated``: it has no end marker."""
+    """A checked stream: ``size`` is its compressed bytes; ``truncated``: it has no end marker."""
 
     size: int
     truncated: bool
 
 
 class _Members:
-    """Inflates the members of a stream one after the other, and knows where it is."""
+    """A reader of the members of a stream, which keeps its position."""
 
     def __init__(self, stream: BinaryIO, most: int | None = None, *, by_zlib: bool) -> None:
-        """``most`` is how many compressed bytes are read; None: all. ``by_zlib``: zlib reads every member."""
+        """Take ``most``, the compressed bytes to read (None: all), and ``by_zlib``: zlib reads every member."""
         self._stream, self._left, self._by_zlib = stream, most, by_zlib
         self.read = 0  # compressed bytes
         self.begin = 0  # where the current member begins
@@ -60,7 +60,7 @@ class _Members:
         self.last = b""  # the last four bytes read
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the inflated bytes, CHUNK at most at once. Raises zlib.error and OSError; EOFError: truncated."""
+        """Yield uncompressed bytes, at most CHUNK at once. Raises zlib.error and OSError; EOFError: truncated."""
         data = self._more()
         while True:
             self.begin, self.inflated = self.read - len(data), 0
@@ -77,7 +77,7 @@ class _Members:
                 if piece:
                     self.inflated += len(piece)
                     yield piece
-            # Zero bytes may pad a stream to the blocks of a tape.
+            # Zero bytes may pad a stream to tape blocks.
             while not (data := data.lstrip(b"\0")):
                 if not (data := self._more()):
                     return
@@ -92,7 +92,7 @@ class _Members:
 
 
 def check(stream: BinaryIO) -> Checked:
-    """Inflate all of a stream, from its beginning, for its checksums alone. Raises DecodeError (damaged_gzip), OSError.
+    """Decompress a whole stream only to check it. Raises DecodeError (damaged_gzip), OSError.
 
     >>> import gzip, io
     >>> whole = gzip.compress(b"a line\\n")
@@ -117,27 +117,27 @@ def check(stream: BinaryIO) -> Checked:
         raise _damaged(str(error).rpartition(": ")[2]) from None
     except EOFError:
         if _runs_past_its_end(stream, members):
-            raise _damaged("it runs past its end marker") from None
+            raise _damaged("it continues after its end marker") from None
         return Checked(members.read, truncated=True)
     return Checked(members.read, truncated=False)
 
 
 def inflate(stream: BinaryIO, checked: Checked) -> Iterator[bytes]:
-    """Yield the inflated bytes of what was checked. EOFError ends a truncated stream.
+    """Yield the uncompressed bytes of a checked stream. EOFError ends a truncated stream.
 
-    Raises zlib.error where the bytes are not those that were checked.
+    Raises zlib.error if the bytes have changed since the check.
     """
     stream.seek(0)
     return _Members(stream, checked.size, by_zlib=checked.truncated).pieces()
 
 
 def not_gzip() -> DecodeError:
-    """The error for a file with a gzip file's name that does not begin like one."""
-    return _damaged("its name ends in .gz, and it does not begin like a gzip stream")
+    """Return the error for a file whose name ends in .gz but whose bytes are not gzip."""
+    return _damaged("its name ends in .gz, but it is not a gzip stream")
 
 
 def _is_usual(data: bytes) -> bool:
-    """Whether a member begins with a header that has no checksum, and nothing beside the file's name."""
+    """Return whether a member has a header without checksum and with at most the file's name."""
     if data[:3] != MAGIC + b"\x08" or len(data) < HEADER:
         return False
     return data[3] == 0 or (data[3] == NAMED and data.find(0, HEADER) >= 0)
@@ -148,7 +148,7 @@ def _damaged(detail: str) -> DecodeError:
 
 
 def _runs_past_its_end(stream: BinaryIO, members: _Members) -> bool:
-    """Whether a stream without an end marker ends with a trailer all the same, or has a member behind its last one."""
+    """Return whether a stream without an end marker ends with a trailer, or has a member after its last one."""
     off = (int.from_bytes(members.last, "little") - members.inflated) % 2**32
     near = members.inflated // NEAR + NEAR_BYTES
     if members.read - members.begin >= SHORTEST and min(off, 2**32 - off) <= near:
@@ -157,7 +157,7 @@ def _runs_past_its_end(stream: BinaryIO, members: _Members) -> bool:
 
 
 def _headers(stream: BinaryIO, begin: int, end: int) -> Iterator[int]:
-    """Where a member may begin, between two places; the first MOST_HEADERS."""
+    """Return the possible starts of members between two positions; the first MOST_HEADERS."""
     sign = MAGIC + b"\x08"
     found, before, at = 0, b"", begin
     while at < end:
@@ -178,7 +178,7 @@ def _headers(stream: BinaryIO, begin: int, end: int) -> Iterator[int]:
 
 
 def _is_member(stream: BinaryIO, at: int) -> bool:
-    """Whether a whole member begins there."""
+    """Return whether a complete member begins there."""
     stream.seek(at)
     member, inflated = zlib.decompressobj(GZIP), 0
     try:

@@ -1,8 +1,8 @@
-"""Snapshots that are read again because others came late, changed or were removed.
+"""Snapshots that are read again because others were added late, changed or removed.
 
-What changed from one snapshot to the next depends on the one before. A whole file that is no .bak is believed whatever
-was known (diffs.py): rows after the first such file behind the last change stay as they are. A file of polled offsets
-covers an hour, with copies of other files in it: it is read from its beginning, and its source to the end.
+A change from one snapshot to the next depends on the one before. A complete file that is not a .bak is always used
+(diffs.py), so rows after the first such file after the last change stay the same. A file of polled offsets covers an
+hour, which may include copies of other files: it is read from its beginning, and its source to the end.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ Reach = tuple[int, int]  # epoch ms of the first and the last line of a file
 
 @dataclass(frozen=True)
 class Stretch:
-    """What is read of a source: from when, and until when, in epoch ms; None: to its end."""
+    """The time span of a source that is read, in epoch ms; end None: to its end."""
 
     since_ms: int
     until_ms: int | None = None
 
     @property
     def first_day(self) -> dt.date:
-        """Of UTC."""
+        """Return the UTC day."""
         return instant(self.since_ms * 1000).date()
 
     @property
     def last_day(self) -> dt.date:
-        """Of UTC."""
+        """Return the UTC day."""
         return dt.date.max if self.until_ms is None else instant(self.until_ms * 1000).date()
 
 
 def within(found: Mapping[str, Stretch], ms: pl.Expr) -> pl.Expr:
-    """Whether a row of a source, whose instant is ``ms``, lies in the source's stretch."""
+    """Return whether a row of a source with the instant ``ms`` is in the source's time span."""
     since = {source: stretch.since_ms for source, stretch in found.items()}
     until = {source: NEVER if s.until_ms is None else s.until_ms for source, s in found.items()}
     first, last = (
@@ -57,7 +57,7 @@ def within(found: Mapping[str, Stretch], ms: pl.Expr) -> pl.Expr:
 
 
 def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile]) -> dict[str, Stretch]:
-    """For each source of the ``changed`` snapshots what is to be read of it."""
+    """Return the time span to read for each source of the ``changed`` snapshots."""
     firsts = _firsts(changed)
     if not warehouse.exists(LEDGER):
         return {source: Stretch(since) for source, since in firsts.items()}
@@ -71,7 +71,7 @@ def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile
     whole = known.join(asked, ["source_name", "file_name"]).filter(pl.col("ts_ms") > pl.col("new_ms"))
     found = whole.group_by("source_name", "file_name").agg(pl.col("ts_ms").min()).collect()
     ends = {(source, name): ms for source, name, ms in found.iter_rows()}
-    # A key that names nothing is reported once, where it comes first: that may be anywhere from here on.
+    # An invalid key is reported once, at its first file, which may be anywhere from here on.
     until = dict.fromkeys(_with_orphan_keys(warehouse, cluster, firsts), NEVER)
     for family in last:
         until[family[0]] = max(until.get(family[0], 0), ends.get(family, NEVER))
@@ -82,7 +82,7 @@ def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile
 def _with_polled(
     warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile], firsts: Mapping[str, int]
 ) -> tuple[dict[str, int], set[str]]:
-    """When to begin with each source, given the files of polled offsets; and the sources to be read to the end."""
+    """Return the start of each source, given the files of polled offsets, and the sources to read to the end."""
     reaches = _reaches(warehouse, cluster, firsts)
     begins, polled = dict(firsts), _firsts([file for file in changed if file.file_name in POLLED])
     copied = _firsts([file for file in changed if file.file_name not in POLLED])
@@ -96,7 +96,7 @@ def _with_polled(
 
 
 def _reaches(warehouse: Warehouse, cluster: str, sources: Iterable[str]) -> dict[str, list[Reach]]:
-    """By source, from when to when each file of polled offsets that is in the tables reaches."""
+    """Return by source the time span of each file of polled offsets in the tables."""
     is_polled = pl.any_horizontal(pl.col("path").str.ends_with(f"/{name}") for name in POLLED)
     polled = warehouse.read(LEDGER, Rows(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
     asked = polled.with_columns(**_of_path()).filter(pl.col("source_name").is_in(sorted(sources)))
@@ -107,7 +107,7 @@ def _reaches(warehouse: Warehouse, cluster: str, sources: Iterable[str]) -> dict
 
 
 def _since(first_ms: int, reaches: Collection[Reach], *, is_copy: bool) -> int:
-    """When to begin, so that no file of polled offsets is cut, and a copy is seen with the polls that supersede it.
+    """Return the start so that no file of polled offsets is cut and a copy is read with the polls that supersede it.
 
     The last poll of a file may lie before a new copy. A new poll may supersede older copies that no other poll did.
 
@@ -122,7 +122,7 @@ def _since(first_ms: int, reaches: Collection[Reach], *, is_copy: bool) -> int:
 
 
 def orphan_keys(warehouse: Warehouse, cluster: str) -> pl.LazyFrame:
-    """Return source_name, topic (the key) and ts_ms of the keys of snapshots that name nothing."""
+    """Return source_name, topic (the key) and ts_ms of invalid keys in snapshots."""
     rows = warehouse.read(QUARANTINE, Rows(cluster)).filter(pl.col("code") == "orphan_key")
     return rows.select(**_of_path(), topic=pl.col("detail_key")).select("source_name", "topic", "ts_ms")
 
@@ -133,7 +133,7 @@ def _with_orphan_keys(warehouse: Warehouse, cluster: str, sources: Iterable[str]
 
 
 def too_late(new: Sequence[RecordedFile], again: Iterable[NewFile]) -> set[Place]:
-    """Places of those of ``new`` that lie before files that are needed again and are not there any more."""
+    """Return the places of ``new`` snapshots that are before missing files which are needed again."""
     gone: dict[str | None, int] = {}
     for file in (a.file for a in again):
         if not Path(file.full_path).is_file():
@@ -142,7 +142,7 @@ def too_late(new: Sequence[RecordedFile], again: Iterable[NewFile]) -> set[Place
 
 
 def read_again(warehouse: Warehouse, cluster: str, found: dict[str, Stretch], but: set[Place]) -> list[NewFile]:
-    """Return the snapshots in the tables that lie in these stretches, but those in the places ``but``."""
+    """Return the snapshots in the tables within these time spans, except those in the places ``but``."""
     if not warehouse.exists(LEDGER):
         return []
     known = _snapshots(warehouse, cluster, min(s.since_ms for s in found.values()))
@@ -160,7 +160,7 @@ def read_again(warehouse: Warehouse, cluster: str, found: dict[str, Stretch], bu
 def copies_elsewhere(
     warehouse: Warehouse, cluster: str, recordings: Sequence[str], files: Iterable[tuple[str, str]]
 ) -> list[KnownFile]:
-    """Return the snapshots of these recordings that have one of these paths with the SHA-256 beside it."""
+    """Return the snapshots of these recordings that have one of these paths and its SHA-256."""
     mine = pl.col("kind").is_in(SNAPSHOTS) & pl.col("recording").is_in(list(recordings))
     asked = pl.LazyFrame(sorted(set(files)), schema={"path": pl.String, "sha256": pl.String}, orient="row")
     known = warehouse.read(LEDGER, Rows(cluster)).filter(mine)
@@ -177,13 +177,13 @@ def _firsts(files: Iterable[RecordedFile]) -> dict[str, int]:
 
 
 def _snapshots(warehouse: Warehouse, cluster: str, since_ms: int) -> pl.LazyFrame:
-    """Those of the ledger from then on: its columns, and source_name, file_name and ts_ms, as the path says them."""
+    """Return the ledger's snapshots from then on, with source_name, file_name and ts_ms of their paths."""
     files = warehouse.read(LEDGER, Rows(cluster)).filter(pl.col("kind").is_in(SNAPSHOTS))
     return files.filter(pl.col("last_ts") >= instant(since_ms * 1000)).with_columns(**_of_path())
 
 
 def _of_path() -> dict[str, pl.Expr]:
-    """snapshots/SOURCE/TIME/FILE, by its parts."""
+    """Return the parts of snapshots/SOURCE/TIME/FILE."""
     part = pl.col("path").str.split("/").list
     return {
         "source_name": part.get(1, null_on_oob=True),

@@ -1,4 +1,4 @@
-"""The ledger of a run: what became of each file, what was refused, and that no row was lost on the way."""
+"""The ledger of a run: the result of each file, refused rows, and the check that no row was lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mqreplay.ingest.recording import NOT_READ
 
 @dataclass(slots=True)
 class FileEntry:
-    """A row of bronze.source_file in the making. Instants are UTC."""
+    """A future row of bronze.source_file. Instants are UTC."""
 
     new: NewFile
     status: str = "read"
@@ -28,11 +28,11 @@ class FileEntry:
 
     @property
     def rows_duplicate(self) -> int:
-        """Return the number of repeated rows: rows in that are neither out nor refused."""
+        """Return the number of duplicates: rows in that are neither out nor refused."""
         return self.rows_in - self.rows_out - self.rows_quarantined
 
     def settle(self) -> None:
-        """Checks that the counts add up, and marks a file refused whole. Raises ConservationError."""
+        """Check that the counts add up, and mark a file that was refused as a whole. Raises ConservationError."""
         if self.rows_duplicate < 0:
             raise ConservationError(
                 f"{self.new.file.full_path}: {self.rows_in} rows in, but {self.rows_out} out and "
@@ -44,7 +44,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineEntry:
-    """A row of bronze.quarantine in the making. ``line_number`` 0 is the file as a whole."""
+    """A future row of bronze.quarantine. ``line_number`` 0 is the whole file."""
 
     recording: str
     path: str
@@ -60,17 +60,17 @@ class QuarantineEntry:
 
 @dataclass
 class Ledger:
-    """All that a run saw, by place."""
+    """The files and refused rows of a run, by place."""
 
     files: dict[tuple[str, str], FileEntry] = field(default_factory=dict)
     refused: list[QuarantineEntry] = field(default_factory=list)
 
     def enter(self, new: NewFile) -> FileEntry:
-        """The entry of a file, made at first sight."""
+        """Return the entry of a file; make it if it is new."""
         return self.files.setdefault((new.file.recording, new.file.path), FileEntry(new))
 
     def enter_known(self, new: NewFile, known: KnownFile) -> FileEntry:
-        """The entry of a file whose content is in the tables: what was counted of it under its former name."""
+        """Return the entry of a file whose content is in the tables, with the counts of its former name."""
         entry = self.enter(new)
         entry.status, entry.reason = known.status, known.reason
         entry.rows_in, entry.rows_out, entry.rows_quarantined = known.rows_in, known.rows_out, known.rows_quarantined
@@ -78,7 +78,7 @@ class Ledger:
         return entry
 
     def enter_unread(self, duplicates: Iterable[NewFile], not_read: Iterable[NewFile]) -> None:
-        """Files that give nothing, and why."""
+        """Enter files that give no rows, with the reason."""
         for new in duplicates:
             entry = self.enter(new)
             entry.status, entry.reason = "duplicate", "the same bytes were read from another file"
@@ -88,14 +88,14 @@ class Ledger:
             entry.status, entry.reason = "not_read", missing or NOT_READ[new.file.kind]
 
     def enter_unreadable(self, files: Iterable[NewFile]) -> None:
-        """Files whose bytes cannot be read, or must not be believed."""
+        """Enter files whose bytes cannot be read or must not be used."""
         for new in files:
             code, trouble = new.file.trouble_code, new.file.trouble or ""
             reason = unreadable(trouble).detail if code == "unreadable" else trouble
             self._enter_unseen(new, "refused", code, reason, ADVICE[code])
 
     def enter_checksums(self, files: Iterable[NewFile], quarantine_rows: int) -> None:
-        """Lists of checksums, which were compared with the other files: their lines, and those that were refused."""
+        """Enter checksum lists that were compared with the other files: their lines, and the refused ones."""
         for new in files:
             found, entry = read_checksums(new.file, quarantine_rows), self.enter(new)
             entry.rows_in, entry.rows_quarantined, entry.reason = found.lines, found.refused.total, found.reason
@@ -106,26 +106,26 @@ class Ledger:
             ]
 
     def enter_late(self, late: Iterable[NewFile]) -> None:
-        """Snapshots that cannot be read for want of others."""
-        reason = "snapshots after it were read before, are needed again, and are not there any more"
-        advice = "put back the snapshots that lay after it, and run again"
+        """Enter snapshots that cannot be read because others are missing."""
+        reason = "snapshots after it were read in an earlier run, are needed again, and are missing now"
+        advice = "put back the snapshots after it, and run again"
         for new in late:
             self._enter_unseen(new, "late", "late", reason, advice)
 
     def _enter_unseen(self, new: NewFile, status: str, code: str, reason: str, advice: str) -> None:
-        """A file refused whole, of whose content nothing is kept."""
+        """Enter a file that is refused as a whole and whose content is not kept."""
         entry = self.enter(new)
         entry.status, entry.reason, entry.rows_in, entry.rows_quarantined = status, reason, 1, 1
         place = new.file.recording, new.file.path, new.file.kind, new.digest, 0, ""
         self.refused.append(QuarantineEntry(*place, code, reason, advice, None))
 
     def settle(self) -> None:
-        """Checks every entry. Raises ConservationError."""
+        """Check every entry. Raises ConservationError."""
         for entry in self.files.values():
             entry.settle()
 
     def file_rows(self, cluster: str) -> list[tuple[object, ...]]:
-        """Rows of bronze.source_file, in the contract's column order."""
+        """Return rows of bronze.source_file, in the contract's column order."""
         return [
             (
                 cluster,
@@ -147,7 +147,7 @@ class Ledger:
         ]
 
     def quarantine_rows(self, cluster: str) -> list[tuple[object, ...]]:
-        """Rows of bronze.quarantine, in the contract's column order."""
+        """Return rows of bronze.quarantine, in the contract's column order."""
         return [
             (
                 cluster,

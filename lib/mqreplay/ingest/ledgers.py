@@ -1,4 +1,4 @@
-"""The ledgers of one run into their tables: one for all, or where files are many, one for so many at a time."""
+"""Write the ledgers of a run into their tables: one ledger, or one for each round of many files."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 
 FILES, QUARANTINE, BROKERS = "bronze.source_file", "bronze.quarantine", "silver.broker"
-OF_RECORDING = (FILES, QUARANTINE, BROKERS)  # the tables that name the recording of a row
+OF_RECORDING = (FILES, QUARANTINE, BROKERS)  # tables with the recording of a row
 
 
 class Ledgers:
-    """Writes them, and adds up what they say. A ledger is written after the rows of its files."""
+    """A writer of ledgers, with totals. A ledger is written after the rows of its files."""
 
     def __init__(self, warehouse: Warehouse, cluster: str, unknown: set[str]) -> None:
-        """Of ``unknown`` recordings the tables hold nothing."""
+        """Take the run; the tables hold no rows of ``unknown`` recordings."""
         self._warehouse, self._cluster, self._unknown = warehouse, cluster, unknown
         self.rows_out = self.refused = 0
         self._began: dict[str, dt.datetime] = {}
 
     def began(self, recording: str, known: Iterable[KnownFile], ledger: Ledger) -> dt.datetime | None:
-        """Return the first instant of the recording's files: of ``known`` ones, of this run's, and of ``ledger``."""
+        """Return the first instant of the recording's files: ``known`` ones, those of this run, and of ``ledger``."""
         left = (k for k in known if k.recording == recording and k.place not in ledger.files)
         firsts = [k.first_ts for k in left if k.first_ts is not None]
         firsts += [e.first_ts for (its, _), e in ledger.files.items() if its == recording and e.first_ts is not None]
@@ -35,9 +35,9 @@ class Ledgers:
         return min(firsts, default=None)
 
     def write(self, ledger: Ledger, gone: Iterable[Place] = (), renamed: Mapping[Place, Place] | None = None) -> None:
-        """Write the entries; those of ``gone`` places leave, and what was refused of ``renamed`` files goes with them.
+        """Write the entries; remove those of ``gone`` places; move the quarantine rows of ``renamed`` files.
 
-        Raises ConservationError if rows of a file got lost.
+        Raises ConservationError if rows of a file were lost.
         """
         ledger.settle()
         for (recording, _), entry in ledger.files.items():
@@ -56,7 +56,7 @@ class Ledgers:
         self._warehouse.put(FILES, ledger.file_rows(self._cluster), replaced)
 
     def _carried(self, renamed: Mapping[Place, Place]) -> list[tuple[object, ...]]:
-        """Rows of the quarantine of renamed files, under their new names."""
+        """Return the quarantine rows of renamed files, with their new names."""
         rows = self._warehouse.read(QUARANTINE, Rows(self._cluster, wanted=_of(renamed))).collect()
         found = rows.to_dicts()
         for row in found:
@@ -65,6 +65,6 @@ class Ledgers:
 
 
 def _of(places: Iterable[Place]) -> pl.Expr:
-    """Whether a row is of a file in one of these places."""
+    """Return the condition that a row is of a file in one of these places."""
     joined = pl.concat_str("recording", pl.lit("\0"), "path")
     return joined.is_in(sorted(f"{recording}\0{path}" for recording, path in places))

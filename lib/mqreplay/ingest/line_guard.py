@@ -1,16 +1,16 @@
-"""Prove that polars read JSONL lines as their decoder would, by counting strings, names and values.
+"""Prove that polars read JSONL lines like their decoder, by counting strings, names and values.
 
-polars takes a line if it is JSON, and refuses all but whole numbers in columns of integers and all but true and false
-in columns of booleans. Where the decoder refuses, it writes numbers, lists and objects into columns of text, keeps one
-of two fields of the same name, passes over fields that its schema lacks, and takes half a surrogate pair.
+polars accepts any line of JSON, and refuses non-integers in integer columns and non-booleans in boolean columns. Where
+the decoder refuses, polars writes numbers, lists and objects into text columns, keeps one of two fields of the same
+name, ignores fields that its schema lacks, and accepts half a surrogate pair.
 
 All of that shows in counts. Each string of a line ends with a quotation mark; it is a name if a colon follows. A name
-is a field of the object that its line is, and has a value, so:
+is a field of the line's object and has a value, so:
 
-* If there are as many names as values in the table, each name has a value of its own: no name stands twice, none is
-  unknown, and none is inside of a field. A value null is not in the table: it is counted by its own, under its name.
-* If all the other strings are as many as the values in columns of text, each of these values is a string, for a string
-  can be nowhere else.
+* If there are as many names as values in the table, each name has its own value: no name is there twice, none is
+  unknown, and none is inside a field. A null value is not in the table: it is counted separately under its name.
+* If there are as many other strings as values in text columns, each of these values is a string: a string can be
+  nowhere else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HALF_PAIR: Final = tuple(np.uint8(ord(sign)) for sign in "dD")  # \ud800 to \ud
 
 
 def is_proven(text: bytes, frame: pl.DataFrame) -> bool:
-    """Return whether each row of ``frame``, which polars read from ``text``, is what a decoder reads from its line.
+    """Return whether each row of ``frame``, read from ``text`` by polars, equals the decoder's result for its line.
 
     The frame has a row for each line, and a column for each field that is read.
 
@@ -48,7 +48,7 @@ def is_proven(text: bytes, frame: pl.DataFrame) -> bool:
     after = raw[closed + 1]
     is_name = after == COLON
     names = int(np.count_nonzero(is_name))
-    # Blanks before a colon would hide a name.
+    # Spaces before a colon would hide a name.
     if names + np.count_nonzero(after == COMMA) + np.count_nonzero(after == BRACE) != len(closed):
         return False
     values = {column.name: column.len() - column.null_count() for column in frame}
@@ -60,7 +60,7 @@ def is_proven(text: bytes, frame: pl.DataFrame) -> bool:
 
 
 def _without_escaped(raw: Bytes, quotes: Places) -> Places | None:
-    """The quotation marks that are no part of a string; None if there may be half a surrogate pair."""
+    """Return the text without escaped quotation marks; None if there may be half a surrogate pair."""
     slashes = np.flatnonzero(raw == BACKSLASH)
     # In a run of them each second one is escaped itself.
     begins = np.concatenate([[True], np.diff(slashes) != 1])
@@ -74,7 +74,7 @@ def _without_escaped(raw: Bytes, quotes: Places) -> Places | None:
 
 
 def _are_nulls(raw: Bytes, opened: Places, closed: Places, missing: int, frame: pl.DataFrame) -> bool:
-    """Whether exactly ``missing`` names have the value null, no two of them the same in a line, as in the frame."""
+    """Return whether exactly ``missing`` names have the value null, all distinct within a line, as in the frame."""
     value = raw[closed + 2]
     value = np.where(value == SPACE, raw[closed + 3], value)
     null = np.flatnonzero(value == N)

@@ -1,7 +1,7 @@
-"""A JSONL file, line by line: what decodes, what is refused and why, and the counts. Runs on the workers.
+"""Read a JSONL file line by line: decoded records, refused lines with reasons, and counts. Runs on the workers.
 
-A line is refused whole. A gzip stream is checked before the first line is given: a damaged one gives no line, a
-truncated one its lines up to the last complete one (gzip_stream.py).
+A line is refused as a whole. A gzip stream is checked before its first line is returned: a damaged stream gives no
+line, a truncated one its lines up to the last complete one (gzip_stream.py).
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, check, inflate, not_gzip
 from mqreplay.ingest.opening import open_recorded
 
-LONGEST_LINE = 16 * 1024 * 1024  # bytes; a line past this is no record, and must not fill the memory
+LONGEST_LINE = 16 * 1024 * 1024  # bytes; a longer line is not a record, and must not fill the memory
 MOST_CONTAINERS = 500_000  # objects and lists of a line; each takes some 200 bytes once it is decoded
 CHUNK = 1024 * 1024  # bytes read at once
-BLOCK = 4 * CHUNK  # bytes of lines given at once; polars takes a fifth longer for blocks of 1 MiB
+BLOCK = 4 * CHUNK  # bytes of lines per block; polars is a fifth slower with blocks of 1 MiB
 KEPT = 4096  # bytes of a refused line that go to quarantine
 LONGEST_REASON = 1_000  # characters; some name a field, which may be as long as its line
 KEPT_OF_FILE = 1024 * 1024  # bytes of all refused lines of a file that go to quarantine
-ALIKE = 1_000  # refused lines of a file that are remembered: a file of millions of bad lines repeats itself
+ALIKE = 1_000  # distinct refused lines of a file that are kept: millions of bad lines mostly repeat
 ALIKE_BYTES = 1_000  # of a line that is remembered
 ADVICE = {
-    "torn_gzip": "copy the file again once its writer has closed it; the lines before the tear were read",
-    "damaged_gzip": "copy the file again from where it was recorded; no line of it was read",
-    "changed": "run again once its writer has closed it; the file is then read anew",
-    "torn": "copy the file again once its writer has closed it",
-    "unreadable": "let the user that runs mqreplay read it, or copy it again, and run again; the other files were read",
-    "not_utf8": "recorders write UTF-8; see what wrote this line",
-    "too_long": "a record is at most 16 MiB of at most 500,000 objects and lists; see what wrote this line",
-    "too_large": "see what wrote this file; RocketMQ writes none of this size",
-    "checksum": "copy the file again from where it was recorded, and run again; no row of it was read",
-    "missing": "copy the file, too, and run again; or remove its line from SHA256SUMS",
-    "more": "see what wrote the file; [ingest] quarantine_rows sets how many are kept",
+    "torn_gzip": "copy the file again when its writer has closed it; the lines before the cut were read",
+    "damaged_gzip": "copy the file again from the host where it was recorded; no line of it was read",
+    "changed": "run again when its writer has closed it; the file is then read again",
+    "torn": "copy the file again when its writer has closed it",
+    "unreadable": "make it readable for the user of mqreplay or copy it again, and run again; other files were read",
+    "not_utf8": "recorders write UTF-8; find out which program wrote this line",
+    "too_long": "a record has at most 16 MiB and 500,000 objects and lists; find out which program wrote this line",
+    "too_large": "find out which program wrote this file; RocketMQ writes no file of this size",
+    "checksum": "copy the file again from the host where it was recorded, and run again; no row of it was read",
+    "missing": "copy this file too and run again, or remove its line from SHA256SUMS",
+    "more": "find out which program wrote the file; [ingest] quarantine_rows sets how many rows are kept",
 }
-USUAL_ADVICE = "compare it with a whole line of the same file; the other lines were read"
+USUAL_ADVICE = "compare it with a complete line of the same file; the other lines were read"
 
 Record = dict[str, object]
 Decoder = Callable[[bytes], Record]
@@ -51,9 +51,9 @@ Numbered = tuple[int, bytes, bool]
 
 
 class Block(NamedTuple):
-    """Lines of a file: the number of the first, how many, and their bytes as they are, without the last line feed.
+    """Lines of a file: the number of the first one, their count, and their bytes without the last line feed.
 
-    If it is not ``whole``, it is one line that has no line break, or is cut off for its length.
+    If not ``whole``, it is one line without a line break, or one cut off because of its length.
     """
 
     first: int
@@ -73,7 +73,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Refused:
-    """A line refused: its number from 1 (0: the file as a whole), a stable code, the reason, and how it begins."""
+    """A refused line: its number from 1 (0: the whole file), a stable code, the reason, and its first bytes."""
 
     line_number: int
     code: str
@@ -82,20 +82,20 @@ class Refused:
 
     @property
     def advice(self) -> str:
-        """How to mend it."""
+        """Return what to do about it."""
         return ADVICE.get(self.code, USUAL_ADVICE)
 
 
 class Refusals(list[Refused]):
-    """The first ``most`` refused lines of a file; all of them are counted in ``total``."""
+    """The first ``most`` refused lines of a file; ``total`` counts all of them."""
 
     def __init__(self, most: int = sys.maxsize) -> None:
-        """Keep at most so many lines, and KEPT_OF_FILE bytes of their contents."""
+        """Keep at most ``most`` lines, and KEPT_OF_FILE bytes of their contents."""
         super().__init__()
         self.most, self.total, self._room = most, 0, KEPT_OF_FILE
 
     def append(self, refused: Refused) -> None:
-        """Count it, and keep it if it is among the first."""
+        """Count a refused line, and keep it if it is among the first."""
         self.total += 1
         if len(self) < self.most:
             content = refused.content[: self._room]
@@ -119,11 +119,11 @@ def and_more(count: int, what: str) -> str:
 
 @dataclass
 class LineReader:
-    """Iterate over (line number, record id, decoded) of one file; afterwards ``refused`` and ``lines`` are whole.
+    """Iterate over (line number, record id, decoded) of one file; then ``refused`` and ``lines`` are complete.
 
-    ``decode`` is given the line without its line break and raises DecodeError to refuse it. ``root`` is the folder that
-    the file must lie in when it is opened, links resolved. ``reason`` says why the file was not read, or not to its
-    end. A file refused whole counts as one line.
+    ``decode`` takes the line without its line break and raises DecodeError to refuse it. ``root`` is the folder that
+    must contain the opened file, with links resolved. ``reason`` says why the file was not read, or not to its end. A
+    file that is refused as a whole counts as one line.
     """
 
     path: str
@@ -136,11 +136,11 @@ class LineReader:
     _alike: dict[bytes, tuple[str, str]] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[int, str, Record]]:
-        """Decoded lines, in file order. Blank lines are passed over, and are not counted."""
+        """Yield decoded lines in file order. Blank lines are skipped and not counted."""
         return self.take(self.numbered())
 
     def take(self, numbered: Iterable[Numbered]) -> Iterator[tuple[int, str, Record]]:
-        """The same, of lines that `numbered` gave."""
+        """Yield decoded lines, given lines from `numbered`."""
         for number, line, whole in numbered:
             self.lines += 1
             if len(line) > MOST_CONTAINERS and (excess := _excess(line)) is not None:
@@ -166,14 +166,14 @@ class LineReader:
             yield from block.numbered()
 
     def blocks(self, size: int | None = None) -> Iterator[Block]:
-        """The file in blocks of whole lines of ``size`` bytes (BLOCK) or more; other lines are blocks of their own."""
+        """Yield the file in blocks of complete lines, at least ``size`` bytes each; other lines are separate blocks."""
         self._number = 0
         try:
             with open_recorded(self.path, self.root) as stream:
                 yield from self._blocks_of(stream, size or BLOCK)
         except DecodeError as error:
             self._end(error.code, error.detail, whole=True)
-        except OSError as error:  # it was there when the run began
+        except OSError as error:  # the file existed when the run began
             self._end("unreadable", unreadable(trouble_of(error)).detail, whole=self._number == 0)
 
     def refuse(self, number: int, code: str, reason: str, line: bytes) -> None:
@@ -196,13 +196,13 @@ class LineReader:
             self._end("changed", f"it changed while line {self._number + 1} was read")
 
     def _cut(self, pieces: Iterator[bytes], size: int) -> Iterator[Block]:
-        # Grows in place: members of a gzip stream may have a byte each, and a copy for each piece would take seconds.
-        rest, end, too_long = bytearray(), -1, False  # end: of the last whole line in rest
+        # Grows in place: gzip members may have one byte each, and a copy per piece would take seconds.
+        rest, end, too_long = bytearray(), -1, False  # end of the last complete line in rest
         broken: Exception | None = None
         while True:
             try:
                 piece = next(pieces, None)
-            except (EOFError, OSError, zlib.error) as error:  # what came before it is given first
+            except (EOFError, OSError, zlib.error) as error:  # yield the lines before it first
                 piece, broken = None, error
             if piece is None:
                 break
@@ -227,7 +227,7 @@ class LineReader:
             yield Block(self._number + 1, 1, bytes(rest.rstrip(b"\r")), whole=False)
 
     def _block(self, rest: bytearray, end: int) -> Block:
-        """Take the lines up to ``end`` out of ``rest``."""
+        """Remove the lines up to ``end`` from ``rest`` and return them."""
         with memoryview(rest) as view, view[:end] as lines:
             text = bytes(lines)
         del rest[: end + 1]
@@ -236,7 +236,7 @@ class LineReader:
         return block
 
     def _end(self, code: str, reason: str, *, whole: bool = False) -> None:
-        """Refuse the rest of the file, or the whole."""
+        """Refuse the rest of the file, or all of it."""
         self.lines += 1
         self.refuse(0 if whole else self._number + 1, code, reason, b"")
         self.reason = reason
@@ -253,18 +253,18 @@ def read_whole(path: str, root: str | None, most_bytes: int) -> bytes:
 
 
 def is_gzip(path: str, magic: bytes) -> bool:
-    """Return whether a file that begins with these two bytes is gzipped. Raises DecodeError: its name says so alone."""
+    """Return whether a file with these first two bytes is gzipped. Raises DecodeError if only its name says so."""
     if magic == MAGIC:
         return True
     if not path.endswith(".gz"):
         return False
     if MAGIC.startswith(magic):
-        return True  # truncated before its second byte
+        return True  # cut before its second byte
     raise not_gzip()
 
 
 def _excess(line: bytes) -> str | None:
-    """What a line has too much of; None: nothing."""
+    """Return the limit that a line exceeds; None if it exceeds none."""
     if len(line) > LONGEST_LINE:
         return f"line of more than {LONGEST_LINE} bytes"
     if line.count(b"{") + line.count(b"[") > MOST_CONTAINERS:
@@ -278,12 +278,12 @@ def trouble_of(error: OSError) -> str:
 
 
 def unreadable(trouble: str | None) -> DecodeError:
-    """Of a file whose bytes nobody has seen."""
+    """Return the refusal of a file that cannot be read."""
     return DecodeError("unreadable", f"it cannot be read: {trouble}")
 
 
 def record_id(line: bytes) -> str:
-    """First 128 bits of the line's SHA-256, in hex: the identity of a record.
+    """Return the first 128 bits of the line's SHA-256 in hex: the identity of a record.
 
     >>> record_id(b"{}")
     '44136fa355b3678a1146ad16f7e8649e'
@@ -292,6 +292,6 @@ def record_id(line: bytes) -> str:
 
 
 def file_sha256(path: str, root: str | None = None) -> str:
-    """SHA-256 of a file's bytes, in hex. ``root`` is the folder that it must lie in. Raises OSError."""
+    """Return the SHA-256 of a file's bytes in hex. ``root`` is the folder that must contain it. Raises OSError."""
     with open_recorded(path, root) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

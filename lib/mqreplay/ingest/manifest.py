@@ -1,16 +1,16 @@
 """Plan an ingest: the files that the given recordings hold now against bronze.source_file. Pure, nothing is read.
 
-The tables are to depend on the files that lie there now, and on nothing else. So a plan compares contents:
+The tables must depend only on the files that exist now. So a plan compares contents:
 
-- The content of a JSONL file is its bytes, in whichever file. The content of a snapshot is its bytes in its place
-  (broker and time), in whichever recording. A brokers.json is its recording's own.
-- Content that is in the tables is not read again. Of several files with it, the first by recording and path stands for
-  it in the ledger; the others are duplicates.
-- Content that no file has any more leaves the tables: its file was changed or removed. Lines that were dropped as
-  copies of its lines come back from the files that still hold them.
-- A file that cannot be read now keeps what was made of it. So does a recording that this run is not given. A file that
-  its checksum contradicts keeps nothing.
-- A snapshot that came too late to be read (late.py) is tried again.
+- The content of a JSONL file is its bytes, regardless of its name. The content of a snapshot is its bytes with broker
+  and time, regardless of the recording. A brokers.json belongs to its recording.
+- Content that is in the tables is not read again. Of several files with the same content, the first by recording and
+  path represents it in the ledger; the others are duplicates.
+- Rows of content that no file has any more are removed: its file was changed or removed. Lines that were dropped as
+  duplicates of its lines are read again from the files that still have them.
+- The rows of a file that cannot be read now are kept, and those of a recording that is not given to this run. The rows
+  of a file with a wrong checksum are removed.
+- A snapshot that was added too late to be read (late.py) is tried again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import Any
 from mqreplay.ingest.recording import NO_FILE, NOT_READ, RECORD_TABLES, SNAPSHOTS, Digested, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
-IN_TABLES = ("read", "refused", "superseded")  # the statuses of a file that stands for its content
-MOVED_SHARE = 0.5  # of a recording's files that lie unchanged in another folder: then it is that recording, moved
+IN_TABLES = ("read", "refused", "superseded")  # statuses of a file that represents its content
+MOVED_SHARE = 0.5  # share of a recording's files that are unchanged in another folder: then the recording was moved
 
 Place = tuple[str, str]  # recording, path
 Content = tuple[str, ...]
@@ -51,17 +51,17 @@ class KnownFile:
 
     @property
     def digest(self) -> str:
-        """What its silver rows carry."""
+        """Return the source digest of its silver rows."""
         return self.sha256[:DIGEST_CHARS]
 
     @property
     def place(self) -> Place:
-        """The path of the file."""
+        """Return the place of the file."""
         return self.recording, self.path
 
     @property
     def file(self) -> RecordedFile:
-        """The file, as a listing would give it."""
+        """Return the file as in a listing."""
         parts = self.path.split("/")
         source, ts = (parts[1], int(parts[2])) if self.kind in SNAPSHOTS else (None, None)
         return RecordedFile(self.recording, self.path, self.kind, self.bytes, source, ts)
@@ -77,28 +77,29 @@ def known_file(row: Sequence[Any]) -> KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file of this run: what it is, and its SHA-256."""
+    """A file of this run and its SHA-256."""
 
     file: RecordedFile
     sha256: str
 
     @property
     def digest(self) -> str:
-        """What its silver rows will carry."""
+        """Return the source digest of its future silver rows."""
         return self.sha256[:DIGEST_CHARS]
 
     @property
     def place(self) -> Place:
-        """The path of the file."""
+        """Return the place of the file."""
         return self.file.recording, self.file.path
 
 
 @dataclass
 class Plan:
-    """The work of a run. ``seen`` counts every file of the recording.
+    """The plan of a run. ``seen`` counts every file of the recording.
 
-    ``renamed``: files that stand for a content from now on, and those that did. ``gone_places`` leave the ledger.
-    ``gone``: by kind of JSONL the digests whose rows leave their table; ``gone_snapshots`` leave theirs.
+    ``renamed``: files that now represent a content, and those that did before. ``gone_places`` are removed from the
+    ledger. ``gone``: by kind of JSONL the digests whose rows are removed; the rows of ``gone_snapshots`` are removed
+    too.
     """
 
     seen: int = 0
@@ -113,12 +114,12 @@ class Plan:
 
     @property
     def nothing_new(self) -> bool:
-        """Whether the tables are what these files make them already."""
+        """Return whether the tables already equal these files."""
         listed = (self.new, self.duplicates, self.not_read, self.unreadable, self.renamed, self.gone_places)
         return not (any(listed) or self.gone or self.gone_snapshots)
 
     def of(self, *kinds: str) -> list[NewFile]:
-        """New files of these kinds, in path order."""
+        """Return new files of these kinds in path order."""
         return [n for n in self.new if n.file.kind in kinds]
 
 
@@ -130,10 +131,10 @@ def plan(
     forget: bool = True,
     is_there: Callable[[KnownFile], bool] = lambda known: True,
 ) -> Plan:
-    """Return what is to be done so that the tables hold what ``found`` holds.
+    """Return the plan that makes the tables equal to ``found``.
 
-    ``known`` are rows of the ledger: all of the ``given`` recordings, and of others those that may hold the same.
-    ``forget`` false keeps what was made of files that are gone. ``is_there`` says whether a known file can be read.
+    ``known`` are rows of the ledger: all of the ``given`` recordings, and of others those with possibly equal content.
+    ``forget`` false keeps the rows of removed files. ``is_there`` returns whether a known file can be read.
     """
     made = Plan(seen=len(found))
     by_place = {k.place: k for k in known}
@@ -167,7 +168,7 @@ def plan(
 def moved_recordings(
     found: Iterable[Digested], known: Iterable[KnownFile], given: Iterable[str], vanished: Iterable[str]
 ) -> dict[str, str]:
-    """Return old folder -> new folder of recordings that were moved: ``vanished`` ones whose files lie in a new one."""
+    """Return old folder -> new folder of moved recordings: ``vanished`` ones whose files are in a new folder."""
     where: dict[tuple[str, str], set[str]] = defaultdict(set)
     mine, gone = set(given), set(vanished)
     listed = [k for k in known if k.recording in gone and k.kind in (*RECORD_TABLES, *SNAPSHOTS)]
@@ -186,7 +187,7 @@ def moved_recordings(
 def _standing(
     found: list[Digested], by_place: Mapping[Place, KnownFile], given: set[str], forget: bool, made: Plan
 ) -> dict[Content, dict[Place, NewFile]]:
-    """Return the known files that count though nothing was read of them now, by content; enter those that are gone."""
+    """Return by content the known files that count although they are not in this run; enter the removed ones."""
     seen = {(f.recording, f.path): f.kind in NOT_READ or bool(sha256) or f.distrusted for f, sha256 in found}
     closed = tuple(f"{file.recording}/{file.path}/" for file, _ in found if file.kind == "folder")
     holders: dict[Content, dict[Place, NewFile]] = defaultdict(dict)
@@ -233,7 +234,7 @@ def _bring_back(
     in_tables: Mapping[Content, KnownFile],
     is_there: Callable[[KnownFile], bool],
 ) -> None:
-    """Plan to read again the files of which lines were dropped as copies of what leaves the tables now."""
+    """Plan to read again the files whose lines were dropped as duplicates of rows that are removed now."""
     for content, known in in_tables.items():
         if known.kind not in made.gone or not known.rows_duplicate or content not in holders:
             continue

@@ -1,4 +1,4 @@
-"""Offsets of a source's queues as arrays, by the number of each queue (entries.Keys): a line of changes touches few.
+"""Offsets of a source's queues as arrays, indexed by the number of each queue (entries.Keys).
 
 A broker may have 100,000 queues and be polled 17,280 times a day: a dict of all of them for each poll would take hours.
 """
@@ -16,14 +16,14 @@ from mqreplay.ingest.entries import Keys, OffsetKey
 
 Numbers = NDArray[np.int32]
 Offsets = NDArray[np.int64]
-NAMES_NOTHING = -1  # in the place of a number: the key is not topic@group
+NAMES_NOTHING = -1  # instead of a number: the key is not topic@group
 
 
 class Numbering:
-    """The numbers of queues by the text of their key, topic@group."""
+    """The numbers of queues by the text of their key topic@group."""
 
     def __init__(self, keys: Keys) -> None:
-        """New queues get their numbers from ``keys``."""
+        """Take ``keys``, which numbers new queues."""
         self.keys = keys
         self._of: dict[str, dict[int, int]] = {}
 
@@ -43,7 +43,7 @@ class Numbering:
         return np.array(found, np.int32)
 
     def of_removed(self, removed: Mapping[str, list[int]]) -> Numbers:
-        """Return the numbers of queues by key. Queues that were never there have none."""
+        """Return the numbers of queues by key. Unknown queues have none."""
         found = (self._of.get(key, {}).get(queue_id) for key, ids in removed.items() for queue_id in ids)
         return np.array([number for number in found if number is not None and number >= 0], np.int32)
 
@@ -58,7 +58,7 @@ class Numbering:
 
 
 class NumberedOffsets:
-    """A table of offsets. An offset that is not there is 0 in ``values`` and false in ``there``."""
+    """A table of offsets. A missing offset is 0 in ``values`` and false in ``there``."""
 
     def __init__(self) -> None:
         """Begin with an empty table."""
@@ -66,7 +66,7 @@ class NumberedOffsets:
         self.there: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def __len__(self) -> int:
-        """Return how many offsets there are."""
+        """Return the number of offsets."""
         return int(np.count_nonzero(self.there))
 
     def clear(self) -> None:
@@ -81,7 +81,7 @@ class NumberedOffsets:
             self.values[numbers], self.there[numbers] = offsets, True
 
     def remove(self, numbers: Numbers) -> None:
-        """Remove the offsets of queues, where there are any."""
+        """Remove the offsets of queues, if any."""
         known = numbers[numbers < len(self.values)]
         self.values[known], self.there[known] = 0, False
 
@@ -101,11 +101,11 @@ class NumberedOffsets:
         return np.flatnonzero(differ).astype(np.int32)
 
     def take(self, other: NumberedOffsets, numbers: Numbers) -> None:
-        """Take the offsets of some queues from another table of the same size."""
+        """Copy the offsets of some queues from another table of the same size."""
         self.values[numbers], self.there[numbers] = other.values[numbers], other.there[numbers]
 
     def by_key(self, keys: Keys) -> Iterator[tuple[OffsetKey, int]]:
-        """Yield each queue that has an offset, with it."""
+        """Yield each queue with an offset, and the offset."""
         numbers = np.flatnonzero(self.there)
         for number, offset in zip(numbers.tolist(), self.values[numbers].tolist(), strict=True):
             yield keys.keys[number], offset

@@ -1,11 +1,11 @@
-"""consumerOffset.json against the one before it, byte by byte: only numbers whose digits differ are read.
+"""Fast reader of consumerOffset.json: compares it with the file before byte by byte and reads only changed numbers.
 
-A file is taken here if it is the one before but for offsets inside the table, each still a number as RocketMQ writes
-it: it then means what that one means but for those. What else differs outside the table is decoded as ever. Any other
-file is not taken: the caller decodes it whole, so nothing is believed that `decode_consumer_offset` refuses.
+It accepts a file that differs from the one before only in offsets inside the table, each still a number in RocketMQ's
+form. Changes outside the table are decoded as usual. The caller decodes any other file completely, so nothing is
+accepted that `decode_consumer_offset` refuses.
 
-Most files are as long as the one before: the bytes that differ name the numbers. In one of another length the numbers
-are found anew by the commas and line ends, and all bytes beside them are held against the table's, numbers left out.
+Most files are as long as the one before: the bytes that differ give the numbers. In a file of another length the
+numbers are found by commas and line ends, and all other bytes are compared with those of the table.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from mqreplay.errors import DecodeError
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
 Numbers = NDArray[np.int64]
-Rows = NDArray[np.int32]  # of the table, in the order written
+Rows = NDArray[np.int32]  # rows of the table in the order written
 
 COMMA, LINE_END, COLON, MINUS, ZERO = (np.uint8(ord(sign)) for sign in ",\n:-0")
 AT_ONCE = 100_000  # numbers; each takes some 200 bytes while it is read
-DIGITS: Final = 19  # of the longest number of 64 bits with a sign
+DIGITS: Final = 19  # characters of the longest signed 64-bit number
 _BACK: Final = np.arange(-DIGITS, 0)
 _POWERS: Final = np.array([10**power for power in reversed(range(DIGITS))], np.uint64)
 
 
 class Difference(NamedTuple):
-    """What a file changed: rows of the table, offsets (messages) before and now; and dataVersion's counter."""
+    """The changes of a file: rows of the table, offsets (messages) before and now, and dataVersion's counter."""
 
     rows: Rows
     previous: Numbers
@@ -43,10 +43,10 @@ class Difference(NamedTuple):
 
 
 class OffsetBytes:
-    """Reads files of one broker in time order. Not safe between threads."""
+    """A reader of the files of one broker in time order. Not thread-safe."""
 
     def __init__(self) -> None:
-        """Nothing is known yet: the first file is read whole."""
+        """Start without a file: the first one is read completely."""
         self._data = b""
         self._raw: Bytes = np.empty(0, np.uint8)
         self._begin = self._end = 0
@@ -55,17 +55,17 @@ class OffsetBytes:
         self._counter: int | None = None
         self.values: Numbers = np.empty(0, np.int64)
         self._owners: Rows = np.empty(0, np.int32)
-        # The same as long as only numbers change: the table without them, how many commas and line ends it has, which
-        # of these ends each number, and how far after the one before that it starts.
+        # Constant while only numbers change: the table without them, its number of commas and line ends, which of these
+        # ends each number, and the distance of each number from the previous end.
         self._rest: Bytes = self._raw
         self._stops = 0
         self._stop_of: Places = self._starts
         self._lead: Places = self._starts
 
     def remember(self, data: bytes, decoded: ConsumerOffsets) -> None:
-        """Takes a file that was decoded whole as the one before the next.
+        """Store a completely decoded file as the base of the next one.
 
-        A file of another layout is forgotten: the next one is then read whole too.
+        A file of another layout is not stored: the next one is then read completely too.
         """
         self._data = b""
         lines = table_lines(data)
@@ -81,7 +81,7 @@ class OffsetBytes:
         stop_of = np.searchsorted(stops, starts)
         ends = stops[stop_of]
         values = numbers(raw, starts, ends)
-        # The layout is taken for what it looks like only where it gives just what the whole reading gave.
+        # Use the layout only if it gives exactly the result of the complete reading.
         if values is None or values.tolist() != decoded.offset:
             return
         self._place(data, raw, begin, end, starts, ends, _owners(begin, end, starts, ends))
@@ -90,7 +90,7 @@ class OffsetBytes:
         self._stops, self._stop_of, self._lead = len(stops), stop_of, starts - stops[stop_of - 1]
 
     def difference(self, data: bytes) -> Difference | None:
-        """What the file changed against the one before; None where it must be read whole.
+        """Return the changes against the file before; None if the file must be read completely.
 
         >>> from mqreplay.decode.consumer_offset import decode_consumer_offset
         >>> one = b'{\\n\\t"offsetTable":{\\n\\t\\t"t@g":{0:5,1:7\\n\\t\\t}\\n\\t}\\n}'
@@ -153,7 +153,7 @@ class OffsetBytes:
         return found
 
     def _counter_beside(self, data: bytes, begin: int, end: int) -> int | None:
-        """dataVersion's counter in a file with the table from ``begin`` to ``end``. Raises DecodeError."""
+        """Return dataVersion's counter in a file with the table from ``begin`` to ``end``. Raises DecodeError."""
         before = self._data[: self._begin], self._data[self._end :]
         now = data[:begin], data[end:]
         return self._counter if now == before else counter_beside(*now, before)
@@ -164,7 +164,7 @@ class OffsetBytes:
 
 
 def numbers(raw: Bytes, starts: Places, ends: Places) -> Numbers | None:
-    """The numbers from ``starts`` to ``ends``; None unless each is as RocketMQ writes a long.
+    """Return the numbers from ``starts`` to ``ends``; None unless each is a long in RocketMQ's form.
 
     >>> numbers(np.frombuffer(b"17,-20", np.uint8), np.array([0, 3]), np.array([2, 6]))
     array([ 17, -20])
@@ -186,7 +186,7 @@ def numbers(raw: Bytes, starts: Places, ends: Places) -> Numbers | None:
     if most > DIGITS or width.min() < 1 or ((raw[starts] == ZERO) & ((width > 1) | below)).any():
         return None
     place = ends[:, None] + _BACK[DIGITS - most :]
-    digits = raw[place] - ZERO  # what is no digit wraps round to more than 9
+    digits = raw[place] - ZERO  # a non-digit wraps around to more than 9
     digits *= place >= starts[:, None]
     if digits.max() > 9:
         return None
@@ -198,13 +198,13 @@ def numbers(raw: Bytes, starts: Places, ends: Places) -> Numbers | None:
 
 
 def _stops(raw: Bytes, begin: int, end: int) -> Places:
-    """Commas and line ends of the table, and the line end before it."""
+    """Return the positions of commas and line ends of the table, and of the line end before it."""
     table = raw[begin - 1 : end]
     return begin - 1 + np.flatnonzero((table == COMMA) | (table == LINE_END))
 
 
 def _owners(begin: int, end: int, starts: Places, ends: Places) -> Rows:
-    """Of each byte of the table the row whose number it is in; -1: in none."""
+    """Return for each byte of the table the row whose number contains it; -1: none."""
     edges = np.empty(2 * len(starts) + 2, np.intp)
     edges[0], edges[1:-1:2], edges[2:-1:2], edges[-1] = begin, starts, ends, end
     rows = np.full(2 * len(starts) + 1, -1, np.int32)
@@ -213,7 +213,7 @@ def _owners(begin: int, end: int, starts: Places, ends: Places) -> Rows:
 
 
 def _distinct(rows: Rows) -> Rows:
-    """Each of ``rows``, which ascend, once. (numpy's unique sorts, and takes ten times as long.)"""
+    """Return the distinct ascending ``rows``. (numpy's unique sorts, which takes ten times as long.)"""
     first = np.ones(len(rows), np.bool_)
     np.not_equal(rows[1:], rows[:-1], out=first[1:])
     return rows[first]

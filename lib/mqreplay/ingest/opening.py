@@ -1,6 +1,6 @@
-"""Open a file of a recording: regular files only, and none outside the recording.
+"""Open a file of a recording: only regular files inside the recording.
 
-What the folder listing found may have been replaced since, so both are checked of the file that is open.
+A listed file may have been replaced since, so both are checked on the open file.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from io import BufferedReader
 
 NOT_REGULAR = "it is a pipe, socket, device or folder, not a file"
 OUTSIDE = "a link leads out of the recording"
-# A pipe without a writer must not block, and a terminal must not become the one of this process.
+# A pipe without a writer must not block, and a terminal must not become the controlling one.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def open_recorded(path: str, root: str | None) -> BufferedReader:
     """Open a regular file inside the folder ``root``, links resolved; None: anywhere. Raises OSError."""
-    # Devices are not even opened: for some of them that is a command.
+    # Devices are not opened: for some of them that has an effect.
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(errno.EINVAL, NOT_REGULAR)
     descriptor = os.open(path, _FLAGS)
@@ -45,7 +45,7 @@ def is_within(resolved: str, root: str) -> bool:
 
 
 def _is_inside(path: str, root: str, opened: os.stat_result) -> bool:
-    """Whether the open file is the one that ``path`` names without a link, inside ``root``."""
+    """Return whether the open file is the one that ``path`` names without a link, inside ``root``."""
     resolved = os.path.realpath(path)
     return is_within(resolved, _resolved(root)) and os.path.samestat(os.lstat(resolved), opened)
 

@@ -1,9 +1,9 @@
-"""A source's snapshots in pieces that are read apart, on several cores, and join exactly.
+"""Split a source's snapshots into pieces that are read in parallel and join exactly.
 
-What is known when a piece begins is what the last whole file of each family says, whatever came before it. So a piece
-is given the files just before it, too: it goes back to the last of each family that decodes, reads on from there
-without a word, and is then where a reading of all would be. Only keys that name nothing are told once a piece. Of a
-source with more of them than [ingest] quarantine_rows, which of them are listed depends on the pieces.
+The state at the start of a piece is the last complete file of each family, regardless of earlier files. So a piece also
+gets the files just before it: it goes back to the last decodable file of each family, reads on from there without
+output, and then has the same state as a reading of all files. Only invalid keys are reported once per piece. If a
+source has more of them than [ingest] quarantine_rows, the listed ones depend on the pieces.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from mqreplay.errors import DecodeError
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import SnapshotFile, decode
 
-LEAD = 20  # files of a family that a piece may go back; torn ones are rare, and so many in a row are none
+LEAD = 20  # files of a family that a piece goes back at most; torn files are rare
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """``own`` are read and told, so many bytes; ``lead`` lie before them. ``first``: families whose every earlier file
-    is in lead.
-    """
+    """A piece: ``own`` are its files, ``lead`` the files before. ``first``: families with all earlier files in lead."""
 
     own: list[SnapshotFile]
     lead: list[SnapshotFile]
@@ -35,13 +33,13 @@ class Piece:
 
 
 def pieces(files: Iterable[SnapshotFile], size_of: dict[str, int], most_bytes: int) -> list[Piece]:
-    """The files by moments, in pieces of about ``most_bytes``. ``size_of`` is full path -> bytes.
+    """Return the files by time, in pieces of about ``most_bytes``. ``size_of`` is full path -> bytes.
 
-    A source that was polled is one piece.
+    A polled source is one piece.
     """
     listed = sorted(files, key=lambda f: (f.ts_ms, f.path))
     cuts, waiting = [0], 0
-    if any(file.is_polled for file in listed):  # each covers an hour, in which copies of other files lie
+    if any(file.is_polled for file in listed):  # each covers an hour, which may include copies of other files
         most_bytes = sys.maxsize
     for at, file in enumerate(listed):
         if waiting >= most_bytes and file.ts_ms != listed[at - 1].ts_ms:
@@ -70,9 +68,9 @@ def _piece(listed: Sequence[SnapshotFile], begin: int, end: int) -> Piece:
 
 
 def catch_up(source: Source, piece: Piece) -> bool:
-    """Brings the source to where the piece begins; False if a family's lead has no file that decodes.
+    """Bring the source to the start of the piece; return False if a family's lead has no decodable file.
 
-    For families of ``first`` the source must know what was known before all files.
+    For families of ``first`` the source must have the state before all files.
     """
     by_family: defaultdict[str, list[SnapshotFile]] = defaultdict(list)
     for file in piece.lead:
@@ -89,7 +87,7 @@ def catch_up(source: Source, piece: Piece) -> bool:
 
 
 def _anchor(source: Source, files: Sequence[SnapshotFile]) -> int | None:
-    """When the last file was copied that decodes, and is no .bak: it is believed whatever was known."""
+    """Return the time of the last decodable file that is not a .bak: it is always used."""
     for file in reversed(files):
         if file.is_bak:
             continue
@@ -101,11 +99,11 @@ def _anchor(source: Source, files: Sequence[SnapshotFile]) -> int | None:
     return None
 
 
-def joined(told: Sequence[Sequence[Row]]) -> list[Row]:
-    """What the pieces of one source told, in their order: a key that names nothing is told by the first alone."""
+def joined(pieces_read: Sequence[Sequence[Row]]) -> list[Row]:
+    """Return the rows of the pieces of a source in order; an invalid key is reported only by the first piece."""
     keys: set[str] = set()
     rows: list[Row] = []
-    for piece in told:
+    for piece in pieces_read:
         repeated: defaultdict[str, int] = defaultdict(int)
         for row in piece:
             if row["out"] == "quarantine" and row["code"] == "orphan_key":

@@ -1,9 +1,9 @@
-"""Many JSONL lines of plain columns at once, by polars' JSON reader: the fast twin of PlainColumns.take.
+"""Read many JSONL lines of plain columns with polars' JSON reader: the fast twin of PlainColumns.take.
 
-It takes a block only where every line is what the decoder of its kind would take: one object a line, no field twice,
-every field of its type and within its bounds. polars itself refuses what is no JSON, and what is no number or no
-boolean in a column of these; line_guard.py proves the rest. Where either has a doubt, the answer is None, and the
-caller decodes the lines one by one, which also says what is wrong and where. Runs on the workers.
+It accepts a block only if the decoder would accept every line: one object per line, no duplicate field, every field of
+its type and within its bounds. polars refuses invalid JSON, and values that are not numbers or booleans in such
+columns; line_guard.py proves the rest. In doubt the result is None, and the caller decodes the lines one by one, which
+also gives the errors. Runs on the workers.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ _TYPES: dict[str, type[pl.DataType]] = {
     "bigint": pl.Int64,
     "timestamp_ms": pl.Int64,
 }
-# Of a field that the kind does not know, by the first byte of its first value. A field is known to hold text, numbers
-# or booleans: one that holds anything else, or not always the same, is for the decoder.
+# Type of an unknown field by the first byte of its first value: text, number or boolean. Lines with other or mixed
+# types are left to the decoder.
 _KINDS: dict[bytes, type[pl.DataType]] = {b'"': pl.String, b"n": pl.String, b"t": pl.Boolean, b"f": pl.Boolean}
 _FIELD = re.compile(rb'"([^"\\]{1,100})": ?(["ntf0-9-])')
-_NEW_NAMES = 64  # that the records of a file may have besides their columns
-_LONGEST = BLOCK + CHUNK  # bytes; only a block with a very long line has more
-_LEAST_LINE = 30  # bytes of a line on an average: a list of shorter ones takes several times the room of their bytes
-_SLICE = 256 * 1024  # bytes of lines that are tried again together where a block is refused
+_NEW_NAMES = 64  # unknown fields in the records of a file
+_LONGEST = BLOCK + CHUNK  # bytes of a block; only one with a very long line has more
+_LEAST_LINE = 30  # average bytes of a line: a list of shorter ones takes several times their size in memory
+_SLICE = 256 * 1024  # bytes of lines that are tried again together if a block is refused
 
 
 class Plain(NamedTuple):
-    """Lines without their line breaks, and their columns: a row for each line, times as epoch ms."""
+    """Lines without line breaks, and their columns: a row per line, times as epoch ms."""
 
     lines: list[bytes]
     frame: pl.DataFrame
 
 
 class PlainLines:
-    """Reads blocks of lines of one kind, all of one file."""
+    """A reader of blocks of lines of one kind and file."""
 
     def __init__(self, columns: PlainColumns) -> None:
-        """``columns`` is the kind's: its types, bounds and required fields are the law here too."""
+        """Take ``columns`` of the kind, with types, bounds and required fields."""
         self.columns = columns
         self.schema = {name: _TYPES[kind] for name, kind in columns.types.items()}
         self._learned = False
 
     def parts(self, block: Block) -> Iterator[tuple[Block, Plain | None]]:
-        """The block, or smaller ones if it is refused as a whole, each with what was read; None: one by one."""
+        """Yield the block, or smaller ones if it is refused, each with its rows; None: decode one by one."""
         if not block.whole:
             yield block, None
             return
         if not self._learned:
             self._learned = True
             self._learn(block.text[:_SLICE])
-        # A carriage return is no part of its line.
+        # A carriage return is not part of the line.
         plain = self._read(block.text, block.lines) if b"\r" not in block.text else None
         if plain is not None:
             yield block, plain
@@ -70,7 +70,7 @@ class PlainLines:
             yield part, self.read([line for _, line, _ in part.numbered()])
 
     def read(self, lines: list[bytes]) -> Plain | None:
-        """What some lines say; None to have them read one by one."""
+        """Return the rows of some lines; None if they must be decoded one by one."""
         text = b"\n".join(lines)
         plain = self._read(text, len(lines))
         if plain is None and _is_usual(text, len(lines)) and self._learn(text):
@@ -90,7 +90,7 @@ class PlainLines:
         return Plain(text.split(b"\n"), frame) if self._fits(frame) else None
 
     def _learn(self, text: bytes) -> bool:
-        """Add the fields of these lines that are not known yet; False if there are none, or too many."""
+        """Add unknown fields of these lines; return False if there are none or too many."""
         found = {name.decode("ascii", "replace"): kind for name, kind in dict(_FIELD.findall(text)).items()}
         new = {name: _KINDS.get(kind, pl.Float64) for name, kind in found.items() if name not in self.schema}
         if not new or len(self.schema) + len(new) > len(self.columns.types) + _NEW_NAMES:
@@ -113,7 +113,7 @@ def _is_usual(text: bytes, lines: int) -> bool:
 
 
 def slices(block: Block) -> list[Block]:
-    """The block in smaller ones: a line that is refused then sends few others to the decoder.
+    """Split the block, so that a refused line sends only few others to the decoder.
 
     >>> [len(one.text) for one in slices(Block(1, 7, b"\\n".join([b"x" * 99_999] * 7)))]
     [299999, 299999, 99999]
@@ -130,7 +130,7 @@ def slices(block: Block) -> list[Block]:
 
 
 def as_batch(plain: Plain, digest: str, repeats: Repeats, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of a block in the shape of ``schema``, with their identity and their file's; other columns are null."""
+    """Return the rows of a block with the columns of ``schema`` and the ids of record and file; others are null."""
     rows = len(plain.lines)
     ids = repeats.named([record_id(line) for line in plain.lines])
     columns = plain.frame.to_arrow(compat_level=pl.CompatLevel.oldest())

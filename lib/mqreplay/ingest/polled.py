@@ -1,8 +1,8 @@
-"""A source's consumer offsets that were polled, and the copies of its consumerOffset.json beside them, in one order.
+"""Polled consumer offsets of a source, and copies of its consumerOffset.json, in order of time.
 
-Each line is read as if it were a whole consumerOffset.json that was copied at its time. The file on the broker's disk
-is up to 5 s older than the table in its memory, which is polled: read together, offsets would seem to go back. So a
-copy near a poll is not read.
+Each line is read like a complete consumerOffset.json that was copied at its time. The file on the broker's disk is up
+to 5 s older than the polled table in its memory: read together, offsets would seem to move back. So a copy near a poll
+is not read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.lines import Refused
 from mqreplay.ingest.numbered_offsets import Numbering
 from mqreplay.ingest.polled_lines import NO_TABLE, PolledFile, PolledLines
-from mqreplay.ingest.told_rows import Row, file_row, snapshot_row, strange_rows
+from mqreplay.ingest.snapshot_file_rows import Row, file_row, snapshot_row, strange_rows
 
-NEAR_MS = 60_000  # of a poll: a copy so near to it is superseded
-SUPERSEDED = "the broker's table in memory was polled within 60 s of it, and is newer than this file"
-FILE_NAME = "consumerOffset.json"  # of a snapshot: what a poll stands for
-ADVICE = {NO_TABLE: "offsets of this time are missing; a recorder writes a whole table each hour, and when it starts"}
+NEAR_MS = 60_000  # around a poll: copies within this time are superseded
+SUPERSEDED = "the broker's table in memory was polled within 60 s of this copy, and is newer"
+FILE_NAME = "consumerOffset.json"  # file name in silver.snapshot for a poll
+ADVICE = {NO_TABLE: "offsets of this time are missing; a recorder writes a complete table each hour and when it starts"}
 
 
 def read_source(source: Source, files: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
-    """Yield moves of offsets, and rows with ``out``, as `Source.read_all` does."""
+    """Yield changes of offsets, and rows with ``out``, like `Source.read_all`."""
     listed = list(files)
     polled = [file for file in listed if file.is_polled]
     if not polled:
@@ -37,7 +37,7 @@ def read_source(source: Source, files: Iterable[SnapshotFile]) -> Iterator[Row |
 
 
 class _Reading:
-    """Reads the polled tables of a source in the order of time, with the copies between them."""
+    """A reading of the polled tables of a source in order of time, with the copies between them."""
 
     def __init__(self, source: Source, polled: list[SnapshotFile]) -> None:
         self._source = source
@@ -46,7 +46,7 @@ class _Reading:
         self._last_ts: int | None = None
 
     def beside(self, copies: list[SnapshotFile]) -> Iterator[Row | Moves]:
-        """All lines, and the copies that no poll is near."""
+        """Read all lines, and the copies that have no poll near them."""
         in_time = sorted(copies, key=lambda file: (file.ts_ms, file.is_bak))
         for ts_ms, together in groupby(in_time, key=lambda file: file.ts_ms):
             yield from self._until(ts_ms)
@@ -62,7 +62,7 @@ class _Reading:
         return any(poll is not None and abs(poll - ts_ms) <= NEAR_MS for poll in polls)
 
     def _until(self, ts_ms: int | None) -> Iterator[Row | Moves]:
-        """The lines until a time, which counts; None: all."""
+        """Read the lines up to a time, inclusive; None: all."""
         while (next_ts := self._lines.next_ts()) is not None and (ts_ms is None or next_ts <= ts_ms):
             file, line = self._lines.take()
             yield from self._take(file, line)
@@ -96,13 +96,13 @@ class _Reading:
         held = len(file.offsets) + len(file.strange)
         yield snapshot_row(line.ts, FILE_NAME, file.digest, held, len(moved), None)
         file.strange_refused += len(new_strange) + others
-        # As for a copy: an entry that is gone is a row that no entry of this line stands for.
+        # As for a copy: a removed entry is a row without an entry in this line.
         file.rows_in += max(entries, len(moved) + len(new_strange) + others)
         file.rows_out += len(moved)
 
 
 def _told(found: PolledFile) -> Iterator[Row]:
-    """Return the facts of a file that was read to its end."""
+    """Return the ledger rows of a file that was read to its end."""
     file, reader = found.file, found.reader
     for line in reader.refused.listed():
         yield _refused(found, line)

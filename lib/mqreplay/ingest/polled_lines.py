@@ -1,8 +1,7 @@
-"""The lines of consumerOffset.jsonl files that can be believed, in the order of time. Runs on the workers.
+"""The usable lines of consumerOffset.jsonl files, in order of time. Runs on the workers.
 
-A change is believed only where the table before it is known. After a line that was refused the table is not known until
-the next whole one. Lines of a file do not go back in time, nor behind the time of its folder: what is told of a file
-lies within it.
+A change is used only if the table before it is known. After a refused line the table is unknown until the next complete
+one. Times of the lines of a file never decrease, and are not before the time of its folder.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ LINE = "line"
 
 @dataclass
 class PolledFile:
-    """A file, its table after the line that was read last, and what is counted of it. Instants are epoch ms."""
+    """A file, its table after the last line that was read, and its counts. Instants are epoch ms."""
 
     file: SnapshotFile
     digest: str
     reader: LineReader
     offsets: NumberedOffsets = field(default_factory=NumberedOffsets)
-    strange: dict[str, set[int]] = field(default_factory=dict)  # queues of keys that name nothing
+    strange: dict[str, set[int]] = field(default_factory=dict)  # queues of invalid keys
     rows_in: int = 0
     rows_out: int = 0
     strange_refused: int = 0
-    passed_over: int = 0  # lines that the quarantine has no row of their own for
+    passed_over: int = 0  # refused lines without their own row in quarantine
     first_ts: int | None = None
     last_ts: int | None = None
 
     def lines(self) -> Iterator[PolledOffsets]:
-        """Yield the lines that can be believed; the others are refused."""
+        """Yield the usable lines; refuse the others."""
         known, ts, seen = False, self.file.ts_ms, 0
-        first = last = count = 0  # of the changes that are passed over
+        first = last = count = 0  # of the changes that are skipped
         for number, _, record in self.reader:
             line: PolledOffsets = record[LINE]  # type: ignore[assignment]
             known = known and self.reader.refused.total == seen
@@ -64,7 +63,7 @@ class PolledFile:
         self._pass_over(first, last, count, None)
 
     def apply(self, line: PolledOffsets, numbering: Numbering) -> list[str]:
-        """Bring the table to where it was at the line. Return the keys of the line that name nothing."""
+        """Apply the line to the table. Return the invalid keys of the line."""
         if line.is_whole:
             self.offsets.clear()
             self.strange.clear()
@@ -93,21 +92,21 @@ class PolledFile:
         return sorted(found)
 
     def _pass_over(self, first: int, last: int, count: int, whole: int | None) -> None:
-        """Count changes that contradict each other: one row of the quarantine has the count."""
+        """Count changes without a known table before them; one row of quarantine has the count."""
         if not count:
             return
         lines = f"line {first} is a change" if count == 1 else f"lines {first} to {last} are changes"
-        until = "no whole table follows" if whole is None else f"the next whole table is in line {whole}"
-        reason = f"{lines} to a table that is not known, for the line before was refused or is missing; {until}"
+        until = "no complete table follows" if whole is None else f"the next complete table is in line {whole}"
+        reason = f"{lines} to an unknown table, because the line before was refused or is missing; {until}"
         self.reader.refuse(first, NO_TABLE, reason, b"")
         self.passed_over += count - 1
 
 
 class PolledLines:
-    """The lines of some files, in the order of time. A file is opened when its time has come."""
+    """The lines of several files in order of time. A file is opened only when its first line is due."""
 
     def __init__(self, files: Sequence[SnapshotFile], limits: IngestSettings) -> None:
-        """``files`` are of one source."""
+        """Take ``files`` of one source."""
         self._limits = limits
         self._files = sorted(files, key=lambda f: (f.ts_ms, f.path))
         self._open: dict[int, tuple[PolledFile, Iterator[PolledOffsets], PolledOffsets]] = {}
@@ -117,7 +116,7 @@ class PolledLines:
         self.finished: list[PolledFile] = []
 
     def next_ts(self) -> int | None:
-        """Return when the next line was polled; None: there is none."""
+        """Return the time of the next line; None if there is none."""
         if self._taken is not None:
             number, file, lines = self._taken
             self._taken = None
@@ -129,7 +128,7 @@ class PolledLines:
         return self._heap[0][0] if self._heap else None
 
     def take(self) -> tuple[PolledFile, PolledOffsets]:
-        """Return the next line, which `next_ts` has found, and its file. The file is finished by a later `next_ts`."""
+        """Return the next line, found by `next_ts`, and its file. A later `next_ts` finishes the file."""
         _, number = heappop(self._heap)
         file, lines, line = self._open.pop(number)
         self._taken = number, file, lines
@@ -155,4 +154,4 @@ def _decode(line: bytes) -> Record:
 
 def _backwards(ts: int, before: int, of_folder: bool) -> str:
     what = "the time of its folder" if of_folder else "the line before it"
-    return f"its ts is {ts}, and lies {before - ts} ms before {what}: changes to it are not believed either"
+    return f"its ts is {ts}, and lies {before - ts} ms before {what}: its changes are not used either"

@@ -1,7 +1,7 @@
-"""List the files of a recording's folder, each with its kind. Reads names, never contents.
+"""List the files of a recording with their kinds. Reads names, never contents.
 
-Whatever is no readable file has a kind of NOT_READ, which says why. Links that lead out of the folder are not followed
-unless the caller asks for it. A file SHA256SUMS protects the files that it lists (checksums.py).
+An entry that is not a readable file has a kind of NOT_READ, which gives the reason. Links out of the folder are
+followed only if the caller asks for it. A file SHA256SUMS protects the files that it lists (checksums.py).
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ SNAPSHOT_KINDS = {
     "delayOffset.json": "delay_offset",
     "delayOffset.json.bak": "delay_offset",
 }
-# A broker's consumer offsets as they were polled, a line a poll. They are of the kind consumer_offset, too.
+# A broker's polled consumer offsets, one line a poll. They also have the kind consumer_offset.
 POLLED = ("consumerOffset.jsonl.gz", "consumerOffset.jsonl")
-SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")  # the kinds that are read
+SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")  # kinds that are read
 NOT_READ = {
-    "delay_offset": "no decision rests on delay offsets",
-    "log": "server and client logs are kept for the reader; no decision rests on them yet",
-    "pcap": "packet captures are not read by a night; mqreplay unpack makes JSONL files of them",
-    "other": "not a part of a recording that mqreplay knows",
-    "no_source": "its folder names no broker (snapshots/<brokerName>-<brokerId>) and no client (client-<clientId>)",
+    "delay_offset": "no decision uses delay offsets",
+    "log": "no decision uses log files directly; mqreplay import makes records of RocketMQ's logs",
+    "pcap": "nightly does not read packet captures; mqreplay unpack makes JSONL files of them",
+    "other": "not a file of a recording",
+    "no_source": "its folder is neither snapshots/<brokerName>-<brokerId> nor snapshots/client-<clientId>",
     "bad_name": "its name is not UTF-8; rename it, and run again",
-    "folder": "this folder cannot be looked into; let the user that runs mqreplay read it, and run again",
-    "bad_time": "its folder is not named by a time from 1970 to 2100 (epoch milliseconds); rename it, and run again",
+    "folder": "this folder cannot be read; make it readable for the user of mqreplay, and run again",
+    "bad_time": "the name of its folder is not a time in epoch milliseconds (1970 to 2100); rename it, and run again",
     "special": "it is a pipe, socket or device, not a file; put a copy of the file there, and run again",
-    "broken_link": "it is a link that leads to no file; put the file there, and run again",
-    "link_outside": "it is a link out of the recording; put a copy there, or set [ingest] follow_links = true",
+    "broken_link": "it is a link to a missing file; put the file there, and run again",
+    "link_outside": "it is a link out of the recording; replace it with a copy, or set [ingest] follow_links = true",
     "misnamed_folder": "it is a folder with the name of a file; rename or remove it, and run again",
 }
-# The kinds that are not opened: no files, or none that the path of the ledger names.
+# Kinds that are not opened: not files, or not at the path in the ledger.
 NO_FILE = frozenset({"bad_name", "folder", "special", "broken_link", "link_outside", "misnamed_folder"})
 CHECKSUMS = "checksums"
 CHECKSUMS_FILE = "SHA256SUMS"
@@ -59,7 +59,7 @@ _BROKER_ID = re.compile(r"[0-9]+")
 _PCAP = re.compile(r"\.pcap([0-9]+)?(\.gz)?$")
 
 
-# What to do where there is no recording.
+# What to do if there is no recording.
 MAKE_ONE = (
     "give the folder that holds snapshots/ and *.jsonl. To make one: mqreplay record NAMESRV --out RECORDING, "
     "or from files: mqreplay import FILES --out RECORDING"
@@ -70,9 +70,9 @@ MAKE_ONE = (
 class RecordedFile:
     """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds).
 
-    The next three are the file system's words as it was found: when its bytes changed, when anything of it changed
-    (epoch nanoseconds), and which file it is. ``trouble`` is why its bytes cannot be read or must not be, if so, and
-    ``trouble_code`` a stable word for that. ``follow_links``: links may lead out of the recording.
+    The next three are from the file system: the times of the last change of its bytes and of its status (epoch
+    nanoseconds), and its inode. ``trouble`` says why its bytes cannot or must not be read, if so; ``trouble_code`` is a
+    stable code for that. ``follow_links``: links may lead out of the recording.
     """
 
     recording: str
@@ -90,30 +90,30 @@ class RecordedFile:
 
     @property
     def distrusted(self) -> bool:
-        """Whether its checksum shows that the file was changed or damaged: no row of it may be kept."""
+        """Return whether its checksum shows that the file was changed or damaged: no row of it may be kept."""
         return self.trouble is not None and self.trouble_code in ("checksum", "missing")
 
     @property
     def root(self) -> str | None:
-        """The folder that it must lie in when it is opened; None: anywhere."""
+        """Return the folder that must contain the opened file; None: any."""
         return None if self.follow_links else self.recording
 
     @property
     def full_path(self) -> str:
-        """The path of the file."""
+        """Return the full path of the file."""
         return f"{self.recording}/{self.path}"
 
     @property
     def file_name(self) -> str:
-        """Its last part."""
+        """Return the last part of the path."""
         return self.path.rsplit("/", 1)[-1]
 
 
-Digested = tuple[RecordedFile, str]  # a file and its SHA-256, which is empty where it cannot be read
+Digested = tuple[RecordedFile, str]  # a file and its SHA-256, empty if it cannot be read
 
 
 def find_recordings(folders: Iterable[str], follow_links: bool = False) -> dict[str, list[RecordedFile]]:
-    """The files of each folder, as find_files has them; the same folder given twice is one, however it is written."""
+    """Return the files of each folder, see find_files; a folder that is given twice counts once."""
     apart: dict[Path, str] = {}
     for folder in folders:
         apart.setdefault(Path(folder).resolve(), folder)
@@ -121,15 +121,15 @@ def find_recordings(folders: Iterable[str], follow_links: bool = False) -> dict[
 
 
 def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
-    """Every file of the recording in ``folder``, sorted by path, each with its kind.
+    """Return every file of the recording in ``folder`` with its kind, sorted by path.
 
-    Raises InputError where there is no folder, or nothing in it that belongs to a recording.
+    Raises InputError if there is no folder, or no file of a recording in it.
     """
     root = Path(folder).resolve()
     if not root.is_dir():
         if root.exists():
             raise InputError(
-                f"{folder} is no recording: it is a file, not a folder. "
+                f"{folder} is not a recording: it is a file, not a folder. "
                 f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
             )
         raise InputError(f"recording {folder} does not exist; {MAKE_ONE}")
@@ -139,7 +139,7 @@ def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
     if all(f.kind in NOT_READ or f.kind == CHECKSUMS for f in files):
         what = f"none of its {len(files):,} files is" if len(files) > 1 else "its only file is not"
         raise InputError(
-            f"{folder} is no recording: {what} a part of one. "
+            f"{folder} is not a recording: {what} a part of one. "
             f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
             if files
             else f"recording {folder} has no files; {MAKE_ONE}"
@@ -148,7 +148,7 @@ def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
 
 
 class _Walk:
-    """Goes through a recording's folder, given by its resolved path."""
+    """A walk through a recording's folder, given by its resolved path."""
 
     def __init__(self, recording: str, follow_links: bool) -> None:
         self._recording, self._follow = recording, follow_links
@@ -156,7 +156,7 @@ class _Walk:
         self._entered = [recording]
 
     def files(self) -> Iterator[RecordedFile]:
-        """Yield every file, and every other entry where a file may be."""
+        """Yield every file, and every other entry that is in the place of a file."""
         closed: list[str] = []
         walk = os.walk(self._recording, onerror=lambda e: closed.append(str(e.filename)), followlinks=True)
         for folder, inner, names in walk:
@@ -181,7 +181,7 @@ class _Walk:
                 if self._leaves(path):
                     return self._no_file(path, "link_outside")
                 found = os.stat(path)
-        except OSError:  # gone since, or a link to nothing or to itself
+        except OSError:  # removed meanwhile, or a link to nothing or to itself
             return self._no_file(path, "broken_link")
         if not stat.S_ISREG(found.st_mode):
             return self._no_file(path, "special")
@@ -198,12 +198,12 @@ class _Walk:
         return escaped(os.fsencode(path[self._within :]))
 
     def _leaves(self, link: str) -> bool:
-        """Whether a link leads out of the recording, and must not. One that leads to nothing leads nowhere."""
+        """Return whether a link leads out of the recording although it must not. A broken link does not."""
         target = os.path.realpath(link)
         return not self._follow and not is_within(target, self._recording) and os.path.exists(target)
 
     def _is_entered(self, link: str) -> bool:
-        """Whether to look into a linked folder: not where the walk is, was, or comes by itself, nor outside."""
+        """Return whether to enter a linked folder: not one that the walk visits anyway, and none outside."""
         target = os.path.realpath(link)
         if self._leaves(link) or any(is_within(target, known) or is_within(known, target) for known in self._entered):
             return False
@@ -212,13 +212,13 @@ class _Walk:
 
 
 def _names_a_file(path: str) -> bool:
-    """Whether a path inside a recording is that of a file that is read."""
+    """Return whether a path inside a recording is that of a file that is read."""
     kind = classify(escaped(os.fsencode(path)))[0]
     return kind not in NOT_READ
 
 
 def escaped(name: bytes) -> str:
-    r"""A file's name as UTF-8 can write it.
+    r"""Return a file's name so that UTF-8 can write it.
 
     >>> print(escaped(b"caf\xe9"))
     caf\xe9
@@ -227,7 +227,7 @@ def escaped(name: bytes) -> str:
 
 
 def classify(path: str) -> tuple[str, str | None, int | None]:
-    """Return kind, snapshot folder and epoch milliseconds of a file, from its path inside the recording.
+    """Return the kind, snapshot folder and epoch milliseconds of a file from its path inside the recording.
 
     >>> classify("pull_log.0002.jsonl.gz")
     ('pull_log', None, None)
@@ -258,7 +258,7 @@ def classify(path: str) -> tuple[str, str | None, int | None]:
 def _classify_snapshot(parts: list[str]) -> tuple[str, str | None, int | None]:
     if len(parts) != 4 or not _EPOCH_MS.fullmatch(parts[2]):
         return "other", None, None
-    source, ts, name = sys.intern(parts[1]), int(parts[2]), parts[3]  # one text for a source's million files
+    source, ts, name = sys.intern(parts[1]), int(parts[2]), parts[3]  # one string object for all files of a source
     if not _is_time(parts[2]):
         return "bad_time", None, None
     of_broker = split_source(source) is not None
@@ -272,7 +272,7 @@ def _classify_snapshot(parts: list[str]) -> tuple[str, str | None, int | None]:
 
 
 def _is_time(name: str) -> bool:
-    """Whether digits are a time that every table can hold, written in one way only.
+    """Return whether digits are a time that every table can hold, in its only spelling.
 
     >>> _is_time("1795228794427"), _is_time("01795228794427"), _is_time("99999999999999")
     (True, False, False)
@@ -281,7 +281,7 @@ def _is_time(name: str) -> bool:
 
 
 def split_source(source_name: str) -> tuple[str, int] | None:
-    """(broker_name, broker_id) of a snapshot folder, or None for a client's.
+    """Return (broker_name, broker_id) of a snapshot folder, or None for a client's.
 
     >>> split_source("broker-a-0")
     ('broker-a', 0)
@@ -293,5 +293,5 @@ def split_source(source_name: str) -> tuple[str, int] | None:
     name, _, number = source_name.rpartition("-")
     if source_name.startswith("client-") and "@" in source_name:
         return None
-    # Other scripts have digits too, and some of them are no numbers.
+    # Other scripts have digits too, and some of them are not numbers.
     return (name, int(number)) if name and _BROKER_ID.fullmatch(number) and int(number) < 2**63 else None

@@ -18,14 +18,14 @@ from mqreplay.ingest.repeats import Repeats
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
-BLOCK_LINES = 20_000  # lines decoded at once
-TASK_COST = 4_000_000  # of a task: of small files it reads several, for each task costs a moment
-ONE_BY_ONE = 10  # what a byte costs of lines that are decoded one by one, where one of plain lines costs 1
+BLOCK_LINES = 20_000  # lines decoded together
+TASK_COST = 4_000_000  # cost of a task: it reads several small files, because each task has an overhead
+ONE_BY_ONE = 10  # cost of a byte of lines that are decoded one by one; a byte of plain lines costs 1
 
 
 @dataclass
-class FileTold:
-    """Of one file of lines: how many lines and rows, the first and last instant (epoch microseconds), what it lacks.
+class FileStats:
+    """The result of one JSONL file: number of lines and rows, first and last instant (epoch microseconds), refusals.
 
     ``refused`` holds the first refused lines and, if there are more, a row about them; ``quarantined`` counts them all.
     ``reason`` says why the file was not read, or not to its end.
@@ -40,7 +40,7 @@ class FileTold:
     reason: str | None = None
 
     def saw(self, rows: int, first_us: int | None, last_us: int | None) -> None:
-        """More rows, between two instants."""
+        """Add rows between two instants."""
         self.rows += rows
         if first_us is not None and last_us is not None:
             self.first_us = first_us if self.first_us is None else min(self.first_us, first_us)
@@ -56,22 +56,22 @@ class LinesTask:
 
     @property
     def cost(self) -> int:
-        """What it takes to read them, where a recorded byte of plain lines takes 1."""
+        """Return the cost of reading them; a byte of plain lines costs 1."""
         each = ONE_BY_ONE if KINDS[self.kind].plain is None else 1
         return each * sum(file.bytes for file, _ in self.files)
 
 
 @dataclass(frozen=True)
 class LinesRead:
-    """What a task returns: the Parquet files it wrote, and by digest the counts of each file it read."""
+    """The result of a task: its Parquet files, and by digest the counts of each file that it read."""
 
     kind: str
     landed: list[Landed]
-    told: dict[str, FileTold]
+    stats: dict[str, FileStats]
 
 
 def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[LinesTask]:
-    """Deal files of a kind to tasks of about TASK_COST."""
+    """Distribute files of a kind to tasks of about TASK_COST."""
     dealt: list[list[tuple[RecordedFile, str]]] = []
     waiting = 0
     for file in files:
@@ -85,23 +85,23 @@ def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[Li
 
 
 def read_lines(task: LinesTask, given: tuple[Mapping[str, Landing], IngestSettings]) -> LinesRead:
-    """Decode files; their rows go to the landing of their kind.
+    """Decode files and write their rows to the landing of their kind.
 
-    A line that stands twice in a file is two records. Of each file the first refused lines are returned, as many as
-    ``quarantine_rows`` of the settings.
+    A line that is in a file twice is two records. The first ``quarantine_rows`` (settings) refused lines of each file
+    are returned.
     """
     landings, limits = given
-    told: dict[str, FileTold] = {}
-    landed = land(_decode_task(task, landings[task.kind], told, limits), landings[task.kind])
-    return LinesRead(task.kind, landed, told)
+    stats: dict[str, FileStats] = {}
+    landed = land(_decode_task(task, landings[task.kind], stats, limits), landings[task.kind])
+    return LinesRead(task.kind, landed, stats)
 
 
 def _decode_task(
-    task: LinesTask, landing: Landing, told: dict[str, FileTold], limits: IngestSettings
+    task: LinesTask, landing: Landing, stats: dict[str, FileStats], limits: IngestSettings
 ) -> Iterator[pa.RecordBatch]:
     kind = KINDS[task.kind]
     for file, digest in task.files:
-        found = told[digest] = FileTold()
+        found = stats[digest] = FileStats()
         reader = LineReader(file.full_path, kind.decode, refused=Refusals(limits.quarantine_rows), root=file.root)
         for rows in decode_lines(reader, digest, task.kind, landing.asked, found):
             ends = pc.min_max(rows.column(kind.time).cast(pa.int64()))
@@ -110,9 +110,9 @@ def _decode_task(
 
 
 def decode_lines(
-    reader: LineReader, digest: str, kind: str, schema: pa.Schema, found: FileTold
+    reader: LineReader, digest: str, kind: str, schema: pa.Schema, found: FileStats
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one file in the shape of ``schema``; afterwards ``found`` has the counts, and what was refused."""
+    """Yield the rows of one file with the columns of ``schema``; then ``found`` has the counts and refusals."""
     repeats = Repeats()
     plain = KINDS[kind].plain
     fast = None if plain is None else PlainLines(plain)

@@ -1,4 +1,4 @@
-"""Lines that stand more than once in one file: each is a record of its own, with a record_id of its own.
+"""Repeated lines within one file: each is a separate record with its own record_id.
 
 A client may compute the same thing twice in a millisecond; a recorder then writes one line twice. Runs on the workers.
 """
@@ -10,25 +10,25 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that multiplication is invertible
 Marks = npt.NDArray[np.uint64]
 
 
 class Repeats:
-    """Goes through the record ids of one file in the order of its lines, some thousands at a time.
+    """The record ids of one file, processed in order of lines, some thousands at a time.
 
-    Eight bytes a line are kept. Two ids of one mark would make the second a repetition that it is not: it is kept all
-    the same, only its id gets a number.
+    It keeps eight bytes per line. If two ids have the same mark, the second one is wrongly numbered as a repetition,
+    but no record is lost.
     """
 
     def __init__(self) -> None:
         """Nothing was seen yet."""
-        # Sorted, each shorter than the one before, so that to add some thousands does not sort millions anew.
+        # Sorted, each shorter than the one before, so that adding some thousands does not sort millions again.
         self._seen: list[Marks] = []
         self._times: dict[int, int] = {}
 
     def named(self, ids: Sequence[str]) -> list[str]:
-        """The ids, those seen before with their number: id-2, id-3.
+        """Return the ids; repeated ones with a number: id-2, id-3.
 
         >>> repeats = Repeats()
         >>> a, b = "a" * 32, "b" * 32
@@ -69,7 +69,7 @@ class Repeats:
 
 
 def _marks(ids: Sequence[str]) -> Marks:
-    """64 bits of each id, which is hexadecimal."""
+    """Return 64 bits of each hexadecimal id."""
     words = np.frombuffer("".join(ids).encode("ascii"), "<u8").reshape(len(ids), -1)
     mixed = words[:, 0].copy()
     for column in range(1, words.shape[1]):

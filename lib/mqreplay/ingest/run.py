@@ -1,4 +1,4 @@
-"""A recording into silver, for one cluster: plan, read what is new, write each table once, and keep the ledger."""
+"""Ingest the recordings of one cluster into silver: plan, read new files, write each table once, keep the ledger."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]
-WRITERS = 3  # tables written at once: planning and committing one leave the cores free for another
+WRITERS = 3  # tables written at the same time: planning and committing one leaves cores free for another
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """What a run did for one cluster. ``refused`` counts quarantine rows."""
+    """The result of a run for one cluster. ``refused`` counts quarantine rows."""
 
     cluster: str
     recordings: list[str]
@@ -56,10 +56,10 @@ def ingest(
     progress: Progress,
     begin: Callable[[], None] = lambda: None,
 ) -> list[Ingested]:
-    """Make silver what the recordings hold now; what is in it is not read again. Recordings of one cluster go together.
+    """Make silver equal to the recordings; read only new files. Give all recordings of a cluster together.
 
-    ``begin`` is called where there is something to do, before it is done.
-    Raises ConservationError if rows got lost, and InputError if too many were refused: all others are in the tables.
+    ``begin`` is called first if there is something to do.
+    Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
     """
     by_cluster: dict[str, list[Digested]] = {}
     listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
@@ -79,7 +79,7 @@ def ingest(
 
 
 def _left_clusters(listed: Iterable[tuple[str, str]], given: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return cluster -> given recordings that were of this cluster until now, and are of another one."""
+    """Return cluster -> given recordings that belonged to it until now and belong to another cluster."""
     now = {recording: name for name, recordings in given.items() for recording in recordings}
     left: dict[str, list[str]] = defaultdict(list)
     for name, recording in listed:
@@ -89,7 +89,7 @@ def _left_clusters(listed: Iterable[tuple[str, str]], given: Mapping[str, list[s
 
 
 class _Ingest:
-    """One run for one cluster: ``folders`` are the given recordings, ``listed`` the ledger's (cluster, recording)."""
+    """One run for one cluster; ``folders`` are its recordings, ``listed`` the (cluster, recording) of the ledger."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Ingest:
         self.vanished = sorted(folder for folder in others if not os.path.isdir(folder)) if is_new else []
 
     def run(self) -> Ingested:
-        """Plan, and do what is planned in one transaction."""
+        """Plan, and carry out the plan in one transaction."""
         known = self._known()
         moved = moved_recordings(self.files, known, self.folders, self.vanished)
         known = [_at(k, moved) for k in known]
@@ -128,7 +128,7 @@ class _Ingest:
         if self.settings.follow_links:
             work.new = [replace(n, file=replace(n.file, follow_links=True)) for n in work.new]
         if work.nothing_new and not moved:
-            self.progress(f"{self.cluster}: {work.seen} files, all read before")
+            self.progress(f"{self.cluster}: {work.seen} files, none new or changed")
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
         self.progress(f"{self.cluster}: {_said(work, moved)}")
         self.begin()
@@ -141,7 +141,7 @@ class _Ingest:
         return [known_file(row) for row in Remembered(self.warehouse).rows(asked)]
 
     def _copies(self, known: list[KnownFile]) -> list[KnownFile]:
-        """Snapshots of other recordings that are the same as ones that came or went here."""
+        """Return snapshots of other recordings that equal new or removed ones of these."""
         others = [folder for folder in self.others if folder not in self.vanished]
         if not others:
             return []
@@ -171,7 +171,7 @@ class _Ingest:
                 ingest_records(run, work, pool)
                 snapshots.result()
             except BaseException:
-                self.engine.cancel()  # the pool waits for its threads, and these for tasks
+                self.engine.cancel()  # the pool waits for its threads, and they wait for tasks
                 raise
         for new, old in work.renamed:
             if new.place not in ledger.files:
@@ -186,7 +186,7 @@ class _Ingest:
 def _said(work: Plan, moved: Mapping[str, str]) -> str:
     parts = [f"{work.seen} files", f"{len(work.new)} to read"]
     if work.gone_places:
-        parts.append(f"{len(work.gone_places)} removed or renamed since")
+        parts.append(f"{len(work.gone_places)} removed or renamed")
     parts += [f"recording moved from {old}" for old in sorted(moved)]
     return ", ".join(parts)
 
@@ -196,7 +196,7 @@ def _at(known: KnownFile, moved: Mapping[str, str]) -> KnownFile:
 
 
 def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, str]) -> None:
-    """Give the rows of recordings that were moved the new folder's name."""
+    """Write the new folder's name into the rows of moved recordings."""
     replaced = Rows(cluster, wanted=pl.col("recording").is_in(sorted({*moved, *moved.values()})))
     for table in OF_RECORDING:
         if warehouse.exists(table):
@@ -205,7 +205,7 @@ def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, s
 
 
 def known_recordings() -> Question:
-    """The (cluster, recording) of bronze.source_file."""
+    """Return the (cluster, recording) pairs of bronze.source_file."""
 
     def read(warehouse: Warehouse) -> list[tuple[str, str]]:
         return warehouse.read(FILES).select("cluster", "recording").unique().collect().rows()
@@ -214,18 +214,18 @@ def known_recordings() -> Question:
 
 
 def known_files(cluster: str, recordings: Iterable[str]) -> Question:
-    """Of bronze.source_file what planning needs: these recordings' files, and all of lines, which may be repeated."""
+    """Return rows of bronze.source_file for planning: files of these recordings, and all JSONL files."""
     mine = sorted(recordings)
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        told = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
-        return warehouse.read(FILES, Rows(cluster)).filter(told).select(LEDGER_COLUMNS).collect().rows()
+        needed = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
+        return warehouse.read(FILES, Rows(cluster)).filter(needed).select(LEDGER_COLUMNS).collect().rows()
 
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 
 
 def _write_brokers(run: Run, files: Sequence[Digested], gone: set[Place]) -> None:
-    """silver.broker of each recording whose brokers.json changed, went, or whose first instant is another now."""
+    """Write silver.broker for each recording with a changed or removed brokers.json or another first instant."""
     of_brokers = {k.recording: k for k in run.known if k.kind == "brokers"}
     rows: list[tuple[object, ...]] = []
     written: set[str] = {k.recording for k in of_brokers.values() if k.place in gone}
@@ -237,7 +237,7 @@ def _write_brokers(run: Run, files: Sequence[Digested], gone: set[Place]) -> Non
         since = run.ledgers.began(file.recording, left, run.ledger)
         if old is not None and old.sha256 == sha256 and since == _began(run.known, file.recording):
             continue
-        # Nights may share one description: each keeps its own row of it.
+        # Recordings may share one description: each keeps its own row.
         rows += read_brokers(NewFile(file, sha256), run.cluster, since, run.ledger)
         written.add(file.recording)
     if written:
@@ -250,12 +250,12 @@ def _began(known: Iterable[KnownFile], recording: str) -> dt.datetime | None:
 
 
 def _check_refused(warehouse: Warehouse, cluster: str, recordings: list[str], most: float) -> None:
-    """Raises InputError if more than the share ``most`` of what the recordings hold was refused."""
+    """Raise InputError if more than the share ``most`` of the recordings' rows was refused."""
     asked = Remembered(warehouse).rows(known_files(cluster, recordings))
     files = [k for k in map(known_file, asked) if k.recording in recordings]
     rows, refused = sum(k.rows_in for k in files), sum(k.rows_quarantined for k in files)
     if refused > most * rows:
         raise InputError(
             f"{refused:,} of {rows:,} rows of cluster {cluster} were refused, more than the share {most} "
-            "(ingest.refused_share); the others are in the tables, and bronze.quarantine says why"
+            "([ingest] refused_share); the other rows are in the tables, and bronze.quarantine has the reasons"
         )

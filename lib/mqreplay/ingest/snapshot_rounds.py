@@ -1,4 +1,4 @@
-"""Snapshots into their silver tables, and the counts into the ledger: sources of so many files at a time."""
+"""Write snapshots into their silver tables and the counts into the ledger, in rounds of a bounded number of files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mqreplay.ingest.late import Stretch, orphan_keys, read_again, stretches, to
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import OF_RECORDING
 from mqreplay.ingest.manifest import NewFile, Place, Plan
+from mqreplay.ingest.offset_checkpoint import TABLE as STANDING
+from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.pieces import Piece, joined
 from mqreplay.ingest.recording import POLLED, SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
-from mqreplay.ingest.standing import TABLE as STANDING
-from mqreplay.ingest.standing import Standing
 from mqreplay.ingest.to_silver import Run
 from mqreplay.lake.landing import Landed, Landing
 from mqreplay.lake.rows import Rows
@@ -28,15 +28,15 @@ from mqreplay.lake.warehouse import Warehouse
 Row = dict[str, Any]
 CHANGES = "silver.offset_change"
 TABLES = (CHANGES, "silver.snapshot", "silver.topic_config", "silver.subscription_group")
-POLLS = 720  # of an hour: a file of polled offsets tells as much as so many copies
-ROUND_FILES = 50_000  # snapshots, before what was told of them is written: some 150 MB of the driver's memory
+POLLS = 720  # an hourly file of polled offsets counts as this many copies
+ROUND_FILES = 50_000  # snapshots in a round: some 150 MB of the driver's memory
 
 
 def ingest_snapshots(run: Run, work: Plan) -> None:
-    """All new snapshots. Behind one that is late, changed or gone, its source is read again until that has no effect.
+    """Ingest all new snapshots. Read a source again after a late, changed or removed one, as far as it has an effect.
 
-    In rounds of so many files, each source in one: what is told of a file lies in the driver's memory. A round that is
-    written stays, whatever becomes of the run.
+    A round has a bounded number of files, and all files of its sources, since their ledger rows are in the driver's
+    memory. A written round stays even if the run fails.
     """
     new, gone = work.of(*SNAPSHOTS), [k.file for k in work.gone_snapshots]
     changed = [*(n.file for n in new), *gone]
@@ -68,21 +68,21 @@ def _places(files: Sequence[RecordedFile]) -> set[Place]:
 
 
 def _under_new_names(again: list[NewFile], work: Plan) -> list[NewFile]:
-    """The files, those that were renamed where they lie now."""
+    """Return the files; renamed ones with their new path."""
     names = {old.place: new for new, old in work.renamed}
     return [names.get(n.place, n) for n in again]
 
 
 def _leave_out(run: Run, work: Plan, late: set[Place]) -> None:
-    """Leave out of the plan what cannot be read, or unmade, for want of files after it that are gone.
+    """Remove from the plan the snapshots that cannot be read or removed because files after them are missing.
 
-    Raises InputError where a file was changed: what is in the tables of it can neither stay nor go.
+    Raises InputError if a file was changed: its rows in the tables can neither stay nor be removed.
     """
     for known in work.gone_snapshots:
         if known.place in late and any(n.place == known.place for n in work.new):
             raise InputError(
                 f"{known.recording}/{known.path} has changed since it was read, and snapshots after it, which are "
-                "needed again, are gone; put them back, and run again"
+                "needed again, are missing; put them back, and run again"
             )
     run.ledger.enter_late([n for n in work.new if n.place in late])
     work.new = [n for n in work.new if n.place not in late]
@@ -92,23 +92,23 @@ def _leave_out(run: Run, work: Plan, late: set[Place]) -> None:
 
 
 def _clear(run: Run, found: dict[str, Stretch]) -> None:
-    """Remove the rows of stretches of which no file is left."""
+    """Remove the rows of time spans that have no file left."""
     for name in TABLES:
         if run.warehouse.exists(name):
             run.warehouse.take(name, [], _replaced(run.cluster, found, name))
 
 
 def _replaced(cluster: str, found: dict[str, Stretch], table: str) -> Rows:
-    """The rows of these stretches."""
+    """Return the rows of these time spans."""
     ts = "to_ts" if table == CHANGES else "ts"
     return Rows(cluster, wanted=within(found, pl.col(ts).dt.epoch("ms")))
 
 
 @dataclass(frozen=True)
 class _Round:
-    """Snapshots of some sources; of all sources the stretches, and what was known before them (shape KNOWN).
+    """Snapshots of some sources, with the time spans of all sources and the state before them (shape KNOWN).
 
-    ``nothing_there``: the tables hold no rows of these stretches.
+    ``nothing_there``: the tables hold no rows of these time spans.
     """
 
     files: list[NewFile]
@@ -117,28 +117,28 @@ class _Round:
     nothing_there: bool
 
     def replaced(self, cluster: str, table: str) -> Rows | None:
-        """The rows that these files' rows replace."""
+        """Return the rows that the rows of these files replace."""
         mine = {str(n.file.source_name): self.found[str(n.file.source_name)] for n in self.files}
         return None if self.nothing_there else _replaced(cluster, mine, table)
 
 
 def _rounds(files: list[NewFile]) -> list[list[NewFile]]:
     rounds: list[list[NewFile]] = []
-    told = ROUND_FILES
+    size = ROUND_FILES
     for _, some in groupby(sorted(files, key=lambda n: str(n.file.source_name)), key=lambda n: n.file.source_name):
-        if told >= ROUND_FILES:
+        if size >= ROUND_FILES:
             rounds.append([])
-            told = 0
+            size = 0
         for new in some:
             rounds[-1].append(new)
-            told += POLLS if new.file.file_name in POLLED else 1
+            size += POLLS if new.file.file_name in POLLED else 1
     return rounds
 
 
 def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:
     warehouse, cluster = run.warehouse, run.cluster
-    told = _write_changes(run, one)
-    beside = [row for source in told for row in joined(source)]
+    pieces = _write_changes(run, one)
+    beside = [row for source in pieces for row in joined(source)]
     for name, rows in beside_rows(beside, cluster).items():
         columns = [c.name for c in warehouse.contracts[name].columns]
         listed = [tuple(row.get(c) for c in columns) for row in rows]
@@ -147,12 +147,12 @@ def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:
 
 
 def _write_changes(run: Run, one: _Round) -> list[list[list[Row]]]:
-    """silver.offset_change; gives what each source's pieces told beside, in their order."""
+    """Write silver.offset_change; return the other rows of each source's pieces, in order."""
     cuts = cut(one.files)
     landing = run.warehouse.landing(CHANGES, {"cluster": run.cluster}, "to_ts")
     said, landed = _read_pieces(run, cuts, one.known, landing)
     if lost := {source for (source, _), rows in said.items() if rows is None}:
-        # A piece found no whole file just before it: its source is read in one, and what was read is passed over.
+        # A piece found no complete file just before it: read its source in one piece, and drop what was read.
         said, landed = _read_pieces(run, uncut(cuts, lost), one.known, landing)
     run.warehouse.take(CHANGES, landed, one.replaced(run.cluster, CHANGES))
     return [[said[key] or [] for key in sorted(keys)] for _, keys in groupby(sorted(said), key=lambda key: key[0])]
@@ -161,7 +161,7 @@ def _write_changes(run: Run, one: _Round) -> list[list[list[Row]]]:
 def _read_pieces(
     run: Run, cuts: dict[PieceKey, Piece], known: pl.DataFrame, landing: Landing
 ) -> tuple[dict[PieceKey, list[Row] | None], list[Landed]]:
-    """What the pieces told beside, by their keys, and the files that they wrote."""
+    """Return the other rows of the pieces by their keys, and the files that they wrote."""
     made = list(run.engine.map(read_piece, piece_tasks(cuts, known), (landing, run.settings)))
     said = {key: piece.beside for key, piece in zip(cuts, made, strict=True)}
     return said, [file for piece in made for file in piece.landed]
@@ -190,11 +190,11 @@ def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledge
 
 
 def _known_before(warehouse: Warehouse, cluster: str, found: dict[str, Stretch]) -> pl.DataFrame:
-    """What was known of each source before its first new snapshot; shape KNOWN."""
+    """Return the state of each source before its first new snapshot; shape KNOWN."""
     if not warehouse.exists("silver.snapshot"):
         return KNOWN.to_frame()
     first = min(stretch.first_day for stretch in found.values())
-    standing = Standing(warehouse, cluster)
+    standing = OffsetCheckpoint(warehouse, cluster)
     for after, until in {(stretch.first_day, stretch.last_day) for stretch in found.values()}:
         standing.forget(after, until)
     standing.keep(first)

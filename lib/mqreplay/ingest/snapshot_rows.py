@@ -1,4 +1,4 @@
-"""What snapshots give beside the offsets that moved: rows of silver.snapshot, topic_config and subscription_group."""
+"""Rows of silver.snapshot, topic_config and subscription_group from snapshots."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 Row = dict[str, Any]
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-# Kind of file -> its table, and what the key of its entries is called there.
+# Kind of file -> its table, and the column of the entries' key.
 CONFIGS = {
     "topics": ("silver.topic_config", "topic"),
     "subscription_groups": ("silver.subscription_group", "consumer_group"),
@@ -17,10 +17,10 @@ CONFIGS = {
 SNAPSHOT = "silver.snapshot"
 
 
-def beside_rows(told: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
-    """By table, rows by column name; ``told`` is what a source's reading gave beside its changes."""
+def beside_rows(rows: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
+    """Return by table rows by column name; ``rows`` are the rows of a source's reading other than changes."""
     tables: dict[str, list[Row]] = {SNAPSHOT: [], **{table: [] for table, _ in CONFIGS.values()}}
-    for row in told:
+    for row in rows:
         if row["out"] == "snapshot":
             own = {"data_version_counter": row["counter"]}
             tables[SNAPSHOT].append(_dated(row, cluster) | own)
@@ -37,5 +37,5 @@ def _dated(row: Row, cluster: str) -> Row:
 
 
 def instant(micros: int) -> dt.datetime:
-    """Epoch microseconds as an instant."""
+    """Return epoch microseconds as an instant."""
     return EPOCH + dt.timedelta(microseconds=micros)

@@ -1,4 +1,4 @@
-"""Snapshots -> what changed, a task for each piece of a source, carrying on from what was known before it."""
+"""Tasks that read changes from snapshots: one for each piece of a source, starting from the state before it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import polars as pl
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import GROUP_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
 from mqreplay.ingest.manifest import NewFile
-from mqreplay.ingest.moves import moved_batches
+from mqreplay.ingest.offset_changes import change_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.polled import read_source
 from mqreplay.ingest.recording import split_source
+from mqreplay.ingest.snapshot_file_rows import Row
 from mqreplay.ingest.snapshot_rows import CONFIGS
-from mqreplay.ingest.told_rows import Row
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
-PIECE_BYTES = 64_000_000  # of snapshots: each piece decodes some files whole, those before its first among them
-# What was known of a source: an offset, a topic's or group's configuration (payload), or when a file was last copied.
+PIECE_BYTES = 64_000_000  # bytes of snapshots in a piece: each piece decodes some files completely
+# The state of a source: an offset, the configuration of a topic or group (payload), or the time of a last copy.
 KNOWN = pl.Schema(
     {
         "source_name": pl.String(),
@@ -36,13 +36,13 @@ KNOWN = pl.Schema(
     }
 )
 PieceKey = tuple[str, int]  # source, number
-ORPHAN_KEYS = "orphan_keys"  # in the place of a family: the topic is a key that names nothing, and was reported
+ORPHAN_KEYS = "orphan_keys"  # instead of a family: the topic is an invalid key that was reported
 COLUMNS = {"topics": TOPIC_COLUMNS, "subscription_groups": GROUP_COLUMNS}  # of a configuration
 
 
 @dataclass(frozen=True)
 class PieceTask:
-    """A piece of a source to read, and what was known before the source's files (shape KNOWN), if it needs that."""
+    """A piece of a source to read, and the state before the source's files (shape KNOWN) if needed."""
 
     source_name: str
     piece: Piece
@@ -51,9 +51,9 @@ class PieceTask:
 
 @dataclass(frozen=True)
 class PieceRead:
-    """The files with the offsets that moved; the few other rows: snapshots, configs that changed, files, refusals.
+    """The files with changed offsets, and the few other rows: snapshots, changed configs, files, refusals.
 
-    ``beside`` is None for a piece that could not catch up: its source must then be read in one.
+    ``beside`` is None for a piece without a start state: its source must then be read in one piece.
     """
 
     landed: list[Landed]
@@ -61,13 +61,13 @@ class PieceRead:
 
 
 def cut(files: Iterable[NewFile], most_bytes: int = PIECE_BYTES) -> dict[PieceKey, Piece]:
-    """The files of each source in pieces that are read apart."""
+    """Split the files of each source into pieces that are read in parallel."""
     by_source: dict[str, list[NewFile]] = {}
     for new in files:
         by_source.setdefault(str(new.file.source_name), []).append(new)
     made = {}
     for source, some in sorted(by_source.items()):
-        # Two recordings may hold the same path: the whole one tells them apart.
+        # Two recordings may have the same path: the full path distinguishes them.
         sizes = {new.file.full_path: new.file.bytes for new in some}
         for number, piece in enumerate(pieces(map(_snapshot_file, some), sizes, most_bytes)):
             made[source, number] = piece
@@ -80,7 +80,7 @@ def _snapshot_file(new: NewFile) -> SnapshotFile:
 
 
 def uncut(cuts: dict[PieceKey, Piece], sources: set[str]) -> dict[PieceKey, Piece]:
-    """The same, with the pieces of some sources put together again."""
+    """Return the pieces, with those of some sources joined again."""
     whole = {key: piece for key, piece in cuts.items() if key[0] not in sources}
     for source in sources:
         own = [file for key, piece in sorted(cuts.items()) if key[0] == source for file in piece.own]
@@ -97,7 +97,7 @@ def piece_tasks(cuts: dict[PieceKey, Piece], known: pl.DataFrame) -> list[PieceT
 
 
 def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceRead:
-    """Read a piece of a source's snapshots; the offsets that moved go to the landing."""
+    """Read a piece of a source's snapshots; write changed offsets to the landing."""
     landing, limits = given
     name, piece = task.source_name, task.piece
     broker = split_source(name)
@@ -109,8 +109,8 @@ def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceR
     if not catch_up(source, piece):
         return PieceRead([], None)
     beside: list[Row] = []
-    # As it goes: a broker's day of changes must not lie in memory whole.
-    landed = land(moved_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
+    # Streamed: a broker's day of changes must not be in memory as a whole.
+    landed = land(change_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
     names = {
         "source_name": name,
         "broker_name": source.broker_name,
@@ -138,10 +138,10 @@ def _restore(source: Source, known: Iterable[dict[str, Any]]) -> None:
 def known_before(
     changes: pl.LazyFrame, snapshots: pl.LazyFrame, configs: dict[str, pl.LazyFrame], orphans: pl.LazyFrame
 ) -> pl.DataFrame:
-    """Return what was known (shape KNOWN) after rows of silver.offset_change and silver.snapshot.
+    """Return the state (shape KNOWN) after rows of silver.offset_change and silver.snapshot.
 
     ``configs``: rows of the tables of topics and of groups, by the kind of their files. ``orphans``: source_name, topic
-    (the key) and ts_ms of the keys that were reported as naming nothing.
+    (the key) and ts_ms of the reported invalid keys.
     """
     found = [_last_offsets(changes), _last_times(snapshots), orphans.with_columns(family=pl.lit(ORPHAN_KEYS))]
     parts = [rows.collect() for rows in found] + [_last_configs(rows, family) for family, rows in configs.items()]
@@ -154,7 +154,7 @@ def _column(part: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
 
 
 def _last_offsets(changes: pl.LazyFrame) -> pl.LazyFrame:
-    """The offsets that stand after the changes."""
+    """Return the offsets after the changes."""
     group = pl.when(pl.col("consumer_group") == "").then(pl.lit("")).otherwise(pl.col("consumer_group") + ".")
     of_client = group + "offsets.json"
     family = pl.when(pl.col("client_id").is_not_null()).then(of_client).otherwise(pl.lit("consumer_offset"))
@@ -167,7 +167,7 @@ def _last_offsets(changes: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
-    """When each family's last snapshot was copied, changed or not."""
+    """Return the time of each family's last snapshot, changed or not."""
     name = pl.col("file_name").str.strip_suffix(".bak")
     family = name.replace(
         {
@@ -181,7 +181,7 @@ def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _last_configs(changes: pl.LazyFrame, family: str) -> pl.DataFrame:
-    """The topics or groups that stand after the changes."""
+    """Return the topics or groups after the changes."""
     (_, key), columns = CONFIGS[family], COLUMNS[family]
     last = changes.sort("ts").group_by("source_name", key).last().filter(pl.col("change") != "removed")
     rows = last.select("source_name", pl.col(key).alias("topic"), pl.col("ts").dt.epoch("ms").alias("ts_ms"), *columns)

@@ -1,4 +1,4 @@
-"""Decoded lines into their silver tables, and the counts into the ledger."""
+"""Write decoded lines into their silver tables and the counts into the ledger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import Ledgers
 from mqreplay.ingest.manifest import KnownFile, NewFile, Place, Plan
-from mqreplay.ingest.records import FileTold, LinesRead, lines_tasks, read_lines
+from mqreplay.ingest.records import FileStats, LinesRead, lines_tasks, read_lines
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.landing import Landed
@@ -27,9 +27,9 @@ from mqreplay.settings import IngestSettings
 
 @dataclass(frozen=True)
 class Run:
-    """One run for one cluster: targets of rows, state before the run, and progress.
+    """One run for one cluster: target tables, state before the run, and progress.
 
-    ``read_again`` are places whose files were read though their content was known.
+    ``read_again`` are places whose files are read although their content is known.
     """
 
     warehouse: Warehouse
@@ -44,7 +44,7 @@ class Run:
 
 
 def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
-    """All new files of JSONL kinds, each kind into its table; decoded together, for a pass costs a moment."""
+    """Ingest all new JSONL files, each kind into its table, decoded in one pass."""
     new = {kind: files for kind in KINDS if (files := work.of(kind)) or work.gone.get(kind)}
     if not new:
         return
@@ -52,16 +52,16 @@ def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
         kind: run.warehouse.landing(KINDS[kind].table, {"cluster": run.cluster}, KINDS[kind].time) for kind in new
     }
     tasks = [task for kind, files in new.items() for task in lines_tasks(kind, [(n.file, n.digest) for n in files])]
-    # The longest first: a core that is left with one at the end keeps the others waiting.
+    # The longest first, so that no core works alone at the end.
     tasks.sort(key=lambda task: -task.cost)
     read = list(run.engine.map(read_lines, tasks, (landings, run.settings)))
     list(pool.map(lambda kind: _take(run, kind, work, [each for each in read if each.kind == kind]), new))
 
 
 def _take(run: Run, kind: str, work: Plan, read: Sequence[LinesRead]) -> None:
-    """Commit the rows of one kind, without those that another file has, and without those of files that are gone."""
+    """Commit the rows of one kind without duplicates of other files; remove rows of removed files."""
     landed = [file for each in read for file in each.landed]
-    files = {digest: told for each in read for digest, told in each.told.items()}
+    files = {digest: stats for each in read for digest, stats in each.stats.items()}
     if sum(file.rows for file in landed) != sum(file.rows for file in files.values()):
         raise ConservationError(f"{kind}: rows were lost between reading and writing; please report this as a bug")
     gone = work.gone.get(kind, set())
@@ -74,7 +74,7 @@ def _take(run: Run, kind: str, work: Plan, read: Sequence[LinesRead]) -> None:
 
 
 def _enter_records(
-    run: Run, kind: str, work: Plan, known: dict[str, KnownFile], files: dict[str, FileTold], left: dict[str, _Left]
+    run: Run, kind: str, work: Plan, known: dict[str, KnownFile], files: dict[str, FileStats], left: dict[str, _Left]
 ) -> None:
     for new in work.of(kind):
         _enter(new, files[new.digest], run.ledger)
@@ -88,7 +88,7 @@ def _enter_records(
 
 @dataclass(frozen=True)
 class _Left:
-    """What is in the table of a file: rows, and the first and last instant."""
+    """The rows of a file in the table: their number, first and last instant."""
 
     rows: int
     first_us: int | None
@@ -109,11 +109,11 @@ def _take_without_copies(
     landed: list[Landed],
     gone: set[str],
     known: dict[str, KnownFile],
-    files: dict[str, FileTold],
+    files: dict[str, FileStats],
 ) -> dict[str, _Left] | None:
-    """Commit the landed rows where some stand in another file, too, in one version without them.
+    """Commit the landed rows without duplicates of other files, in one version.
 
-    Gives what is left of each file that lost rows; None, and commits nothing, where no row stands in two files.
+    Return the rest of each file that lost rows; None, without a commit, if no row is in two files.
     """
     warehouse, name, when = run.warehouse, KINDS[kind].table, KINDS[kind].time
     reaches = [Reach(k.first_ts, k.last_ts, new=False) for k in known.values() if k.first_ts and k.last_ts]
@@ -126,7 +126,7 @@ def _take_without_copies(
     if not stretches:
         return None
     there = warehouse.read(name, Rows(run.cluster, between=(stretches[0][0].date(), stretches[-1][1].date())))
-    stays = ~pl.col("source_digest").is_in(sorted(gone))  # a file that is read again is gone and landed
+    stays = ~pl.col("source_digest").is_in(sorted(gone))  # a file that is read again is both removed and landed
     rows = pl.concat([there.filter(stays), warehouse.landed_rows(name, landed)])
     found = copies(rows.filter(within(stretches, when)))
     if found.is_empty():
@@ -160,7 +160,7 @@ def _count(rows: pl.LazyFrame, digests: Collection[str], when: str) -> dict[str,
     return dict.fromkeys(digests, _Left(0, None, None)) | {row[0]: _Left(*row[1:]) for row in found.iter_rows()}
 
 
-def _enter(new: NewFile, found: FileTold, ledger: Ledger) -> None:
+def _enter(new: NewFile, found: FileStats, ledger: Ledger) -> None:
     entry = ledger.enter(new)
     entry.rows_in, entry.rows_out, entry.rows_quarantined = found.lines, found.rows, found.quarantined
     entry.reason = found.reason

@@ -1,6 +1,6 @@
-"""Lists on which all brokers, or all name servers, agreed: the members of a group, and the queues of a topic.
+"""Lists on which all brokers or all name servers agree: the members of a group, the queues of a topic.
 
-Each server has a view of its own, and a client asks any of them: while views differ, clients may have seen either.
+Each server has its own view, and a client asks any of them: while views differ, clients may have seen any of them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ View = tuple[Any, ...] | None
 
 
 def member_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBERS: from when to when all brokers that answered listed the same members, sorted as clients sort.
+    """Return MEMBERS: time spans in which all answering brokers listed the same members, sorted as clients sort.
 
     ``consumer_list`` are any rows of silver.consumer_list; those that the recorder did not ask for have no effect.
-    A broker that listed nobody does not count: clients send heartbeats to the brokers of their topics only.
+    A broker with an empty list does not count: clients send heartbeats only to the brokers of their topics.
     """
     server = pl.concat_str("broker_name", pl.col("broker_id").cast(pl.String), separator="-")
     views = answered_lists(consumer_list).select(
@@ -43,9 +43,9 @@ def member_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
 
 
 def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:
-    """Return ROUTES: from when to when all name servers gave the same readable queues, sorted as clients sort.
+    """Return ROUTES: time spans in which all name servers gave the same readable queues, sorted as clients sort.
 
-    Topics without a route of the recorder's have the read queues of masters' topics.json.
+    Topics without a route polled by the recorder have the read queues of the masters' topics.json.
     """
     asked = route.filter(pl.col("client_id").is_null())
     answered = pl.col("queue_datas").list.eval(pl.element().filter((pl.element().struct.field("perm") & READABLE) != 0))
@@ -77,7 +77,7 @@ def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame
 
 
 def _queues(view: Iterable[str]) -> list[tuple[str, int]]:
-    """Return broker name and number of queues, of texts of both."""
+    """Return broker name and number of queues from text."""
     pairs = (text.split(" ", 1) for text in view)
     return [(name, int(number)) for number, name in pairs]
 
@@ -88,10 +88,10 @@ def _structs(topic: str, counts: Iterable[tuple[str, int]]) -> list[dict[str, ob
 
 
 def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: bool = False) -> list[tuple[Any, ...]]:
-    """Return subject, server, ts, previous_ts, view: one row for each change of a server's view, in order of time.
+    """Return subject, server, ts, previous_ts, view: one row per change of a server's view, in order of time.
 
-    ``expires``: a view that was not confirmed for REPEATED_S was not asked for any more. ``holds``: it counts until
-    then, and otherwise until it was last confirmed. Routes hold, for clients themselves use them for 30 s unasked.
+    ``expires``: a view that was not confirmed for REPEATED_S was no longer polled. ``holds``: it counts until then,
+    else until it was last confirmed. Routes hold, because clients use them for 30 s without asking.
     """
     by = [subject, "server"]
     following = pl.col("ts").shift(-1).over(by)
@@ -117,7 +117,7 @@ def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: 
 
 
 def _agreed(changes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return subject, from_ts, to_ts, view: while all servers with a view that is not empty had the same."""
+    """Return subject, from_ts, to_ts, view: while all servers with a non-empty view had the same one."""
     known: dict[Any, dict[str, View]] = {}
     open_: dict[Any, tuple[Any, View]] = {}
     found: list[tuple[Any, ...]] = []
@@ -136,7 +136,7 @@ def _agreed(changes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _joined(changes: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return subject, from_ts, to_ts, view: what all servers' views together hold."""
+    """Return subject, from_ts, to_ts, view: the union of all servers' views."""
     known: dict[Any, dict[str, View]] = {}
     open_: dict[Any, tuple[Any, View]] = {}
     found: list[tuple[Any, ...]] = []

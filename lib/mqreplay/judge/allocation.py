@@ -1,5 +1,5 @@
-"""gold.allocation: each rebalance against RebalanceImpl's rule: given the lists it saw, the client takes what its
-AllocateMessageQueueStrategy gives."""
+"""gold.allocation: each rebalance against the rule of RebalanceImpl: given the lists that it saw, the client takes the
+result of its AllocateMessageQueueStrategy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mqreplay.judge.distinct import distinct_values
 from mqreplay.judge.strategies import Allocate, GroupSettings, allocate_with
 from mqreplay.judge.wide_rows import MOST_ITEMS, slices
 
-# RocketMQ's rule was not applied, because something that it needs is missing.
+# RocketMQ's rule was not applied, because an input is missing.
 NOT_APPLIED = (SettingsLacking, UnknownStrategy)
 _LISTS = ["mq_all", "cid_all", "mq_divided"]
 _INPUT = ["strategy", "consumer_group", "client_id", "topic", "mq_all", "cid_all"]
@@ -32,7 +32,7 @@ Queues = Sequence[tuple[str, int]]
 
 
 class _Answer(NamedTuple):
-    """What a strategy gives, or why it gives nothing."""
+    """The result of a strategy, or the reason why there is none."""
 
     queues: Queues | None = None
     error: MqreplayError | None = None
@@ -44,9 +44,9 @@ def allocation(
     virtual_node_cnt: int = 10,
     most_items: int = MOST_ITEMS,
 ) -> pl.DataFrame:
-    """Return gold.allocation, one row a rebalance: the queues its strategy gives, those the client took, the judgement.
+    """Return gold.allocation, one row per rebalance: queues by the strategy, queues of the client, judgement.
 
-    ``groups``: what strategies of a group were made with, see strategies.py. ``virtual_node_cnt``: places of a client
+    ``groups``: parameters of a group's strategies, see strategies.py. ``virtual_node_cnt``: places of a client
     on the ring of CONSISTENT_HASH, unless its group has its own number. ``most_items``: queues and clients in the
     lists of the rebalances that are judged at once. ``rebalance`` are rows of silver.rebalance, or those of
     observed_rebalances.py, which has two columns more.
@@ -54,7 +54,7 @@ def allocation(
     if "reason" not in rebalance.columns:
         rebalance = rebalance.with_columns(pl.lit(False).alias("takes_all"), pl.lit(None, pl.String).alias("reason"))
     law = allocate_with(groups or {}, virtual_node_cnt)
-    # A client's rebalances come together, since most of them repeat the one before.
+    # A client's rebalances are together, because most of them repeat the one before.
     parts = list(slices(rebalance, _LISTS, ["consumer_group", "topic", "client_id", "ts"], most_items))
     verdicts = pl.concat([pl.DataFrame(schema=_VERDICT), *(_verdicts(rebalance[rows], law) for rows in parts)])
     in_order = verdicts[np.argsort(np.concatenate([np.empty(0, np.int64), *parts]))]
@@ -108,18 +108,18 @@ def _verdicts(rebalance: pl.DataFrame, law: Allocate) -> pl.DataFrame:
 
 
 def _lacking(lists: bool, strategy: bool, actual: Queues | None, error: str | None) -> str | None:
-    """Return what the recording lacks to judge a rebalance, None if it has all."""
+    """Return the missing input of a rebalance as a reason; None if nothing is missing."""
     if not lists:
         return "the recording lacks the lists that the client saw"
     if not strategy:
         return "the recording lacks the client's strategy"
     if actual is None and error is None:
-        return "the recording lacks what the client took"
+        return "the recording lacks the queues that the client took"
     return None
 
 
 def _judged(answer: _Answer, actual: Queues | None, error: str | None) -> tuple[str, str | None]:
-    """Return judgement and reason. ``actual`` is what the client took, ``error`` why it took nothing."""
+    """Return judgement and reason. ``actual`` are the client's queues, ``error`` is its error."""
     if isinstance(answer.error, NOT_APPLIED):
         return "undetermined", f"not judged: {answer.error}"
     if answer.error is not None:
@@ -132,14 +132,14 @@ def _judged(answer: _Answer, actual: Queues | None, error: str | None) -> tuple[
 
 
 def _cause(error: MqreplayError) -> str:
-    """Return the message of an error; the class of a Java exception that has none."""
+    """Return the message of an error, or the class of a Java exception without one."""
     if isinstance(error, RocketMQError):
         return error.java_class if error.message is None else error.message
     return str(error)
 
 
 def _answers(inputs: pl.DataFrame, law: Allocate) -> list[_Answer]:
-    """Return what each distinct input's strategy gives; nothing where a list or the strategy is null."""
+    """Return the result of the strategy for each distinct input; none if a list or the strategy is null."""
     queue_lists, queue_list_of = distinct_values(inputs, ["topic", "mq_all"])
     client_lists, client_list_of = distinct_values(inputs, ["cid_all"])
     queues = [

@@ -1,7 +1,7 @@
-"""Which messages gold.delivery_audit counts: from and up to which offset of each queue, and at which steps.
+"""The scope of gold.delivery_audit: first and last offset of each queue, and the step between offsets.
 
-The scope depends on whole queues, so a shard here holds all rows of some queues. delivery_audit.py counts the messages
-themselves; its shards hold all rows of some messages.
+The scope depends on whole queues, so a shard here holds all rows of some queues. delivery_audit.py counts the messages;
+its shards hold all rows of some messages.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mqreplay.judge.deliveries import DONE, once
 QUEUE = ("topic", "broker_name", "queue_id")
 GROUP_TOPIC = ("consumer_group", "topic")
 GROUP_QUEUE = ("consumer_group", *QUEUE)
-STEPS = (1000, 100, 10)  # a log of a busy topic may hold only each n-th offset of its queues
+STEPS = (1000, 100, 10)  # a log of a busy topic may have only every n-th offset of its queues
 OFFSETS = ("first_offset", "last_offset", *(f"by_{step}" for step in STEPS))
-OF_QUEUE = pl.col("queue_topic") == pl.col("topic")  # not a message that came back, by a queue of %RETRY%
+OF_QUEUE = pl.col("queue_topic") == pl.col("topic")  # not a retried message, which is in a queue of %RETRY%
 
 
 class ScopeOfShard(NamedTuple):
-    """What the queues of one shard contribute to the scope.
+    """The contribution of one shard to the scope.
 
     ``received`` (by GROUP_QUEUE) and ``sent`` (by QUEUE) have OFFSETS: the first and last offset in the consumers' and
     in the producers' log, and whether each of STEPS divides all of them.
@@ -31,14 +31,14 @@ class ScopeOfShard(NamedTuple):
     received: pl.DataFrame
     sent: pl.DataFrame
     committed: pl.DataFrame  # GROUP_QUEUE, committed: the offset that the group committed last
-    committers: pl.DataFrame  # GROUP_QUEUE, client_id: who committed there
-    loggers: pl.DataFrame  # consumer_group, client_id: who left a log of deliveries
-    failed_sends: pl.DataFrame  # topic, keys: what producers sent without a confirmation
+    committers: pl.DataFrame  # GROUP_QUEUE, client_id: clients that committed there
+    loggers: pl.DataFrame  # consumer_group, client_id: clients with a log of deliveries
+    failed_sends: pl.DataFrame  # topic, keys: messages that producers sent without a confirmation
     out_of_order: pl.DataFrame  # GROUP_TOPIC, day, out_of_order
 
 
 class AuditScope(NamedTuple):
-    """The scope of all queues. ``step``: how many offsets lie between two that the log holds; 1: it holds all."""
+    """The scope of all queues. ``step``: distance between the offsets in the log; 1: the log has all offsets."""
 
     received: pl.DataFrame  # GROUP_QUEUE, first_offset, step, committed, logged (all committers left a log)
     sent: pl.DataFrame  # QUEUE, first_offset, last_offset, step
@@ -53,7 +53,7 @@ def scope_of_shard(
     offset_change: pl.DataFrame,
     broadcasting: pl.DataFrame,
 ) -> ScopeOfShard:
-    """Return what some whole queues contribute to the scope; a row of ``consume`` belongs to its queue_topic's queue.
+    """Return the contribution of some whole queues; a row of ``consume`` belongs to the queue of its queue_topic.
 
     ``broadcasting`` has the consumer_group of groups whose clients each receive every message: they are not audited.
     """
@@ -93,7 +93,7 @@ def audit_scope(shards: Sequence[ScopeOfShard]) -> AuditScope:
 
 
 def confirmed(produce: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of messages that a broker confirmed, with their place."""
+    """Return the rows of messages that a broker confirmed, with their offset."""
     return produce.filter((pl.col("send_status") == "SEND_OK") & pl.col("queue_offset").is_not_null())
 
 
@@ -126,9 +126,9 @@ def _committed(commits: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFra
 def _out_of_order(received: pl.DataFrame) -> pl.DataFrame:
     """Return GROUP_TOPIC, day, out_of_order: first deliveries after a later offset of the same queue.
 
-    Only orderly listeners are promised an order (ConsumeMessageOrderlyService), so concurrent ones have no row. A
-    delivery counts if the client has received a higher offset before, nobody has received the message before, and it
-    is no retry.
+    RocketMQ promises an order only to orderly listeners (ConsumeMessageOrderlyService), so concurrent ones have no row.
+    A delivery counts if the client has received a higher offset before, no client has received the message before, and
+    it is not a retry.
     """
     orderly = once(received.filter(OF_QUEUE & pl.col("orderly") & pl.col("status").is_in(DONE)))
     before = orderly.sort("ts", "queue_offset").with_columns(

@@ -1,7 +1,7 @@
 """The configuration of broker and group at each pull, and the suggestions that follow from it.
 
-A description holds until the next one. The first one also holds before its instant: the broker had this configuration
-before the recorder asked for it.
+A description is valid until the next one. The first one is also valid before its instant: the broker had this
+configuration before the recorder asked for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
 
     A group made by its first client is in subscriptionGroup.json only after the broker's next save.
     """
-    brokers = _described_brokers(broker)
+    brokers = described_brokers(broker)
     groups = subscription_group.filter(pl.col("change") != "removed")
     of_broker, of_group = _last_described(pull, brokers, BROKER_KEY), _last_described(pull, groups, GROUP_KEY)
     place, row_of = distinct_rows([pa.array(of_broker), pa.array(of_group)])
@@ -57,7 +57,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
 
 
 def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[str]) -> Numbers:
-    """Return for each pull the row of the description that held at its request, NOWHERE if there is none."""
+    """Return for each pull the row of the description valid at its request, NOWHERE if there is none."""
     key, of_description = key_codes(by, pull, described)
     request, at = column_numbers(pull, "request_ts")[0], column_numbers(described, "ts")[0]
     order = np.lexsort((at, of_description))
@@ -67,19 +67,26 @@ def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[st
     return nearest(key, request, of_description, since)
 
 
-def _described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
-    """Return the descriptions with the version, the ratio that each broker works with, and its memory."""
+def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
+    """Return the descriptions of brokers: BROKER_KEY, ts, since_5, slave_read_enable, effective_ratio, memory.
+
+    The ratio is in percent, memory in bytes; null where the description lacks what they follow from.
+    configured_ratio and broker_addr are as described.
+    """
     major = pl.col("rocketmq_version").str.split(".").list.first().str.strip_chars()
     rows = broker.with_columns((major.cast(pl.Int32, strict=False) >= 5).alias("since_5"))
     ratios = [_ratio(row) for row in rows.rows(named=True)]
     memories = [_memory(row, ratio) for row, ratio in zip(rows.rows(named=True), ratios, strict=True)]
     return rows.with_columns(
         pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
-    ).select(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "effective_ratio", "memory")
+    ).select(
+        *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "effective_ratio", "memory", "broker_addr"),
+        pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
+    )
 
 
 def _ratio(broker: dict[str, Any]) -> int | None:
-    """Return the ratio that the running broker reported; else the one that its version derives from its properties."""
+    """Return the ratio reported by the running broker; else the one derived from version and properties."""
     reported: int | None = broker["effective_access_message_in_memory_max_ratio"]
     ratio, version = broker["access_message_in_memory_max_ratio"], broker["rocketmq_version"]
     if reported is not None or ratio is None or version is None:
@@ -96,7 +103,7 @@ def _memory(broker: dict[str, Any], ratio: int | None) -> int | None:
 
 
 def _suggested(case: dict[str, Any], *, slow: bool) -> int | None:
-    """Return the suggestion, were the pull slow or not; None where the broker or the group is not described."""
+    """Return the suggestions for a slow pull and another; None if the broker or the group is not described."""
     needed = ("slave_read_enable", *GROUP_COLUMNS, "broker_id")
     if any(case[name] is None for name in needed):
         return None

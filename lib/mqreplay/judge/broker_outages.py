@@ -6,11 +6,14 @@ import datetime as dt
 
 import polars as pl
 
+from mqreplay.judge.time_spans import with_session
+
 BROKER = ("broker_name", "broker_id")
 KEPT = 30  # errors kept as evidence, the first
 # A pull waits 15-30 s at the broker: one that fails may have been sent before the broker's last answer to another.
 LONG_POLL = dt.timedelta(seconds=35)
 POLLED_EACH = dt.timedelta(seconds=1)
+SEEN_LATE = dt.timedelta(seconds=30)
 RUNTIME, PULL = "silver.broker_runtime", "silver.pull"
 HEARTBEAT, ROUTE = "silver.heartbeat", "gold.pull_route"
 
@@ -29,12 +32,43 @@ def errors_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
 
 
 def failovers_of_shard(pull_route: pl.DataFrame) -> pl.DataFrame:
-    """Return broker_name, ts, consumer_group and record_id of pulls that went to a slave as the master was gone.
+    """Return the pulls that went to a slave as the master was gone: one row a pull.
 
-    ``pull_route`` are any part of gold.pull_route.
+    Columns: broker_name, ts, consumer_group, topic, queue_id, client_id, slave_id, record_id. ``pull_route`` are any
+    part of gold.pull_route.
     """
     gone = pull_route.filter(pl.col("cause") == "master_gone")
-    return gone.select("broker_name", pl.col("request_ts").alias("ts"), "consumer_group", "record_id")
+    return gone.select(
+        "broker_name",
+        pl.col("request_ts").alias("ts"),
+        *("consumer_group", "topic", "queue_id", "client_id"),
+        pl.col("actual_broker_id").alias("slave_id"),
+        "record_id",
+    )
+
+
+def with_outage(failovers: pl.DataFrame, outages: pl.DataFrame, after_s: int, gap_s: int) -> pl.DataFrame:
+    """Add ``outage_ts``: when the outage of the master began that sent the pull to a slave; null where none is known.
+
+    Pulls belong to the last outage of their master that had begun, until ``after_s`` seconds after its end, and as long
+    as they go on without a pause of more than ``gap_s`` seconds. ``outages`` is the frame of `broker_outages`.
+    """
+    masters = outages.filter(pl.col("broker_id") == 0)
+    began = masters.select("broker_name", pl.col("from_ts").alias("outage_ts"), pl.col("to_ts").alias("outage_to"))
+    # The first error that marks the begin of an outage may come a little after the first pull that it sent away.
+    early = (pl.col("ts") + SEEN_LATE).alias("_ts")
+    near = (
+        failovers.with_columns(early)
+        .sort("_ts")
+        .join_asof(
+            began.sort("outage_ts"), left_on="_ts", right_on="outage_ts", by="broker_name", check_sortedness=False
+        )
+    )
+    inside = pl.col("ts") <= pl.col("outage_to") + dt.timedelta(seconds=after_s)
+    sessions = with_session(near, ("broker_name", "outage_ts"), "ts", "ts", gap_s)
+    belongs = inside.any().over("broker_name", "outage_ts", "session")
+    known = sessions.with_columns(pl.when(belongs).then("outage_ts").alias("outage_ts"))
+    return known.select(*failovers.columns, "outage_ts")
 
 
 def broker_outages(

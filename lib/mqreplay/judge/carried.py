@@ -1,4 +1,4 @@
-"""Rows that still hold when the rows of a replay begin: tables that hold changes only do not repeat them."""
+"""Rows from before a replay that are still valid: tables of changes do not repeat them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ CHAIN = ["source_name", "broker_name", "broker_id", "topic", "consumer_group", "
 
 
 def carried_offsets(earlier: pl.DataFrame, changes: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFrame:
-    """Return rows for ``changes`` (silver.offset_change): brokers' offsets from before it, as first copies show them.
+    """Return rows for ``changes`` (silver.offset_change): earlier offsets of brokers, in the form of first copies.
 
-    ``earlier`` are all rows before ``changes``, or the last row of each offset. ``snapshot`` is silver.snapshot of the
-    same time as ``changes``, whole; the other two may be those of one shard. A replay with these rows is that of a
-    recording that began then: its first copy of a file holds every offset.
+    ``earlier`` are all rows before ``changes``, or the last row of each offset. ``snapshot`` is all of silver.snapshot
+    in the time of ``changes``; the other two may be those of one shard. A replay with these rows equals that of a
+    recording that began then: its first copy of a file has every offset.
     """
     is_read = pl.col("file_name").str.starts_with("consumerOffset.json") & pl.col("broker_id").is_not_null()
     first = (
@@ -26,7 +26,7 @@ def carried_offsets(earlier: pl.DataFrame, changes: pl.DataFrame, snapshot: pl.D
         .filter(pl.col("new_offset").is_not_null())
         .select(*CHAIN, "new_offset")
     )
-    # Where the first copy shows another offset, its row states both.
+    # If the first copy has another offset, its row has both.
     shown = changes.join(first_copy, on="source_name").filter(pl.col("to_ts") == pl.col("_ts"))
     carried = last.join(first_copy, on="source_name").join(shown, on=CHAIN, how="anti")
     values = {

@@ -1,8 +1,8 @@
-"""Clients whose clock is off: what they say carries other instants than what the brokers' files show.
+"""Clients with a wrong clock: the times of their records differ from those of the brokers' files.
 
-A commit is in the master's consumerOffset.json with its next write (every 5 s) and in the next copy of it. If a
-client's commits are in copies taken long before, or only in copies taken long after, its clock is wrong. The instants
-of brokers and name servers are by the recorder's clock.
+A commit is in the master's consumerOffset.json after its next write (every 5 s), and in the next copy of it. If a
+client's commits are in copies from long before, or only in copies from long after, its clock is wrong. Times of brokers
+and name servers are by the recorder's clock.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ SCHEMA: dict[str, pl.DataType] = {
 
 
 def client_clocks(words: Sequence[pl.DataFrame], skew_s: int) -> pl.DataFrame:
-    """Return SCHEMA: all stretches, in order, of each client whose clock was ever off by more than ``skew_s`` seconds.
+    """Return SCHEMA: all time spans in order of each client whose clock was ever wrong by more than ``skew_s`` s.
 
-    ``words`` are the rows of `client_words`, one frame a shard. Only words of clients that may be off are put
-    together.
+    ``words`` are the rows of `client_words`, one frame per shard. Only rows of clients with a possibly wrong clock are
+    merged.
     """
     most_ms = skew_s * 1000
     counts = [_off(part, most_ms) for part in words]
-    # A median of LEAST words or more is off only if half of them are. Most clients are right, and go no further.
+    # The median of LEAST or more rows is wrong only if half of them are. Most clients are right and end here.
     off = pl.concat([pl.DataFrame(schema={"client_id": pl.String, "n": pl.Int64}), *counts])
     suspects = off.group_by("client_id").agg(pl.col("n").sum()).filter(pl.col("n") > LEAST // 2)
     theirs = [part.join(suspects, on="client_id", how="semi") for part in words]
@@ -64,9 +64,9 @@ def client_clocks(words: Sequence[pl.DataFrame], skew_s: int) -> pl.DataFrame:
 
 
 def by_recorders_clock(frame: pl.DataFrame, skewed: pl.DataFrame, *instants: str) -> pl.DataFrame:
-    """Return the frame with those instants by the recorder's clock, to the millisecond. ``skewed`` is client_clocks'.
+    """Return the frame with these instants by the recorder's clock, in ms. ``skewed`` is client_clocks' frame.
 
-    The first of the instants decides to which of its client's stretches a row belongs.
+    The first instant of a row decides to which time span of its client it belongs.
     """
     said = pl.col(instants[0]).dt.epoch("ms")
     numbered = skewed.select(
@@ -91,7 +91,7 @@ def by_recorders_clock(frame: pl.DataFrame, skewed: pl.DataFrame, *instants: str
 
 
 def _off(words: pl.DataFrame, most_ms: int) -> pl.DataFrame:
-    """client_id, n: how many of its words are off."""
+    """Return client_id, n: how many of its rows have a wrong time."""
     off = words.filter((pl.col("off_ms") + WRITE_MS).abs() > most_ms)
     return off.group_by("client_id").agg(pl.len().cast(pl.Int64).alias("n"))
 
@@ -102,14 +102,14 @@ def _words(of_client: pl.DataFrame) -> Words:
 
 
 def client_words(events: QueueEvents) -> pa.Table:
-    """Of each client and each rise of an offset in the master's file the client's last word that the rise contains.
+    """Return, for each client and each rise of an offset in the master's file, the last commit within the rise.
 
     client_id, ``said_ms`` (by the client's clock), ``shown_ms`` (of the copy), ``off_ms`` (its clock less the
     recorder's, by this word), ``unsure_ms`` (how far that may be off).
 
-    The master's file took a commit after the copy before the first that shows its offset or a later one, and a pull
-    only repeats what was committed since the client's word before. Where these are further apart than USUAL_MS the
-    middle counts. Offsets that the file passed more than once, as after a reset, tell nothing.
+    The master's file got a commit after the copy before the first one that shows its offset or a later one. A pull
+    repeats a commit since the client's previous row. If these are more than USUAL_MS apart, the middle counts. Offsets
+    that the file passed more than once, as after a reset, are ignored.
     """
     risen, low = _rises(events)
     said, since = _first_words(events)
@@ -133,7 +133,7 @@ def _half_of_more(ms: Numbers) -> Numbers:
 
 
 def _rises(events: QueueEvents) -> tuple[Numbers, Numbers]:
-    """Changes of masters' files by which an offset rose to where it never was before or after, and from where."""
+    """Return the changes of masters' files by which an offset rose through a range that it passed only once."""
     rows = events.changes
     new, has_new = events.numbers("committed", rows)
     old, has_old = events.numbers("previous_offset", rows)
@@ -146,7 +146,7 @@ def _rises(events: QueueEvents) -> tuple[Numbers, Numbers]:
 
 
 def _alone(key: Numbers, low: Numbers, high: Numbers) -> Mask:
-    """Whether each range, without its low end, meets no other of its key."""
+    """Return whether each range, without its low end, overlaps no other of its key."""
     low_rank, high_rank = np.split(ranks(np.tile(key, 2), np.concatenate([low, high])), 2)
     order = np.argsort(low_rank, kind="stable")
     begin, end = low_rank[order], np.maximum.accumulate(high_rank[order])
@@ -158,9 +158,9 @@ def _alone(key: Numbers, low: Numbers, high: Numbers) -> Mask:
 
 
 def _first_words(events: QueueEvents) -> tuple[Numbers, Numbers]:
-    """Of each client, queue, group and offset the row of its first word of it, and since when it may have been so.
+    """Return, for each client, queue, group and offset, its first row, and since when the offset may be valid.
 
-    A commit says when it is; a pull, by which a client repeats what it committed, only that it was since its last word.
+    A commit has its own time; a pull, which repeats a commit, only shows that it was since the client's last row.
     """
     offset, told = events.numbers("committed")
     rows = np.flatnonzero(((events.what == COMMIT) | (events.what == PULL)) & told & (offset > 0))
@@ -170,13 +170,13 @@ def _first_words(events: QueueEvents) -> tuple[Numbers, Numbers]:
     since = np.where(is_commit | ~goes_on, at, one_later(at))
     order = np.lexsort((np.arange(len(rows)), offset[rows], client))
     first = order[starts(client[order], offset[rows][order])]
-    first = first[goes_on[first]]  # a client's first word may repeat what is long past
+    first = first[goes_on[first]]  # a client's first row may repeat an old commit
     return rows[first], since[first]
 
 
 @dataclass(frozen=True)
 class Words:
-    """What `client_words` found of one client, in any order; all in ms."""
+    """The rows of `client_words` of one client, in any order; all in ms."""
 
     said: Numbers
     shown: Numbers
@@ -190,9 +190,9 @@ class Words:
 
 @dataclass(frozen=True)
 class Stretch:
-    """All that a client said until ``said_until_ms``, its clock being ``skew_ms`` ahead of the recorder's.
+    """A time span until ``said_until_ms`` (client's clock) in which the clock was ``skew_ms`` ahead of the recorder's.
 
-    ``shown_from_ms`` and ``shown_until_ms`` are by the recorder's clock. None: from the first word, until the last.
+    ``shown_from_ms`` and ``shown_until_ms`` are by the recorder's clock. None: from the first row, until the last.
     """
 
     said_until_ms: int | None
@@ -203,9 +203,9 @@ class Stretch:
 
 
 def stretches(words: Words, most_ms: int) -> list[Stretch]:
-    """In order; none if the clock was never off by more than ``most_ms`` and by what copies far apart leave open.
+    """Return the time spans in order; none if the clock was never wrong by more than ``most_ms`` plus the uncertainty.
 
-    A clock that went back says some instants twice; they count as the first of the two times.
+    A clock that was set back shows some instants twice; they count as the first of the two times.
     """
     words = words.of(np.lexsort((words.off, words.said, words.shown)))
     runs = _sure_runs(words) or [words]
@@ -226,14 +226,14 @@ def _skew(run: Words, most_ms: int) -> int:
 
 
 def _between(earlier: Words, later: Words) -> int:
-    """The instant by the client's clock at which the later stretch begins."""
+    """Return the instant by the client's clock at which the later span begins."""
     end, begin = int(earlier.said.max()), int(later.said.min())
     return (end + begin) // 2 if end < begin else end + 1
 
 
 def _sure_runs(words: Words) -> list[Words]:
-    """Runs of copies that show about the same, without words that say otherwise; neighbours that agree are one."""
-    # A pull after a jump only repeats what was committed since a word before it: that tells nothing.
+    """Return runs of copies with about the same skew and no contradicting row; merge neighbours that agree."""
+    # A pull after a jump may repeat a commit from before it, so it is ignored.
     words = words.of(words.unsure <= np.median(words.unsure) + NEAR_MS)
     first = starts(words.shown)
     off, unsure = (_medians(column, first) for column in (words.off, words.unsure))
@@ -266,6 +266,6 @@ def _medians(values: Numbers, first: Numbers) -> npt.NDArray[np.float64]:
 
 
 def _smooth(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Of each value the median of those around it; at either end of fewer."""
+    """Return the median around each value; of fewer values at both ends."""
     half = AROUND // 2
     return np.array([np.median(values[max(i - half, 0) : i + half + 1]) for i in range(len(values))])

@@ -1,6 +1,6 @@
-"""What a client remembered when it pulled: the suggestion that it kept for the queue, and its route to the broker.
+"""The state of a client at a pull: its suggestion for the queue, and its route to the broker.
 
-Both come from what this client got before: answers of its earlier pulls of the queue, and answers of name servers.
+Both come from earlier answers to this client: to its pulls of the queue, and of name servers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JAVA_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def first_subscriptions_of_shard(pull: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]) -> pl.DataFrame:
-    """Return one row, of SUBSCRIPTION's columns, for each epoch and client of the shard: its least sub_version.
+    """Return one row per epoch and client of the shard, of SUBSCRIPTION's columns: its least sub_version.
 
     ``starts`` are those of with_memory. Clients whose pulls have no sub_version have no row.
     """
@@ -55,14 +55,14 @@ def _first(subscriptions: pl.DataFrame) -> pl.DataFrame:
 def with_memory(
     pull: pl.DataFrame, changes: pl.DataFrame, born: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]
 ) -> pl.DataFrame:
-    """Return the pulls of a shard, in their order, with what their clients remembered:
+    """Return the pulls of a shard in order, with the state of their clients:
 
     pull_from_which_node   the suggestion kept for the queue, 0 if there was none, null if not known
     route_id, since        the client's route to the broker name (null: none was recorded), and since when it had it
 
     ``pull`` needs QUEUE but for the epoch, its times, opaque, suggest_which_broker_id and error. ``changes`` is
     route_changes' frame, ``born`` born_clients'. ``starts`` maps each instant before which the recording has a gap to
-    the instant from which it surely covers all clients.
+    the instant from which it certainly covers all clients.
     """
     asked = with_epoch(pull, "request_ts", starts)
     key, of_route = key_codes(NAME, asked, changes)
@@ -92,8 +92,8 @@ def _last_suggestion(asked: pl.DataFrame) -> pl.Series:
     unseen = ~is_answered & asked["error"].is_null().to_numpy()
     answer = np.where(unseen, UNKNOWN, suggested)
     answers = np.flatnonzero(unseen | suggests)
-    # Request ids rise within a client, so they order what happened in one and the same millisecond. Of several answers
-    # at one place in that order an unseen one counts, else the greatest suggestion.
+    # Request ids rise within a client, so they order events in the same millisecond. Of several answers with the same
+    # order an unrecorded one counts, else the greatest suggestion.
     answers = answers[np.lexsort((suggested[answers], unseen[answers]))]
     request_id, _ = column_numbers(asked, "opaque")
     came = np.where(is_answered, response, request)

@@ -11,19 +11,25 @@ DELIVERY = (*MESSAGE, "client_id", "ts", "status", "reconsume_times")
 
 
 def repeated_deliveries(consume: pl.DataFrame, broadcasting: pl.DataFrame) -> pl.DataFrame:
-    """Return the deliveries of a message after its first: MESSAGE, client_id, ts, record_id and first_client_id.
+    """Return the deliveries of a message after its first, each with the delivery before it.
 
-    Only successful deliveries count. ``broadcasting`` has the consumer_group of groups whose clients each receive every
-    message: they have no repeated deliveries. ``consume`` is one shard: all rows of some queues.
+    Columns: MESSAGE, client_id, ts, record_id, previous_client_id, previous_ts; stored_ts, when the broker stored the
+    message, or its producer made it, null if neither is known. Only successful deliveries count.
+    ``broadcasting`` has the consumer_group of groups whose clients each receive every message: they have no repeated
+    deliveries. ``consume`` is one shard: all rows of some queues.
     """
     shared = consume.join(broadcasting, on="consumer_group", how="anti")
-    done = once(shared.filter(pl.col("status").is_in(DONE))).select(*MESSAGE, "client_id", "ts", "record_id")
+    stored = pl.coalesce("store_ts", "born_ts").alias("stored_ts")
+    done = once(shared.filter(pl.col("status").is_in(DONE))).select(*MESSAGE, "client_id", "ts", "record_id", stored)
     several = done.filter(done.select(MESSAGE).is_duplicated()).sort("ts", "client_id", "record_id")
-    numbered = several.with_columns(
-        pl.col("client_id").first().over(MESSAGE).alias("first_client_id"),
-        pl.int_range(pl.len()).over(MESSAGE).alias("_nth"),
+    return (
+        several.with_columns(
+            *[pl.col(name).shift(1).over(MESSAGE).alias(f"previous_{name}") for name in ("client_id", "ts")],
+            pl.int_range(pl.len()).over(MESSAGE).alias("_nth"),
+        )
+        .filter(pl.col("_nth") > 0)
+        .drop("_nth")
     )
-    return numbered.filter(pl.col("_nth") > 0).drop("_nth")
 
 
 def came_back(consume: pl.DataFrame) -> pl.DataFrame:
@@ -34,6 +40,14 @@ def came_back(consume: pl.DataFrame) -> pl.DataFrame:
     """
     later = once(consume.filter(pl.col("status") == "RECONSUME_LATER"))
     return later.select("consumer_group", "ts", "reconsume_times", "record_id")
+
+
+def most_tries_of_shard(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return consumer_group and most_tries, the most times that one of its messages had come back before a delivery.
+
+    ``consume`` are any part of the deliveries.
+    """
+    return consume.group_by("consumer_group").agg(pl.col("reconsume_times").max().cast(pl.Int64).alias("most_tries"))
 
 
 def once(consume: pl.DataFrame) -> pl.DataFrame:

@@ -1,8 +1,8 @@
-"""Which rows of Arrow columns are equal, found without making Python objects of them.
+"""Find equal rows of Arrow columns without making Python objects.
 
-A column becomes integers, equal where its values are equal: leaves by Arrow's own dictionary, structs by
-combining their fields' integers, lists and maps by the bytes of their items' integers. So a batch of repeated
-inputs costs a law one call for each distinct one, at about the price of hashing the columns.
+A column becomes integers that are equal if its values are equal: leaves by Arrow's dictionary, structs by
+combining their fields' integers, lists and maps by the bytes of their items' integers. So a rule is called once for
+each distinct input of a batch, at about the cost of hashing the columns.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Codes = npt.NDArray[np.int64]
 
 
 def distinct_rows(columns: Sequence[pa.Array]) -> tuple[Codes, Codes]:
-    """(places, row_of): row_of[places[i]] is the first row equal to row i over all the columns."""
+    """Return (places, row_of): row_of[places[i]] is the first row equal to row i in all columns."""
     places = _combine([_codes(column) for column in columns])
     row_of = np.empty(int(places.max(initial=-1)) + 1, dtype=np.int64)
-    # Of several assignments to one place the last one stays: backwards, that is the first row.
+    # The last assignment to a place remains: in reverse order, that is the first row.
     row_of[places[::-1]] = np.arange(len(places) - 1, -1, -1)
     return places, row_of
 
 
 def _codes(column: pa.Array) -> Codes:
-    """Integers from 0 without gaps, equal where the values are equal; null equals null."""
+    """Return integers from 0 without gaps, equal if the values are equal; null equals null."""
     if pa.types.is_struct(column.type):
         return _combine([*(_codes(field) for field in column.flatten()), *_validity(column)], len(column))
     if pa.types.is_map(column.type):
@@ -41,7 +41,7 @@ def _codes(column: pa.Array) -> Codes:
 
 
 def _list_codes(column: pa.Array, items: Codes) -> Codes:
-    """Codes of lists whose items have these codes: the bytes of a list's items are its key."""
+    """Return codes of lists whose items have these codes: the bytes of a list's items are its key."""
     offsets = column.offsets.to_numpy().astype(np.int64) * items.itemsize
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(items))]
     keys = pa.Array.from_buffers(pa.large_binary(), len(column), buffers)
@@ -53,7 +53,7 @@ def _validity(column: pa.Array) -> list[Codes]:
 
 
 def _combine(columns: Sequence[Codes], rows: int = 0) -> Codes:
-    """One code for each row of several columns of codes."""
+    """Return one code for each row of several columns of codes."""
     if not columns:
         return np.zeros(rows, dtype=np.int64)
     combined = columns[0]
@@ -70,14 +70,14 @@ def _dense(column: pa.Array) -> Codes:
 
 
 def common_codes(*tables: Sequence[pa.Array]) -> list[Numbers]:
-    """For each of several tables' key columns one number a row: equal where the keys are, within and between tables."""
+    """Return for each table's key columns one number per row, equal if the keys are, also between tables."""
     columns = [pa.concat_arrays([whole_array(column) for column in same]) for same in zip(*tables, strict=True)]
     places, _ = distinct_rows(columns)
     return np.split(places, np.cumsum([len(table[0]) for table in tables])[:-1])
 
 
 def key_codes(names: Sequence[str], *frames: pl.DataFrame) -> list[Numbers]:
-    """Return for each frame one number a row: equal where the columns ``names`` are, within and between frames."""
+    """Return for each frame one number per row, equal if the columns ``names`` are, also between frames."""
     return common_codes(*[[frame[name].to_arrow() for name in names] for frame in frames])
 
 

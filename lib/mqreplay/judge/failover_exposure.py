@@ -1,4 +1,4 @@
-"""gold.failover_exposure: what the loss of a master would cost, minute by minute: bytes lost, messages delivered again.
+"""gold.failover_exposure: the cost of losing a master, for each minute: bytes lost, messages delivered again.
 
 Messages past the end of the slave's commit log are lost with the master (HAService). Messages whose offsets the slave's
 consumerOffset.json lacks are delivered again: SlaveSynchronize copies the offsets every 10 s in 4.9 and about every
@@ -25,8 +25,8 @@ LACKED: dict[str, pl.DataType] = {
     "slave_id": pl.Int64(),
     "consumer_group": pl.String(),
     "minute": pl.Datetime("us", "UTC"),
-    "messages": pl.Int64(),  # that the slave's copy lacks at the minute's end, less those after the minute before
-    "unknown": pl.Int64(),  # queues of which that is not known, likewise
+    "messages": pl.Int64(),  # messages that the slave's copy lacks at the minute's end, less those a minute before
+    "unknown": pl.Int64(),  # queues for which that is unknown, likewise
     "of_master": pl.Boolean(),  # whether the master's file changed in the minute
     "of_slave": pl.Boolean(),
 }
@@ -47,14 +47,14 @@ def lacked_of_shard(copies: BothFiles) -> pl.DataFrame:
 
 
 def lacked_by_minute(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the LACKED rows of all shards: one a slave, group and minute with a change."""
+    """Return the LACKED rows of all shards: one per slave, group and minute with a change."""
     return _added_up(pl.concat([pl.DataFrame(schema=LACKED), *parts]))
 
 
 def failover_exposure(broker_runtime: pl.DataFrame, lacked: pl.DataFrame) -> pl.DataFrame:
-    """Return one row a master and minute in which its runtime table was polled, or its offsets were copied.
+    """Return one row per master and minute in which its runtime table was polled or its offsets were copied.
 
-    Of several slaves the one that is furthest counts: for bytes by its commit log, for messages by its copy of the
+    Of several slaves the most advanced one counts: for bytes by its commit log, for messages by its copy of the
     offsets. ``lacked`` is the frame of lacked_by_minute.
     """
     minutes = _logs(broker_runtime).join(_again(lacked), on=["broker_name", "minute"], how="full", coalesce=True)
@@ -86,7 +86,7 @@ def _added_up(lacked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _logs(broker_runtime: pl.DataFrame) -> pl.DataFrame:
-    """broker_name, minute, master_up, master_end, slave_end: bytes, as last known in the minute, of the best slave."""
+    """Return broker_name, minute, master_up, master_end, slave_end: last known bytes in the minute."""
     end = pl.col("commit_log_max_offset")
     last = (
         broker_runtime.filter(pl.col("broker_id").is_not_null())
@@ -103,15 +103,15 @@ def _logs(broker_runtime: pl.DataFrame) -> pl.DataFrame:
 
 
 def _again(lacked: pl.DataFrame) -> pl.DataFrame:
-    """broker_name, minute, by_group, messages, unknown: at the end of each minute with a change.
+    """Return broker_name, minute, by_group, messages, unknown at the end of each minute with a change.
 
-    A master's rows begin with the minute in which both files of a slave had been copied: before that nothing is known.
+    A master's rows begin with the minute in which the files of master and slave had been copied.
     """
     minutes = lacked.select("broker_name", "minute").unique()
     number = pl.col("minute").rank("dense").over("broker_name").cast(pl.Int64)
     minutes = minutes.with_columns(number.alias("number"))
     counted = _counted(lacked, minutes).join(_both_known(lacked), on=COPY).filter(pl.col("minute") >= pl.col("since"))
-    # A copy that lacks fewer queues is further than one whose messages cannot be counted.
+    # A copy that lacks fewer queues is more advanced than one whose messages cannot be counted.
     furthest = counted.sort("unknown", "messages", "slave_id").unique(["broker_name", "minute"], keep="first")
     lists = _by_group(lacked, minutes, furthest)
     return furthest.join(lists, on=["broker_name", "minute"], how="left").select(
@@ -120,15 +120,15 @@ def _again(lacked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counted(lacked: pl.DataFrame, minutes: pl.DataFrame) -> pl.DataFrame:
-    """COPY, minute, number, messages, unknown: of all groups, at each minute with a change of the broker name."""
+    """Return COPY, minute, number, messages, unknown of all groups, at each minute with a change of the broker name."""
     risen = lacked.group_by(*COPY, "minute").agg(pl.col("messages", "unknown").sum())
     grid = lacked.select(COPY).unique().join(minutes, on="broker_name").join(risen, [*COPY, "minute"], how="left")
     return grid.sort("minute").with_columns(pl.col("messages", "unknown").fill_null(0).cum_sum().over(COPY))
 
 
 def _by_group(lacked: pl.DataFrame, minutes: pl.DataFrame, furthest: pl.DataFrame) -> pl.DataFrame:
-    """broker_name, minute, by_group: the messages that the furthest copy lacks of each group that lacks some."""
-    # What a group lacks stays so until its next change: only minutes in which it lacks messages become rows.
+    """Return broker_name, minute, by_group: messages that the most advanced copy lacks, by group."""
+    # The number is constant until the group's next change: only minutes with missing messages become rows.
     numbered = lacked.join(minutes, on=["broker_name", "minute"]).sort("minute")
     last = minutes.group_by("broker_name").agg((pl.col("number").max() + 1).alias("last"))
     stays = numbered.join(last, on="broker_name", maintain_order="left").select(
@@ -149,18 +149,18 @@ def _by_group(lacked: pl.DataFrame, minutes: pl.DataFrame, furthest: pl.DataFram
 
 
 def _both_known(lacked: pl.DataFrame) -> pl.DataFrame:
-    """COPY, since: the minute from which the master's file and the slave's are known; no row where one never is."""
+    """Return COPY, since: the minute from which the files of master and slave are known; no row if one never is."""
     first = [pl.col("minute").filter(pl.col(name)).min().alias(name) for name in ("of_master", "of_slave")]
     known = lacked.group_by(COPY).agg(first).drop_nulls()
     return known.select(*COPY, pl.max_horizontal("of_master", "of_slave").alias("since"))
 
 
 def lacking(copies: BothFiles) -> pa.ListArray:
-    """Of each copy the minutes in which it or the master's file changed, as MINUTES.
+    """Return for each copy the minutes in which it or the master's file changed, as MINUTES.
 
     ``messages`` that the copy lacked at the minute's end, and whether that is ``unknown`` (1: one of the files has no
-    offset, or one that somebody set), less what it was after the minute before: what adds up over queues and minutes.
-    ``of_master``, ``of_slave``: whose file changed.
+    offset, or one set from outside), each less the value a minute before, so that sums over queues and minutes are
+    right. ``of_master``, ``of_slave``: which file changed.
     """
     messages, unknown = _standing(copies)
     minute = copies.at // MINUTE
@@ -178,12 +178,12 @@ def lacking(copies: BothFiles) -> pa.ListArray:
 
 
 def _standing(copies: BothFiles) -> tuple[Numbers, Numbers]:
-    """After each row: messages that the slave's copy lacks, and 1 where that is not known."""
+    """Return after each row: messages that the slave's copy lacks, and 1 if that is unknown."""
     held, is_held = _last_offset(copies, copies.of_master)
     copied, is_copied = _last_offset(copies, ~copies.of_master)
     more = is_held & is_copied & (held > copied)
     lacks = held - copied
-    # A number that somebody set counts no messages; below 0 is what no bigint holds.
+    # An offset set from outside counts no messages; a negative difference does not fit a bigint.
     far = more & ((lacks > COUNTLESS) | (lacks < 0))
     return np.where(more & ~far, lacks, 0), ((is_held != is_copied) | far).astype(np.int64)
 
@@ -195,5 +195,5 @@ def _last_offset(copies: BothFiles, such: Mask) -> tuple[Numbers, Mask]:
 
 
 def _risen(values: Numbers, goes_on: Mask) -> Numbers:
-    """Each less the one before it, where it goes on from that."""
+    """Return each value less the one before it, if they belong together."""
     return values - np.where(goes_on, one_later(values), 0)

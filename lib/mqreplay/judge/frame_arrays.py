@@ -17,7 +17,7 @@ NOWHERE = -1  # the number of no row
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> tuple[Numbers, Mask]:
-    """A column of whole numbers or instants (microseconds) and where it is not null; null is 0."""
+    """Return a column of integers or instants (microseconds) and where it is not null; null is 0."""
     plain = whole_array(column)
     if pa.types.is_timestamp(plain.type):
         plain = plain.cast(pa.timestamp("us", plain.type.tz)).cast(pa.int64())
@@ -31,12 +31,12 @@ def whole_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def column_numbers(frame: pl.DataFrame, name: str) -> tuple[Numbers, Mask]:
-    """Return a column of integers or instants (microseconds), null as 0, and where it is not null."""
+    """Return a column of integers or instants (microseconds) with null as 0, and where it is not null."""
     return numbers(frame[name].to_arrow())
 
 
 def int64_series(values: Numbers, known: Mask) -> pl.Series:
-    """Return the values as a column, null where they are not known."""
+    """Return the values as a column, null where they are unknown."""
     return pl.Series(maybe(values, known))
 
 
@@ -46,22 +46,22 @@ def gathered(column: pl.Series, rows: Numbers) -> pl.Series:
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: Numbers) -> pa.Array:
-    """The values of those rows, null for NOWHERE."""
+    """Return the values of the rows, null for NOWHERE."""
     return whole_array(column).take(pa.array(rows, pa.int64(), mask=rows == NOWHERE))
 
 
 def maybe(values: Numbers, there: Mask) -> pa.Array:
-    """Numbers, null where they are not there."""
+    """Return numbers, null where they are missing."""
     return pa.array(values, pa.int64(), mask=~there)
 
 
 def instants(values: Numbers, there: Mask | None = None) -> pa.Array:
-    """Microseconds as instants."""
+    """Return microseconds as instants."""
     return pa.array(values, pa.int64(), mask=None if there is None else ~there).cast(pa.timestamp("us", "UTC"))
 
 
 def lists(bounds: Numbers, fields: Mapping[str, pa.Array]) -> pa.Array:
-    """Lists of structs: the list of row i from ``bounds[i]`` on."""
+    """Return lists of structs: the list of row i starts at ``bounds[i]``."""
     structs = pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
-    kind = pa.list_(pa.field("element", structs.type))  # as Spark calls the items of a list
+    kind = pa.list_(pa.field("element", structs.type))  # Spark's name for list items
     return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), structs, type=kind)

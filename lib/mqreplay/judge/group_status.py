@@ -1,6 +1,6 @@
-"""gold.group_status: a group on a topic at the end of each window: Burrow's status, lag in messages and in time.
+"""gold.group_status: status (by Burrow), lag in messages and time of a group and topic at the end of each window.
 
-Commits are those that clients sent; where none of a group were recorded, the master's snapshots count instead.
+Commits are those of clients; if none of a group were recorded, the master's snapshots count instead.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ import pyarrow as pa
 from mqreplay.core.burrow import STATUSES
 
 GROUP = ["consumer_group", "topic", "source"]
-# What is known of a group on a topic in a window, from one queue or several: the rows of some queues add up.
+# The state of a group and topic in a window, from one or several queues: rows of queues can be merged.
 PARTIAL: dict[str, pl.DataType] = {
     "consumer_group": pl.String(),
     "topic": pl.String(),
     "source": pl.String(),
     "window_end_ms": pl.Int64(),
-    "rank": pl.Int8(),  # of the worst status, from 1 on; null if no queue's status is known
-    "undetermined": pl.Int64(),  # queues whose status is not known
+    "rank": pl.Int8(),  # rank of the worst status, from 1; null if no queue's status is known
+    "undetermined": pl.Int64(),  # queues with unknown status
     "queues": pl.Int64(),
-    "queues_unknown": pl.Int64(),  # queues whose lag in messages is not known
-    "lag": pl.Int64(),  # of the queues whose lag is known; null if it is more than a bigint holds
-    "time_unknown": pl.Int64(),  # queues whose lag in time is not known
+    "queues_unknown": pl.Int64(),  # queues with unknown lag in messages
+    "lag": pl.Int64(),  # of the queues with known lag; null if it does not fit a bigint
+    "time_unknown": pl.Int64(),  # queues with unknown lag in time
     "time_lag_ms": pl.Float64(),  # the longest
     "commits": pl.Int64(),
-    "worst_rank": pl.Int8(),  # of the worst queue; a status or lag that is not known is 0
+    "worst_rank": pl.Int8(),  # of the worst queue; an unknown status or lag is 0
     "worst_lag": pl.Int64(),
     "worst_broker_name": pl.String(),
     "worst_queue_id": pl.Int32(),
 }
 COUNTS = ["undetermined", "queues", "queues_unknown", "time_unknown", "commits"]
 RANKS = {status: rank for rank, status in enumerate(STATUSES, 1)}
-LAGS, NAMES, IDS = 2**64, 2**20, 2**32  # how many there may be of each: with a rank they fit 128 bits
+LAGS, NAMES, IDS = 2**64, 2**20, 2**32  # largest number of each: together with a rank they fit 128 bits
 
 
 def status_of_shard(windows: pa.Table) -> pl.DataFrame:
     """Return PARTIAL rows of the shard's queues. ``windows`` is the table of status_windows.windows."""
     queues = pl.DataFrame(windows)
     names = _names(queues["broker_name"])
-    # A shard has hundreds of windows of each queue: these carry numbers instead of names.
+    # A shard has hundreds of windows per queue: they use numbers instead of names.
     groups = queues.select(GROUP).unique().with_row_index("group")
     numbered = queues.join(groups, on=GROUP).select("group", _place_and_id("broker_name", "queue_id", names), "w")
     each = numbered.explode("w").unnest("w")
@@ -64,7 +64,7 @@ def status_of_shard(windows: pa.Table) -> pl.DataFrame:
 
 
 def merged_status(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the PARTIAL rows of several shards as those of one. It does not matter which are merged first."""
+    """Return the merged PARTIAL rows of several shards. The order of merging does not matter."""
     rows = pl.concat([pl.DataFrame(schema=PARTIAL), *parts])
     names = _names(rows["worst_broker_name"])
     place_and_id = _place_and_id("worst_broker_name", "worst_queue_id", names)
@@ -73,12 +73,12 @@ def merged_status(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def group_status(parts: Iterable[pl.DataFrame], window_s: int) -> pl.DataFrame:
-    """Return the rows of gold.group_status: one a group, topic and window of ``window_s`` seconds.
+    """Return the rows of gold.group_status: one per group, topic and window of ``window_s`` seconds.
 
     ``parts`` are the PARTIAL rows of all shards.
     """
     rank = pl.col("rank")
-    # As core's group_status: a known problem is the status; without one, a queue that is not known leaves it open.
+    # As core's group_status: a known problem is the status; without one, an unknown queue makes it unknown.
     hidden = (pl.col("undetermined") > 0) & (rank <= 1).fill_null(True)
     known = rank.fill_null(1).replace_strict({rank: status for status, rank in RANKS.items()}, return_dtype=pl.String)
     start = _instant(pl.col("window_end_ms") - window_s * 1000)
@@ -100,7 +100,7 @@ def group_status(parts: Iterable[pl.DataFrame], window_s: int) -> pl.DataFrame:
         pl.when(hidden)
         .then(pl.lit("a queue's end is not known, so its lag is not"))
         .when(pl.col("queues_unknown") > 0)
-        .then(pl.lit("the worst of the queues whose ends are known"))
+        .then(pl.lit("the worst of the queues with known ends"))
         .otherwise(pl.lit("the worst of its queues"))
         .alias("reason"),
     )
@@ -111,7 +111,7 @@ def _instant(ms: pl.Expr) -> pl.Expr:
 
 
 def _added_up(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    lag = pl.col("lag").cast(pl.Int128).sum().cast(pl.Int64, strict=False)  # null if a bigint does not hold it
+    lag = pl.col("lag").cast(pl.Int128).sum().cast(pl.Int64, strict=False)  # null if it does not fit a bigint
     return rows.group_by(by).agg(
         pl.col("rank", "time_lag_ms", "weight").max(),
         pl.col(COUNTS).sum(),
@@ -124,15 +124,15 @@ def _names(broker_names: pl.Series) -> pl.Series:
 
 
 def _place_and_id(broker_name: str, queue_id: str, names: pl.Series) -> pl.Expr:
-    """The place of the queue's broker name among the names, and its id, as digits of one number."""
+    """Return one number from the rank of the queue's broker name and its id."""
     place = pl.col(broker_name).cast(pl.Enum(names)).to_physical()
     return (place.cast(pl.Int64) * IDS + pl.col(queue_id).cast(pl.Int64) + IDS // 2).alias("place_and_id")
 
 
 def _weight(rank: pl.Expr, lag: pl.Expr) -> pl.Expr:
-    """A queue's rank, then its lag, its broker name and its id, as digits of one number: the worst has the greatest.
+    """Return one number from a queue's rank, lag, broker name and id: the worst queue has the greatest.
 
-    To sort the queues by several columns would take much longer.
+    Sorting the queues by several columns would take much longer.
     """
     status = rank.cast(pl.Int128) * LAGS + (lag.cast(pl.Int128) + LAGS // 2)
     return (status * (NAMES * IDS) + pl.col("place_and_id")).alias("weight")

@@ -1,4 +1,4 @@
-"""gold.judgement: how many decisions of each table came to which judgement, and why."""
+"""gold.judgement: the number of decisions of each table by judgement and reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ KEY = ("day", "decision", "judgement", "reason")
 
 
 def judgements_of_shard(decision: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return KEY and decisions: how many rows of the gold table ``decision`` have each judgement and reason.
+    """Return KEY and decisions: the number of rows of the gold table ``decision`` by judgement and reason.
 
     A number in a reason becomes N: of millions of reasons that differ only in numbers, hundreds remain. ``rows`` are
     any part of the table.
@@ -20,5 +20,5 @@ def judgements_of_shard(decision: str, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def judgement(counts: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of gold.judgement: the counts of all shards and tables, added up by KEY."""
+    """Return the rows of gold.judgement: the sums of the counts of all shards and tables by KEY."""
     return counts.group_by(KEY).agg(pl.col("decisions").sum())

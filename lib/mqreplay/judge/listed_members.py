@@ -1,6 +1,6 @@
-"""Members by the lists that brokers gave the recorder (GET_CONSUMER_LIST_BY_GROUP), for clients that no hook records.
+"""Members by the lists that the recorder polled (GET_CONSUMER_LIST_BY_GROUP), for clients without hooks.
 
-A client is a member while the list of any broker names it; a broker that does not answer shows nothing. A broker drops
+A client is a member while the list of any broker names it; a broker that does not answer proves nothing. A broker drops
 a client that unregisters, or whose channel closes, at once, and a silent one after 120 s (ConsumerManager). A broker
 that has just started knows no member until the next heartbeats, so its first lists prove no absence.
 """
@@ -30,13 +30,13 @@ VANISHED: dict[str, pl.DataType] = {
 def listed_spans(
     consumer_list: pl.DataFrame, broker_runtime: pl.DataFrame, holes: pl.DataFrame, watched_until: dt.datetime | None
 ) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts, gone (a broker no longer named it): while lists named a client.
+    """Return MEMBER, from_ts, to_ts, gone (no longer in a broker's list): while lists named a client.
 
-    ``holes`` are the times in which the recorder did not watch, ``watched_until`` its last instant: the last list of a
-    broker holds until then, or until it was due to be written again.
+    ``holes`` are the times without polls, ``watched_until`` is the recorder's last instant: the last list of a broker
+    is valid until then, or until its next line was due.
     """
     lists = _lists(consumer_list, broker_runtime, holes, watched_until)
-    # A list that proves no absence is passed over in the search for the one that does.
+    # Skip lists that prove no absence in the search for one that does.
     proof = pl.when(pl.col("proves")).then("number").fill_null(strategy="backward").shift(-1).over(LIST)
     each = (
         lists.with_columns(proof.alias("proof"), pl.col("ts").shift(-1).over(LIST).alias("next_ts"))
@@ -63,7 +63,7 @@ def listed_spans(
 
 
 def answered_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
-    """Return the lists that the recorder asked for; the answer for a group without members is an empty list."""
+    """Return the lists that the recorder polled; the answer for a group without members is an empty list."""
     empty = pl.col("error").is_null() & (pl.col("response_code") == SYSTEM_ERROR)
     return consumer_list.filter(pl.col("client_id").is_null()).with_columns(
         pl.when(empty.fill_null(False)).then(pl.lit([], pl.List(pl.String))).otherwise("cid_all").alias("cid_all")
@@ -73,7 +73,7 @@ def answered_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
 def _lists(
     consumer_list: pl.DataFrame, broker_runtime: pl.DataFrame, holes: pl.DataFrame, watched_until: dt.datetime | None
 ) -> pl.DataFrame:
-    """Return LIST, ts, until, number, cid_all, proves: the recorder's lists of each broker, in the order of time."""
+    """Return LIST, ts, until, number, cid_all, proves: the recorder's lists of each broker in order of time."""
     known = answered_lists(consumer_list)
     boots = (
         broker_runtime.filter(pl.col("boot_ts").is_not_null())
@@ -106,8 +106,8 @@ def _lists(
 def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_s: int) -> pl.DataFrame:
     """Return MEMBER, from_ts (last answer), to_ts (next answer, or null): a client did not answer for ``least_s`` s.
 
-    A broker that does not know the client says so at once: that is no silence. A client that never answered may not
-    know the request.
+    A broker that does not know the client answers at once: that is not a silence. A client that never answered may not
+    support the request.
     """
     answered = pl.col("error").is_null()
     by_client = pl.col("error").str.contains(NO_ANSWER) | (pl.col("response_code") > SYSTEM_ERROR)
@@ -131,10 +131,10 @@ def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_
 
 
 def vanished(spans: pl.DataFrame, silent: pl.DataFrame, holes: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return VANISHED: members that fell silent, or that no broker named any more, and when.
+    """Return VANISHED: members that became silent, or that no broker named any more, with the time.
 
     ``spans`` is the frame of `listed_spans`, ``silent`` that of `silences`. A member that answers again within
-    ``silent_s`` seconds did not vanish. What ends where the recorder stopped watching proves nothing.
+    ``silent_s`` seconds did not vanish. An end at a hole of the recorder proves nothing.
     """
     lasting = pl.col("to_ts").is_null() | (_ms("to_ts") - _ms("from_ts") > silent_s * 1000)
     fell_silent = silent.filter(lasting).select(*MEMBER, pl.col("from_ts").alias("gone_ts"), "to_ts")
@@ -147,7 +147,7 @@ def vanished(spans: pl.DataFrame, silent: pl.DataFrame, holes: pl.DataFrame, sil
         strategy="backward",
         check_sortedness=False,
     )
-    # A broker drops a client after it fell silent: that is one end.
+    # A broker drops a client after its silence: both are one end.
     again = pl.col("silent_ts").is_not_null() & (pl.col("to_ts").is_null() | (pl.col("to_ts") > pl.col("gone_ts")))
     found = pl.concat(
         [
@@ -159,7 +159,7 @@ def vanished(spans: pl.DataFrame, silent: pl.DataFrame, holes: pl.DataFrame, sil
 
 
 def listed_signs(spans: pl.DataFrame, gone: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
-    """Return SIGNS of the listed spans, less the silences, and the instants at which members vanished."""
+    """Return SIGNS of the listed spans without the silences, and of the instants at which members vanished."""
     cut = _less(spans.select(*MEMBER, "from_ts", "to_ts"), silent)
     ends = gone.select(*MEMBER, pl.col("gone_ts").alias("from_ts"), pl.col("gone_ts").alias("to_ts"))
     parts = [cut.with_columns(pl.lit(LISTED).alias("sign")), ends.with_columns(pl.lit(UNLISTED).alias("sign"))]
@@ -167,14 +167,14 @@ def listed_signs(spans: pl.DataFrame, gone: pl.DataFrame, silent: pl.DataFrame) 
 
 
 def outside(rows: pl.DataFrame, ts: str, holes: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows whose instant is in no hole, nor at its begin."""
+    """Return the rows whose instant is neither in a hole nor at its start."""
     begun = holes.select(pl.col("from_ts").alias("hole_from"), pl.col("to_ts").alias("hole_to")).sort("hole_from")
     met = rows.sort(ts).join_asof(begun, left_on=ts, right_on="hole_from", strategy="backward", check_sortedness=False)
     return met.filter((pl.col("hole_to") < pl.col(ts)).fill_null(True)).select(rows.columns)
 
 
 def _less(spans: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
-    """Return the spans without the times in which their member was silent."""
+    """Return the spans without the silences of their member."""
     cuts = silent.select(*MEMBER, pl.col("from_ts").alias("cut_from"), pl.col("to_ts").alias("cut_to"))
     met = spans.join(cuts, MEMBER, how="left").sort("cut_from")
     ends_after = pl.col("cut_to").is_null() | (pl.col("cut_to") > pl.col("from_ts"))

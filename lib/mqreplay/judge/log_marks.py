@@ -1,7 +1,7 @@
-"""Bounds of what a broker saw at each pull: ends of its commit log, and places of messages next to the last one read.
+"""Bounds of a broker's state at each pull: ends of its commit log, and places of messages next to the last one read.
 
-The ends come from polls, the places (bytes into the commit log) from every message that was recorded: in a pull's
-answer, a consumer's or a producer's log.
+The ends come from polls, the places (bytes in the commit log) from every recorded message: in a pull's answer, or in
+the log of a consumer or producer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLACE: dict[str, pl.DataType] = {
     "queue_offset": pl.Int64(),
     "place": pl.Int64(),
 }
-# MessageDecoder#createMessageId: address and port, then the place as 16 hexadecimal digits; 56 digits with IPv6.
+# MessageDecoder#createMessageId: address and port, then the place in 16 hexadecimal digits; 56 digits with IPv6.
 OFFSET_MSG_ID = "^([0-9A-Fa-f]{32}|[0-9A-Fa-f]{56})$"
 
 
@@ -37,15 +37,15 @@ def with_marks(
     produce: pl.DataFrame,
     slack_ms: int,
 ) -> pl.DataFrame:
-    """Return those pulls of a shard that match ``is_asked``, in their order, with (all in bytes of the commit log):
+    """Return the pulls of a shard that match ``is_asked``, in order, with (all in bytes of the commit log):
 
     end_before, end_after  the end last polled before the request, and first after the answer
     place_before           the place of the last message at or before the last one that the broker read
     place_after            that of the first message at or after it; next_place: at or after next_begin_offset
 
-    A mark is null where nothing was seen. The last message read is the one before next_begin_offset. ``consume`` and
-    ``produce`` are those of the shard's queues, ``broker_runtime`` is the whole table. ``slack_ms`` is how far the time
-    of a poll may be off the moment at which the broker read the end of its commit log.
+    A mark is null if there is no observation. The last message read is the one before next_begin_offset. ``consume``
+    and ``produce`` are those of the shard's queues, ``broker_runtime`` is the whole table. ``slack_ms`` is the largest
+    difference between the time of a poll and the time at which the broker read the end of its commit log.
     """
     questions = pull.filter(is_asked)
     found = _ends_around_answer(questions, broker_runtime, slack_ms * 1000)
@@ -54,9 +54,9 @@ def with_marks(
 
 
 class Marks(NamedTuple):
-    """Marks by key and position; of several at one position the least and the greatest.
+    """Marks by key and position; of several at a position the least and the greatest.
 
-    The last mark before a position is a lower bound and the first after it an upper bound, so each takes the wider one.
+    The last mark before a position is a lower bound and the first after it an upper bound, so each uses the wider one.
     """
 
     key: Numbers
@@ -94,7 +94,7 @@ def _ends_around_answer(pull: pl.DataFrame, broker_runtime: pl.DataFrame, slack_
 
 
 def _places(pull: pl.DataFrame, consume: pl.DataFrame, produce: pl.DataFrame) -> pl.DataFrame:
-    """Return the messages of a shard whose places were seen, of PLACE's columns."""
+    """Return the messages of a shard with known places, of PLACE's columns."""
     of_id = pl.col("offset_msg_id").str.tail(16).str.to_integer(base=16, dtype=pl.Int64, strict=False)
     with_id = produce.filter(pl.col("offset_msg_id").str.contains(OFFSET_MSG_ID))
     listed = [
@@ -113,7 +113,7 @@ def _places(pull: pl.DataFrame, consume: pl.DataFrame, produce: pl.DataFrame) ->
 
 
 def _places_around_last(pull: pl.DataFrame, places: pl.DataFrame) -> dict[str, pl.Series]:
-    """Places rise with offsets within a queue, so a message not seen lies between its neighbours that were."""
+    """Return the known places around the last message read: within a queue, places rise with offsets."""
     key, of_place = key_codes(QUEUE, pull, places)
     marks = _marks(of_place, column_numbers(places, "queue_offset")[0], column_numbers(places, "place")[0])
     begins, is_known = column_numbers(pull, "next_begin_offset")

@@ -1,7 +1,6 @@
-"""The nearest row before or after a moment, over whole columns at once: a sorted search instead of a window.
+"""The nearest row before or after an instant, for whole columns: a sorted search instead of a window.
 
-A window over questions and answers together sorts wide rows once for each thing that is looked up; here rows stay
-where they are, and only numbers are sorted.
+A window function would sort wide rows for each lookup; here only numbers are sorted.
 """
 
 from __future__ import annotations
@@ -28,14 +27,13 @@ def as_of(
     right_at: str | None = None,
     after: bool = False,
 ) -> pl.DataFrame:
-    """Return ``left``, in its order, with one more column for each of ``values``: new name -> column of ``right``.
+    """Return ``left`` in its order with a new column for each of ``values``: new name -> column of ``right``.
 
     The value is that of the last ``right`` row of the same ``by`` at or before the instant ``at``, or with ``after``
-    that of the first row at or after it; null where there is no such row. ``right_at`` names the instant's column in
-    ``right`` if it is not called ``at`` there. Each value is looked up by itself: rows of ``right`` whose instant or
-    value is null are passed over. Rows of ``left`` whose instant is null get null. Null keys equal each other. Of
-    several values at one instant the greatest counts, with ``after`` the least, so that the result does not depend on
-    the order of ``right``.
+    that of the first row at or after it; null if there is no such row. ``right_at`` is the instant's column in
+    ``right`` if it differs from ``at``. Each value is found separately: rows of ``right`` with a null instant or value
+    are skipped. Rows of ``left`` with a null instant get null. Null keys equal each other. Of several values at an
+    instant the greatest counts, with ``after`` the least, so that the result does not depend on the order of ``right``.
     """
     known = right.filter(pl.col(right_at or at).is_not_null())
     asked_key, known_key = key_codes(by, left, known)
@@ -55,10 +53,10 @@ def as_of(
 def nearest(
     asked_key: Numbers, asked_at: Numbers, known_key: Numbers, known_at: Numbers, *, side: str = "before"
 ) -> Numbers:
-    """For each question the row of ``known`` of the same key that is nearest, NOWHERE if there is none.
+    """Return for each query the nearest row of ``known`` with the same key, NOWHERE if there is none.
 
-    ``side``: ``before`` is the last at or before the moment, ``strictly_before`` without it, ``after`` the first at or
-    after it. Of several known at one moment the last given counts, or the first with ``after``.
+    ``side``: ``before`` is the last at or before the instant, ``strictly_before`` excludes it, ``after`` is the first
+    at or after it. Of several known rows at an instant the last one counts, or the first one with ``after``.
 
     >>> key = np.zeros(3, np.int64)
     >>> nearest(key, np.array([0, 5, 9]), key[:2], np.array([3, 9])).tolist()
@@ -80,7 +78,7 @@ def nearest(
 
 
 def _close(asked: Numbers, known: Numbers) -> tuple[Numbers, Numbers]:
-    """The same order in numbers from 0 that are small enough to stand beside a key's."""
+    """Return the same order in numbers from 0, small enough to be combined with a key's number."""
     low, high = asked.min(initial=known.min()), asked.max(initial=known.max())
     if (int(high) - int(low) + 1) * (len(asked) + len(known) + 1) < _MOST:
         return asked - low, known - low

@@ -1,4 +1,4 @@
-"""Facts of the whole night that the judgement of each queue needs: found once, over all pulls, commits and changes."""
+"""Facts of the whole night that the judgement of each queue needs, from all pulls, commits and changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANGE = ["client_id", "consumer_group", "to_ts", "broker_id", "new_offset"]
 
 @dataclass(frozen=True)
 class Survey:
-    """What any part of a night's pulls, commits and changes contributes; instants are epoch ms."""
+    """The contribution of a part of a night's pulls, commits and changes; instants are epoch ms."""
 
     subscriptions: pl.DataFrame
     groups_with_accepted_commits: frozenset[str] = frozenset()
@@ -36,8 +36,8 @@ class Survey:
 class NightFacts:
     """``born``: clients that subscribed in the recording. ``last_ms``: the last commit or end of a queue (epoch ms).
 
-    ``groups_with_commits``: those of which commits were recorded, and of these ``groups_with_accepted_commits``: those
-    of which a broker accepted one.
+    ``groups_with_commits``: groups with recorded commits; ``groups_with_accepted_commits``: those of which a broker
+    accepted one.
     """
 
     born: pl.DataFrame
@@ -52,7 +52,7 @@ def survey(
     offset_change: pl.DataFrame,
     starts: Mapping[dt.datetime, dt.datetime],
 ) -> Survey:
-    """Return what these rows contribute. They are any part of the tables, with the columns PULL, COMMIT and CHANGE."""
+    """Return the contribution of these rows, any part of the tables, with the columns PULL, COMMIT and CHANGE."""
     ended = pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null())
     ends = ended.select(pl.coalesce("response_ts", "request_ts").max().dt.epoch("ms")).item()
     commits = accepted_commits(offset_commit).select(pl.col("ts").max().dt.epoch("ms")).item()
@@ -72,7 +72,7 @@ def night_facts(
 ) -> NightFacts:
     """Return the facts of the night of which ``parts`` are all surveys."""
     accepted = frozenset[str]().union(*[part.groups_with_accepted_commits for part in parts])
-    # Where no commits of a group were recorded, the master's snapshots stand in.
+    # If no commits of a group were recorded, the master's snapshots replace them.
     changes = [ms for part in parts for group, ms in part.last_change_ms.items() if group not in accepted]
     return NightFacts(
         born_clients([part.subscriptions for part in parts], starts),

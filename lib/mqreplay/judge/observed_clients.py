@@ -1,8 +1,8 @@
-"""What polls of a running cluster, and logs of clients, show of clients that no hook records.
+"""Clients without hooks, by polls of the recorder and by clients' logs.
 
 `mqreplay record` asks each client at most every 20 s for its queues, subscriptions and settings (running info), and
 writes a row when the answer differs from the one before. ``previous_ts`` of a row is the last instant at which the row
-before it still held, so a change lies between ``previous_ts`` and ``ts``: its middle is taken.
+before it was still valid, so a change was between ``previous_ts`` and ``ts``: the middle is used.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from mqreplay.judge.membership import MEMBER, SIGNS, consumer_groups
 from mqreplay.judge.time_spans import INSTANT
 
 RUNNING_INFO, CLIENT_LOG, CONNECTION = "running_info", "client_log", "consumer_connection"
-ASKED_S = 20  # how often a client is asked
+ASKED_S = 20  # poll interval of a client
 REPEATED_S = 65  # an answer that does not change is written once a minute
 POLLED_S = 60  # the longest time between two polls of a client over which its answers are joined
 HEARD = "HEART_BEAT"
 
 
 def hooked(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that a hook recorded: those of no other source. Test rows may have no source at all."""
+    """Return the rows that a hook recorded. Rows of tests may have no source."""
     return rows.filter(~pl.col("source").is_in([RUNNING_INFO, CLIENT_LOG, "broker_log"]).fill_null(False))
 
 
@@ -30,14 +30,14 @@ def polled(rows: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def answers(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return the running info that clients gave, in the order of time, with before_ts, until, next_ts and seen_until.
+    """Return the running info of clients in order of time, with before_ts, until, next_ts and seen_until.
 
-    ``before_ts``: the last instant before the answer at which the row before it still held, null of a client's first
-    row. ``seen_until``: the last instant at which the answer surely held. ``until`` is the same, but null where the
-    client gave no later answer; ``next_ts`` is the instant of that answer.
+    ``before_ts``: the last instant before the answer at which the previous row was still valid, null for a client's
+    first row. ``seen_until``: the last instant at which the answer was certainly valid. ``until`` is the same, but null
+    if the client gave no later answer; ``next_ts`` is the instant of that answer.
 
-    The recorder asks through any broker, and tells ``previous_ts`` by broker: it may be older than the row before. A
-    row within REPEATED_S of that one is then the first poll that shows the change.
+    The recorder asks through any broker, and writes ``previous_ts`` by broker, so it may be older than the previous
+    row. A row within REPEATED_S of that one is then the first poll that shows the change.
     """
     rows = polled(assignment, RUNNING_INFO).sort("ts", "record_id")
     last = pl.col("ts").shift(1).over(MEMBER)
@@ -55,12 +55,12 @@ def answers(assignment: pl.DataFrame) -> pl.DataFrame:
 
 
 def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, ts, until, queues: what clients held by their running info, from ``ts`` to ``until``.
+    """Return MEMBER, ts, until, queues: queues of clients by their running info, from ``ts`` to ``until``.
 
-    ``until`` is null of a client's last answer: it holds until the session ends. A change that lies between two polls
-    at most POLLED_S apart is taken to be in their middle. Between polls further apart nothing is known. The first
-    answer of a session counts from the middle between the session's begin and the answer. Answers without queues
-    (DefaultLitePullConsumer gives none) are left out.
+    ``until`` is null for a client's last answer: it is valid until the session ends. A change between two polls at most
+    POLLED_S apart counts at their middle. Between more distant polls nothing is known. The first answer of a session
+    counts from the middle between the start of the session and the answer. Answers without queues (as from
+    DefaultLitePullConsumer) are left out.
     """
     rows = answers(assignment).filter(pl.col("queues").is_not_null())
     near = _seconds("before_ts", "ts") <= POLLED_S
@@ -86,17 +86,17 @@ def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 
 def held_queues() -> pl.Expr:
-    """Return ``queues`` as structs of topic, broker_name and queue_id, without those that were dropped."""
+    """Return ``queues`` as structs of topic, broker_name and queue_id, without dropped ones."""
     field = pl.element().struct.field
     queue = pl.struct(field("broker_name"), field("topic"), field("queue_id"))
     return pl.col("queues").list.eval(queue.filter(~field("dropped").fill_null(False))).alias("queues")
 
 
 def unwatched(members: pl.DataFrame, assignment: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts: while it is not known what a member held that only lists or polls show.
+    """Return MEMBER, from_ts, to_ts: while the queues of a member that only lists or polls show are unknown.
 
-    From the begin of its session to its first answer, between answers more than POLLED_S apart, and while the recorder
-    did not watch (``holes``). ``members`` are the sessions of such members.
+    From the start of its session to its first answer, between answers more than POLLED_S apart, and in ``holes`` of the
+    recorder. ``members`` are the sessions of such members.
     """
     views = owner_views(assignment, members).select(*MEMBER, pl.col("ts").alias("seen_ts"), "until").sort("seen_ts")
     sessions = members.select(*MEMBER, "from_ts", "to_ts")
@@ -125,12 +125,11 @@ def unwatched(members: pl.DataFrame, assignment: pl.DataFrame, holes: pl.DataFra
 def observed_heartbeats(
     heartbeat: pl.DataFrame, assignment: pl.DataFrame, consumer_connection: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return what clients without hooks would say in heartbeats, in silver.heartbeat's columns.
+    """Return equivalent heartbeats of clients without hooks, in silver.heartbeat's columns.
 
-    By running info each client says it for itself. By a broker's list of connections all clients of the group seem to
-    say the same, that is what the broker knows; it counts only for clients of which nothing else is known.
-    ``heartbeat`` are the heartbeats themselves: clients that sent one have no rows. record_id and source are those of
-    the row that shows it.
+    Running info is each client's own statement. In a broker's list of connections all clients of the group have the
+    subscriptions that the broker knows; it counts only for clients without other evidence. ``heartbeat`` are the real
+    heartbeats: clients that sent one have no rows. record_id and source are those of the evidence.
     """
     sent = consumer_groups(hooked(heartbeat)).select(MEMBER).unique()
     of_client = polled(assignment, RUNNING_INFO).filter(pl.col("error").is_null()).join(sent, MEMBER, how="anti")
@@ -142,7 +141,7 @@ def observed_heartbeats(
 
 
 def _as_heartbeats(rows: pl.DataFrame, source: str, like: pl.DataFrame) -> pl.DataFrame:
-    """Return rows that have a client, a group, its model and subscriptions, in the columns of ``like``."""
+    """Return rows with client, group, model and subscriptions in the columns of ``like``."""
     group = {"group_name": "consumer_group", "consume_type": "consume_type", "message_model": "message_model"}
     group |= {"consume_from_where": "consume_from_where", "subscriptions": "subscriptions"}
     kind = like.schema["consumer_data_set"]
@@ -160,9 +159,9 @@ def _as_heartbeats(rows: pl.DataFrame, source: str, like: pl.DataFrame) -> pl.Da
 
 
 def strategy_sides(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, topic, ts, until, side, record_id: by which strategy a client allocated each topic, and how long.
+    """Return MEMBER, topic, ts, until, side, record_id: the strategy of a client for each topic, with its time span.
 
-    Retry topics are left out: each client adds its own group's.
+    Retry topics are left out: each client adds that of its own group.
     """
     rows = answers(assignment).filter(pl.col("strategy").is_not_null() & clustering())
     each = rows.select(
@@ -176,14 +175,14 @@ def strategy_sides(assignment: pl.DataFrame) -> pl.DataFrame:
 
 
 def clustering() -> pl.Expr:
-    """Whether the client says that its group shares queues."""
+    """Return whether the client reports that its group shares queues."""
     return (pl.col("message_model") == "CLUSTERING").fill_null(False)
 
 
 def polled_signs(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return SIGNS of clients that answered for themselves, and of those whose logs were read.
+    """Return SIGNS of clients that answered polls, and of those whose logs were imported.
 
-    A client's log goes on while the client does: it lived from the first to the last thing that the log says of it.
+    A client is alive from the first to the last line about it in its log.
     """
     rows = answers(assignment).with_columns(pl.col("seen_until").alias("to_ts"))
     sign = pl.when(pl.col("queues").is_not_null()).then(pl.lit(RUNNING_INFO)).otherwise(pl.lit("listed"))

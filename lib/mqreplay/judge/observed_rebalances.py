@@ -1,8 +1,8 @@
-"""Rebalances of clients that no hook records, by what they hold while nothing changes.
+"""Rebalances of clients without hooks, by the queues that they hold while nothing changes.
 
-A client computes its share of a topic every 20 s, from the members that a broker lists and from the queues of the
-topic's route, which it asks for every 30 s. If members, queues and strategy did not change for so long before a client
-answered, it must hold what its strategy gives for them. Where they changed, nothing is known: one row says why.
+A client computes its share of a topic every 20 s, from a broker's list of members and from the queues of the topic's
+route, which it polls every 30 s. If members, queues and strategy did not change for that long before a client's answer,
+it must hold the result of its strategy. If they changed, the rebalance is undetermined, and one row has the reason.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from mqreplay.judge.membership import BROADCASTING, MEMBER
 from mqreplay.judge.observed_clients import answers
 
 ROUTE_S = 30  # pollNameServerInterval of a client
-LOCK_S = 60  # an orderly client takes a queue over when the lock of its last owner has expired
+LOCK_S = 60  # an orderly client takes over a queue when the lock of its last owner has expired
 POLL_S = 10  # two polls of lists and routes
-NO_QUEUES_HELD = "the client does not say which queues it holds"
-UNSETTLED = "the client was giving a queue of the topic up when it was asked, as it does while its offsets are reset"
-NO_STRATEGY = "the client does not say by which strategy it allocates"
-NO_CLIENTS = "the brokers did not list the same members of the group when the client was asked"
+NO_QUEUES_HELD = "the client does not report which queues it holds"
+UNSETTLED = "the client was releasing a queue of the topic when it was polled, as it does during a reset of its offsets"
+NO_STRATEGY = "the client does not report its allocation strategy"
+NO_CLIENTS = "the brokers listed different members of the group when the client was polled"
 NO_QUEUES = (
-    "the topic's queues are not known: its name servers gave no equal routes, and no topics.json had the topic yet"
+    "the topic's queues are unknown: its name servers gave different routes or none, and no topics.json had "
+    "the topic yet"
 )
-YOUNG_CLIENTS = "the members of the group did not stay the same for long enough before the client was asked"
-YOUNG_QUEUES = "the topic's queues did not stay the same for long enough before the client was asked"
-YOUNG_STRATEGY = "the client's strategy or subscriptions did not stay the same for long enough before it was asked"
+YOUNG_CLIENTS = "the members of the group changed shortly before the client was polled"
+YOUNG_QUEUES = "the queues of the topic changed shortly before the client was polled"
+YOUNG_STRATEGY = "the client's strategy or subscriptions changed shortly before it was polled"
 SETTINGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 _ROW = [*MEMBER, "topic"]
 
@@ -37,14 +38,14 @@ def observed_rebalances(
     interval_s: int,
     like: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the columns of ``like`` (silver.rebalance), takes_all and reason: a row a client, topic and stable period.
+    """Return the columns of ``like`` (silver.rebalance), takes_all, reason: a row per client, topic, stable period.
 
-    ``member_lists`` and ``queue_lists`` are the frames of agreed_lists.py; ``polled_members``: MEMBER of the clients of
-    which only polls tell. ``interval_s`` is the rebalance interval. ``reason`` says why a row cannot be judged, and is
-    null where it can. ``takes_all``: a member of a broadcasting group takes all queues, whatever its strategy.
+    ``member_lists`` and ``queue_lists`` are the frames of agreed_lists.py; ``polled_members``: MEMBER of clients that
+    only polls show. ``interval_s`` is the rebalance interval. ``reason`` is the reason why a row cannot be judged, else
+    null. ``takes_all``: a member of a broadcasting group takes all queues, regardless of its strategy.
     """
     each = _answers_by_topic(answers(assignment).join(polled_members, MEMBER, how="semi"))
-    # An answer held from ts to until: it is judged by the lists at its begin, as long as they held, and at its end.
+    # An answer is valid from ts to until: judge it by the lists at its start, while these are valid, and at its end.
     begin = _with_lists(each.with_columns(pl.col("ts").alias("at")), member_lists, queue_lists)
     until = pl.min_horizontal("held_until", "cid_to", "mq_to")
     end = _with_lists(each.with_columns(pl.col("held_until").alias("at")), member_lists, queue_lists)
@@ -59,7 +60,7 @@ def observed_rebalances(
 
 
 def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return _ROW, ts, held_until, same_from, strategy, mq_divided and more: each answer once for each of its topics.
+    """Return _ROW, ts, held_until, same_from, strategy, mq_divided and more: each answer once per topic.
 
     ``same_from``: since when the client's strategy, model and subscriptions are the same; ``held`` is mq_divided as
     text.
@@ -109,7 +110,7 @@ def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_orderly() -> pl.Expr:
-    """Whether the client consumes in order, by its settings: such a client locks each queue before it takes it."""
+    """Return whether the client consumes in order, by its settings: it locks each queue before it takes it."""
     setting = (
         pl.col("properties")
         .cast(SETTINGS)
@@ -119,7 +120,7 @@ def _is_orderly() -> pl.Expr:
 
 
 def _with_lists(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.DataFrame) -> pl.DataFrame:
-    """Add cid_all, cid_from, cid_to and mq_all, mq_from, mq_to: the lists that held at the instant ``at``."""
+    """Add cid_all, cid_from, cid_to and mq_all, mq_from, mq_to: the lists that are valid at the instant ``at``."""
     found = rows.sort("at")
     for lists, by, name, prefix in (
         (member_lists, "consumer_group", "cid_all", "cid"),
@@ -135,7 +136,7 @@ def _with_lists(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.
 
 
 def _reason(interval_s: int) -> pl.Expr:
-    """Why a row cannot be judged at its instant ``at``; null where it can."""
+    """Return why a row cannot be judged at its instant ``at``; null if it can."""
     wait_s = pl.when("orderly").then(interval_s + LOCK_S + POLL_S).otherwise(interval_s + POLL_S)
     alone = (pl.col("message_model") == BROADCASTING).fill_null(False)
     reasons = (
@@ -162,7 +163,7 @@ def _rebalances(rows: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
         "day": pl.col("at").dt.date(),
         "source": pl.lit("running_info"),
         "cid_all": pl.when(alone).then(pl.concat_list("client_id")).otherwise("cid_all"),
-        # One answer shows several topics, and may show several periods.
+        # One answer has several topics, and may cover several periods.
         "record_id": pl.format("{}/{}/{}", "record_id", "topic", pl.col("at").dt.epoch("ms")),
     } | {name: pl.col(name) for name in (*_ROW, "strategy", "mq_all", "mq_divided", "source_digest")}
     return rows.select(

@@ -1,6 +1,6 @@
-"""Consumer offsets as they were at an instant: silver.offset_change holds changes alone, so the last one counts.
+"""Consumer offsets at an instant: silver.offset_change holds only changes, so the last one counts.
 
-silver.standing_offset keeps the last changes before a day, so that a night reads one night before it and no more.
+silver.standing_offset holds the last changes before a day, so that a night reads only one earlier night.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ VALUES = ["previous_offset", "new_offset", "from_ts"]
 
 
 def offsets_at(checkpoint: pl.DataFrame, changes: pl.DataFrame, instant: dt.datetime) -> pl.DataFrame:
-    """Return each offset as it was at ``instant``: CHAIN, VALUES, to_ts; ``new_offset`` is the offset then.
+    """Return each offset at ``instant``: CHAIN, VALUES, to_ts; ``new_offset`` is the offset.
 
-    ``checkpoint`` holds the last changes before the next midnight, ``changes`` those of the day of ``instant``. What
-    changed from the instant to midnight is undone.
+    ``checkpoint`` holds the last changes before the next midnight, ``changes`` those of the day of ``instant``. Changes
+    from the instant to midnight are undone.
     """
     first = _ends(changes.filter(pl.col("to_ts") >= instant)).group_by(CHAIN, maintain_order=True).first()
     undone = first.with_columns(new_offset=pl.col("previous_offset"), to_ts=pl.coalesce("from_ts", "to_ts"))

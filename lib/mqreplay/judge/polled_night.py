@@ -1,6 +1,6 @@
-"""What the recorder's polls and clients' logs tell of a night, put together for its judgement.
+"""The evidence from the recorder's polls and clients' logs, combined for the judgement of a night.
 
-Clients that hooks recorded are judged by their own rows: polls of them are kept for comparison alone.
+Clients with hooks are judged by their own rows; polls of them are only compared.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class PolledNight:
     shown: pl.DataFrame
 
     def unwatched(self, members: pl.DataFrame, assignment: pl.DataFrame, rebalance: pl.DataFrame) -> pl.DataFrame:
-        """Return MEMBER, from_ts, to_ts: while it is not known what a member held.
+        """Return MEMBER, from_ts, to_ts: while the queues of a member are unknown.
 
-        ``members`` is the frame of `membership`. While the recorder did not watch, see ``holes``.
+        ``members`` is the frame of `membership`. ``holes`` are the times without polls.
         """
         polled = self.signs.filter(pl.col("sign") != CLIENT_LOG).select(MEMBER).unique()
         by_polls = unwatched(members.join(polled, MEMBER, how="semi"), assignment, self.holes)
@@ -68,10 +68,10 @@ def polled_night(
     lost_s: int,
     silent_s: int,
 ) -> PolledNight:
-    """Put together what was polled. ``small`` are the night's small tables by their names.
+    """Combine the polled evidence. ``small`` are the night's small tables by name.
 
-    ``consumer_list`` are the lists that the recorder asked for. ``hook_signs``: signs of the clients that hooks
-    recorded. A client without an answer for ``lost_s`` seconds is silent, after ``silent_s`` its session has ended.
+    ``consumer_list`` are the lists that the recorder polled. ``hook_signs`` are the signs of clients with hooks. A
+    client without an answer for ``lost_s`` seconds is silent, and after ``silent_s`` its session has ended.
     """
     assignment, runtime = small["assignment"], small["broker_runtime"]
     holes = recorder_holes(small["recorder_event"], runtime, cluster_info)
@@ -79,7 +79,7 @@ def polled_night(
     spans = listed_spans(consumer_list, runtime, holes, until)
     silent = silences(assignment, until, lost_s)
     gone = vanished(spans, silent, holes, silent_s)
-    # Commits and brokers' logs tell of clients without hooks, too.
+    # Commits and brokers' logs also show clients without hooks.
     hooks = hook_signs.filter(~pl.col("sign").is_in(["commit", LISTED])).select(MEMBER).unique()
     shown = polled_signs(assignment)
     of_others = pl.concat([shown, listed_signs(spans, gone, silent)]).join(hooks, MEMBER, how="anti")
@@ -110,12 +110,12 @@ def _shown(assignment: pl.DataFrame, consumer_list: pl.DataFrame) -> pl.DataFram
 
 
 def hook_tables(small: Mapping[str, pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return heartbeats, rebalances and assignments as clients' hooks and logs, and brokers' logs, recorded them."""
+    """Return heartbeats, rebalances and assignments from hooks and from logs of clients and brokers."""
     return small["heartbeat"], small["rebalance"], hooked(small["assignment"])
 
 
 def ends_of_groups(consume_stats: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
-    """Return the ends of queues that masters told with their groups' offsets, in the columns of ``like``.
+    """Return the ends of queues in masters' consume_stats, in the columns of ``like``.
 
     ``like`` is silver.topic_stats.
     """

@@ -1,11 +1,11 @@
-"""gold.queue_owner: in which interval which client held which queue, by the best evidence there is for that client.
+"""gold.queue_owner: the intervals in which a client held a queue, by the best evidence for that client.
 
-assignment    what the client reported to hold (its process queue table), at every change and every 15 s
-rebalance     what it computed, every 20 s (RebalanceService) and when a broker notified it
-running_info  what it answered to hold when it was asked, at most every 20 s
-client_log    what it wrote to its log, at every change
-lock          what a broker locked for it (LOCK_BATCH_MQ, renewed every 20 s; UNLOCK_BATCH_MQ), for orderly listeners
-pull          what it pulled: from its first pull of the queue to its last, unless another client pulled in between
+assignment    queues that the client reported (its process queue table), at every change and every 15 s
+rebalance     queues that it computed, every 20 s (RebalanceService) and when a broker notified it
+running_info  queues in its answers to polls, at most every 20 s
+client_log    queues in its log, at every change
+lock          queues that a broker locked for it (LOCK_BATCH_MQ, every 20 s; UNLOCK_BATCH_MQ), for orderly listeners
+pull          queues that it pulled: from the first pull to the last, unless another client pulled in between
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def queue_owner(
     members: pl.DataFrame,
     unshared: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return gold.queue_owner: one row an interval, closed at its start and open at its end.
+    """Return gold.queue_owner: one row per interval, closed at its start and open at its end.
 
     ``pull_intervals`` are `pull_intervals_of_shard` of all shards; ``members`` and ``unshared`` are the frames of
-    membership.py: the members of unshared groups own nothing for themselves. What a client showed to hold counts until
-    it shows it again, or until its session ends.
+    membership.py: the members of unshared groups do not own queues. A view of a client's queues is valid until its next
+    view, or until its session ends.
     """
     shown = held_views(assignment, rebalance, members)
     locked = lock_intervals(lock, members)
@@ -70,9 +70,9 @@ def queue_owner(
 def held_views(
     assignment: pl.DataFrame, rebalance: pl.DataFrame, members: pl.DataFrame
 ) -> list[tuple[str, pl.DataFrame]]:
-    """Return sources with their views of what clients held: each shows all that a client held, or held of one topic."""
+    """Return sources with their views of clients' queues: each view has all queues of a client, or those of a topic."""
     logged = polled(assignment, CLIENT_LOG)
-    # What a log says of queues added and removed says more than what was computed.
+    # A log's lines about added and removed queues are better evidence than computed shares.
     computed = polled(rebalance, CLIENT_LOG).join(logged, MEMBER, how="anti")
     views = [
         ("assignment", _assignment_views(hooked(assignment))),
@@ -85,14 +85,14 @@ def held_views(
 
 
 def owned_from(owners: pl.DataFrame, begin: dt.datetime) -> pl.DataFrame:
-    """Return the intervals as of an instant: earlier parts of intervals are cut off."""
+    """Return the intervals from an instant on: earlier parts are cut off."""
     start = pl.lit(begin, INSTANT)
     cut = owners.filter(pl.col("to_ts") > start).with_columns(pl.max_horizontal("from_ts", start).alias("from_ts"))
     return cut.with_columns(pl.col("from_ts").dt.date().alias("day"))
 
 
 def _assignment_views(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return _VIEW, ts, queues: each row shows all queues that the client held."""
+    """Return _VIEW, ts, queues: each row has all queues of the client."""
     field = pl.element().struct.field
     queue = pl.struct(*[field(name) for name in QUEUE])
     held = pl.col("queues").list.eval(queue.filter(~field("dropped").fill_null(False)))
@@ -100,19 +100,19 @@ def _assignment_views(assignment: pl.DataFrame) -> pl.DataFrame:
 
 
 def _running_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return _VIEW, ts, ends, queues: each row shows all queues that the client held until ``ends``, if that is set."""
+    """Return _VIEW, ts, ends, queues: each row has all queues of the client until ``ends``, if that is set."""
     views = owner_views(assignment, members)
     return views.select(*MEMBER, pl.lit("").alias("scope"), "ts", pl.col("until").alias("ends"), "queues")
 
 
 def _rebalance_views(rebalance: pl.DataFrame) -> pl.DataFrame:
-    """Return _VIEW, ts, queues: each row shows all queues that the client took of the topic, which is the scope."""
+    """Return _VIEW, ts, queues: each row has all queues that the client took of the topic, which is the scope."""
     took = rebalance.filter(pl.col("mq_divided").is_not_null())
     return took.select(*MEMBER, pl.col("topic").alias("scope"), "ts", pl.col("mq_divided").alias("queues"))
 
 
 def _until_next(views: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Add ``view`` (a number) and ``until``: the next view, or the end of the session that the view is in."""
+    """Add ``view`` (a number) and ``until``: the next view, or the end of the view's session."""
     in_order = views.sort("ts", pl.col("queues").list.len())
     following = pl.col("ts").shift(-1).over(_VIEW)
     if "ends" in views.columns:
@@ -122,7 +122,7 @@ def _until_next(views: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
 
 
 def intervals_of(views: pl.DataFrame) -> pl.DataFrame:
-    """Return _INTERVAL: views in a row that show the queue; a view that ends with its session ends the interval."""
+    """Return _INTERVAL: consecutive views with the queue; a view that ends with its session ends the interval."""
     repeated = _without_repeats(views)
     each = repeated.filter(pl.col("queues").list.len() > 0).explode("queues").unnest("queues")
     if "topic" not in each.columns:
@@ -139,17 +139,17 @@ def intervals_of(views: pl.DataFrame) -> pl.DataFrame:
 
 
 def _follows(by: list[str], last_view: str) -> pl.Expr:
-    """Whether a row's view is the next one after the row before it, and begins where that one ends."""
+    """Return whether a row's view directly follows that of the row before it."""
     in_turn = pl.col(last_view).shift(1).over(by) == pl.col("view") - 1
     return in_turn & (pl.col("until").shift(1).over(by) == pl.col("ts"))
 
 
 def _without_repeats(views: pl.DataFrame) -> pl.DataFrame:
-    """Return views in a row that show the same as one, until the last one's end; ``last_view`` is its number.
+    """Return equal consecutive views as one, until the end of the last one; ``last_view`` is its number.
 
     A client computes its share every 20 s and mostly gets the same: repeats are dropped before queues become rows.
     """
-    # Numbers of distinct lists: each list is compared once, and lists are copied only where a run begins.
+    # Numbers of distinct lists: each list is compared once, and copied only at the start of a run.
     lists, list_of = distinct_values(views, ["queues"])
     coded = views.with_columns(pl.Series("_list", list_of))
     same = pl.col("_list").shift(1).over(_VIEW) == pl.col("_list")
@@ -170,8 +170,8 @@ def _without_repeats(views: pl.DataFrame) -> pl.DataFrame:
 def lock_intervals(lock: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Return HELD, from_ts, to_ts: from a grant until the owner unlocks, another client gets it, or it expires.
 
-    A client asks for one queue when it takes it, and for all its queues of a broker to renew them: no request shows
-    all that it holds (RebalanceLockManager, RebalanceImpl#lock, #lockAll). ``members`` is the frame of `membership`.
+    A client locks one queue when it takes it, and all its queues of a broker to renew them: no request has all of its
+    queues (RebalanceLockManager, RebalanceImpl#lock, #lockAll). ``members`` is the frame of `membership`.
     """
     events = pl.concat(
         [
@@ -180,7 +180,7 @@ def lock_intervals(lock: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
         ]
     ).sort("ts", "granted", "client_id")
     owner = pl.when("granted").then("client_id").forward_fill().over(KEY)
-    # A client that lost a lock unlocks nothing that another one holds.
+    # A client that lost a lock cannot unlock a queue that another client holds.
     valid = events.filter(owner == pl.col("client_id")).with_columns(pl.col("ts").shift(-1).over(KEY).alias("_next"))
     expires = pl.col("ts") + pl.duration(seconds=LOCKED_S)
     spans = within_session(valid.filter("granted"), members, pl.min_horizontal("_next", expires))
@@ -204,8 +204,8 @@ def _lock_events(lock: pl.DataFrame, kind: str, queues: str, granted: bool) -> p
 def pull_intervals_of_shard(pull: pl.DataFrame, pull_gap_s: int) -> pl.DataFrame:
     """Return HELD, from_ts, to_ts: intervals in which a client pulled a queue for its group.
 
-    An interval goes on over a silence of at most ``pull_gap_s`` seconds, and over a longer one if no other client
-    pulled the queue for the group meanwhile. A queue lies in one shard with all its pulls.
+    An interval continues over a silence of at most ``pull_gap_s`` seconds, and over a longer one if no other client of
+    the group pulled the queue meanwhile. All pulls of a queue are in one shard.
     """
     ends = [pl.col("request_ts").alias("ts"), pl.coalesce("response_ts", "request_ts").alias("until")]
     queue, held = value_numbers(pull, KEY, "_queue"), value_numbers(pull, HELD, "_held")

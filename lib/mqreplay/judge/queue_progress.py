@@ -1,4 +1,4 @@
-"""gold.queue_progress: how far each group came on each queue and broker in each hour, and its lag then."""
+"""gold.queue_progress: progress and lag of each group on each queue and broker in each hour."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ OWN = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id")
 def queue_progress(events: QueueEvents) -> pl.DataFrame:
     """Return the rows of gold.queue_progress of the shard's queues.
 
-    The lag is the end of the queue last known in the hour, less the offset at the hour's end; 0 where one of both is
-    not known.
+    The lag is the last known end of the queue in the hour, less the offset at the hour's end; 0 if one of them is
+    unknown.
     """
     rows = pl.DataFrame(progress(events))
-    lag = pl.max_horizontal(less("queue_max_offset", "last_offset"), 0)  # passes over null
+    lag = pl.max_horizontal(less("queue_max_offset", "last_offset"), 0)  # ignores null
     return rows.select(
         pl.col("hour").dt.date().alias("day"),
         "broker_name",
@@ -50,9 +50,9 @@ def queue_progress(events: QueueEvents) -> pl.DataFrame:
 
 
 def progress(events: QueueEvents) -> pa.Table:
-    """One row a queue, group, broker and hour in which the offset changed; of SCHEMA's columns.
+    """Return one row per queue, group, broker and hour in which the offset changed; of SCHEMA's columns.
 
-    ``queue_max_offset`` is the queue's end as last told in the hour, null where no master told of it then.
+    ``queue_max_offset`` is the queue's last end in the hour, null if no master reported it.
     """
     rows = events.changes
     (file_key,) = common_codes([pa.array(events.key[rows]), pa.array(events.known("broker_id", rows))])

@@ -1,6 +1,6 @@
-"""When the recorder did not watch: it was stopped or killed, polled nothing, or was cut off from the whole cluster.
+"""Holes of the recorder: it was stopped or killed, polled nothing, or could not reach the whole cluster.
 
-Nothing that a recording lacks in such a hole is a finding: each hole is a row of gold.replay_gap.
+Missing records in a hole are not findings: each hole is a row of gold.replay_gap.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from mqreplay.judge.time_spans import INSTANT
 
 BROKER = ["broker_name", "broker_id"]
 HOLES: dict[str, pl.DataType] = {"from_ts": INSTANT, "to_ts": INSTANT, "reason": pl.String()}
-RECORDER = "recorder"  # the decision of gaps that concern all decisions
+RECORDER = "recorder"  # the decision of gaps that affect all decisions
 STOPPED = "the recorder did not run"
 SKIPPED = "the recorder made no polls"
-# What a request of the recorder asks for.
+# The content of the recorder's requests.
 ASKED = {
     "GET_ALL_CONSUMER_OFFSET": "consumer offsets",
     "GET_ALL_DELAY_OFFSET": "delay offsets",
@@ -38,14 +38,14 @@ ASKED = {
     "GET_TOPIC_STATS_INFO": "first and last offsets of queues",
 }
 ADDRESS = r"\S+:[0-9]+"
-OUTAGE_SLACK = dt.timedelta(seconds=30)  # polls around an outage are as late as their timeout
-CUT_OFF = "no broker and no name server answered the recorder, while the brokers went on"
+OUTAGE_SLACK = dt.timedelta(seconds=30)  # polls around an outage are late by their timeout
+CUT_OFF = "no broker and no name server answered the recorder, but the brokers kept running"
 
 
 def recorder_holes(
     recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame, cluster_info: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return HOLES, in order: times in which the recorder watched nothing. Without recorder events there are none."""
+    """Return HOLES in order: times without polls. Without recorder events there are none."""
     if recorder_event.is_empty():
         return pl.DataFrame(schema=HOLES)
     parts = [
@@ -58,7 +58,7 @@ def recorder_holes(
 
 
 def _stopped(recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
-    """From the last thing recorded before a start until the start; the first start begins the recording."""
+    """Return the times from the last record before a start to the start, except the first start."""
     ran = pl.concat([recorder_event.filter(pl.col("kind") != "start").select("ts"), broker_runtime.select("ts")])
     starts = recorder_event.filter(pl.col("kind") == "start").select(pl.col("ts").alias("to_ts")).sort("to_ts")
     last = starts.join_asof(
@@ -73,7 +73,7 @@ def _stopped(recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.D
 
 
 def _skipped(recorder_event: pl.DataFrame) -> pl.DataFrame:
-    """Polls of all kinds to all brokers that were not made."""
+    """Return the times in which no poll of any kind was made to any broker."""
     all_polls = (pl.col("kind") == "skipped") & pl.col("broker_name").is_null() & pl.col("request").is_null()
     return recorder_event.filter(all_polls).select(
         "from_ts", "to_ts", pl.format("{}: {}", pl.lit(SKIPPED), pl.col("detail").fill_null("")).alias("reason")
@@ -81,9 +81,9 @@ def _skipped(recorder_event: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cut_off(broker_runtime: pl.DataFrame, cluster_info: pl.DataFrame) -> pl.DataFrame:
-    """While no broker and no name server answered, and afterwards all ran as before and messages had come.
+    """Return the times in which no server answered although all brokers kept running and received messages.
 
-    A cluster that stood still, or whose brokers were started again, was really gone.
+    A cluster that received nothing, or whose brokers were restarted, was really down.
     """
     targets = pl.concat(
         [
@@ -109,7 +109,7 @@ def _cut_off(broker_runtime: pl.DataFrame, cluster_info: pl.DataFrame) -> pl.Dat
 
 
 def _went_on(broker_runtime: pl.DataFrame, from_ts: dt.datetime, to_ts: dt.datetime) -> bool:
-    """Whether no broker was started in between, and one's commit log grew."""
+    """Return whether no broker was restarted meanwhile, and at least one commit log grew."""
     answered = broker_runtime.filter(pl.col("error").is_null()).sort("ts")
     before = answered.filter(pl.col("ts") < from_ts).group_by(BROKER).last()
     after = answered.filter(pl.col("ts") >= to_ts).group_by(BROKER).first()
@@ -120,9 +120,9 @@ def _went_on(broker_runtime: pl.DataFrame, from_ts: dt.datetime, to_ts: dt.datet
 
 
 def watched(broker_runtime: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
-    """Return the polls of brokers without errors in holes; at both ends of a hole each broker counts as answering.
+    """Return the polls of brokers without errors in holes; each broker counts as answering at both ends of a hole.
 
-    So a silence of a broker ends where the recorder stopped watching, and another begins after it.
+    So a silence of a broker ends at the start of a hole, and another one begins after it.
     """
     if holes.is_empty():
         return broker_runtime
@@ -140,23 +140,23 @@ def watched(broker_runtime: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
 
 
 def watched_until(frames: Sequence[pl.DataFrame]) -> dt.datetime | None:
-    """Return the last instant of what the recorder polled; None if it polled nothing."""
+    """Return the last instant of the recorder's polls; None without polls."""
     last = [frame["ts"].max() for frame in frames if len(frame)]
     return max(last, default=None)  # type: ignore[type-var, return-value]
 
 
 def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Return the gaps (columns of replay_gap.GAP) of the recorder's events: holes, steps of its clock, polls of single
-    brokers or kinds that it did not make, brokers and name servers that it did not reach.
+    """Return the gaps (columns of replay_gap.GAP) of the recorder's events: holes, steps of its clock, missing polls of
+    single brokers or kinds, unreachable brokers and name servers.
 
-    A broker that did not answer in one of ``outages`` (BROKER, from_ts, to_ts) is a finding, and no gap.
+    A broker that did not answer in one of ``outages`` (BROKER, from_ts, to_ts) is a finding, not a gap.
     """
     whole = holes.select("from_ts", "to_ts", "reason", pl.lit(None, pl.String).alias("broker_name"))
     stepped = recorder_event.filter(pl.col("kind") == "clock_step").select(
         pl.col("ts").alias("from_ts"),
         pl.col("ts").alias("to_ts"),
         pl.format(
-            "the clock of the recorder's host was set {} s {}; times of the recording go on by the old clock",
+            "the clock of the recorder's host was set {} s {}; times of the recording follow the old clock",
             (pl.col("count").abs() // 1000).fill_null(0),
             pl.when(pl.col("count") < 0).then(pl.lit("back")).otherwise(pl.lit("ahead")),
         ).alias("reason"),
@@ -173,7 +173,7 @@ def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame, outages: pl.Dat
             pl.col("detail")
             .str.replace_all(f" to {ADDRESS}", "")
             .str.replace_all(f"{ADDRESS}: ", "")
-            .fill_null("no reason is known"),
+            .fill_null("the reason is unknown"),
         )
         .str.replace_all("[0-9]+", "N")
         .alias("reason"),
@@ -198,7 +198,7 @@ def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame, outages: pl.Dat
 
 
 def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:
-    """From when to when the recorder did not reach a broker or name server."""
+    """Return the times in which the recorder did not reach a broker or name server."""
     by = ["broker_name", "broker_id", "server"]
     told = recorder_event.filter(pl.col("kind").is_in(["unreachable", "reachable"])).with_columns(
         pl.when(pl.col("broker_name").is_null()).then("detail").alias("server")
@@ -222,7 +222,7 @@ def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_outages(gaps: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Return the gaps that do not begin in an outage of their broker."""
+    """Return the gaps that do not start in an outage of their broker."""
     down = outages.select(*BROKER, pl.col("from_ts").alias("down_from"), pl.col("to_ts").alias("down_to"))
     numbered = gaps.with_row_index("gap")
     began = pl.col("from_ts").is_between(pl.col("down_from") - OUTAGE_SLACK, pl.col("down_to") + OUTAGE_SLACK)

@@ -1,4 +1,4 @@
-"""gold.replay_gap: what could not be judged, and which evidence is missing."""
+"""gold.replay_gap: decisions that could not be judged, and the missing evidence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from mqreplay.evidence_advice import EVIDENCE, MODE_KINDS, Mode, all_ways, easier_kind, label_of, mode_of
 
-# A gold table, and a kind of file (decode/kinds.py) without which it cannot be judged.
+# A gold table, and a kind of file (decode/kinds.py) that its judgement needs.
 NEEDED = (
     ("gold.allocation", "rebalance_log"),
     ("gold.pull_route", "pull_log"),
@@ -31,7 +31,7 @@ NEEDED = (
     ("gold.delivery_audit", "consume_log"),
     ("gold.delivery_audit", "produce_log"),
 )
-# By decision and kind: kinds that the recorder writes instead, of which one is enough where it polled the cluster.
+# By decision and kind: alternatives that the recorder writes; one is enough if it polled the cluster.
 ENDS = ("topic_stats", "consume_stats")
 POLLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "gold.allocation": {"rebalance_log": ("assignments",)},
@@ -69,9 +69,9 @@ def missing_kinds(
     finding_needs: Mapping[str, Collection[str]],
     polled: bool = False,
 ) -> pl.DataFrame:
-    """Return the gaps (columns of GAP) of kinds of files that the recording of ``day`` lacks.
+    """Return the gaps (columns of GAP) for missing kinds of files in the recording of ``day``.
 
-    ``missing`` are those kinds. If the recorder ``polled`` the cluster, its polls stand in for some.
+    ``missing`` are these kinds. If the recorder ``polled`` the cluster, its polls replace some of them.
     ``finding_needs`` maps the name of each kind of finding to the kinds of files that it needs.
     """
     mode = "network" if polled else mode_of({*MODE_KINDS} - set(missing))
@@ -93,7 +93,7 @@ def missing_kinds(
 def lacking(missing: Collection[str], pulls: pl.DataFrame) -> set[str]:
     """Return the kinds of files that are missing, with pull_log if only answers to pulls were recorded.
 
-    Clients' logs have some of these. ``pulls`` counts answers and requests of each shard.
+    Clients' logs have some answers. ``pulls`` counts answers and requests of each shard.
     """
     counts = pulls.sum().row(0, named=True)
     only_answers = counts["answers"] > 0 and counts["requests"] == 0
@@ -101,7 +101,7 @@ def lacking(missing: Collection[str], pulls: pl.DataFrame) -> set[str]:
 
 
 def _stood_in(decision: str, kind: str, missing: Collection[str], polled: bool) -> bool:
-    """Return whether another kind that was recorded stands in for a kind."""
+    """Return whether another recorded kind replaces a kind."""
     others = OF_CLIENTS.get(decision, {}).get(kind, ())
     if polled:
         others += POLLED.get(decision, {}).get(kind, ())
@@ -116,7 +116,7 @@ def _not_recorded(decision: str, kind: str, mode: Mode, missing: Collection[str]
 def undetermined_of_shard(decision: str, rows: pl.DataFrame, instant: str) -> pl.DataFrame:
     """Return the gaps (columns of GAP) of undetermined rows of the gold table ``decision``.
 
-    One gap is a group, topic, broker name and reason, in which a number becomes N. ``instant`` names the column of the
+    A gap is for a group, topic, broker name and reason, with numbers replaced by N. ``instant`` is the column of the
     rows' instant. ``rows`` are any part of the table.
     """
     open_rows = rows.filter(pl.col("judgement") == "undetermined")
@@ -132,13 +132,13 @@ def undetermined_of_shard(decision: str, rows: pl.DataFrame, instant: str) -> pl
 
 
 def replay_gap(gaps: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    """Return the rows of gold.replay_gap: all gaps (columns of GAP), those with one KEY merged."""
+    """Return the rows of gold.replay_gap: all gaps (columns of GAP), merged by KEY."""
     merged = gaps.group_by(KEY).agg(pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("decisions").sum())
     ids = [_gap_id(cluster, key) for key in merged.select(KEY).rows()]
     return merged.select("day", pl.Series("gap_id", ids, pl.String), *[name for name in GAP if name != "day"])
 
 
 def _gap_id(cluster: str, key: tuple[object, ...]) -> str:
-    """The same gap has the same id in every replay of the night."""
+    """Return the id of a gap, which is the same in every replay of the night."""
     parts = [cluster, *("" if value is None else str(value) for value in key)]
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]

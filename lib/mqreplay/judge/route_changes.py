@@ -1,4 +1,4 @@
-"""The addresses of brokers that name servers gave each client, and when."""
+"""The addresses of brokers that each client got from name servers, with times."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SCHEMA: dict[str, pl.DataType] = {
 
 
 def route_changes(route: pl.DataFrame, starts: Collection[dt.datetime]) -> pl.DataFrame:
-    """Return one row, of SCHEMA's columns, for each broker name in each route that changed for a client.
+    """Return one row per broker name in each changed route of a client, of SCHEMA's columns.
 
-    ``known_ts`` is when the client got ``broker_addrs``, ``before`` the addresses that it had until then (null: none).
-    ``route_id`` is equal where broker name, addresses and addresses before are. Rows are in order of NAME and
+    ``known_ts`` is when the client got ``broker_addrs``, ``before`` are its addresses until then (null: none).
+    ``route_id`` is equal if broker name, addresses and previous addresses are. Rows are in order of NAME and
     ``known_ts``. ``starts`` are the instants before which the recording has a gap.
-    A client takes a topic's brokers over only when that topic's route differs from the one it had
+    A client takes over a topic's brokers only if that topic's route changed
     (MQClientInstance#updateTopicRouteInfoFromNameServer).
     """
     answered = with_epoch(route, "ts", starts).filter(pl.col("broker_datas").is_not_null())
@@ -47,13 +47,13 @@ def route_changes(route: pl.DataFrame, starts: Collection[dt.datetime]) -> pl.Da
         .filter(pl.col("broker_name").is_not_null())  # no pull names such a broker
         .sort(*NAME, "known_ts", "record_id", maintain_order=True)
     )
-    # Of several changes at one instant the one with the greatest route id is the last.
+    # Of several changes at one instant the one with the greatest route id counts as the last.
     known = _with_route_id(changed.with_columns(pl.col("broker_addrs").shift().over(NAME).alias("before")))
     return known.sort(*NAME, "known_ts", "route_id").select([pl.col(name).cast(of) for name, of in SCHEMA.items()])
 
 
 def _content(answered: pl.DataFrame) -> pl.Series:
-    """Return a number for each answer, equal where both lists are, whatever the order of their items."""
+    """Return a number for each answer, equal if both lists have the same items in any order."""
     lists = answered.select("queue_datas", pl.col("broker_datas").cast(BROKERS))
     place, row_of = distinct_rows([column.to_arrow() for column in lists])
     numbers: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Differences and sums of offsets that stay within a bigint: a broker keeps whatever it is told, Long.MAX_VALUE too."""
+"""Saturating differences and sums of offsets: a broker stores any offset, even Long.MAX_VALUE."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 2**63 - 1
 
 
 def less(a: str | pl.Expr, b: str | pl.Expr) -> pl.Expr:
-    """Return ``a`` - ``b`` of two Int64 columns, cut to [-MOST, MOST]; null if one is null."""
+    """Return ``a`` - ``b`` of two Int64 columns, clipped to [-MOST, MOST]; null if one is null."""
     one, other = (pl.col(side) if isinstance(side, str) else side for side in (a, b))
     wide = one.cast(pl.Int128) - other.cast(pl.Int128)
     return wide.clip(-MOST, MOST).cast(pl.Int64)

@@ -1,8 +1,8 @@
 """gold.slave_suggestion: each suggestion against DefaultMessageStore#getMessage and PullMessageProcessor.
 
-The broker compares diff = end of its commit log - place of the last message read, with a share of its memory. Both
-ends are known within bounds only: the commit log's end from polls before and after, the place from messages whose
-offsets were seen. Where both bounds fall on one side the suggestion is determined; otherwise it is not.
+The broker compares diff = end of its commit log - place of the last message read, with a share of its memory. Both are
+known only within bounds: the end from polls before and after, the place from recorded messages. If both bounds of diff
+give the same suggestion, it is determined; otherwise it is undetermined.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COLUMNS = (
     *("response_code", "diff_min", "diff_max", "memory", "effective_ratio", "expected_suggest", "recorded_suggest"),
     *("judgement", "reason", "record_id"),
 )
-SKEWED = "the client's clock is off: when the broker looked is not known"
+SKEWED = "the client's clock is wrong, so the time of the broker's decision is unknown"
 UNBOUNDED = "?"
 
 
@@ -41,11 +41,11 @@ def slave_suggestion(
     poll_slack_ms: int,
     skewed: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return one row, of COLUMNS, for each row of a shard of silver.pull whose answer has a suggestion.
+    """Return one row of COLUMNS for each pull of a shard whose answer has a suggestion.
 
-    ``consume`` and ``produce`` are those of the shard's queues; the other tables are whole. ``poll_slack_ms`` is how
-    far the time of a poll may be off the moment at which the broker read the end of its commit log. ``skewed`` are the
-    clients whose clock is off: when the broker answered them is not known.
+    ``consume`` and ``produce`` are those of the shard's queues; the other tables are whole. ``poll_slack_ms`` is the
+    largest difference between the time of a poll and the time at which the broker read the end of its commit log.
+    ``skewed`` are the clients with a wrong clock: the times of their answers are unknown.
     """
     is_answered = pl.col("suggest_which_broker_id").is_not_null() & pl.col("response_ts").is_not_null()
     marked = with_marks(pull.select(NEEDED), is_answered, broker_runtime, consume, produce, poll_slack_ms)
@@ -56,7 +56,7 @@ def slave_suggestion(
 
 
 def with_bounds(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return the pulls with the bounds, in bytes, of what the broker compared:
+    """Return the pulls with bounds, in bytes, of the values that the broker compared:
 
     log_end_min, log_end_max  the end of the commit log. The log only grows, so the last poll before the request bounds
                               it from below, and the first after the answer from above; the answer's own last message
@@ -80,7 +80,7 @@ def with_bounds(pull: pl.DataFrame) -> pl.DataFrame:
 
 
 def judge(bounded: pl.DataFrame) -> pl.DataFrame:
-    """Return the pulls with the bounds of diff, the suggestion by the law at both, judgement and reason."""
+    """Return the pulls with the bounds of diff, the suggestion by the rule at both, judgement and reason."""
     memory, slow, expected = pl.col("memory"), pl.col("slow"), pl.col("expected_suggest")
     has_read, compares_all = pl.col("has_read"), pl.col("compares_all")
     diff_min = pl.when(has_read).then(less("log_end_min", "place_max")).when(compares_all).then(pl.col("log_end_min"))
@@ -130,10 +130,10 @@ def _in_range() -> pl.Expr:
 
 
 def _has_read() -> pl.Expr:
-    """Return whether the broker read a message; null if the recording does not say.
+    """Return whether the broker read a message; null if unknown.
 
-    The remark is GetMessageStatus's name; where a recorder left it out, the code and the offsets say nearly as much.
-    Nothing was read where the offset lies outside the queue: the suggestion flag keeps its false.
+    The remark is the name of GetMessageStatus; without it, the code and the offsets show nearly the same. Nothing was
+    read if the offset is outside the queue: the suggestion flag stays false.
     """
     code, remark = pl.col("response_code"), pl.col("remark")
     read = remark.is_in(["FOUND", "NO_MATCHED_MESSAGE", "MESSAGE_WAS_REMOVING"]) | (code == FOUND)
@@ -174,13 +174,13 @@ def _reason() -> pl.Expr:
         .when(pl.col("memory").is_null() & is_open)
         .then(pl.lit("the broker's memory or ratio is not known"))
         .when(~pl.col("slave_read_enable"))
-        .then(pl.lit("slaveReadEnable is false: always the master"))
+        .then(pl.lit("slaveReadEnable is false, so the broker always suggests the master"))
         .when(slow.is_null() & is_open)
         .then(bounds)
         .when(slow.is_null())
-        .then(pl.lit("slow or not, the group reads from the same broker"))
+        .then(pl.lit("the group's settings name the same broker for slow and other reads"))
         .when(~pl.col("compares"))
-        .then(pl.lit("the offset lies outside the queue: nothing was read, so not slow"))
+        .then(pl.lit("the offset is outside the queue: nothing was read, so the read is not slow"))
         .when(slow)
         .then(pl.format("slow: {}", bounds))
         .otherwise(pl.format("not slow: {}", bounds))
@@ -188,7 +188,7 @@ def _reason() -> pl.Expr:
 
 
 def _without_skewed(judged: pl.DataFrame, is_skewed: pl.Expr) -> pl.DataFrame:
-    """Return the rows without what the end of the commit log decided for skewed clients."""
+    """Return the rows; decisions by the end of the commit log are undetermined for skewed clients."""
     decided = is_skewed & pl.col("diff_min").is_not_null()
     return judged.with_columns(
         pl.when(~is_skewed).then(pl.col("diff_min", "diff_max")),

@@ -11,7 +11,7 @@ from mqreplay.judge.frame_arrays import NOWHERE, Mask, Numbers
 
 
 def starts(*by: Numbers) -> Numbers:
-    """Of columns sorted together: the first row of each run of equal rows."""
+    """Return the first row of each run of equal rows, of columns sorted together."""
     changed = np.zeros(len(by[0]), bool)
     changed[:1] = True
     for column in by:
@@ -20,17 +20,17 @@ def starts(*by: Numbers) -> Numbers:
 
 
 def lasts(first: Numbers, rows: int) -> Numbers:
-    """The last row of each run, of the first rows of all."""
+    """Return the last row of each run, given the first rows."""
     return np.append(first[1:], rows)[: len(first)] - 1
 
 
 def lengths(first: Numbers, rows: int) -> Numbers:
-    """How many rows each run has, of the first rows of all."""
+    """Return the length of each run, given the first rows."""
     return np.diff(np.append(first, rows))
 
 
 def ranks(*by: Numbers) -> Numbers:
-    """The place of each row in the order of several columns, the first first; equal rows share it."""
+    """Return the rank of each row in the order of several columns; equal rows share a rank."""
     order = np.lexsort(by[::-1])
     changed = np.zeros(len(order), np.int64)
     changed[starts(*(column[order] for column in by))[1:]] = 1
@@ -40,21 +40,21 @@ def ranks(*by: Numbers) -> Numbers:
 
 
 def spread(begin: Numbers, count: Numbers) -> Numbers:
-    """All places of several ranges, one range behind the other: each from its begin on, so many."""
+    """Return all positions of several ranges, one after the other, given their starts and lengths."""
     return np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
 
 
 def one_later(values: npt.NDArray[Any], first: int = 0) -> npt.NDArray[Any]:
-    """Of each row the value of the row before it, of the first one ``first``."""
+    """Return for each row the value of the row before it; for the first row ``first``."""
     return np.append(np.array([first], values.dtype), values[:-1])[: len(values)]
 
 
 def runs(law: np.ufunc, values: npt.NDArray[Any], first: Numbers) -> npt.NDArray[Any]:
-    """One value a run: its values taken together by ``law``, such as np.maximum."""
+    """Return one value per run: its values reduced by ``law``, such as np.maximum."""
     return law.reduceat(values, first) if len(first) else values[:0]
 
 
 def last_such(such: Mask, first: Numbers) -> Numbers:
-    """Of rows in runs that begin with ``first``: the last row of the run up to each that is such, or NOWHERE."""
+    """Return for each row the last row of its run up to it for which ``such`` is true, or NOWHERE."""
     last = np.maximum.accumulate(np.where(such, np.arange(len(such)), NOWHERE))
     return np.where(last >= np.repeat(first, lengths(first, len(such))), last, NOWHERE)

@@ -1,4 +1,4 @@
-"""Where two sources that show all that a client held disagree about a queue for longer than they are precise."""
+"""Disagreements of two sources about a client's queues that last longer than their precision."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mqreplay.judge.ownership import counted_spans
 from mqreplay.judge.queue_owner import HELD, held_views, intervals_of
 from mqreplay.judge.replay_gap import GAP
 
-COMPARED = ("assignment", RUNNING_INFO, CLIENT_LOG)  # what a client computed is not what it holds
-PRECISION_S = 21  # a client is asked every 20 s
+COMPARED = ("assignment", RUNNING_INFO, CLIENT_LOG)  # a computed share is not yet held
+PRECISION_S = 21  # a client is polled every 20 s
 
 
 def source_gaps(assignment: pl.DataFrame, rebalance: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return gaps (columns of replay_gap.GAP): one for each stretch of time in which two sources disagree on an owner.
+    """Return gaps (columns of replay_gap.GAP): one per time span in which two sources disagree about an owner.
 
-    ``members`` is the frame of `membership`. A source speaks of a client from its first view to its last.
+    ``members`` is the frame of `membership`. A source covers a client from its first view to its last.
     """
     views = {source: each for source, each in held_views(assignment, rebalance, members) if source in COMPARED}
     pairs = [(one, other) for i, one in enumerate(COMPARED) for other in COMPARED[i + 1 :]]
@@ -45,7 +45,7 @@ def _between(one: str, first: pl.DataFrame, other: str, second: pl.DataFrame) ->
         "decision": pl.lit("gold.queue_owner"),
         "evidence": pl.lit("contradiction"),
         "decisions": pl.lit(1),
-        "reason": pl.lit(f"{one} and {other} disagree on who held a queue; {one} counts"),
+        "reason": pl.lit(f"{one} and {other} disagree about the owner of a queue; {one} counts"),
     } | {name: pl.col(name) for name in ("consumer_group", "topic", "broker_name", "from_ts", "to_ts")}
     return counted.filter(differs & long).select(own[name].cast(kind).alias(name) for name, kind in GAP.items())
 

@@ -1,10 +1,10 @@
-"""The rules of core's status_windows on numpy arrays, all queues and windows at once; see status_windows.py.
+"""The rules of core's status_windows on numpy arrays, for all queues and windows together; see status_windows.py.
 
-The queues' lists stand behind each other: `place` is an index into all items, `row` says whose an item is. Nothing
-goes window by window, because:
+The queues' lists are concatenated: `place` is an index into all items, `row` is the queue of an item. No loop over
+windows is needed, because:
 
-- A commit's lag, and what the ten commits up to it say, hang on that commit alone, not on the window that asks.
-- Of ends whose times rise those count that no earlier one of the queue was above: a running maximum.
+- A commit's lag and the verdict of the ten commits up to it depend only on that commit, not on the window.
+- Of ends with rising times those count that no earlier end of the queue exceeds: a running maximum.
 - The middle of a run of equal ends is no neighbour of any offset: dropped or not, it changes no time.
 """
 
@@ -23,8 +23,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-# Numbers from LIMIT on do not belong here: below it differences are exact as doubles, and a row and a number fit
-# one integer that sorts by both, for as many as MOST_ROWS rows.
+# Numbers from LIMIT on are not supported: below it differences are exact as doubles, and a row and a number fit one
+# integer that sorts by both, for at most MOST_ROWS rows.
 LIMIT = 1 << 44
 _NUMBER_BITS = 45
 MOST_ROWS = 1 << (63 - _NUMBER_BITS)
@@ -35,35 +35,35 @@ _OK, _WARN, _STOP, _STALL, _REWIND = map(STATUSES.index, ("OK", "WARN", "STOP", 
 
 @dataclass(frozen=True)
 class Lists:
-    """Commits or ends of many queues: those of row r from ``bounds[r]`` on, oldest first."""
+    """Commits or ends of many queues: those of row r start at ``bounds[r]``, oldest first."""
 
     bounds: Ints
     ts: Ints
     offset: Ints
 
     def part(self, start: int, end: int) -> Lists:
-        """Those of some rows."""
+        """Return the lists of some rows."""
         items = slice(self.bounds[start], self.bounds[end])
         return Lists(self.bounds[start : end + 1] - self.bounds[start], self.ts[items], self.offset[items])
 
     @cached_property
     def row(self) -> Ints:
-        """Of each item."""
+        """Return the row of each item."""
         return np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
 
     @cached_property
     def by_ts(self) -> Ints:
-        """Sorts by row and time."""
+        """Return keys that sort by row and time."""
         return (self.row << _NUMBER_BITS) + self.ts
 
     @cached_property
     def by_offset(self) -> Ints:
-        """Sorts by row and offset."""
+        """Return keys that sort by row and offset."""
         return (self.row << _NUMBER_BITS) + self.offset
 
 
 class Windows(NamedTuple):
-    """Of each window, those of row r from ``bounds[r]`` on: what a WindowStatus has.
+    """The fields of WindowStatus for each window; those of row r start at ``bounds[r]``.
 
     ``status``: its place among STATUSES, or UNKNOWN; ``lag`` UNKNOWN and ``time_lag_ms`` NaN if not known.
     """
@@ -78,14 +78,14 @@ class Windows(NamedTuple):
 
 
 def sums(counts: Ints) -> Ints:
-    """Where each of some lists of these lengths starts, and the end of the last."""
+    """Return the start of each list of these lengths, and the end of the last."""
     bounds = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=bounds[1:])
     return bounds
 
 
 def first_windows(commits: Lists, length: Ints, until: Ints) -> tuple[Ints, Ints]:
-    """Of each row: the end of the window of its first commit, and how many windows it has."""
+    """Return for each row the end of the window of its first commit, and its number of windows."""
     some = np.diff(commits.bounds) > 0
     first_end = np.zeros(len(length), dtype=np.int64)
     first_end[some] = (commits.ts[commits.bounds[:-1][some]] // length[some] + 1) * length[some]
@@ -93,9 +93,9 @@ def first_windows(commits: Lists, length: Ints, until: Ints) -> tuple[Ints, Ints
 
 
 def windows(commits: Lists, heads: Lists, length: Ints, until: Ints) -> Windows:
-    """The windows of each row: ``length`` and ``until`` as the law's window_ms and until_ms.
+    """Return the windows of each row: ``length`` and ``until`` as core's window_ms and until_ms.
 
-    Times of commits never fall, those of heads rise, length is above 0, all numbers are within LIMIT.
+    Times of commits never decrease, those of heads increase, length is positive, all numbers are within LIMIT.
     """
     first_end, number = first_windows(commits, length, until)
     bounds = sums(number)
@@ -126,7 +126,7 @@ def windows(commits: Lists, heads: Lists, length: Ints, until: Ints) -> Windows:
 
 
 def _lags(heads: Lists, row: Ints, seen: Ints, offset: Ints) -> Ints:
-    """Messages from these offsets to the last end before the place ``seen``; UNKNOWN where the row has none there."""
+    """Return messages from these offsets to the last end before the place ``seen``; UNKNOWN if there is none."""
     lag = np.full(len(row), UNKNOWN)
     known = seen > heads.bounds[row]
     lag[known] = np.maximum(0, heads.offset[seen[known] - 1] - offset[known])
@@ -134,19 +134,19 @@ def _lags(heads: Lists, row: Ints, seen: Ints, offset: Ints) -> Ints:
 
 
 def _verdicts(commits: Lists, heads: Lists) -> tuple[Ints, Ints]:
-    """Of each commit: the first of the ten up to it, and what these say, but for silence and for the lag now."""
+    """Return for each commit the first of the ten up to it, and their verdict without silence and current lag."""
     place = np.arange(len(commits.ts))
     first = np.maximum(place - (INTERVALS - 1), commits.bounds[commits.row])
     seen = np.searchsorted(heads.by_ts, commits.by_ts, side="right")
     lag = _lags(heads, commits.row, seen, commits.offset)
 
     def lately(event: Mask) -> Ints:
-        """The last place up to each where it was so."""
+        """Return the last place up to each for which the condition was true."""
         return np.maximum.accumulate(np.where(event, place, -1))
 
     step = np.diff(commits.offset, prepend=commits.offset[:1])
     moved = lately(step != 0) > first
-    # Unknown lags are a queue's first ones: between two that are known is none, and none of them is a fall.
+    # Unknown lags are a queue's first ones: none is between two known ones, and none of them is a decrease.
     fell = lately(np.diff(lag, prepend=lag[:1]) < 0) > first
     verdict = np.where(moved, np.where(fell, _OK, _WARN), _STALL)
     verdict[(lag[first] == UNKNOWN) & (verdict != _OK)] = UNKNOWN
@@ -156,7 +156,7 @@ def _verdicts(commits: Lists, heads: Lists) -> tuple[Ints, Ints]:
 
 
 def _rewound(offset: Ints, falls: Mask, first: Ints) -> Ints:
-    """The commits at which the first fall among the ten up to them is not made up for."""
+    """Return the commits at which the first decrease among the ten up to them has not been recovered."""
     place = np.arange(len(offset))
     next_fall = np.append(np.minimum.accumulate(np.where(falls, place, len(place))[::-1])[::-1], len(place))
     (fallen,) = np.nonzero(next_fall[first + 1] <= place)
@@ -168,7 +168,7 @@ def _rewound(offset: Ints, falls: Mask, first: Ints) -> Ints:
 
 
 def _time_lags(commits: Lists, heads: Lists, row: Ints, last: Ints, seen: Ints, now: Ints) -> Floats:
-    """Of each window, with its row, its last commit and the place behind its last end; NaN if unknown."""
+    """Return the lag in time of each window, from row, last commit and the place after its last end; else NaN."""
     counts = heads.by_offset == np.maximum.accumulate(heads.by_offset)
     before = sums(counts)
     ts, end, by_offset = heads.ts[counts], heads.offset[counts], heads.by_offset[counts]

@@ -1,10 +1,10 @@
-"""Burrow's windows of each queue and group: core's status_windows over whole Arrow columns, for many short queues.
+"""Burrow's windows of each queue and group: core's status_windows on whole Arrow columns, for many short queues.
 
-Measured (tools/bench/bind_faces.py --queues 2000: 308 thousand windows, 11.5 million ends): the law takes 9.4 s of a
-processor, 15.5 s with the Arrow face around it, and this 0.33 s.
+Measured (tools/bench/bind_faces.py --queues 2000: 308 thousand windows, 11.5 million ends): core takes 9.4 s of
+processor time, 15.5 s with Arrow around it, and this module 0.33 s.
 
-Held to the law by tests/bind/test_status_columns.py. The rules are in status_arrays; here rows become its arrays, and
-its arrays an Arrow list of structs.
+tests/bind/test_status_columns.py compares it with core. The rules are in status_arrays; this module converts rows to
+its arrays, and its arrays to an Arrow list of structs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mqreplay.judge.status_arrays import windows as windows_of
 
 WINDOWS = pa.list_(
     pa.field(
-        "element",  # as Spark calls the items of a list
+        "element",  # Spark's name for list items
         pa.struct(
             [
                 ("window_end_ms", pa.int64()),
@@ -39,15 +39,15 @@ WINDOWS = pa.list_(
         ),
     )
 )
-# Commits, ends and windows worked on at once: what fits a processor's cache is fastest, and is little memory.
+# Commits, ends and windows processed together: a size that fits a processor's cache is fastest.
 PIECE = 1 << 17
 assert PIECE <= MOST_ROWS
 
 
 def windows(events: QueueEvents, window_s: int, until_ms: int) -> pa.Table:
-    """One row a queue and group that committed: KEY, source, and ``w``, its windows until ``until_ms``, as WINDOWS.
+    """Return one row per queue and group with commits: KEY, source, and ``w``, its windows until ``until_ms``.
 
-    ``source`` is where its commits are told.
+    ``source`` is the table of its commits.
     """
     counts, _ = events.numbers("counts")
     rows = np.flatnonzero(counts)
@@ -67,9 +67,9 @@ def windows(events: QueueEvents, window_s: int, until_ms: int) -> pa.Table:
 
 
 def _heads(events: QueueEvents, queue: Numbers) -> tuple[pa.Array, pa.Array]:
-    """Instants (ms) and ends of those queues, oldest first.
+    """Return instants (ms) and ends of these queues, oldest first.
 
-    Of ends that do not move one of each second is enough: flat runs keep two points anyway.
+    Of constant ends one per second is enough: flat runs keep two points anyway.
     """
     ends = events.ends
     told = np.flatnonzero(ends.has_high)
@@ -95,16 +95,16 @@ def status_windows_arrow(
     window_ms: pa.Array,
     until_ms: pa.Array,
 ) -> pa.Array:
-    """status_windows.status_windows of each row; null where an argument is, ValueError if a time lacks its offset.
+    """Return core's status_windows of each row; null if an argument is; ValueError if a time lacks its offset.
 
-    Rows that the arrays do not hold for are asked of the law itself. No night has such: times that do not rise, two
-    ends seen at one time, numbers of 2**44 and more.
+    Rows that the arrays do not support go to core. No night has such rows: times that do not increase, two ends at one
+    time, numbers of 2**44 and more.
     """
     columns = [commit_ts, commit_offset, head_ts, head_offset, window_ms, until_ms]
     odd = _odd_rows(columns)
     if not odd.any():
         return _by_arrays(columns)
-    rows = np.argsort(odd, kind="stable")  # the odd ones last
+    rows = np.argsort(odd, kind="stable")  # unsupported rows last
     regular, rest = np.split(rows, [np.count_nonzero(~odd)])
     found = [_by_arrays(_taken(columns, regular)), _by_the_law(_taken(columns, rest))]
     return pa.concat_arrays(found).take(pa.array(np.argsort(rows)))
@@ -140,14 +140,14 @@ def _within(values: Ints) -> Mask:
 
 
 def _rows_of(column: pa.Array, items: Mask) -> Ints:
-    """The rows that these items of a column of lists are in; of a slice, some are in none."""
+    """Return the rows of these items of a list column; some items of a slice are in none."""
     bounds, places = _bounds(column), np.flatnonzero(items)
     places = places[(places >= bounds[0]) & (places < bounds[-1])]
     return np.searchsorted(bounds, places, side="right") - 1
 
 
 def _values(column: pa.Array) -> Ints:
-    """Null is a number past the limit, so that the law is asked what it makes of it."""
+    """Return the values, with null as a number above the limit, so that such rows go to core."""
     values = column.cast(pa.int64())
     return (pc.fill_null(values, LIMIT) if values.null_count else values).to_numpy()
 
@@ -160,7 +160,7 @@ def _by_arrays(columns: Sequence[pa.Array]) -> pa.Array:
     commits, heads = (_lists(*columns[first : first + 2]) for first in (0, 2))
     length, until = map(_values, columns[4:])
     _, number = first_windows(commits, length, until)
-    # One for the row itself: a piece has no more rows than items.
+    # Plus one for the row itself: a piece has no more rows than items.
     before = sums(1 + np.diff(commits.bounds) + np.diff(heads.bounds) + number)[:-1]
     cuts = np.flatnonzero(np.diff(before // PIECE)) + 1
     spans = pairwise([0, *cuts.tolist(), len(length)])

@@ -1,10 +1,10 @@
-"""Allocation strategies of clients that were made with settings: no recording has them, so a user gives them.
+"""Allocation strategies with parameters. No recording has the parameters, so the settings give them.
 
 A group's settings are plain data: ``queues`` (a pattern of client ids -> its CONFIG list, "topic/broker/queue"),
 ``machine_rooms`` (MACHINE_ROOM), ``client_rooms`` and ``broker_rooms`` (patterns -> room, MACHINE_ROOM_NEARBY),
 ``nearby_strategy`` (the strategy inside a room, where the recording names MACHINE_ROOM_NEARBY alone),
 ``virtual_node_cnt`` (CONSISTENT_HASH). Patterns are those of a shell; the first that matches counts. A setting that a
-strategy needs and that is not given raises SettingsLacking; it is never guessed.
+strategy needs but that is not given raises SettingsLacking; it is never guessed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Rooms:
     def _room(self, key: str, name: str) -> str:
         room = _first_match(self._settings.get(key) or {}, name)
         if room is None:
-            raise SettingsLacking(f'[strategies.groups."{self._consumer_group}"] {key} says no room of {name}')
+            raise SettingsLacking(f'[strategies.groups."{self._consumer_group}"] {key} has no room for {name}')
         return str(room)
 
 
@@ -74,7 +74,7 @@ def allocate_with(groups: Mapping[str, GroupSettings], virtual_node_cnt: int) ->
 
 
 def _with_inner(strategy_name: str, consumer_group: str | None, group: GroupSettings) -> str:
-    """Return the full name. A client that is polled reports MACHINE_ROOM_NEARBY without its inner strategy."""
+    """Return the full name. A polled client reports MACHINE_ROOM_NEARBY without its inner strategy."""
     if strategy_name != NEARBY:
         return strategy_name
     if "nearby_strategy" not in group:
@@ -89,7 +89,7 @@ def _config_list(
         return None
     listed = _first_match(group.get("queues") or {}, client_id or "")
     if listed is None:
-        raise SettingsLacking(f'[strategies.groups."{consumer_group}"] queues says no list of {client_id}')
+        raise SettingsLacking(f'[strategies.groups."{consumer_group}"] queues has no list for {client_id}')
     parts = [text.rsplit("/", 2) for text in listed]
     return [MessageQueue(topic, broker_name, int(queue_id)) for topic, broker_name, queue_id in parts]
 
@@ -98,12 +98,12 @@ def _machine_rooms(strategy_name: str, consumer_group: str | None, group: GroupS
     if "MACHINE_ROOM" not in _parts(strategy_name):
         return None
     if not group.get("machine_rooms"):
-        raise SettingsLacking(f'[strategies.groups."{consumer_group}"] machine_rooms is not told')
+        raise SettingsLacking(f'[strategies.groups."{consumer_group}"] machine_rooms is not set')
     return list(group["machine_rooms"])
 
 
 def _parts(strategy_name: str) -> list[str]:
-    """Return the strategies that a name consists of: MACHINE_ROOM_NEARBY-CONFIG needs CONFIG too."""
+    """Return the strategies in a name: MACHINE_ROOM_NEARBY-CONFIG also needs CONFIG."""
     return strategy_name.split("-")
 
 

@@ -1,4 +1,4 @@
-"""Stretches of time: the epochs of a recording, and sessions of rows that are close in time."""
+"""Time spans: epochs of a recording, and sessions of rows that are close in time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ INSTANT = pl.Datetime("us", "UTC")
 
 
 def with_epoch(frame: pl.DataFrame, ts: str, starts: Collection[dt.datetime]) -> pl.DataFrame:
-    """Return the frame with ``epoch``, the last of the starts at or before ``ts``.
+    """Return the frame with ``epoch``, the last start at or before ``ts``.
 
-    An epoch is the stretch of a recording between two gaps. What a client learned in one is no evidence in the next:
-    answers in between may be missing. Rows before all starts belong to the first epoch. Without any start the epoch is
-    null.
+    An epoch is a part of a recording between two gaps. A client's state in one epoch is no evidence in the next,
+    because answers in between may be missing. Rows before all starts belong to the first epoch. Without starts the
+    epoch is null.
     """
     ordered = sorted(map(utc, starts))
     epoch = pl.lit(ordered[0] if ordered else None, INSTANT)
@@ -25,14 +25,14 @@ def with_epoch(frame: pl.DataFrame, ts: str, starts: Collection[dt.datetime]) ->
 
 
 def utc(instant: dt.datetime) -> dt.datetime:
-    """Return the instant with its time zone; one without a zone is in UTC."""
+    """Return the instant with a time zone; UTC if it has none."""
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=dt.UTC)
 
 
 def with_session(rows: pl.DataFrame, by: Sequence[str], from_ts: str, to_ts: str, gap_s: int) -> pl.DataFrame:
     """Return the rows with ``session``: within ``by``, rows less than ``gap_s`` seconds apart share a number.
 
-    A row's span is [from_ts, to_ts]. A session goes on while the next row begins at most ``gap_s`` seconds after the
+    A row's span is [from_ts, to_ts]. A session continues while the next row starts at most ``gap_s`` seconds after the
     latest end so far.
     """
     reached = pl.col(to_ts).cum_max().forward_fill().shift(1).over(by)

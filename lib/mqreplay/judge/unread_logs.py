@@ -1,4 +1,4 @@
-"""Members that brokers' logs name while nothing shows what they held: their own logs were not imported."""
+"""Members in brokers' logs with unknown queues, because their own logs were not imported."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def unread_members(
 ) -> pl.DataFrame:
     """Return MEMBER, from_ts, to_ts: sessions that only brokers' logs show.
 
-    ``members`` is the frame of `membership`. A client whose log was imported, of which the log names no queue, held
-    none: one log covers all groups of a process.
+    ``members`` is the frame of `membership`. A client whose imported log names no queue held none: one log covers all
+    groups of a process.
     """
     named = consumer_groups(polled(heartbeat, BROKER_LOG)).select(MEMBER).unique()
     process = pl.col("client_id").str.split("#").list.first().alias("process")
@@ -31,7 +31,7 @@ def unread_members(
 
 
 def unwatched_gaps(unwatched: pl.DataFrame, least_s: int) -> pl.DataFrame:
-    """Return the gaps (columns of GAP) of spans longer than ``least_s`` s in which it is not known what members held.
+    """Return the gaps (columns of GAP) of spans longer than ``least_s`` s in which queues of members are unknown.
 
     ``unwatched`` has MEMBER, from_ts and to_ts. Shorter spans hide no finding.
     """

@@ -1,6 +1,6 @@
-"""Rows with long lists: a rebalance may name 1,000 clients and 1,000 queues, and there are thousands of such rows.
+"""Slices of rows with long lists: a rebalance may name 1,000 clients and 1,000 queues, in thousands of rows.
 
-What works on the items of lists takes the rows slice by slice, so that its memory does not grow with the night.
+Code that works on list items processes slices of rows, so that its memory does not grow with the night.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import polars as pl
 
 from mqreplay.judge.frame_arrays import Numbers
 
-MOST_ITEMS = 500_000  # of a slice's lists: about 20 MB of names
+MOST_ITEMS = 500_000  # items in the lists of a slice: about 20 MB of names
 
 
 def slices(
     rows: pl.DataFrame, lists: Sequence[str], together: Sequence[str], most_items: int = MOST_ITEMS
 ) -> Iterator[Numbers]:
-    """Yield the numbers of rows whose ``lists`` have at most ``most_items`` items in all; a longer row is alone.
+    """Yield row numbers in slices whose ``lists`` have at most ``most_items`` items in all; a longer row is alone.
 
-    Rows come in the order of the columns ``together``: rows that repeat each other are mostly in one slice.
+    Rows are in the order of the columns ``together``, so that equal rows are mostly in one slice.
     """
     if rows.is_empty():
         return

@@ -1,7 +1,7 @@
-"""Buckets of rows by a key, such as a queue: a file keeps its rows in their order, so that a task reads some.
+"""Buckets of rows by a key, such as a queue: files are sorted by bucket, so that a task reads only some rows.
 
-The bucket is a column of the Parquet files and of no table: other readers of the table do not see it, and files that
-lack it (OPTIMIZE writes such) are read whole.
+The bucket is a column of the Parquet files but not of the table, so other readers of the table do not see it. Files
+without it, as OPTIMIZE writes them, are read completely.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import polars as pl
 
 BUCKETS = 4096
 COLUMN = "_bucket"
-Key = tuple[tuple[str, ...], ...]  # of each part its columns: the first that is not null counts
+Key = tuple[tuple[str, ...], ...]  # columns of each part: the first one that is not null counts
 
 
 def key_of(texts: Iterable[str]) -> Key:
@@ -22,7 +22,7 @@ def key_of(texts: Iterable[str]) -> Key:
 
 
 def buckets(rows: pl.DataFrame, key: Key) -> pl.Series:
-    """Return the bucket of each row, from 0 on: the CRC-32 of its key's texts; the same on every machine."""
+    """Return the bucket of each row, from 0: the CRC-32 of its key as text; the same on every machine."""
     parts = [pl.coalesce(names).cast(pl.String).fill_null("") for names in key]
     text = rows.select(pl.concat_str(parts, separator="\x1f").alias("key"))
     distinct = text.unique()
@@ -32,5 +32,5 @@ def buckets(rows: pl.DataFrame, key: Key) -> pl.Series:
 
 
 def columns_of(key: Key) -> list[str]:
-    """Return all columns that the key names."""
+    """Return all columns in the key."""
     return [name for names in key for name in names]

@@ -1,7 +1,7 @@
-"""Spark's classes as an archive that Java maps into memory: a session starts in half the time.
+"""An archive of Spark's classes that Java maps into memory: a session starts in half the time.
 
-Java takes it only where the same Java made it of the same JARs, and otherwise does without. Java crashes on an archive
-that is cut short: the file's name holds its size. Java does not check the bytes by itself: it is asked to.
+Java uses it only if the same Java made it from the same JARs. Java crashes on a truncated archive, so the file's name
+holds its size. Java does not check the bytes by default, so an option asks for it.
 `python -m mqreplay.lake.class_archive` makes it, beside the JARs.
 """
 
@@ -13,14 +13,14 @@ import tempfile
 from pathlib import Path
 
 from mqreplay.errors import MqreplayError
-from mqreplay.lake.apart import run_apart
 from mqreplay.lake.jars import jars_folder
 from mqreplay.lake.java_process import java_option
+from mqreplay.lake.separate_process import run_separately
 
 STEM = "mqreplay-classes"
-# Its checksums; 0.1 s. Java says on stdout what it does not like of an archive; that is for results.
+# Checksums take 0.1 s. Java would log problems of an archive on stdout, which is for results.
 CHECKED = "-XX:+VerifySharedSpaces -Xlog:cds=off -Xlog:cds+dynamic=off"
-# Most classes are those of any session. Java writes the archive as it ends, which is waited for.
+# Most classes are the same in any session. Java writes the archive at its end, so wait for that.
 TRAIN = """
 import sys
 from pyspark import SparkContext
@@ -40,18 +40,18 @@ PATIENCE_S = 300
 
 
 def archive_path() -> Path | None:
-    """Return the archive, if it was made and is not cut short."""
+    """Return the archive if it exists and is not truncated."""
     return next((path for path in jars_folder().glob(f"{STEM}-*.jsa") if path == _named(path, path)), None)
 
 
 def archive_options() -> str:
-    """Java's options for it. None where there is none: Java would then go without its own archive, too."""
+    """Return Java's options for the archive; empty without one: Java would then not use its own archive either."""
     path = archive_path()
     return f"{java_option(f'-XX:SharedArchiveFile={path}')} {CHECKED}" if path is not None else ""
 
 
 def make_archive() -> Path:
-    """Makes it anew. Raises MqreplayError."""
+    """Make the archive again. Raises MqreplayError."""
     folder = jars_folder()
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".classes-") as beside:
@@ -59,7 +59,7 @@ def make_archive() -> Path:
             said = _train(made)
             if not made.exists():
                 raise MqreplayError(f"no archive of Java's classes was made: {said}")
-            # In one step, so that no half archive is ever seen.
+            # In one step, so that no process sees half an archive.
             target = made.replace(_named(made, folder / STEM))
         for other in folder.glob(f"{STEM}*.jsa"):
             if other != target:
@@ -70,14 +70,14 @@ def make_archive() -> Path:
 
 
 def _named(archive: Path, beside: Path) -> Path:
-    """The path in the folder of ``beside`` that an archive of this size has."""
+    """Return the path of an archive of this size in the folder of ``beside``."""
     return beside.with_name(f"{STEM}-{archive.stat().st_size}.jsa")
 
 
 def _train(made: Path) -> str:
     """Write the archive in a separate session; return the last line of its output."""
     try:
-        done = run_apart(TRAIN, str(made), patience_s=PATIENCE_S)
+        done = run_separately(TRAIN, str(made), patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no end in {PATIENCE_S} s"
     said = (done.stderr or done.stdout).strip()
@@ -87,11 +87,11 @@ def _train(made: Path) -> str:
 
 
 def main() -> int:
-    """Makes it, without a word unless that fails; gives the exit status."""
+    """Make the archive; print only errors. Return the exit status."""
     try:
         make_archive()
     except MqreplayError as error:
-        print(f"mqreplay: {error}; sessions start without it, in twice the time", file=sys.stderr)
+        print(f"mqreplay: {error}; sessions start without it, but take twice the time", file=sys.stderr)
         return 2
     return 0
 

@@ -1,4 +1,4 @@
-"""Column types of a contract, which are Spark SQL's, as Arrow's: for readers and writers that run without Java."""
+"""Arrow types of the Spark SQL types in a contract, for readers and writers without Java."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOKEN = re.compile(r"\s*(\w+|[<>:,])")
 
 
 def arrow_type(text: str) -> pa.DataType:
-    """Return the Arrow type of a Spark SQL type. Raises ContractError for one that no contract uses.
+    """Return the Arrow type of a Spark SQL type. Raises ContractError for an unsupported type.
 
     >>> arrow_type("ARRAY<STRUCT<broker_name: STRING, queue_id: INT>>")
     ListType(list<element: struct<broker_name: string, queue_id: int32>>)

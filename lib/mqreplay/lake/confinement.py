@@ -1,7 +1,7 @@
-"""A process that can write nowhere but in folders of its own: Linux refuses the rest (Landlock, Linux 5.13 and newer).
+"""Restrict writes of this process to its own folders by Landlock (Linux 5.13 and newer).
 
-It holds for this process and all that it starts, so for Java, for Python workers and for whatever a query might make
-them do, and it cannot be undone. Reading is not restricted. Where the kernel has no Landlock, nothing is refused.
+The restriction also holds for all processes that it starts, such as Java and Python workers, and cannot be undone.
+Reading is not restricted. If the kernel has no Landlock, nothing is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_VERSION = 1
 PATH_BENEATH = 1
 PR_SET_NO_NEW_PRIVS = 38
-# Rights as linux/landlock.h numbers them.
+# Access rights of linux/landlock.h.
 WRITE_FILE = 1 << 1
 REMOVE_FOLDER = 1 << 4
 # Remove and make folders, files, devices, pipes, sockets and links.
@@ -35,9 +35,9 @@ class _PathBeneath(ctypes.Structure):
 
 
 def confine_writes(folders: Iterable[Path]) -> bool:
-    """Let this process, and those that it starts from now on, write in ``folders`` only. False if Linux cannot.
+    """Let this process, and those that it starts from now on, write only in ``folders``. Return False if Linux cannot.
 
-    Folders beside them that are empty may be removed, so that ``folders`` can be.
+    Empty folders may be removed, so that ``folders`` can be removed too.
     """
     rights = _rights()
     if rights is None:
@@ -77,7 +77,7 @@ def _allow(ruleset: int, path: Path, right: int) -> bool:
 def _call(number: int, *arguments: object) -> int:
     try:
         return int(_libc().syscall(ctypes.c_long(number), *arguments))
-    except AttributeError:  # no Linux
+    except AttributeError:  # not Linux
         return -1
 
 

@@ -1,4 +1,4 @@
-"""Table contracts (Open Data Contract Standard v3, YAML): the home of columns, keys, comments, checks, expectations."""
+"""Table contracts (Open Data Contract Standard v3, YAML): columns, keys, comments, checks, expectations."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from mqreplay.errors import ContractError
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.places import schemas_dir
 
-# A rollback needs the version before the run, however old it is: Delta would delete versions of 30 days ago.
+# A rollback needs the version before the run, even if it is old: Delta would delete versions after 30 days.
 KEPT_LOG = {"delta.enableExpiredLogCleanup": "false"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its Spark SQL type, whether it may be null, what it means, and its unit if it is a quantity."""
+    """A column: Spark SQL type, whether it may be null, meaning, and unit of a quantity."""
 
     name: str
     type: str
@@ -36,13 +36,13 @@ class Column:
 
     @property
     def comment(self) -> str:
-        """The comment of the column in the table."""
+        """Return the comment of the column in the table."""
         return self.description + (f" ({self.unit})" if self.unit else "")
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What a table promises. ``quality`` are rules for Great Expectations: type, kwargs, description."""
+    """The contract of a table. ``quality`` are rules for Great Expectations: type, kwargs, description."""
 
     name: str
     description: str
@@ -50,55 +50,58 @@ class Contract:
     clustered_by: tuple[str, ...]
     checks: Mapping[str, str]
     quality: tuple[dict[str, Any], ...]
-    shard_key: tuple[str, ...] = ()  # by which files keep their rows (lake/buckets.py)
+    shard_key: tuple[str, ...] = ()  # the key of the buckets of its files (lake/buckets.py)
 
     @property
     def layer(self) -> str:
-        """bronze, silver or gold."""
+        """Return bronze, silver or gold."""
         return self.name.split(".")[0]
 
     @property
     def table(self) -> str:
-        """The name within the layer."""
+        """Return the name within the layer."""
         return self.name.split(".")[1]
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns that name one row, in order."""
+        """Return the columns that identify a row, in order."""
         keyed = [(c.key_position, c.name) for c in self.columns if c.key_position is not None]
         return tuple(name for _, name in sorted(keyed))
 
     @property
     def alone(self) -> str | None:
-        """The column that names a row of its cluster by itself, if one does: no two rows have the same."""
+        """Return the column that alone identifies a row of a cluster, if there is one."""
         return self.key[1] if len(self.key) == 2 and self.key[0] == "cluster" else None
 
     @property
     def looked_for(self) -> tuple[str, ...]:
-        """The columns by which files are skipped. Bounds of every column took a fifth of a small write's time."""
+        """Return the columns with bounds in Delta's log, by which files are skipped.
+
+        Bounds of all columns take too long.
+        """
         by_file = [c.name for c in self.columns if c.name == "source_digest"]
         return tuple(dict.fromkeys([*self.clustered_by, *by_file])) if self.clustered_by else ()
 
     @property
     def by_day(self) -> bool:
-        """Whether each row is of a day, the unit in which nights are replaced."""
+        """Return whether rows have a day, the unit of replacement."""
         return any(c.name == "day" and not c.nullable for c in self.columns)
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The columns as Arrow's schema; every column may be null."""
+        """Return the Arrow schema; every column may be null."""
         return arrow_schema((column.name, column.type) for column in self.columns)
 
     @property
     def properties(self) -> dict[str, str]:
-        """Delta's own, the checks among them."""
+        """Return the table properties of Delta, with the checks."""
         checks = {f"delta.constraints.{k}": v for k, v in self.checks.items()} | KEPT_LOG
         bounded = {"delta.dataSkippingStatsColumns": ",".join(self.looked_for)} if self.looked_for else {}
         return checks | bounded
 
     @property
     def fields(self) -> list[dict[str, Any]]:
-        """The columns as the schema in Delta's log has them."""
+        """Return the columns as in the schema of Delta's log."""
         made: list[dict[str, Any]] = json.loads(Schema.from_arrow(self.arrow_schema).to_json())["fields"]
         said = zip(made, self.columns, strict=True)
         return [field | {"nullable": c.nullable, "metadata": {"comment": c.comment}} for field, c in said]
@@ -106,7 +109,7 @@ class Contract:
 
 @functools.cache
 def load_contracts(directory: str | None = None) -> dict[str, Contract]:
-    """Every contract of ``directory`` (default: those shipped), by table name. Raises ContractError."""
+    """Return every contract of ``directory`` (default: the shipped ones) by table name. Raises ContractError."""
     root = Path(directory) if directory is not None else schemas_dir()
     paths = sorted(root.glob("*/*.yaml"))
     if not paths:
@@ -117,11 +120,11 @@ def load_contracts(directory: str | None = None) -> dict[str, Contract]:
 
 def _load(path: Path) -> Contract:
     try:
-        # Parsed here and not by the standard's own reader, which is twenty times slower on the same text.
+        # The standard's own reader is twenty times slower on the same text.
         given = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         model = OpenDataContractStandard.model_validate(given)
     except (OSError, yaml.YAMLError, ValidationError) as error:
-        raise ContractError(f"contract {path} is not one of the Open Data Contract Standard: {error}") from None
+        raise ContractError(f"contract {path} does not follow the Open Data Contract Standard: {error}") from None
     if not model.schema_ or len(model.schema_) != 1:
         raise ContractError(f"contract {path}: schema must hold exactly one table")
     table = model.schema_[0]
@@ -157,10 +160,10 @@ def _rule(given: Any, path: Path) -> dict[str, Any]:
 def _check(contract: Contract, path: Path) -> None:
     names = [c.name for c in contract.columns]
     if contract.name != f"{path.parent.name}.{path.stem}":
-        raise ContractError(f"contract {path}: physicalName is {contract.name!r}, its place says otherwise")
+        raise ContractError(f"contract {path}: physicalName is {contract.name!r}, which does not match its path")
     sharded = [("shardKey", name) for text in contract.shard_key for name in text.split("|")]
     for said, column in [*(("clusteredBy", c) for c in contract.clustered_by), *sharded]:
         if column not in names:
-            raise ContractError(f"contract {path}: {said} names {column}, which is no column")
+            raise ContractError(f"contract {path}: {said} names {column}, which is not a column")
     if not contract.key:
         raise ContractError(f"contract {path}: no column has a primaryKeyPosition")

@@ -26,14 +26,14 @@ from mqreplay.lake.buckets import Key, buckets, columns_of
 from mqreplay.lake.orphans import LOG, last_commit, last_version
 
 STRUCTS_MAY_DIFFER = pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore")
-ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs takes a path for a URL
+ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs parses a path as a URL
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Files of one table that may hold rows of a cluster and some days, and the table's schema.
+    """Files of a table that may hold rows of a cluster and some days, and the table's schema.
 
-    ``rows`` is how many all files hold. The table need not exist: then there are none.
+    ``rows`` is the number of rows in all files. The table need not exist: then there are none.
     """
 
     paths: tuple[str, ...]
@@ -41,7 +41,7 @@ class TableFiles:
     schema: pa.Schema
 
     def pieces(self, rows: int) -> list[TableFiles]:
-        """Return the files in pieces of about so many rows each, by the mean of all files."""
+        """Return the files in pieces of about the given number of rows, by the mean of all files."""
         if not self.paths:
             return []
         step = max(1, rows * len(self.paths) // max(1, self.rows))
@@ -51,7 +51,7 @@ class TableFiles:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table: its files as delta-rs tells of them, its columns as Delta's schema, its properties.
+    """One version of a table: its files as delta-rs lists them, its columns as Delta's schema, its properties.
 
     ``files`` has path, size_bytes, num_records, and of columns with bounds min.NAME and max.NAME.
     """
@@ -64,12 +64,12 @@ class Snapshot:
 
 
 def snapshot(location: str, version: int | None = None) -> Snapshot:
-    """Return the version of the table, the last if none is given."""
-    last = last_commit(location)  # tells a table from another that took its place, too
+    """Return the version of the table; the last one if none is given."""
+    last = last_commit(location)  # also differs for another table in the same place
     return _snapshot(location, version, None if last is None else (last.name, last.stat().st_mtime_ns))
 
 
-@lru_cache(maxsize=128)  # a night asks for the same tables again and again; the last commit tells whether one changed
+@lru_cache(maxsize=128)  # a night asks for the same tables many times; the last commit shows whether one changed
 def _snapshot(location: str, version: int | None, commit: tuple[str, int] | None) -> Snapshot:
     with _readable(location) as place:
         table = DeltaTable(place, version=version)
@@ -80,7 +80,7 @@ def _snapshot(location: str, version: int | None, commit: tuple[str, int] | None
 
 
 def _check_whole_files(table: DeltaTable, location: str) -> None:
-    """Raise ContractError where a file has rows that do not count: polars would read them."""
+    """Raise ContractError if a file has deleted rows: polars would read them."""
     if "deletionVectors" in (table.protocol().reader_features or ()) and any(
         b.num_rows for b in table.deletion_vectors()
     ):
@@ -91,16 +91,16 @@ def _check_whole_files(table: DeltaTable, location: str) -> None:
 
 
 def write_checkpoint(location: str) -> None:
-    """Spare readers the log up to the last version. Speed alone hangs on it."""
+    """Write a checkpoint, so that readers need not read the whole log. Only speed depends on it."""
     with _readable(location) as place:
         if place == location:
             DeltaTable(place).create_checkpoint()
 
 
 def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.date, dt.date] | None) -> TableFiles:
-    """Return the files of the table at ``location`` that may hold rows of the cluster, from the first day to the last.
+    """Return the files of the table at ``location`` that may hold rows of the cluster and days (both ends included).
 
-    ``days`` None: of every day. Files are passed over by the bounds that Delta keeps of them.
+    ``days`` None: every day. Files are skipped by Delta's bounds.
     """
     if last_version(location) is None:
         return TableFiles((), 0, schema)
@@ -115,7 +115,7 @@ def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.d
 
 @contextmanager
 def _readable(location: str) -> Iterator[str]:
-    """A folder by whose name delta-rs finds the table's log: the table's own, or one with a copy."""
+    """Return a folder whose name delta-rs can open: the table's own, or one with a copy of its log."""
     if ODD.search(location) is None:
         yield location
         return
@@ -125,12 +125,12 @@ def _readable(location: str) -> Iterator[str]:
 
 
 def _decoded(column: str) -> pl.Expr:
-    """A path of the log, in which some letters are escaped as in a URL."""
+    """Return a path of the log without URL escapes."""
     return pl.col(column).map_elements(unquote, pl.String)
 
 
 def may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
-    """Whether a file may hold a value between the two; true where Delta has no bounds."""
+    """Return whether a file may hold a value between the two; true if Delta has no bounds."""
     names = f"min.{column}", f"max.{column}"
     if not set(names) <= set(listed.columns):
         return pl.lit(True)
@@ -140,7 +140,7 @@ def may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
 
 @dataclass(frozen=True)
 class Buckets:
-    """Rows whose bucket (buckets.py) is one of ``low`` to ``high``, by the table's ``key``."""
+    """Rows whose bucket (buckets.py) by the table's ``key`` is in ``low`` to ``high``."""
 
     low: int
     high: int
@@ -150,9 +150,9 @@ class Buckets:
 def read_files(
     files: TableFiles, columns: Sequence[str] | None, wanted: pl.Expr, of: Buckets | None = None
 ) -> pl.DataFrame:
-    """Return the rows of the files that are ``wanted``, and in the buckets if any are given.
+    """Return the ``wanted`` rows of the files, only those in the buckets if any are given.
 
-    All columns of the schema, or those named, in that order. Columns that a file of an older version lacks are null.
+    They have all columns of the schema, or those named, in that order. Columns that an older file lacks are null.
     """
     names = list(columns) if columns is not None else files.schema.names
     if of is None:
@@ -172,7 +172,7 @@ def read_files(
 
 
 def read_buckets(files: TableFiles, key: Key, wanted: pl.Expr) -> pl.Series:
-    """Return the bucket of each row that is ``wanted``."""
+    """Return the bucket of each ``wanted`` row."""
     by_bucket, others = _by_bucket(files.paths)
     parts = [pl.Series(BUCKET, [], pl.Int32)]
     if by_bucket:
@@ -184,7 +184,7 @@ def read_buckets(files: TableFiles, key: Key, wanted: pl.Expr) -> pl.Series:
 
 
 def _by_bucket(paths: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Files whose rows lie by buckets, and those that another writer made."""
+    """Return the files with buckets, and those of other writers."""
     has = [BUCKET in pq.read_schema(path).names for path in paths]
     return [p for p, is_sorted in zip(paths, has, strict=True) if is_sorted], [
         p for p, is_sorted in zip(paths, has, strict=True) if not is_sorted
@@ -192,14 +192,14 @@ def _by_bucket(paths: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.DataType] | None = None) -> pl.LazyFrame:
-    """Return the rows of Parquet files in the shape of ``schema``; columns that a file lacks are null.
+    """Return the rows of Parquet files with the columns of ``schema``.
 
-    So are fields of a struct.
+    Columns, and fields of structs, that a file lacks are null.
     """
     wanted = pl.Schema({**polars_schema(schema), **(more or {})})
     if not paths:
         return pl.LazyFrame(schema=wanted)
-    # `glob`: a path may hold [ or *, which are characters like others.
+    # `glob`: [ and * in a path are plain characters.
     return pl.scan_parquet(
         list(paths),
         schema=wanted,
@@ -211,5 +211,5 @@ def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.Da
 
 
 def polars_schema(schema: pa.Schema) -> pl.Schema:
-    """Return an Arrow schema as polars has it."""
+    """Return the polars schema of an Arrow schema."""
     return pl.Schema(schema)

@@ -1,6 +1,6 @@
-"""Commits to the log of a Delta table, without Java: files that landings wrote come, others go, in one version.
+"""Commits to the log of a Delta table without Java: add files of landings and remove others in one version.
 
-As Delta's protocol has it ("Actions"). delta-rs, which reads these tables here, refuses to write to clustered ones.
+Follows "Actions" of Delta's protocol. delta-rs, which reads these tables, refuses to write to clustered ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mqreplay.lake.landing import Landed
 from mqreplay.lake.orphans import LOG
 
 Action = dict[str, Any]
-# What a table is made with whatever the defaults of a session: readers such as polars and DuckDB know none of it.
+# Fixed properties, whatever the defaults of a session: polars and DuckDB cannot read these features.
 PLAIN = {
     "delta.enableDeletionVectors": "false",
     "delta.enableTypeWidening": "false",
@@ -31,11 +31,11 @@ PLAIN = {
 
 
 class CommitConflict(Exception):
-    """Another writer has made the version."""
+    """Another writer has committed the version."""
 
 
 def commit(location: str, version: int, actions: Iterable[Action], *, overwrites: bool) -> None:
-    """Make ``version`` of the table of these actions, whole or not at all. Raises CommitConflict."""
+    """Commit ``version`` of the table with these actions, completely or not at all. Raises CommitConflict."""
     folder = Path(location, LOG)
     folder.mkdir(parents=True, exist_ok=True)
     info = {
@@ -56,12 +56,12 @@ def commit(location: str, version: int, actions: Iterable[Action], *, overwrites
 
 
 def _name_once(beside: Path, path: Path) -> None:
-    """Give the file its name, unless a file has it: a link, unlike a rename, takes no other's place."""
+    """Give the file its name, unless a file has it: a link, unlike a rename, never replaces a file."""
     try:
         os.link(beside, path)
     except FileExistsError:
         raise CommitConflict(str(path)) from None
-    except OSError:  # a file system without links; the warehouse's lock keeps other runs away
+    except OSError:  # a file system without links; the warehouse's lock excludes other runs
         if path.exists():
             raise CommitConflict(str(path)) from None
         beside.rename(path)
@@ -82,7 +82,7 @@ def added(file: Landed) -> Action:
 
 
 def removed(path: str, size: int) -> Action:
-    """Return the action that removes a file; ``path`` as the log has it."""
+    """Return the action that removes a file; ``path`` as in the log."""
     return {
         "remove": {
             "path": path,
@@ -96,7 +96,7 @@ def removed(path: str, size: int) -> Action:
 
 
 def created(contract: Contract) -> list[Action]:
-    """Return the actions that make a table: what CREATE TABLE by the contract would say."""
+    """Return the actions that create a table by its contract."""
     features = ["invariants", "appendOnly"]
     if contract.checks:
         features.append("checkConstraints")
@@ -110,7 +110,7 @@ def created(contract: Contract) -> list[Action]:
 
 
 def metadata(contract: Contract, fields: Sequence[Mapping[str, Any]], table_id: str, said: Mapping[str, str]) -> Action:
-    """Return the action metaData: ``fields`` as Delta's schema has them, ``said`` are the table's properties."""
+    """Return the action metaData: ``fields`` as in Delta's schema, ``said`` are the table's properties."""
     return {
         "metaData": {
             "id": table_id,
@@ -125,9 +125,9 @@ def metadata(contract: Contract, fields: Sequence[Mapping[str, Any]], table_id: 
 
 
 def added_before(location: str, paths: Iterable[str], version: int) -> list[Action]:
-    """Return the actions that added these files up to the version, the newest of each.
+    """Return the newest action up to the version that added each of these files.
 
-    Raises FileNotFoundError where the log does not have one: the tables keep all of it (contract.KEPT_LOG).
+    Raises FileNotFoundError if the log lacks one: the tables keep their whole log (contract.KEPT_LOG).
     """
     left, found = set(paths), []
     for action in _newest_first(location, version) if left else ():
@@ -136,7 +136,7 @@ def added_before(location: str, paths: Iterable[str], version: int) -> list[Acti
             left.remove(unquote(path))
             found.append(action)
     if left:
-        raise FileNotFoundError(f"the log of {location} does not say any more how {min(left)} came into it")
+        raise FileNotFoundError(f"the log of {location} no longer shows how {min(left)} was added")
     return found
 
 

@@ -1,6 +1,6 @@
-"""The JARs that Delta needs beside Spark's own: resolved once, by Spark's own Ivy, then kept in pyspark's jars folder.
+"""JARs that Delta needs in addition to Spark's: resolved once by Spark's Ivy, then kept in pyspark's jars folder.
 
-There every spark-submit, worker and shell of the same Python finds them, without a network.
+Every spark-submit, worker and shell of the same Python finds them there, without a network.
 `python -m mqreplay.lake.jars` installs them.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,12 +20,16 @@ from pathlib import Path
 import pyspark
 
 from mqreplay.errors import MqreplayError
-from mqreplay.lake.apart import run_apart
+from mqreplay.lake.separate_process import run_separately
 
 ARTIFACT = "delta-spark_4.1_2.13"
 DELTA_PACKAGE = f"io.delta:{ARTIFACT}:4.4.0"
-BROUGHT_BY = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")  # whoever gives them chose them
-# Of the 33 that Ivy resolves, those that Spark does not bring along itself. SHA-256 of each.
+BROUGHT_BY = (
+    "spark.jars",
+    "spark.jars.packages",
+    "spark.driver.extraClassPath",
+)  # the user chose these
+# Those of the 33 JARs resolved by Ivy that Spark does not include, with their SHA-256.
 JARS = {
     "delta-kernel-api-4.4.0.jar": "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
     "delta-kernel-defaults-4.4.0.jar": "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
@@ -34,50 +39,55 @@ JARS = {
     "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
     "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
 }
-# Spark itself resolves them, in a process that leaves nothing behind, and that no caller's spark-submit meddles with.
+# Spark resolves them in a separate process that leaves no files and does not inherit a caller's spark-submit.
 RESOLVE = """
 import sys
 from pyspark.sql import SparkSession
 options = {"spark.jars.packages": sys.argv[1], "spark.jars.ivy": sys.argv[2], "spark.ui.enabled": "false"}
 SparkSession.builder.master("local[1]").config(map=options).getOrCreate().stop()
 """
-PATIENCE_S = 600  # a registry that does not answer at all
+PATIENCE_S = 600  # for a registry that does not answer
 
 
 def jars_folder() -> Path:
-    """Where Spark looks for JARs: SPARK_HOME's, else the running pyspark's."""
+    """Return Spark's folder of JARs: of SPARK_HOME, else of the running pyspark."""
     home = os.environ.get("SPARK_HOME")
     return Path(home) / "jars" if home else Path(pyspark.__file__).parent / "jars"
 
 
 def missing_jars(folder: Path | None = None) -> list[str]:
-    """Names of the JARs that are not there."""
+    """Return the names of missing JARs."""
     where = folder if folder is not None else jars_folder()
     return [name for name in JARS if not (where / name).exists()]
 
 
-def require_jars(options: Mapping[str, str]) -> None:
-    """Raise MqreplayError where JARs are missing that Spark's ``options`` do not bring along.
+def install_command() -> str:
+    """Return the command that installs the JARs for the running Python, whether its environment is active or not."""
+    return f"{shlex.quote(sys.executable)} -m mqreplay.lake.jars"
 
-    Spark would fetch them itself, but nothing would check what it got.
+
+def require_jars(options: Mapping[str, str]) -> None:
+    """Raise MqreplayError if JARs are missing that Spark's ``options`` do not provide.
+
+    Spark would fetch them itself, but would not check them.
     """
     missing = missing_jars()
     if missing and not any(ARTIFACT in options.get(name, "") for name in BROUGHT_BY):
         raise MqreplayError(
             f"Delta's JARs are missing from {jars_folder()} ({', '.join(missing)}); "
-            "`python -m mqreplay.lake.jars` fetches and checks them"
+            f"`{install_command()}` downloads and checks them"
         )
 
 
 def install_jars(folder: Path | None = None) -> list[str]:
-    """Fetches what is missing, and removes other versions of it; gives the names put there. Raises MqreplayError."""
+    """Download missing JARs and remove other versions. Return the installed names. Raises MqreplayError."""
     where = folder if folder is not None else jars_folder()
     missing = missing_jars(where)
     if not missing:
         return []
     with tempfile.TemporaryDirectory() as ivy:
         said = _resolve(ivy)
-        # Ivy names them by group_artifact-version.jar; Spark finds them by any name.
+        # Ivy names them group_artifact-version.jar; Spark accepts any name.
         found = {path.name.split("_", 1)[-1]: path for path in Path(ivy, "jars").glob("*.jar")}
         for name in missing:
             _check(name, found.get(name), said)
@@ -85,14 +95,14 @@ def install_jars(folder: Path | None = None) -> list[str]:
             for name in missing:
                 _place(found[name], where / name)
         except OSError as error:
-            raise MqreplayError(f"Delta's JARs cannot be put into {where}: {error.strerror or error}") from None
+            raise MqreplayError(f"Delta's JARs cannot be installed into {where}: {error.strerror or error}") from None
     return missing
 
 
 def _resolve(ivy: str) -> str:
-    """Let Spark fetch the package into the folder; return its output. The caller checks the files."""
+    """Let Spark download the package into the folder; return its output. The caller checks the files."""
     try:
-        done = run_apart(RESOLVE, DELTA_PACKAGE, ivy, patience_s=PATIENCE_S)
+        done = run_separately(RESOLVE, DELTA_PACKAGE, ivy, patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no answer in {PATIENCE_S} s"
     return done.stdout + done.stderr
@@ -101,7 +111,8 @@ def _resolve(ivy: str) -> str:
 def _check(name: str, path: Path | None, said: str) -> None:
     if path is None:
         raise MqreplayError(
-            f"Delta's JAR {name} could not be fetched ({_reason(said)}); it needs a Maven repository, once"
+            f"Delta's JAR {name} could not be downloaded ({_reason(said)}); this needs access to a Maven "
+            f"repository, once"
         )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != JARS[name]:
@@ -119,7 +130,7 @@ def _reason(said: str) -> str:
 
 
 def _place(source: Path, target: Path) -> None:
-    """Copies in one step, so that no half JAR is ever seen; two versions of one JAR would both be loaded."""
+    """Copy in one step, so that no process sees half a JAR. Remove other versions: Spark would load both."""
     artifact = target.name.rpartition("-")[0]
     for other in target.parent.glob(f"{artifact}-[0-9]*.jar"):
         if other != target:
@@ -130,7 +141,7 @@ def _place(source: Path, target: Path) -> None:
 
 
 def main() -> int:
-    """Installs them, without a word unless that fails; gives the exit status."""
+    """Install them; print only errors. Return the exit status."""
     try:
         install_jars()
     except MqreplayError as error:

@@ -1,6 +1,6 @@
-"""PySpark asks Java for a class and a method by name at each call of a function; here the answers are remembered.
+"""Cache of Java classes and methods: PySpark looks them up by name at each call of a function.
 
-A night makes 25,000 such questions, 10 s of a small one: Java looks through every jar for some of them.
+A night has 25,000 such lookups, 10 s of a small one: Java searches every JAR for some of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 from py4j.java_gateway import JavaClass, JavaMember
 from pyspark.sql import SparkSession
 
-# The names that PySpark asks for again and again, as it writes them.
+# The names that PySpark looks up often, as it writes them.
 ASKED_FOR = (
     "functions",
     "org.apache.spark.sql.functions",
@@ -24,7 +24,7 @@ class RememberedClass(JavaClass):  # type: ignore[misc]
     """A Java class whose static methods are looked up once."""
 
     def __getattr__(self, name: str) -> Any:
-        """The method, kept where Python looks before it asks here again."""
+        """Return the method, and store it as an attribute, so that Python finds it without this call."""
         found = super().__getattr__(name)
         if isinstance(found, JavaMember):
             self.__dict__[name] = found
@@ -32,7 +32,7 @@ class RememberedClass(JavaClass):  # type: ignore[misc]
 
 
 def remember_names(session: SparkSession) -> None:
-    """Has the session's view of Java remember these classes. Again is harmless."""
+    """Make the session's view of Java cache these classes. A second call is harmless."""
     view = session.sparkContext._jvm
     if view is None or "functions" in vars(view):
         return

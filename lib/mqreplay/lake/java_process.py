@@ -1,4 +1,4 @@
-"""Java started for a session: in the process's folder for temporary files, and with the character set of Python."""
+"""Start Java for a session, with the process's folder for temporary files and Python's character set."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def start_java(options: Mapping[str, str]) -> None:
     lock = scratch().lock
     conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
     with jvm_start(), temporary_files_here(), _environment(_child_environment()):
-        # Java holds the lock of the temporary files as long as it lives, if it outlives Python.
+        # Java keeps the lock of the temporary files until its end, even if it outlives Python.
         handed_on = {} if lock is None else {"pass_fds": (lock,)}
         gateway = launch_gateway(conf, handed_on)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
@@ -36,7 +36,7 @@ def start_java(options: Mapping[str, str]) -> None:
 
 
 def java_option(text: str) -> str:
-    """Return an option of Java's as one word of Spark's extraJavaOptions, which are split at blanks.
+    """Return a Java option as one word of Spark's extraJavaOptions, which are split at spaces.
 
     >>> print(java_option('-Da=/tmp/with "blanks"'))
     "-Da=/tmp/with \\"blanks\\""
@@ -45,19 +45,19 @@ def java_option(text: str) -> str:
 
 
 def check_java_names(path: str) -> None:
-    """Raise InputError where Java, as started here, would write to another path than Python."""
+    """Raise InputError if this Java would write to another path than Python."""
     if path.isascii() or SparkContext._jvm is None:
         return
     encoding = SparkContext._jvm.java.lang.System.getProperty("sun.jnu.encoding")
     if not is_utf8(encoding):
         raise InputError(
-            f"Java uses the character set {encoding} and cannot name {path!r}; set LC_ALL to a locale of UTF-8 "
+            f"Java uses the character set {encoding} and cannot name {path!r}; set LC_ALL to a UTF-8 locale "
             "(`locale -a` lists them)"
         )
 
 
 def keep_accumulators_quiet() -> None:
-    """Have PySpark print no traceback when Java is gone: whoever waits for Java gets an error of its own."""
+    """Prevent PySpark's traceback when Java has ended: the caller that waits for Java gets an error anyway."""
     server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda request, address: None
@@ -65,7 +65,7 @@ def keep_accumulators_quiet() -> None:
 
 def _child_environment() -> dict[str, str]:
     changed = {"TMPDIR": str(scratch().part("java"))}
-    # LC_ALL=C: Python names files in UTF-8 nevertheless, and Java in ASCII, with a ? for each other letter.
+    # With LC_ALL=C Python names files in UTF-8, and Java in ASCII with a ? for each other letter.
     if is_utf8(sys.getfilesystemencoding()) and not is_utf8(locale.getencoding()):
         changed["LC_ALL"] = UTF8_LOCALE
     return changed
@@ -73,7 +73,7 @@ def _child_environment() -> dict[str, str]:
 
 @contextmanager
 def _environment(changed: Mapping[str, str]) -> Iterator[None]:
-    """Within the block, child processes get these variables."""
+    """Set these environment variables for child processes within the block."""
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
@@ -87,10 +87,10 @@ def _environment(changed: Mapping[str, str]) -> Iterator[None]:
 
 
 def _end(java: subprocess.Popen[bytes]) -> None:
-    """Wait for Java's end: it removes its own files, and then there is nothing left that could write."""
+    """Wait until Java has ended: it removes its own files, and can write nothing afterwards."""
     keep_accumulators_quiet()
     with suppress(OSError):
         if java.stdin is not None:
-            java.stdin.close()  # Java ends when Python's end of it is closed
+            java.stdin.close()  # Java ends when Python closes its standard input
     with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
         java.wait(END_S)

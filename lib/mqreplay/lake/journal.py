@@ -1,9 +1,9 @@
-"""The journal of a run: the version of each table before the run wrote. The next run rolls back an interrupted one.
+"""The journal of a run: the version of each table before the run. The next run rolls back an interrupted one.
 
-A run commits to many tables, one after the other. Each commit is atomic, their sum is not: a run that ends between two
-commits leaves rows that no ledger lists. So a run notes all versions before its first write, and removes the note after
-its last. Whoever finds a note restores every table to the version in it, and the warehouse is as it was before the run.
-Removing the note is the commit of the run. Use it under the warehouse's lock.
+A run commits to many tables, one after the other. Each commit is atomic, all of them together are not: a run that ends
+between two commits leaves rows that no ledger lists. So a run writes all versions to the journal before its first
+commit, and removes the journal after its last one. A run that finds a journal first restores every table to its
+version. Removing the journal is the commit of the run. Use it under the warehouse's lock.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from mqreplay.lake.small_file import write_json
 from mqreplay.lake.warehouse import Warehouse
 
 JOURNAL = ".mqreplay.journal"
-OLD_MARK = ".mqreplay.unfinished"  # what 0.1.0 kept: names of steps, without the versions that a rollback needs
+OLD_MARK = ".mqreplay.unfinished"  # the journal of 0.1.0: names of steps, without the versions that a rollback needs
 
 Versions = dict[str, int | None]  # None: the table did not exist
 
 
 def interrupted_run(root: str) -> str | None:
-    """Return what the run did that was interrupted on this warehouse; None where none was, or where one is at work."""
+    """Return the step of the interrupted run on this warehouse; None without one, or while a run is active."""
     path = Path(root, JOURNAL)
     if not path.exists() or is_locked(root):
         return None
@@ -41,7 +41,7 @@ class Journal:
     """The journal of one warehouse."""
 
     def __init__(self, warehouse: Warehouse, cancel: Callable[[], None] = lambda: None) -> None:
-        """``cancel`` stops tasks that still work after an error. Nothing is read yet."""
+        """Take ``cancel``, which stops running tasks after an error. Nothing is read yet."""
         self._warehouse, self._cancel = warehouse, cancel
         self._path = Path(warehouse.root, JOURNAL)
         self._versions: Versions = {}
@@ -50,9 +50,9 @@ class Journal:
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[None]:
-        """Run the block so that all of its commits count, or none: after an error the next run rolls them back.
+        """Run the block so that all of its commits count or none: after an error the next run rolls them back.
 
-        ``name`` says what the run does. All threads that write must have ended when the block ends.
+        ``name`` is the step of the run. All writing threads must have ended when the block ends.
         """
         before = {table: data_files(self._warehouse.location(table)) for table in self._warehouse.contracts}
         began = self._now(self._warehouse.contracts)
@@ -64,18 +64,18 @@ class Journal:
             self._cancel()
             raise
         for table, files in before.items():
-            version = began[table]  # not that of a savepoint: what was committed before it has files, too
+            version = began[table]  # not the version of a savepoint: earlier commits have files too
             remove_orphans(self._warehouse.location(table), files, since=-1 if version is None else version)
         self._path.unlink(missing_ok=True)
 
     def savepoint(self, tables: Iterable[str]) -> None:
-        """Keep what these tables hold now, whatever becomes of the rest of the transaction."""
+        """Keep the current content of these tables even if the rest of the transaction fails."""
         with self._lock:
             self._versions = self._versions | self._now(tables)
             self._write()
 
     def recover(self, say: Callable[[str], None]) -> None:
-        """Roll back the run that was interrupted, if one was. Raises InputError for a note that cannot be read."""
+        """Roll back an interrupted run, if there is one. Raises InputError for a journal that cannot be read."""
         if Path(self._warehouse.root, OLD_MARK).exists():
             raise InputError(
                 f"warehouse {self._warehouse.root} was left unfinished by mqreplay 0.1.0; finish the run with that "
@@ -89,12 +89,12 @@ class Journal:
         gone = [table for table in had if not self._warehouse.exists(table)]
         if gone and len(gone) < len(had):
             raise InputError(
-                f"table {gone[0]} of {self._warehouse.root} is gone, and the last run was interrupted "
+                f"table {gone[0]} of {self._warehouse.root} is missing, and the last run was interrupted "
                 f"({noted['name']}): put it back, or give a new --warehouse and run the recordings again"
             )
         say(f"the last run was interrupted ({noted['name']}); rolling it back")
         for table, version in versions.items():
-            # Where somebody removed all tables to begin anew, there is none to restore.
+            # If somebody removed all tables to start again, there is nothing to restore.
             self._roll_back(table, None if gone else version)
         self._path.unlink(missing_ok=True)
 
@@ -122,6 +122,6 @@ class Journal:
         except (ValueError, KeyError, TypeError):
             pass
         raise InputError(
-            f"{self._path} is damaged, and with it what an interrupted run had done; "
+            f"{self._path} is damaged, so an interrupted run cannot be rolled back; "
             "give a new --warehouse and run the recordings again"
         )

@@ -1,6 +1,6 @@
-"""Rows into Parquet files of a table, by the task that makes them (docs/adr/0016).
+"""Write rows into Parquet files of a table, in the task that makes them (docs/adr/0016).
 
-The driver commits the files (lake/warehouse.py): until then, and after a run that dies, no reader sees them.
+The driver commits the files (lake/warehouse.py). Before that, or if the run dies, no reader sees them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
 
-GROUP_ROWS = 100_000  # rows of a row group, and at most about so many in memory
+GROUP_ROWS = 100_000  # rows of a row group; about as many are in memory
 SORTED_ROWS, SORTED_BYTES = 400_000, 128_000_000  # sorted by bucket together, and written as
-SORTED_GROUPS = 16  # row groups, of which a task that reads some buckets reads some;
-LEAST_ROWS = 10_000  # fewer of so many rows each
+SORTED_GROUPS = 16  # row groups, so that a task reads only those of its buckets;
+LEAST_ROWS = 10_000  # with at least this many rows each
 GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25 to 40 MB, and one row may have 16 MiB
 
 
@@ -44,12 +44,12 @@ class Landed(NamedTuple):
 
 @dataclass(frozen=True)
 class Landing:
-    """Where rows go and what becomes of them.
+    """The target of rows and their form.
 
     ``schema`` is the table's; ``same`` are columns of one value in all rows; ``day_of`` is the instant whose date (UTC)
-    is the column day, if the rows do not bring it. ``required`` columns must not be null. Of ``bounded`` ones Delta is
-    told the bounds. ``repeating`` are the leaves of columns that are worth a dictionary. ``shard_key``: files keep
-    their rows by its buckets (buckets.py). ``checks`` are conditions in SQL that each row fulfils.
+    is the column day, if the rows lack it. ``required`` columns must not be null. Delta gets the bounds of ``bounded``
+    columns. ``repeating`` are the leaf columns with a dictionary. ``shard_key``: files are sorted by its buckets
+    (buckets.py). ``checks`` are SQL conditions that each row fulfils.
     """
 
     folder: str
@@ -64,12 +64,12 @@ class Landing:
 
     @property
     def asked(self) -> pa.Schema:
-        """The columns that the rows must bring along."""
+        """Return the columns that the rows must have."""
         later = {name for name, _ in self.same} | ({"day"} if self.day_of else set())
         return pa.schema([f for f in self.schema if f.name not in later])
 
     def completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows in the table's shape. Raises ContractError for a wrong null or a broken check."""
+        """Return the rows with the table's columns. Raises ContractError for a wrong null or a violated check."""
         rows = batch.num_rows
         beside = {name: pa.repeat(pa.scalar(value, self.schema.field(name).type), rows) for name, value in self.same}
         if self.day_of is not None:
@@ -86,7 +86,7 @@ class Landing:
 
 
 def all_fulfil(rows: pa.RecordBatch, condition: str) -> bool:
-    """Whether a condition in SQL is true of all rows; as in Delta, null does not fulfil it.
+    """Return whether a SQL condition is true for all rows; as in Delta, null does not fulfil it.
 
     >>> rows = pa.RecordBatch.from_pydict({"a": [1, 2], "b": [1, None]})
     >>> all_fulfil(rows, "a > 0"), all_fulfil(rows, "b > 0"), all_fulfil(rows, "NOT (a <=> b)")
@@ -100,9 +100,9 @@ def all_fulfil(rows: pa.RecordBatch, condition: str) -> bool:
 
 
 def repeating(schema: pa.Schema, alone: str | None) -> tuple[str, ...]:
-    """Paths of words and small numbers, as Parquet names them; not of the column ``alone``, of which each is another.
+    """Return Parquet paths of texts and small numbers, without the unique column ``alone``.
 
-    Offsets and instants hardly repeat: a dictionary of them costs a third of the writing, and room beside.
+    Offsets and instants hardly repeat: a dictionary of them would take a third of the writing time, and space.
 
     >>> repeating(pa.schema([("id", pa.string()), ("ids", pa.list_(pa.int32())), ("offset", pa.int64())]), "id")
     ('ids.list.element',)
@@ -115,10 +115,10 @@ def repeating(schema: pa.Schema, alone: str | None) -> tuple[str, ...]:
 
 
 def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
-    """Write rows as they come into one file, none for no rows; return what there is to tell of it."""
+    """Write a stream of rows into one file; no file for no rows. Return its facts."""
     name = f"part-{uuid.uuid4()}.zstd.parquet"
     path = os.path.join(landing.folder, name)
-    told = _Told(landing.bounded)
+    file_stats = _FileStats(landing.bounded)
     writer = None
     try:
         for batch in batches:
@@ -127,7 +127,7 @@ def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
             if writer is None:
                 writer = _Writer(path, landing)
             rows = landing.completed(batch)
-            told.saw(rows)
+            file_stats.saw(rows)
             writer.add(rows)
         if writer is None:
             return []
@@ -135,11 +135,11 @@ def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
     finally:
         if writer is not None:
             writer.close()
-    return [Landed(name, os.path.getsize(path), told.rows, told.stats())]
+    return [Landed(name, os.path.getsize(path), file_stats.rows, file_stats.stats())]
 
 
 class _Writer:
-    """One file: batches wait until they make row groups; by the buckets of their key, if the landing has one."""
+    """A writer of one file: it buffers batches until they make row groups, sorted by bucket if there is a key."""
 
     def __init__(self, path: str, landing: Landing) -> None:
         self._key = landing.shard_key
@@ -170,15 +170,15 @@ class _Writer:
 
 
 def land_rows(rows: pl.DataFrame, landing: Landing) -> list[Landed]:
-    """Write the rows into one file, none for no rows; return what there is to tell of it.
+    """Write the rows into one file; no file for no rows. Return its facts.
 
-    ``rows`` has the columns that the landing asks for, in any order. A map is a list of structs of key and value.
+    ``rows`` has the landing's required columns in any order. A map is a list of structs of key and value.
     """
     return land(as_table(rows, landing.asked, landing.folder).to_batches(GROUP_ROWS), landing)
 
 
 def as_table(rows: pl.DataFrame, schema: pa.Schema, table: str) -> pa.Table:
-    """Return the columns of ``schema`` in its types. Raises ContractError where one is missing."""
+    """Return the columns of ``schema`` in its types. Raises ContractError if one is missing."""
     if missing := [name for name in schema.names if name not in rows.columns]:
         raise ContractError(f"rows for {table} lack {', '.join(missing)}; a bug in mqreplay")
     return pa.Table.from_arrays([_as_type(rows[f.name].to_arrow(), f.type) for f in schema], schema=schema)
@@ -193,7 +193,7 @@ def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.MapArray.from_arrays(offsets, keys, values)
 
 
-class _Told:
+class _FileStats:
     """Rows and bounds of a file, as Delta's protocol has them ("Per-file Statistics")."""
 
     def __init__(self, bounded: tuple[str, ...]) -> None:
@@ -215,12 +215,12 @@ class _Told:
 
     def stats(self) -> str:
         low, high = ({name: _plain(v) for name, v in ends.items() if v is not None} for ends in (self._low, self._high))
-        told = {"numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": self._nulls}
-        return json.dumps(told)
+        stats = {"numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": self._nulls}
+        return json.dumps(stats)
 
 
 def _plain(value: Any) -> Any:
-    """As Delta writes it: an instant cut to milliseconds, which readers reckon with."""
+    """Return a bound in Delta's form: instants are truncated to milliseconds, which readers expect."""
     if isinstance(value, dt.datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.") + f"{value.microsecond // 1000:03d}Z"
     return value.isoformat() if isinstance(value, dt.date) else value

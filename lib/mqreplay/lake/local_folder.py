@@ -1,4 +1,4 @@
-"""Folders that a user names: on a file system of this machine, and with a name that every program here can use."""
+"""Check folders given by a user: local, and with a name that Python, Java and Spark can use."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 LONGEST_PART = 255  # bytes, of Linux's file systems
 LONGEST_PATH = 3000  # bytes, of 4,095: paths below the folder are longer
 UTF8_LOCALE = "C.UTF-8"
-REPLACED = "?\ufffd"  # what Java puts in place of a letter that its character set lacks
+REPLACED = "?\ufffd"  # Java's replacement for a character that its character set lacks
 
 
 def check_folders(warehouse: str, recordings: Sequence[str] = ()) -> None:
-    """Raise InputError where one of the folders cannot be used, or the warehouse and a recording overlap.
+    """Raise InputError if a folder cannot be used, or if the warehouse and a recording overlap.
 
-    A warehouse in a recording would be a part of it: each run would find the files of the run before as new ones.
+    A warehouse inside a recording would be part of it: each run would find the files of the last run as new ones.
     """
     root = local_folder(warehouse, "warehouse")
     for recording in (local_folder(each, "recording") for each in recordings):
         if root == recording or recording in root.parents:
-            raise InputError(f"warehouse {root} lies in the recording {recording}; give --warehouse another folder")
+            raise InputError(f"warehouse {root} is inside the recording {recording}; give --warehouse another folder")
         if root in recording.parents:
-            raise InputError(f"recording {recording} lies in the warehouse {root}; give --warehouse another folder")
+            raise InputError(f"recording {recording} is inside the warehouse {root}; give --warehouse another folder")
 
 
 def local_folder(text: str, what: str) -> Path:
-    """Return the absolute path of a folder that a user names as ``what``, with links resolved.
+    """Return the absolute path of a user's folder with links resolved; ``what`` names it in errors.
 
-    Raises InputError for what is not a local folder, or has a name that Java cannot use. The folder need not exist.
+    Raises InputError for a path that is not local, or a name that Java cannot use. The folder need not exist.
     """
     if URI.match(text):
         scheme, _, rest = text.partition(":")
@@ -49,7 +49,7 @@ def local_folder(text: str, what: str) -> Path:
     except UnicodeEncodeError:
         raise InputError(f"{what} {text!r}: the name of its folder is not UTF-8; rename it") from None
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL
-        raise InputError(f"{what} {text!r} is not a folder's name: {error}") from None
+        raise InputError(f"{what} {text!r} is not a valid folder name: {error}") from None
     if not text or any(unicodedata.category(c) == "Cc" for c in str(path)):
         raise InputError(f"{what} {text!r} is empty or has a control character; rename the folder")
     _check_length(path, what)
@@ -58,12 +58,12 @@ def local_folder(text: str, what: str) -> Path:
 
 
 def is_utf8(encoding: str) -> bool:
-    """Whether it is a name of UTF-8."""
+    """Return whether the character set is UTF-8."""
     return encoding.lower().replace("-", "").replace("_", "") == "utf8"
 
 
 def _check_java(path: str, what: str) -> None:
-    """Under spark-submit Java was started before Python, with a character set that nobody can change any more."""
+    """Check Java's character set under spark-submit, where Java starts before Python."""
     encoding = locale.getencoding()
     if "PYSPARK_GATEWAY_PORT" not in os.environ or is_utf8(encoding):
         return
@@ -77,4 +77,4 @@ def _check_java(path: str, what: str) -> None:
 def _check_length(path: Path, what: str) -> None:
     longest = max(len(part.encode()) for part in path.parts)
     if longest > LONGEST_PART or len(str(path).encode()) > LONGEST_PATH:
-        raise InputError(f"{what} {str(path)[:80]}... has a name that is too long for the file system; choose another")
+        raise InputError(f"{what} {str(path)[:80]}... is too long for the file system; choose another name")

@@ -1,8 +1,8 @@
-"""One lock for a warehouse: Delta's local log store is safe within one JVM only, so two runs must not write at once.
+"""The lock of a warehouse: Delta's local log store is only safe within one JVM, so two runs must not write together.
 
-The locks are the operating system's, so that they end with the process that holds them, however it ends. There are
-three: of the folder, which nobody can remove without the tables; of a file, for file systems that lock no folders; and
-one that Java holds, for after a kill of the driver Java may still commit for a moment.
+The locks are the operating system's, so they always end with their process. There are three: on the folder, which
+nobody can remove without the tables; on a file, for file systems that cannot lock folders; and one that Java holds,
+because Java may still commit for a moment after the driver is killed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 LOCK_FILE = ".mqreplay.lock"
 JAVA_LOCK_FILE = ".mqreplay.java.lock"
-JAVA_ENDS_S = 60  # Java ends within seconds of its driver; what it stored temporarily is removed first
+JAVA_ENDS_S = 60  # Java ends within seconds after its driver; it removes temporary files first
 BUSY = (errno.EACCES, errno.EAGAIN)
-NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)  # as NFS answers
+NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOTSUP)  # errors of NFS
 
 
 class WarehouseLock:
-    """The locks of one warehouse, held."""
+    """The held locks of one warehouse."""
 
     def __init__(self, root: str) -> None:
         """``root`` is the warehouse's folder."""
@@ -40,7 +40,7 @@ class WarehouseLock:
         self._java: Any = None
 
     def share_with_java(self, spark: SparkSession) -> None:
-        """Have the session's Java hold the warehouse, too, until ``release_java`` or its own end."""
+        """Let the session's Java lock the warehouse too, until ``release_java`` or its own end."""
         path = str(Path(self._root, JAVA_LOCK_FILE).resolve())
         jvm: Any = spark.sparkContext._jvm
         self._java = jvm.java.io.RandomAccessFile(path, "rw")
@@ -48,9 +48,9 @@ class WarehouseLock:
             raise WarehouseLocked(f"warehouse {self._root} is in use by another run's Java; wait for it, or stop it")
 
     def release_java(self) -> None:
-        """Have Java give it back. A Java that is gone has done so."""
+        """Let Java release its lock. If Java has ended, the lock is free."""
         if self._java is not None:
-            from py4j.protocol import Py4JError  # loaded already, where there is a Java
+            from py4j.protocol import Py4JError  # already imported if there is a Java
 
             with suppress(Py4JError, OSError):
                 self._java.close()
@@ -58,7 +58,7 @@ class WarehouseLock:
 
 @contextmanager
 def warehouse_lock(root: str) -> Iterator[WarehouseLock]:
-    """Hold the warehouse for the length of the block. Raises WarehouseLocked at once if another run has it."""
+    """Lock the warehouse during the block. Raises WarehouseLocked at once if another run holds it."""
     handles: list[int] = []
     try:
         folder, file = _open(root)
@@ -75,7 +75,7 @@ def warehouse_lock(root: str) -> Iterator[WarehouseLock]:
         except Exception:
             held.release_java()
             raise
-        # After Ctrl-C, SIGTERM and their like Java may be in a commit: it holds the warehouse until it ends.
+        # After Ctrl-C or SIGTERM Java may be in a commit: it holds the lock until it ends.
         held.release_java()
         os.ftruncate(file, 0)
     finally:
@@ -84,7 +84,7 @@ def warehouse_lock(root: str) -> Iterator[WarehouseLock]:
 
 
 def is_locked(root: str) -> bool:
-    """Whether a run holds the warehouse."""
+    """Return whether a run holds the warehouse."""
     try:
         handle = os.open(Path(root, LOCK_FILE), os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
@@ -99,7 +99,7 @@ def is_locked(root: str) -> bool:
 
 
 def _open(root: str) -> tuple[int, int]:
-    """Handles of the folder, made where it is not there, and of the lock file."""
+    """Open the folder, made if it is missing, and the lock file."""
     try:
         Path(root).mkdir(parents=True, exist_ok=True)
         folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
@@ -115,7 +115,7 @@ def _open(root: str) -> tuple[int, int]:
 
 
 def _lock(handle: int, said: int, root: str, optional: tuple[int, ...] = ()) -> None:
-    """Take one lock; ``said`` is the handle of the file that names the holder."""
+    """Take one lock; ``said`` is the handle of the file with the holder's name."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -128,7 +128,7 @@ def _lock(handle: int, said: int, root: str, optional: tuple[int, ...] = ()) -> 
 
 
 def _wait_for_java(root: str) -> None:
-    """Wait until no Java of a run whose driver is gone holds the warehouse."""
+    """Wait until no Java of a killed run holds the warehouse."""
     try:
         handle = os.open(Path(root, JAVA_LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError as error:

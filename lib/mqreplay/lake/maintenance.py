@@ -1,4 +1,4 @@
-"""Compaction of the Delta tables, and removal of files that no recent version needs. Spark does both."""
+"""Compact the Delta tables and remove files that no recent version needs, by Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def maintain(spark: SparkSession, warehouse: Warehouse, keep_hours: int = 168) -> None:
     """Compact and cluster every table, and remove files that no version of the last ``keep_hours`` hours needs."""
-    from mqreplay.lake.java_process import check_java_names  # imports pyspark, which takes long
+    from mqreplay.lake.java_process import check_java_names  # imports pyspark, which is slow
 
     check_java_names(warehouse.root)
     for name in warehouse.contracts:
@@ -23,7 +23,7 @@ def maintain(spark: SparkSession, warehouse: Warehouse, keep_hours: int = 168) -
 
 
 def delta_table(path: str) -> str:
-    """Return the name by which Spark SQL reaches the Delta table in the folder ``path``.
+    """Return the Spark SQL name of the Delta table in the folder ``path``.
 
     >>> delta_table("/w/silver/a`b")
     'delta.`/w/silver/a``b`'

@@ -1,6 +1,6 @@
-"""Files of a Delta table that no version names: of failed tasks, of interrupted runs, of writes without rows.
+"""Files in a table's folder that no version uses: of failed tasks, interrupted runs, or writes without rows.
 
-Only files with the names that Spark, Delta and mqreplay give theirs are ever removed.
+Only files named in the way of Spark, Delta and mqreplay are ever removed.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ DATA = re.compile(r"\.?part-.+\.parquet(\.crc)?")
 
 
 def last_version(location: str) -> int | None:
-    """Return the last committed version of the table in this folder; None where there is no table.
+    """Return the last committed version of the table in this folder; None without a table.
 
-    A folder ``_delta_log`` without a commit is none: its maker died before version 0.
+    A folder ``_delta_log`` without a commit is not a table: its writer died before version 0.
     """
     return max(_versions(location), default=None)
 
 
 def last_commit(location: str) -> Path | None:
-    """Return the file of the last version; None where there is no table."""
+    """Return the log file of the last version; None without a table."""
     versions = _versions(location)
     return Path(location, LOG, versions[max(versions)]) if versions else None
 
 
 def _versions(location: str) -> dict[int, str]:
-    """The versions in the table's log, each with the name of a file that makes it."""
+    """Return the versions in the table's log with the names of their files."""
     named = [(COMMIT.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in sorted(_names(location, LOG))]
     return {int(match[1]): name for match, name in named if match}
 
 
 def _names(*folder: str) -> list[str]:
-    """Names in a folder; none where there is no folder. One that cannot be read is not taken for empty."""
+    """Return the names in a folder; none without a folder. An unreadable folder raises OSError."""
     try:
         return os.listdir(Path(*folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -52,19 +52,19 @@ def _names(*folder: str) -> list[str]:
 
 
 def data_files(location: str) -> frozenset[str]:
-    """Names of the data files in the table's folder. The tables have no partitions, and so no folders."""
+    """Return the names of the data files in the table's folder. The tables have no partitions, so no subfolders."""
     return frozenset(filter(DATA.fullmatch, _names(location)))
 
 
 def remove_orphans(location: str, keep: Iterable[str], since: int) -> None:
-    """Remove the files that are neither in ``keep`` nor named by a commit above the version ``since``."""
+    """Remove files that are neither in ``keep`` nor in a commit after the version ``since``."""
     _remove(location, data_files(location) - set(keep), since)
 
 
 def remove_all_orphans(location: str, live_files: Callable[[], Iterable[str]]) -> None:
-    """Remove the files that no version names. ``live_files`` gives those of the last version.
+    """Remove the files that no version uses. ``live_files`` returns those of the last version.
 
-    Delta deletes old commits: files that only those name are past all retention, and may go too.
+    Delta deletes old commits: files that only those used are past retention and are removed too.
     """
     candidates = data_files(location)
     if not Path(location, LOG, f"{0:020d}.json").exists():
@@ -73,20 +73,20 @@ def remove_all_orphans(location: str, live_files: Callable[[], Iterable[str]]) -
 
 
 def remove_unborn(location: str) -> None:
-    """Remove what is left of a table whose maker died before version 0. CREATE TABLE refuses a folder with files.
+    """Remove the rest of a table whose writer died before version 0. CREATE TABLE refuses a folder with files.
 
-    Raises InputError where the folder holds what is not of a table.
+    Raises InputError if the folder holds other files.
     """
     if last_version(location) is None and _names(location):
         remove_table(location)
         if others := sorted(_names(location)):
-            raise InputError(f"{location} is where a table belongs, and holds {others[0]}; move it elsewhere")
+            raise InputError(f"{location} is the folder of a table, but holds {others[0]}; move it elsewhere")
 
 
 def remove_table(location: str) -> None:
-    """Remove the table in this folder, for readers at once, and the folder if nothing else is in it."""
+    """Remove the table in this folder, at once for readers, and the folder if it is then empty."""
     log, removed = Path(location, LOG), Path(location, f".{LOG}.removed")
-    shutil.rmtree(removed, ignore_errors=True)  # of a process that died in it
+    shutil.rmtree(removed, ignore_errors=True)  # left by a process that died while removing it
     with suppress(FileNotFoundError, NotADirectoryError):
         log.rename(removed)
     for name in data_files(location):
@@ -97,10 +97,10 @@ def remove_table(location: str) -> None:
 
 
 def remove_torn_log_files(location: str, since: int) -> None:
-    """Remove what was left of commits that could not be finished.
+    """Remove the files of unfinished commits.
 
-    Delta's log store writes beside and renames. Where a rename fails, Hadoop copies to the final name: half a commit
-    above the version ``since`` is none, and those that follow it were made by nobody.
+    Delta's log store writes a temporary file and renames it. If the rename fails, Hadoop copies to the final name,
+    which can leave half a commit. It and all later ones above the version ``since`` do not count.
     """
     for name in _names(location, LOG):
         if name.startswith(".") and name.endswith(".tmp"):

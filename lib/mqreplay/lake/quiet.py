@@ -1,4 +1,4 @@
-"""What Java and its Python workers write on stdout and stderr, kept for a log: results and progress stay alone."""
+"""Keep the output of Java and its Python workers for a log, away from mqreplay's stdout and stderr."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from contextlib import contextmanager
 
 MOST_LINES, LONGEST_LINE = 2_000, 4_000
 NOISE = (
-    b"WARNING: Using incubator modules",  # Spark asks the JVM for one; nothing a user could mend
+    b"WARNING: Using incubator modules",  # Spark causes this warning; a user cannot change it
     b"Using Spark's default log4j profile",
     b"Setting default log level",
+    b"Setting Spark log level",
     b"To adjust logging level use",
 )
 _said: deque[str] = deque(maxlen=MOST_LINES)
@@ -26,7 +27,7 @@ def said_by_java() -> list[str]:
 
 @contextmanager
 def jvm_start() -> Iterator[None]:
-    """Within the block a child process gets a stdout and stderr whose lines are kept; ours are as before afterwards."""
+    """Give child processes a stdout and stderr whose lines are kept, within the block."""
     sys.stdout.flush()
     ours = [os.dup(1), os.dup(2)]
     reader, writer = os.pipe()
@@ -44,7 +45,7 @@ def jvm_start() -> Iterator[None]:
 
 def _keep(reader: int) -> None:
     with os.fdopen(reader, "rb") as lines:
-        # Without a line feed for long, it is cut: what Java says must not fill the memory.
+        # A very long line is cut, so that Java's output cannot fill the memory.
         while line := lines.readline(LONGEST_LINE):
             if not line.startswith(NOISE):
                 _said.append(line.decode("utf-8", "replace").rstrip("\r\n"))

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from mqreplay.errors import InputError
+from mqreplay.lake.existing import LAYERS
 from mqreplay.lake.sql import check_text
-from mqreplay.lake.warehouse import LAYERS, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 
-# Characters that every client passes on unchanged: spark-sql and beeline replace ${...} and split at semicolons.
+# Characters that every client keeps unchanged: spark-sql and beeline replace ${...} and split at semicolons.
 PLAIN = re.compile(r"[A-Za-z0-9/._~+@=,: -]")
 
 
@@ -37,12 +38,12 @@ def identifier(name: str) -> str:
     'orders_gold'
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise InputError(f"{name!r} cannot name a catalog or database: use letters, digits and _, no digit first")
+        raise InputError(f"{name!r} cannot name a catalog or database: use letters, digits and _, and no digit first")
     return name
 
 
 def literal(text: str) -> str:
-    r"""Return ``text`` as a string literal of Spark SQL that no client of Spark changes on its way.
+    r"""Return ``text`` as a string literal of Spark SQL that no client changes.
 
     >>> print(literal("/data/night"), literal("/it's/${HOME};"))
     '/data/night' '/it\u0027s/\u0024\u007BHOME\u007D\u003B'

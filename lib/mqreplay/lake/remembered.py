@@ -1,7 +1,7 @@
-"""Small tables as they were when the last run ended, beside the warehouse: a run with nothing to do then asks nothing.
+"""Cached results of small queries, beside the warehouse: a run without new files needs no query.
 
-What is kept counts only while no table has had a commit since (Warehouse.state). A file that is missing, torn or of
-another version is no loss.
+The cache counts only while no table has a newer commit (Warehouse.state). A missing or torn file, or one of another
+version, is ignored.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Question:
-    """What a run asks of a warehouse's tables, under a name that says it all; the answer is small."""
+    """A query of a run with a small result. Its name includes all parameters."""
 
     name: str
     read: Callable[[Warehouse], Sequence[Sequence[Any]]]
 
 
 class Remembered:
-    """Answers of the last run. Use it under the warehouse's lock."""
+    """Results of the last run. Use it under the warehouse's lock."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
         self._path = Path(warehouse.root, FILE)
 
     def rows(self, asked: Question) -> Rows:
-        """Those kept, if the tables are as they were then, else what is read."""
+        """Return the cached rows if no table changed since; else run the query."""
         kept = self._kept()
         if kept is not None and asked.name in kept:
             return [tuple(map(_back, row)) for row in kept[asked.name]]
         return [tuple(row) for row in asked.read(self._warehouse)]
 
     def keep(self, asked: Iterable[Question]) -> None:
-        """Keeps the answers to these questions, and no others, unless all are kept already."""
+        """Store the results of exactly these queries, unless all are stored already."""
         kept, by_name = self._kept(), {question.name: question for question in asked}
         if kept is not None and kept.keys() >= by_name.keys():
             return
@@ -59,12 +59,12 @@ class Remembered:
 
 
 def write_kept(path: Path, state: str, value: Any) -> None:
-    """Keeps what JSON can hold, with the state of the tables (Warehouse.state) that it was made from."""
+    """Store a JSON value with the state of the tables (Warehouse.state) from which it was made."""
     write_json(path, {"state": state, "kept": value})
 
 
 def read_kept(path: Path, state: str) -> Any:
-    """What was kept, if the tables are still as they were; None, too, for a file that is none of ours."""
+    """Return the stored value if no table has changed since; also None for a foreign file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return found["kept"] if found["state"] == state else None

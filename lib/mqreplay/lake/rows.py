@@ -1,4 +1,4 @@
-"""Which rows of a table are meant: to read, or to replace."""
+"""Selection of rows of a table, to read or to replace."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import polars as pl
 
 from mqreplay.lake.delta_files import may_hold
 
-COUNTED = ("cluster", "day", "source_digest")  # the columns by which whole files are replaced
+COUNTED = ("cluster", "day", "source_digest")  # columns by which whole files are replaced
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a table: of a cluster, and of what is given beside.
+    """A selection of rows of one cluster, and of the given days, digests or condition.
 
-    ``days``: of one of these; ``between``: from the one day to the other; ``digests``: of files with one of these
-    (source_digest). Files are passed over by Delta's bounds of them. ``wanted``: those for which it holds.
+    ``days``: of one of these days; ``between``: from one day to the other; ``digests``: with one of these
+    source_digest. Files are skipped by Delta's bounds of these columns. ``wanted``: rows for which the expression is
+    true.
     """
 
     cluster: str
@@ -29,7 +30,7 @@ class Rows:
 
     @property
     def condition(self) -> pl.Expr:
-        """Whether a row is one of them."""
+        """Return the expression that is true for the selected rows."""
         parts = [pl.col("cluster") == self.cluster]
         if self.days is not None:
             parts.append(pl.col("day").is_in(sorted(self.days)))
@@ -42,7 +43,7 @@ class Rows:
         return pl.all_horizontal(parts).fill_null(False)
 
     def may_be_in(self, files: pl.DataFrame) -> pl.DataFrame:
-        """Return the files of a snapshot that may hold some of them."""
+        """Return the files of a snapshot that may hold selected rows."""
         wanted = may_hold(files, "cluster", self.cluster, self.cluster)
         for column, ends in (("day", self.between), ("day", _ends(self.days)), ("source_digest", _ends(self.digests))):
             if ends is not None:
@@ -50,7 +51,7 @@ class Rows:
         return files.filter(wanted)
 
     def are_all_of(self, file: dict[str, Any]) -> bool:
-        """Whether a file of a snapshot holds none but these, by Delta's bounds."""
+        """Return which files of a snapshot hold only selected rows, by Delta's bounds."""
         if self.wanted is not None or self.between is not None:
             return False
         # Bounds do not count nulls: a file may hold rows of one day and rows without a day.
@@ -65,5 +66,5 @@ class Rows:
 
 
 def _ends(values: frozenset[Any] | None) -> tuple[Any, ...] | None:
-    """The least and the greatest; none of no values, None where any will do."""
+    """Return the least and greatest value; empty for no values, None without a restriction."""
     return None if values is None else (min(values), max(values)) if values else ()

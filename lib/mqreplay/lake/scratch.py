@@ -1,8 +1,8 @@
-"""One folder for everything temporary of this process: Spark's shuffles, Java's temporary files, the sockets.
+"""One folder for all temporary files of this process: Spark's shuffles, Java's temporary files, the sockets.
 
-A process that is killed leaves its folder behind. The next process removes it, if it can prove two things: the folder
-is ours (owner, mode, name, marker file), and no process uses it (the lock on the marker is free). Java holds the same
-lock, because it may outlive Python for a moment. On a file system without locks, folders are left.
+A killed process leaves its folder. The next process removes it if two things are certain: mqreplay made the folder
+(owner, mode, name, marker file), and no process uses it (the lock on the marker is free). Java holds the same lock,
+because it may outlive Python for a moment. On a file system without locks, folders are left.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNUSABLE = re.compile(r"[,\x00-\x1f\x7f]|\$\{")
 
 @dataclass(frozen=True)
 class Scratch:
-    """The folder of this process. ``lock`` is the descriptor that holds the lock; None where there are no locks."""
+    """The folder of this process. ``lock`` is the descriptor of the lock; None if there are no locks."""
 
     folder: Path
     lock: int | None
@@ -46,7 +46,7 @@ def scratch() -> Scratch:
     parent = _parent()
     remove_dead(parent)
     try:
-        # A new name of mode 0700: whatever another user put there is neither followed nor used.
+        # A new name with mode 0700, so that nothing of another user is used.
         folder = Path(tempfile.mkdtemp(prefix=_prefix(), dir=parent))
         for name in PARTS:
             (folder / name).mkdir(mode=0o700)
@@ -59,7 +59,7 @@ def scratch() -> Scratch:
 
 @contextmanager
 def temporary_files_here() -> Iterator[None]:
-    """Within the block, Python makes its own temporary files in the process's folder, too."""
+    """Let Python make its own temporary files in the process's folder within the block."""
     before, tempfile.tempdir = tempfile.tempdir, str(scratch().part("java"))
     try:
         yield
@@ -68,7 +68,7 @@ def temporary_files_here() -> Iterator[None]:
 
 
 def remove_dead(parent: Path) -> list[Path]:
-    """Remove the folders of our processes that are gone; return them. What is not provably ours stays."""
+    """Remove the folders of mqreplay processes that have ended; return them. Keep folders of unknown origin."""
     removed = []
     for folder in sorted(parent.glob(f"{_prefix()}*")):
         with suppress(OSError):
@@ -81,7 +81,7 @@ def _parent() -> Path:
     try:
         parent = Path(tempfile.gettempdir()).resolve()
     except FileNotFoundError:
-        raise InputError("no folder for temporary files can be written; set TMPDIR to one") from None
+        raise InputError("no folder for temporary files is writable; set TMPDIR to one") from None
     try:
         str(parent).encode()
     except UnicodeEncodeError:
@@ -99,12 +99,12 @@ def _prefix() -> str:
 
 
 def _is_ours(found: os.stat_result) -> bool:
-    """Whether it is a folder, not a link, of this user, that no one else may enter."""
+    """Return whether it is a folder (not a link) of this user that nobody else can enter."""
     return found.st_uid == os.getuid() and found.st_mode == stat.S_IFDIR | 0o700
 
 
 def _lock(folder: Path) -> int | None:
-    """Make the marker, locked before it has its name: a marker that is not locked is a dead process's."""
+    """Make the marker, and lock it before it gets its name: an unlocked marker belongs to a dead process."""
     unnamed = folder / f"{MARKER}.new"
     handle = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
@@ -130,7 +130,7 @@ def _remove_if_dead(folder: Path) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """The marker goes last, so that the next process can finish what this one does not."""
+    """Remove a folder, the marker last, so that the next process can finish an interrupted removal."""
     for path in [path for path in folder.iterdir() if path.name != MARKER]:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -139,12 +139,12 @@ def _remove(folder: Path) -> None:
     (folder / MARKER).unlink(missing_ok=True)
     try:
         folder.rmdir()
-    except OSError:  # as in a process that may write nowhere else
+    except OSError:  # as in a process with restricted writes
         (folder / MARKER).touch(mode=0o600)
         raise
 
 
 def _remove_own(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # not in a fork
+    if os.getpid() == process:  # not in a forked process
         with suppress(OSError):
             _remove(folder)

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pyspark
-from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from mqreplay.lake.class_archive import archive_options
@@ -18,6 +17,16 @@ from mqreplay.lake.jars import require_jars
 from mqreplay.lake.java_names import remember_names
 from mqreplay.lake.java_process import java_option, keep_accumulators_quiet, start_java
 from mqreplay.lake.scratch import scratch
+from mqreplay.lake.submitted import (
+    DRIVER_MEMORY,
+    EARLY,
+    MASTER,
+    NAME,
+    application_name,
+    is_submitted,
+    require_in_time,
+    submitted_settings,
+)
 from mqreplay.places import conf_dir
 from mqreplay.settings import SparkSettings
 
@@ -25,6 +34,8 @@ from mqreplay.settings import SparkSettings
 TUNING = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # From the first line of the session to the last one. mqreplay itself says what it does.
+    "spark.log.level": "ERROR",
     "spark.databricks.delta.snapshotPartitions": "1",
     # Beside a commit's checksum, Delta would list the table's files there again, by a query over its log for a new one.
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
@@ -48,10 +59,10 @@ TUNING = {
     # Batches end at 10,000 rows alone: Spark would add up the bytes of all columns after each row that goes to Python.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.parquet.compression.codec": "zstd",
+    # Idle workers end without a traceback when the session ends.
+    "spark.python.daemon.module": "mqreplay.lake.worker_daemon",
     # A task has one core: kernels with threads of their own would take each other's.
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
-    # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 # What the answers rest on.
 MEANING = {
@@ -67,6 +78,8 @@ MEANING = {
     "spark.databricks.delta.properties.defaults.enableTypeWidening": "false",
     "spark.databricks.delta.properties.defaults.checkpointPolicy": "classic",
     "spark.databricks.delta.properties.defaults.enableRowTracking": "false",
+    # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A rollback restores the version before the run, however long ago that was made.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
@@ -87,38 +100,41 @@ JAVA_SMALL = "-XX:TieredStopAtLevel=1"
 SOCKETS, SOCKETS_DIR = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 SOCKET_PATH = 107  # bytes that a socket's path may have
 SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
+HEAP = "3g"  # of the driver, where neither the settings nor spark-submit set it
 EXECUTORS_JAVA, LOCAL_DIR = "spark.executor.extraJavaOptions", "spark.local.dir"
 # Spark in one process opens ports on the loopback device all the same. It makes a secret of its own for each session.
 AUTHENTICATE = "spark.authenticate"
-SUBMITTED = (EXECUTORS_JAVA, LOCAL_DIR, AUTHENTICATE)  # what spark-submit's own options and files decide
 ONE_PROCESS = re.compile(r"local(\[.*\])?")
 
 
 def build_session(app_name: str, settings: SparkSettings, *, small: bool = False) -> SparkSession:
     """The session that everything runs in; the running one, if there is one. ``small``: Java will have little to do.
 
-    Java's own options are those of its first caller, and spark-submit's where that started it.
+    Java's own options are those of its first caller, and spark-submit's where that started it. Raises SettingsError
+    for settings that Java can no longer take from this process.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # PySpark gives instants in the zone of the process; ours are UTC wherever it runs.
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
-    master = settings.master or ("" if _submitted() else "local[*]")
+    master = settings.master or ("" if is_submitted() else "local[*]")
     options = TUNING | MEANING | _places(small)
     options |= _one_process(master) | _sockets(_stays_here(settings))
-    options["spark.driver.memory"] = settings.driver_memory
-    given = settings.extra | (_told_by_submit() if _submitted() else {})
-    require_jars(given)
-    if _submitted():  # who submits it knows the cluster
-        options = {name: value for name, value in options.items() if name not in SUBMITTED or name not in given}
-    options |= settings.extra | {"spark.app.name": app_name} | ({"spark.master": master} if master else {})
-    if not _submitted():
+    options[DRIVER_MEMORY] = settings.driver_memory or HEAP
+    given = submitted_settings() if is_submitted() else {}
+    if is_submitted():
+        require_in_time(settings, given)
+        # Whoever submits it knows the cluster; what the answers depend on stays.
+        options = {name: value for name, value in options.items() if name in MEANING or name not in given}
+        options = {name: value for name, value in options.items() if name not in EARLY}
+    require_jars(settings.extra | given)
+    options |= settings.extra | {NAME: application_name(app_name, given)} | ({MASTER: master} if master else {})
+    if not is_submitted():
         start_java(options)
     session = SparkSession.builder.config(map=dict(options)).getOrCreate()
     keep_accumulators_quiet()
     remember_names(session)
-    session.sparkContext.setLogLevel("ERROR")
     # PySpark would log a query's error with all of Java's stack, beside raising it.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return session
@@ -130,19 +146,8 @@ def fit_plans(session: SparkSession, *, small: bool) -> None:
         session.conf.set(name, of_few if small else of_many)
 
 
-def _submitted() -> bool:
-    """Whether spark-submit started this process: it hands its settings over in the environment."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
-
-
-def _told_by_submit() -> dict[str, str]:
-    """Return the settings of spark-submit, from its options and files."""
-    SparkContext._ensure_initialized()
-    return dict(SparkConf().getAll())
-
-
 def _stays_here(settings: SparkSettings) -> bool:
-    return not _submitted() and (settings.master or "local").startswith("local")
+    return not is_submitted() and (settings.master or "local").startswith("local")
 
 
 def _one_process(master: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A file beside the tables, written in one step: who reads it sees the old one or the new one, never half of one."""
+"""Small files that are replaced atomically: readers see the old or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replaces the file; its folder is made if it is not there."""
+    """Replace the file by JSON; make its folder if needed."""
     write_lines(path, [json.dumps(value)])
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """The same, of lines that are made as they are written."""
+    """Replace the file by lines, which may be a generator."""
     _write(path, (f"{line}\n" for line in lines))
 
 
 def write_text(path: Path, text: str) -> None:
-    """The same, of a text."""
+    """Replace the file by a text."""
     _write(path, [text])
 
 

@@ -1,4 +1,4 @@
-"""Values quoted into SQL, so that no name in a recording can end a string."""
+"""Quote values for SQL, so that no name in a recording can end a string."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def check_text(*values: str | None) -> None:
-    """Raise InputError for a value that is no Unicode text: as Python has arguments that are not UTF-8."""
+    """Raise InputError for a value that is not Unicode text, such as an argument that is not UTF-8."""
     for value in values:
         try:
             (value or "").encode()
@@ -19,9 +19,9 @@ def check_text(*values: str | None) -> None:
 
 
 def quoted(value: str) -> str:
-    """Return ``value`` as a string literal of Spark SQL. Raises InputError for what no string of Spark can hold.
+    """Return ``value`` as a string literal of Spark SQL. Raises InputError for a value that Spark cannot hold.
 
-    It is for text that takes no bound argument: DDL. The session must not replace ${...} (session.MEANING).
+    Use it only for DDL, which has no parameters. The session must not replace ${...} (session.MEANING).
 
     >>> quoted("it's")
     "'it\\\\'s'"
@@ -30,5 +30,5 @@ def quoted(value: str) -> str:
     """
     check_text(value)
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    # A control character would reach Delta's history, and everyone who prints a query.
+    # A control character would get into Delta's history and into printed queries.
     return "'" + CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", escaped) + "'"

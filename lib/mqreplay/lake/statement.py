@@ -1,7 +1,7 @@
-"""What a statement would do, by Spark's own parser: the tables that it reads, or why it is refused.
+"""Check a statement by Spark's own parser: the tables that it reads, or why it is refused.
 
-The parsed plan is walked whole: subqueries, common table expressions, and whatever else a node holds. Only nodes that
-are known to read are accepted, so what a later Spark adds is refused until it is listed here.
+The whole parsed plan is checked: subqueries, common table expressions, and all other parts of a node. Only known
+reading nodes are accepted, so new ones of a later Spark are refused until they are listed here.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from mqreplay.errors import InputError
+from mqreplay.lake.similar import unknown_table
 
 QUERY = frozenset(
     [
@@ -84,9 +85,9 @@ ABOUT_TABLES = frozenset(
     ]
 )
 NAMES_TABLE = ("UnresolvedRelation", "UnresolvedTable", "UnresolvedTableOrView")
-# A function whose name is known only when the query runs.
+# Functions whose name is known only when the query runs.
 COMPUTED = ("ExpressionWithUnresolvedIdentifier", "PlanWithUnresolvedIdentifier")
-# Functions that call any method of Java, or read files and addresses: those of XML read what a document names.
+# Functions that call Java methods, or read files and addresses: XML functions read what a document names.
 FORBIDDEN = frozenset(
     [
         *("reflect", "java_method", "try_reflect"),
@@ -113,7 +114,7 @@ TABLE_FUNCTIONS = frozenset(
     ]
 )
 READS = "mqreplay sql runs SELECT, VALUES, SHOW, DESCRIBE and EXPLAIN, and changes nothing"
-# Plans that do something, and expressions that call Java or read XML, once names are resolved.
+# Plans with side effects, and expressions that call Java or read XML, after names are resolved.
 DOES = (
     "org.apache.spark.sql.catalyst.plans.logical.Command",
     "org.apache.spark.sql.catalyst.plans.logical.ParsedStatement",
@@ -126,7 +127,7 @@ DOES = (
     "org.apache.spark.sql.catalyst.expressions.xml.XPathExtract",
 )
 PLAN = "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan"
-# Packages whose objects are walked; others, such as files and types, hold no plan.
+# Packages whose objects are checked; others, such as files and types, hold no plan.
 MADE_OF_PARTS = (
     "scala.",
     "org.apache.spark.sql.catalyst.",
@@ -137,7 +138,7 @@ MADE_OF_PARTS = (
 
 @dataclass
 class Statement:
-    """What a statement names: tables as layer.table; whether it asks which tables there are; whether it has rows."""
+    """The content of a statement: tables as layer.table; whether it lists tables; whether it returns rows."""
 
     tables: set[str] = field(default_factory=set)
     asks_for_tables: bool = False
@@ -145,9 +146,9 @@ class Statement:
 
 
 def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Statement:
-    """Return what the statement reads. Raises InputError where it may do anything but read these ``tables``.
+    """Return what the statement reads. Raises InputError if it may do anything but read these ``tables``.
 
-    Spark's errors about its syntax are passed on.
+    Spark's syntax errors are raised unchanged.
     """
     known = {name.lower(): name for name in tables}
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
@@ -158,7 +159,7 @@ def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Sta
         if kind not in QUERY | ABOUT_TABLES and is_plan(node):
             raise InputError(f"query refused: {kind} is not a query; {READS}")
         if kind in COMPUTED:
-            raise InputError("query refused: IDENTIFIER(...) hides a name; write the name itself")
+            raise InputError("query refused: IDENTIFIER(...) is not supported; write the name itself")
         if kind in NAMES_TABLE:
             statement.tables |= _table(node, known)
         elif kind == "UnresolvedTableValuedFunction":
@@ -172,7 +173,7 @@ def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Sta
 
 
 def check_analyzed(rows: DataFrame) -> None:
-    """Raise InputError where a query, with all its names resolved, does anything but read."""
+    """Raise InputError if a query with resolved names does anything but read."""
     spark = rows.sparkSession
     does_more = _kinds(spark, DOES)
     for node in _nodes(spark, rows._jdf.queryExecution().analyzed()):
@@ -184,24 +185,23 @@ def _table(node: Any, known: dict[str, str]) -> set[str]:
     """Return the table that a relation names. A name of one part is a common table expression, or unknown to Spark."""
     parts = [part.lower() for part in _texts(node.multipartIdentifier())]
     if _kind(node) == "UnresolvedRelation" and (node.isStreaming() or not node.options().isEmpty()):
-        raise InputError("query refused: a table of mqreplay takes no options and is no stream")
+        raise InputError("query refused: options and streams are not supported for tables")
     if len(parts) == 1:
         return set()
     name = ".".join(parts[1:] if parts[0] == "spark_catalog" else parts)
     if name not in known:
-        shown = ".".join(parts)
-        raise InputError(f"query refused: there is no table {shown}; `SHOW TABLES IN gold` lists those of one layer")
+        raise InputError(f"query refused: {unknown_table('.'.join(parts), known.values())}")
     return {known[name]}
 
 
 def _check_function(name: list[str], known_only: frozenset[str] | None = None) -> None:
     last = name[-1].lower()
     if last in FORBIDDEN or (known_only is not None and last not in known_only):
-        raise InputError(f"query refused: the function {last} reaches outside the tables")
+        raise InputError(f"query refused: the function {last} reads outside the tables")
 
 
 def _nodes(spark: SparkSession, plan: Any) -> Iterator[Any]:
-    """Yield every part of a plan but texts and numbers: plans, expressions, and what else they are made of."""
+    """Yield every part of a plan except texts and numbers: plans, expressions, and their parts."""
     is_product, is_sequence = _kinds(spark, ["scala.Product"]), _kinds(spark, ["scala.collection.IterableOnce"])
     todo = [plan]
     while todo:
@@ -220,7 +220,7 @@ def _nodes(spark: SparkSession, plan: Any) -> Iterator[Any]:
 
 
 def _kinds(spark: SparkSession, names: Sequence[str]) -> Callable[[Any], bool]:
-    """Return whether an object of Java is of one of these classes. Each class of Java is asked about once."""
+    """Return whether a Java object is of one of these classes. Results are cached by class."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     classes = [jvm.org.apache.spark.util.Utils.classForName(name, True, False) for name in names]

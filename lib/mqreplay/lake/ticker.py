@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 EVERY_S = 15.0
-LEAST_SHARE = 0.01  # of less nothing follows for the rest
+LEAST_SHARE = 0.01  # below this share no estimate is possible
 
 
 class Ticker:
@@ -22,23 +22,23 @@ class Ticker:
         every_s: float = EVERY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``line`` gives None where there is nothing new to say."""
+        """Take ``line``, which returns None if there is nothing new."""
         self._say, self._line, self._every_s, self._clock = say, line, every_s, clock
         self._began = clock()
         self._over = threading.Event()
 
     def seconds(self) -> float:
-        """How long ago it was made."""
+        """Return the seconds since it was made."""
         return self._clock() - self._began
 
     def __enter__(self) -> Self:
-        """Begins to speak."""
+        """Start printing."""
         self._thread = threading.Thread(target=self._tell, daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Says no more."""
+        """Stop printing."""
         self._over.set()
         self._thread.join()
 
@@ -49,7 +49,7 @@ class Ticker:
 
 
 def pace(done: float, size: float, seconds: float, share: float | None = None) -> str:
-    """So much of ``size`` (bytes) is done after so many seconds; ``share`` is what part of the work that was.
+    """Return the progress text: share of ``size`` (bytes) done after the given seconds, and the remaining time.
 
     >>> pace(10e6, 40e6, 4)
     '10 of 40 MB, 2.5 MB/s, about 12 s left'
@@ -66,7 +66,7 @@ def pace(done: float, size: float, seconds: float, share: float | None = None) -
 
 
 def time_left(seconds: float, share: float) -> str:
-    """How long it will go on, if ``share`` of it took so many seconds.
+    """Return the remaining time if ``share`` of the work took the given seconds.
 
     >>> time_left(30, 0.25)
     'about 90 s left'

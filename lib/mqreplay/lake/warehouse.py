@@ -32,17 +32,16 @@ from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
 
-LAYERS = ("bronze", "silver", "gold")
-BATCH_ROWS = 50_000  # of a file that is written anew, in memory at once
-COMMITS = 10  # versions that others may make while one commit is tried
-CHECKPOINT_EVERY = 10  # versions, after which readers need not read all of the log
+BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
+COMMITS = 10  # attempts of a commit while others commit versions
+CHECKPOINT_EVERY = 10  # versions between checkpoints, so that readers need not read the whole log
 
 
 class Warehouse:
-    """Reads and replaces rows of the tables under ``root``. Safe for threads that write different tables."""
+    """The tables under ``root``: read and replace rows. Safe for threads that write different tables."""
 
     def __init__(self, root: str, contracts: dict[str, Contract] | None = None) -> None:
-        """``root`` need not exist; a table is made when it is first written."""
+        """Take the folder ``root``, which need not exist. A table is made when it is first written."""
         self.root = str(Path(root).resolve())
         self.contracts = contracts if contracts is not None else load_contracts()
 
@@ -51,30 +50,30 @@ class Warehouse:
         return f"{self.root}/{name.replace('.', '/')}"
 
     def version(self, name: str) -> int | None:
-        """Return the last version of the table; None where there is no table. No table is read."""
+        """Return the last version of the table; None without a table. No table is read."""
         return last_version(self.location(name))
 
     def exists(self, name: str) -> bool:
-        """Whether the table has a version. A folder whose maker died before version 0 is no table."""
+        """Return whether the table has a version. A folder whose writer died before version 0 is not a table."""
         return self.version(name) is not None
 
     def file_bytes(self, name: str) -> int:
-        """How much its Parquet files take, those of versions before among them. No table is read."""
+        """Return the size of its Parquet files, including those of earlier versions. No table is read."""
         return sum(path.stat().st_size for path in Path(self.location(name)).glob("*.parquet"))
 
     def state(self) -> str:
-        """A digest of mqreplay's version and of what all tables are: each commit changes it. No table is read.
+        """Return a digest of mqreplay's version and the state of all tables: each commit changes it. No table is read.
 
-        Versions alone do not tell a table from another that took its place.
+        Version numbers alone would not show that a table was replaced by another.
         """
         commits = {name: last_commit(self.location(name)) for name in sorted(self.contracts)}
         last = {name: (path.name, path.stat().st_mtime_ns) for name, path in commits.items() if path is not None}
         return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
 
     def read(self, name: str, rows: Rows | None = None) -> pl.LazyFrame:
-        """Return rows of the table, in the contract's column order; none if it was never made.
+        """Return rows of the table in the contract's column order; none if it does not exist.
 
-        Files that hold none of ``rows`` by Delta's bounds are not read.
+        Files without ``rows`` by Delta's bounds are not read.
         """
         schema = self.contracts[name].arrow_schema
         if not self.exists(name):
@@ -85,19 +84,19 @@ class Warehouse:
         return scan_files(schema, self._paths(name, rows.may_be_in(files))).filter(rows.condition)
 
     def landed_rows(self, name: str, landed: Iterable[Landed]) -> pl.LazyFrame:
-        """Return the rows that lie in files of a landing, before they are committed."""
+        """Return the rows in files of a landing before they are committed."""
         paths = [f"{self.location(name)}/{file.name}" for file in landed]
         return scan_files(self.contracts[name].arrow_schema, paths)
 
     def landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Landing:
-        """Where tasks may write rows of the table as Parquet files. No reader sees one before ``take`` commits it.
+        """Return a landing for tasks to write rows of the table as Parquet files. Readers see them after ``take``.
 
-        The journal removes those that no ``take`` commits: only then has every thread ended that might.
-        ``same`` are columns of one value; ``day_of`` is the instant whose date is the row's day. Rows bring the rest.
+        The journal removes files that no ``take`` commits, after all threads have ended. ``same`` are columns of one
+        value; ``day_of`` is the instant whose date is the row's day. Rows have all other columns.
         """
         if not self.exists(name):
             remove_unborn(self.location(name))
-            Path(self.location(name)).mkdir(parents=True, exist_ok=True)  # the commit of the rows makes the table
+            Path(self.location(name)).mkdir(parents=True, exist_ok=True)  # the commit of the rows creates the table
         return self._landing(name, same, day_of)
 
     def _landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Landing:
@@ -115,7 +114,7 @@ class Warehouse:
         )
 
     def thinned(self, name: str, landed: Iterable[Landed], gone: pl.Expr) -> list[Landed]:
-        """Return files of a landing without the rows for which ``gone`` holds; those with some are written anew."""
+        """Return files of a landing without the rows for which ``gone`` is true; rewrite files that have some."""
         made: list[Landed] = []
         for file in landed:
             kept = self._rewritten(name, file.name, gone)
@@ -123,7 +122,7 @@ class Warehouse:
         return made
 
     def put(self, name: str, rows: pl.DataFrame | Iterable[Sequence[Any]], replaced: Rows | None) -> None:
-        """In one commit: the rows ``replaced`` go, if any are given, and ``rows`` come, which must be of them.
+        """Replace the rows ``replaced``, if given, by ``rows``, which must be among them, in one commit.
 
         Rows without names are in the contract's column order. Raises ContractError.
         """
@@ -132,13 +131,13 @@ class Warehouse:
             as_table(rows, place.schema, name) if isinstance(rows, pl.DataFrame) else _table(list(rows), place.schema)
         )
         if replaced is not None and not pl.DataFrame(pl.from_arrow(table)).filter(~replaced.condition).is_empty():
-            raise ContractError(f"rows for {name} are not of those that they replace; a bug in mqreplay")
+            raise ContractError(f"rows for {name} are not among those that they replace; a bug in mqreplay")
         self.take(name, land(table.to_batches(BATCH_ROWS), place), replaced)
 
     def take(self, name: str, landed: Sequence[Landed], replaced: Rows | None) -> None:
-        """In one commit: the rows ``replaced`` go, if any are given, and those in files of a landing come.
+        """Replace the rows ``replaced``, if given, by those in files of a landing, in one commit.
 
-        The first commit makes the table. Raises ContractError where the table is of a version that does not fit.
+        The first commit creates the table. Raises ContractError if the table is of an incompatible version.
         """
         place = self.location(name)
         for _ in range(COMMITS):
@@ -160,10 +159,10 @@ class Warehouse:
             if number and number % CHECKPOINT_EVERY == 0:
                 write_checkpoint(place)
             return
-        raise ContractError(f"table {name} in {self.root} is written by others without a pause; run it again later")
+        raise ContractError(f"table {name} in {self.root} is constantly written by other programs; run it again later")
 
     def _without(self, name: str, now: Snapshot, replaced: Rows) -> list[Action]:
-        """The actions that take rows out of the table: files of these alone go, others are written anew."""
+        """Return the actions that remove rows: files with only these rows are removed, others are rewritten."""
         actions: list[Action] = []
         for file in replaced.may_be_in(now.files).iter_rows(named=True):
             kept = [] if replaced.are_all_of(file) else self._rewritten(name, file["path"], replaced.condition)
@@ -172,7 +171,7 @@ class Warehouse:
         return actions
 
     def _rewritten(self, name: str, file: str, gone: pl.Expr) -> list[Landed] | None:
-        """A file without the rows for which ``gone`` holds; None where it has none of them."""
+        """Rewrite a file without the rows for which ``gone`` is true; None if it has none of them."""
         path, schema = f"{self.location(name)}/{file}", self.contracts[name].arrow_schema
         rows, without = scan_files(schema, [path]).select(pl.len(), gone.sum().alias("gone")).collect().row(0)
         if not without:
@@ -180,7 +179,7 @@ class Warehouse:
         return land(_batches(path, schema, ~gone.fill_null(False)), self._landing(name)) if without < rows else []
 
     def _mended(self, name: str, now: Snapshot) -> list[Action]:
-        """The action that gives a table of an older version what it lacks; none if it lacks nothing."""
+        """Return the action that updates the metadata of an older table; none if it is current."""
         contract, said = self.contracts[name], now.configuration
         has = {field["name"]: field for field in now.fields}
         fields = dict(has)
@@ -200,7 +199,7 @@ class Warehouse:
             changed = old is not None and _shape(old["type"]) != _shape(field["type"])
             if old is None or changed or (column.nullable and not old["nullable"]):
                 fields[field["name"]] = field
-        # Tables of an older version have their old versions deleted: from now on they keep them, too.
+        # Delta deletes old versions of older tables: from now on they keep them too.
         if fields == has and KEPT_LOG.keys() <= said.keys():
             return []
         return [metadata(contract, list(fields.values()), now.table_id, {**KEPT_LOG, **said})]
@@ -213,7 +212,7 @@ class Warehouse:
         return snapshot(self.location(name)).files["path"].to_list()
 
     def restore(self, name: str, version: int) -> None:
-        """Make the rows and columns of an earlier version the table's newest."""
+        """Restore the rows and columns of an earlier version as a new version."""
         place = self.location(name)
         now, then = snapshot(place), snapshot(place, version)
         old, new = set(then.files["path"]), set(now.files["path"])
@@ -224,12 +223,12 @@ class Warehouse:
         commit(place, now.version + 1, actions, overwrites=True)
 
     def drop(self, name: str) -> None:
-        """Remove the table, for readers at once. Other files in its folder stay."""
+        """Remove the table, at once for readers. Other files in its folder stay."""
         remove_table(self.location(name))
 
 
 def _batches(path: str, schema: pa.Schema, wanted: pl.Expr) -> Iterator[pa.RecordBatch]:
-    """The wanted rows of a file, some at a time, in the table's shape."""
+    """Yield the wanted rows of a file in batches with the table's columns."""
     with pq.ParquetFile(path) as file:
         there = [name for name in schema.names if name in file.schema_arrow.names]
         for batch in file.iter_batches(BATCH_ROWS, columns=there):
@@ -272,7 +271,7 @@ def _item_fields(kind: Any) -> dict[str, str]:
 
 
 def _shape(kind: Any) -> str:
-    """A type of Delta's schema as Spark SQL calls it, without nullability."""
+    """Return the Spark SQL name of a type of Delta's schema, without nullability."""
     if isinstance(kind, str):
         return {"long": "bigint", "integer": "int"}.get(kind, kind)
     if kind["type"] == "array":

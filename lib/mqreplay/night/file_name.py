@@ -1,4 +1,4 @@
-"""File names made of names that a recording brings."""
+"""File names made from names in a recording."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EMPTY = "%empty"
 
 
 def file_name(name: str) -> str:
-    """Return a file name for ``name``: no folder in it, not hidden, of ASCII only, and different for different names.
+    """Return a file name for ``name``: ASCII only, without a folder, not hidden, different for different names.
 
     Everything but letters, digits, ``-``, ``_``, ``.`` and ``~`` becomes %XX for each byte of its UTF-8. A long name is
     cut, and the digest of the whole follows. Encoded names have two hex digits after each ``%``, so neither the word

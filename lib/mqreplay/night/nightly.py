@@ -1,4 +1,4 @@
-"""The order of a night: ingest, replay, validate, report. The one place where both wings meet."""
+"""The steps of a night in order: ingest, replay, validate, report."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from threading import Thread
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recording import Digested, find_recordings
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
-from mqreplay.ingest.standing import Standing
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.lock import warehouse_lock
@@ -41,10 +41,10 @@ STEPS = ("ingest", "replay", "validate", "report")
 
 
 class Night:
-    """One run on one warehouse: the steps, each of which may also be run alone. Hold the lock around all of them."""
+    """One run on one warehouse. Each step can also run alone. Hold the warehouse's lock around all of them."""
 
     def __init__(self, engine: Engine, root: str, settings: Settings, progress: Progress) -> None:
-        """``root`` is the warehouse's folder; ``progress`` is told what goes on."""
+        """Take the warehouse's folder ``root``, and ``progress``, which is called with each progress line."""
         self.engine, self.warehouse = engine, Warehouse(root)
         self.journal = Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
@@ -55,11 +55,11 @@ class Night:
         cluster: str | None,
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
-        """Recordings into silver. ``begin`` is called if there is something to read."""
+        """Read recordings into silver. ``begin`` is called if there is something to read."""
         return ingest(self.warehouse, self.engine, recordings, cluster, self.settings.ingest, self.progress, begin)
 
     def clusters(self, cluster: str | None) -> list[str]:
-        """The one asked for, or all that the warehouse holds. Raises InputError where there is none."""
+        """Return the requested cluster, or all clusters in the warehouse. Raises InputError if there is none."""
         files = self.warehouse.read("bronze.source_file").select("cluster").unique().collect()
         known = sorted(files["cluster"])
         if cluster is not None and cluster not in known:
@@ -70,23 +70,23 @@ class Night:
         return [cluster] if cluster is not None else known
 
     def replay(self, cluster: str) -> bool:
-        """Silver into gold, for the days that changed. True if there were any."""
+        """Replay the days that changed from silver into gold. Return whether there were any."""
         found = self._spans(cluster)
         by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
         wanted = {str(day): digest for day, digest in by_day.items()}
         noted = Steps(self.warehouse, cluster)
         gone = noted.not_among("replay", wanted)
         if gone:
-            self.progress(f"{cluster}: forgetting {', '.join(gone)}: no file is of these days any more")
+            self.progress(f"{cluster}: forgetting {', '.join(gone)}: no file of these days is left")
             with self.journal.transaction(f"removal of days of {cluster}"):
                 self._remove(Rows(cluster, days=frozenset(map(dt.date.fromisoformat, gone))))
                 noted.forget(gone)
         todo = noted.todo("replay", wanted)
         if not todo:
-            self.progress(f"{cluster}: every day replayed before")
+            self.progress(f"{cluster}: no day changed, replay skipped")
             return bool(gone)
         for day in todo:
-            # Each by itself: what is told of a day must not hang on which others are replayed with it.
+            # One by one: the result of a day must not depend on which other days are replayed with it.
             self.progress(f"{cluster}: replaying {day}")
             with self.journal.transaction(f"replay of {cluster}, {day}"):
                 self._replay_day(
@@ -98,7 +98,7 @@ class Night:
     def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
         date = dt.date.fromisoformat(day)
         if not is_first:
-            Standing(self.warehouse, cluster).keep(date)
+            OffsetCheckpoint(self.warehouse, cluster).keep(date)
         replay_day(
             self.warehouse,
             self.engine,
@@ -112,16 +112,16 @@ class Night:
         )
 
     def _remove(self, rows: Rows) -> None:
-        """Remove these rows of gold tables that have days."""
+        """Remove these rows from the gold tables that have days."""
         for name, contract in self.warehouse.contracts.items():
             dated = any(column.name == "day" for column in contract.columns)
             if dated and name.startswith("gold.") and self.warehouse.exists(name):
                 self.warehouse.take(name, [], rows)
 
     def forget_empty_clusters(self) -> None:
-        """Remove what was made of clusters of which no recording is left."""
+        """Remove the rows of clusters that have no recording left."""
         for (cluster,) in Remembered(self.warehouse).rows(empty_clusters()):
-            self.progress(f"{cluster}: no recording is left of this cluster; removing what was made of it")
+            self.progress(f"{cluster}: no recording of this cluster is left; removing its rows")
             with self.journal.transaction(f"removal of {cluster}"):
                 self._remove(Rows(cluster))
                 Steps(self.warehouse, cluster).forget()
@@ -129,13 +129,16 @@ class Night:
                     self._page(cluster, suffix).unlink(missing_ok=True)
 
     def validate(self, cluster: str) -> bool:
-        """Expectations on the days that changed, into gold.validation_result and JSON. True if they were run."""
+        """Check the expectations of the days that changed; write gold.validation_result and JSON.
+
+        Return whether any ran.
+        """
         found = self._spans(cluster)
         noted = Steps(self.warehouse, cluster)
         judging = Validation(self.warehouse, cluster, found, self.settings)
         todo = noted.todo("validate", judging.wanted)
         if not todo:
-            self.progress(f"{cluster}: every expectation run before")
+            self.progress(f"{cluster}: no day changed, validation skipped")
             return False
         results = Path(self.warehouse.root, "expectations", file_name(cluster))
         with self.journal.transaction(f"validation of {cluster}"):
@@ -145,11 +148,11 @@ class Night:
         return True
 
     def report(self, cluster: str) -> Outcome:
-        """Gold into one HTML page, and into what the terminal shows; as it was where no table changed since."""
+        """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""
         page, kept = (self._page(cluster, suffix) for suffix in ("html", "json"))
         state = self.warehouse.state()
         if page.exists() and (known := kept_outcome(kept, state)) is not None:
-            known.report = str(page)  # the warehouse may have been moved
+            known.report = str(page)  # the warehouse may have been moved since
             return known
         html = build_report(collect(self.warehouse, cluster))
         if not page.exists() or page.read_bytes() != html.encode():
@@ -163,7 +166,7 @@ class Night:
         return Path(self.warehouse.root, "report", f"{file_name(cluster)}.{suffix}")
 
     def remember(self, ingested: list[Ingested]) -> None:
-        """Keeps beside the warehouse what the next run asks first."""
+        """Store beside the warehouse what the next run asks first."""
         asked = [
             (known_files(done.cluster, done.recordings), self._asked(done.cluster), steps(done.cluster))
             for done in ingested
@@ -179,21 +182,21 @@ class Night:
 
 
 def load_expectations() -> None:
-    """Load Great Expectations, which takes seconds, while Java starts and tasks run in other processes."""
+    """Import Great Expectations, which takes seconds, while Java starts and tasks run in other processes."""
 
     def load() -> None:
-        with suppress(Exception):  # who needs it loads it again, and tells
+        with suppress(Exception):  # validate imports it again, and reports the error
             import_module("mqreplay.quality.run")
 
     Thread(target=load, daemon=True).start()
 
 
 def optimize(engine: Engine, warehouse: Warehouse) -> None:
-    """Compact and cluster the tables, which Delta does in Spark alone. Raises InputError for another engine."""
+    """Compact and cluster the tables, which needs Spark. Raises InputError for another engine."""
     from mqreplay.lake.maintenance import maintain
 
     if not isinstance(engine, SparkEngine):
-        raise InputError("maintain compacts the tables by Spark; leave out --engine")
+        raise InputError("maintain needs Spark; leave out --engine")
     maintain(engine.session, warehouse)
 
 
@@ -207,11 +210,11 @@ def run(
     cluster: str | None = None,
     engine: str = "spark",
 ) -> list[Outcome]:
-    """Runs ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock, on one of ENGINES.
+    """Run ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock, on one of ENGINES.
 
-    Gives an outcome for each cluster it was about. Raises InputError, WarehouseLocked and the other MqreplayErrors.
+    Return an outcome for each cluster. Raises InputError, WarehouseLocked and the other MqreplayErrors.
     """
-    # What cannot be read is told before there is a warehouse.
+    # Report an unreadable recording before the warehouse is made.
     check_text(cluster)
     check_folders(root, recordings or [])
     found = find_recordings(recordings or [], settings.ingest.follow_links)

@@ -1,4 +1,4 @@
-"""What a run left, for whoever started it: findings, judgements, expectations, quarantine. From the tables alone."""
+"""The outcome of a run for its caller: findings, judgements, expectations, quarantine. Read from the tables only."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from mqreplay.report.data import SEVERITIES
 
 @dataclass
 class Outcome:
-    """One cluster's. Findings and failed expectations are rows of their tables, worst first; ``report`` is a path.
+    """The outcome of one cluster.
 
-    ``verdict``, ``level``, ``coverage`` and ``helps`` are those of report/coverage.py.
+    Findings and failed expectations are rows of their tables, worst first; ``report`` is a path. ``verdict``,
+    ``level``, ``coverage`` and ``helps`` are those of report/coverage.py.
     """
 
     cluster: str
@@ -38,11 +39,11 @@ class Outcome:
     helps: list[tuple[str, list[str]]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
-        """The same, as plain values."""
+        """Return the outcome as plain values."""
         return asdict(self)
 
     def reaches(self, severity: str | None) -> bool:
-        """Whether a finding is at least as severe."""
+        """Return whether a finding has at least this severity."""
         if severity is None:
             return False
         return any(SEVERITIES.index(str(f["severity"])) <= SEVERITIES.index(severity) for f in self.findings)
@@ -95,10 +96,10 @@ def _listed(rows: pl.LazyFrame) -> list[dict[str, object]]:
 
 
 def kept_outcome(path: Path, state: str) -> Outcome | None:
-    """The outcome that was kept there (lake/remembered.py), if the tables are still as they were."""
+    """Return the stored outcome (lake/remembered.py) if no table has changed since."""
     try:
         return Outcome(**read_kept(path, state))
-    except TypeError:  # nothing was kept, or what another version calls an outcome
+    except TypeError:  # nothing is stored, or another version stored it
         return None
 
 

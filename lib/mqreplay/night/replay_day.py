@@ -1,4 +1,4 @@
-"""Silver into gold for one day of one cluster: the files that hold its rows, the passes of run/plan.py, the commits."""
+"""Replay one day of one cluster from silver into gold: find its files, run the passes of run/plan.py, commit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]
 WRITERS = 3
-OTHER_KINDS = ("brokers", *OF_SNAPSHOTS)  # not of lines, and so none of KINDS
+OTHER_KINDS = ("brokers", *OF_SNAPSHOTS)  # not JSONL, so not in KINDS
 CHECKPOINT = "silver.standing_offset"
 TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
 TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
@@ -42,9 +42,9 @@ def replay_day(
     is_first: bool,
     afresh: bool,
 ) -> None:
-    """Write every gold table of the day. ``found`` are the spans of the cluster's files.
+    """Write all gold tables of the day. ``found`` are the spans of the cluster's files.
 
-    ``is_first``: nothing was recorded before this day. ``afresh``: gold holds no row of it.
+    ``is_first``: nothing was recorded before this day. ``afresh``: gold has no row of it.
     """
     since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
     keys = {name: key_of(contract.shard_key) for name, contract in warehouse.contracts.items() if contract.shard_key}
@@ -64,7 +64,7 @@ def replay_day(
 
 
 def _gold(warehouse: Warehouse) -> list[str]:
-    """The gold tables that a replay writes; validation has one of its own."""
+    """Return the gold tables that a replay writes; validation writes another one."""
     return [name for name in warehouse.contracts if name.startswith("gold.") and name != "gold.validation_result"]
 
 

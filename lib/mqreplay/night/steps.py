@@ -1,4 +1,4 @@
-"""What is done already: a step of a day is done again only when its files, the settings or mqreplay itself changed."""
+"""Which steps are done: a step of a day runs again only if its files, the settings or mqreplay itself changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)
-# Kinds whose instants are the recorder's, not those of a client.
+# Kinds whose times are from the recorder's clock, not a client's.
 OF_SNAPSHOTS = ("consumer_offset", "topics", "subscription_groups")
 BY_RECORDER = (*OF_SNAPSHOTS, *(kind.stem for kind in KINDS.values() if kind.by_recorder))
 BITS = 128  # of the digest of a span
@@ -28,7 +28,7 @@ BITS = 128  # of the digest of a span
 
 @dataclass(frozen=True)
 class Span:
-    """What files of one kind speak of that speak of the same days. Instants are UTC; None: they speak of every day."""
+    """The files of one kind that cover the same days. Instants are UTC; None: they cover every day."""
 
     recording: str
     kind: str
@@ -38,10 +38,10 @@ class Span:
 
 
 def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, str]]) -> Question:
-    """Ask for the spans of the cluster's files that gave rows or were refused: rows of Span's fields.
+    """Return the query for the spans of the cluster's files that gave rows or were refused: rows of Span's fields.
 
-    Files of a span cover the same days, and so do they for the ``lookback_minutes`` after it. There are few spans
-    however many files there are. A file of many days covers only the days of its rows: ``tables`` maps its kind to
+    Files of a span cover the same days, also with ``lookback_minutes`` added. There are few spans, even if there are
+    many files. A file of many days covers only the days of its rows: ``tables`` maps its kind to
     the table of its rows and their instant.
     """
 
@@ -57,7 +57,7 @@ def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, s
 
 
 def _in_utc(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give instants the zone object that Remembered gives them: digests rest on the text of a span."""
+    """Use the same zone object for instants as Remembered: digests depend on the text of a span."""
     return tuple(value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value for value in row)
 
 
@@ -68,7 +68,7 @@ def _together(files: pl.LazyFrame, lookback_minutes: int) -> list[tuple[Any, ...
     key = ["recording", "kind", *(f"day_{i}" for i in range(len(days)))]
     made: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
     asked = files.select("recording", "kind", *days, "first_ts", "last_ts", "path", "sha256")
-    for batch in asked.collect_batches():  # the paths of a million files do not lie in memory together
+    for batch in asked.collect_batches():  # not all paths of a million files are in memory at once
         ends = pl.col("first_ts").min(), pl.col("last_ts").max()
         for row in batch.group_by(key).agg(*ends, "path", "sha256").iter_rows():
             made[row[: len(key)]].add(*row[len(key) :])
@@ -76,7 +76,7 @@ def _together(files: pl.LazyFrame, lookback_minutes: int) -> list[tuple[Any, ...
 
 
 class _Group:
-    """Files of one span: how many, from when to when, and the sum of their digests, which needs no order."""
+    """Files of one span: their number, their first and last instant, and the sum of their digests, in any order."""
 
     def __init__(self) -> None:
         self.first: dt.datetime | None = None
@@ -86,7 +86,7 @@ class _Group:
     def add(
         self, first: dt.datetime | None, last: dt.datetime | None, paths: Sequence[str], digests: Sequence[str]
     ) -> None:
-        """Add files, with the first and the last of their instants."""
+        """Add files, with their first and last instant."""
         self.first = min(filter(None, (self.first, first)), default=None)
         self.last = max(filter(None, (self.last, last)), default=None)
         self._files += len(paths)
@@ -102,7 +102,7 @@ class _Group:
 def _by_their_rows(
     warehouse: Warehouse, cluster: str, files: pl.DataFrame, tables: Mapping[str, tuple[str, str]]
 ) -> list[tuple[Any, ...]]:
-    """Return, as Span's fields, each stretch of days of which a file has rows. Days between are not part of one."""
+    """Return, as Span's fields, each run of days for which a file has rows. Days without rows are in none."""
     made: list[tuple[Any, ...]] = []
     for (kind,), of_kind in files.group_by("kind", maintain_order=True):
         name, ts = tables[kind]
@@ -119,10 +119,10 @@ def _by_their_rows(
     return made
 
 
-def _stretches(told: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
-    """From when to when something is told without a day between of which nothing is; in order."""
+def _stretches(found: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
+    """Return the first and last instant of each run of consecutive days with rows, in order."""
     made: list[tuple[dt.datetime, dt.datetime]] = []
-    for first, last in sorted(told):
+    for first, last in sorted(found):
         if made and first.date() <= made[-1][1].date() + DAY:
             first, last = made[-1][0], max(made.pop()[1], last)
         made.append((first, last))
@@ -130,7 +130,7 @@ def _stretches(told: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt
 
 
 def days_of(found: Iterable[Span]) -> list[dt.date]:
-    """Every day that the files speak of, in order."""
+    """Return each day that the files cover, in order."""
     days: set[dt.date] = set()
     for span in found:
         if span.first_ts is not None and span.last_ts is not None:
@@ -146,9 +146,9 @@ def _days(first: dt.datetime, last: dt.datetime) -> Iterable[dt.date]:
 
 
 def digests(found: list[Span], settings_digest: str, lookback_minutes: int) -> dict[dt.date, str]:
-    """For each day the digest of what its replay rests on: its files, those of the lookback before, the settings.
+    """Return for each day the digest of the inputs of its replay: its files, those of the lookback, the settings.
 
-    A file without instants, as brokers.json, speaks of the days from its recording's first on.
+    A file without instants, such as brokers.json, covers all days since the first one of its recording.
     """
     made = {}
     for day, spoken in _by_day(found, dt.timedelta(minutes=lookback_minutes)).items():
@@ -159,12 +159,12 @@ def digests(found: list[Span], settings_digest: str, lookback_minutes: int) -> d
 
 
 def kinds_of(found: Iterable[Span], day: dt.date) -> set[str]:
-    """The kinds of the files that speak of the day."""
+    """Return the kinds of the files that cover the day."""
     return {span.kind for span in _by_day(found, dt.timedelta())[day]}
 
 
 def _by_day(found: Iterable[Span], lookback: dt.timedelta) -> dict[dt.date, list[Span]]:
-    """The files that speak of each day, or of the ``lookback`` before it."""
+    """Return the files that cover each day, or the ``lookback`` before it."""
     listed = list(found)
     by_day: dict[dt.date, list[Span]] = {day: [] for day in days_of(listed)}
     began = {recording: first.date() for recording, first, _ in reversed(_recordings(listed))}
@@ -179,34 +179,34 @@ def _by_day(found: Iterable[Span], lookback: dt.timedelta) -> dict[dt.date, list
 
 
 class Steps:
-    """bronze.step of one cluster: asks what a step was last done on, and notes what it is done on now."""
+    """bronze.step of one cluster: the digest of the inputs of each step that is done."""
 
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
-        """Reads what is noted."""
+        """Read the rows of bronze.step."""
         self.warehouse, self.cluster = warehouse, cluster
         rows = Remembered(warehouse).rows(steps(cluster))
         self._done = {(step, scope): digest for step, scope, digest in rows}
 
     def todo(self, step: str, wanted: dict[str, str]) -> list[str]:
-        """The scopes whose digest is not the one that the step was last done on."""
+        """Return the scopes whose digest differs from that of the step's last run."""
         return sorted(scope for scope, digest in wanted.items() if self._done.get((step, scope)) != digest)
 
     def not_among(self, step: str, scopes: Iterable[str]) -> list[str]:
-        """The scopes that the step was done on, and that are none of these."""
+        """Return the scopes for which the step was done and that are not among these."""
         return sorted({scope for done, scope in self._done if done == step} - set(scopes))
 
     def forget(self, scopes: Iterable[str] | None = None) -> None:
-        """Remove the notes on these scopes, of every step; on all, if none are given."""
+        """Remove the rows of these scopes for every step; of all scopes if none are given."""
         wanted = {scope for _, scope in self._done} if scopes is None else set(scopes)
         self.warehouse.put(TABLE, [], Rows(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted))))
         self._done = {key: digest for key, digest in self._done.items() if key[1] not in wanted}
 
     def any_done(self, step: str, scopes: Iterable[str]) -> bool:
-        """Whether the step was ever done on one of these scopes."""
+        """Return whether the step was ever done for one of these scopes."""
         return any((step, scope) in self._done for scope in scopes)
 
     def done(self, step: str, wanted: dict[str, str]) -> None:
-        """Notes that the step is done on these digests."""
+        """Record that the step is done for these digests."""
         rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
         noted = (pl.col("step") == step) & pl.col("scope").is_in(sorted(wanted))
         self.warehouse.put(TABLE, rows, Rows(self.cluster, wanted=noted) if self.any_done(step, wanted) else None)
@@ -214,7 +214,7 @@ class Steps:
 
 
 def steps(cluster: str) -> Question:
-    """Ask for step, scope and inputs_digest of the cluster's rows of bronze.step."""
+    """Return the query for step, scope and inputs_digest of the cluster's rows of bronze.step."""
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         noted = warehouse.read(TABLE, Rows(cluster))
@@ -224,7 +224,7 @@ def steps(cluster: str) -> Question:
 
 
 def empty_clusters() -> Question:
-    """Ask for the clusters that steps were done on and that have no files any more."""
+    """Return the query for the clusters that have steps but no files left."""
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         noted, files = warehouse.read(TABLE), warehouse.read("bronze.source_file")
@@ -234,9 +234,9 @@ def empty_clusters() -> Question:
 
 
 def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
-    """The instants from which a recording tells all, after a gap: what a client remembers from earlier is unseen.
+    """Return the instants at which a recording starts after a gap: what clients remember from before is not recorded.
 
-    Recordings less than ``apart_s`` seconds apart are one.
+    Recordings with less than ``apart_s`` seconds between them count as one.
     """
     starts: list[dt.datetime] = []
     reached: dt.datetime | None = None
@@ -248,10 +248,10 @@ def gapless_starts(found: list[Span], apart_s: int = 60) -> list[dt.datetime]:
 
 
 def sure_starts(found: list[Span], behind: dt.timedelta) -> dict[dt.datetime, dt.datetime]:
-    """Each of gapless_starts, and from when on the recording surely told all.
+    """Return each of gapless_starts, with the instant from which the recording is certainly complete.
 
-    A client whose clock is ``behind`` may have called the recording's first hour an earlier one. What the recorder
-    asked for itself has its own instants, and by then it told.
+    A client whose clock is ``behind`` may give the recording's first hour earlier times. Polls of the recorder have the
+    recorder's own times, so the recording had started by then.
     """
     made = {start: start + behind for start in gapless_starts(found)}
     for span in found:
@@ -262,21 +262,21 @@ def sure_starts(found: list[Span], behind: dt.timedelta) -> dict[dt.datetime, dt
 
 
 def recorded_until(found: list[Span]) -> dt.datetime | None:
-    """Until when the recorder told by its own clock; None if it did not."""
+    """Return the last instant by the recorder's own clock; None if there is none."""
     last = [span.last_ts for span in found if span.kind in BY_RECORDER and span.last_ts is not None]
     return max(last, default=None)
 
 
 def reach_of(found: list[Span], day: dt.date) -> tuple[dt.datetime, dt.datetime]:
-    """From when to when the recordings tell that speak of the day, which one at least does."""
+    """Return the first and last instant of the recordings that cover the day; there is at least one."""
     spoken = [(first, last) for _, first, last in _recordings(found) if first.date() <= day <= last.date()]
     return min(first for first, _ in spoken), max(last for _, last in spoken)
 
 
 def _recordings(found: Iterable[Span]) -> list[tuple[str, dt.datetime, dt.datetime]]:
-    """Each recording's stretches, in order: its name, and the first and the last instant of each."""
+    """Return the time spans of each recording in order: its name, and the first and last instant of each span."""
     bounds: dict[str, list[tuple[dt.datetime, dt.datetime]]] = defaultdict(list)
     for span in found:
         if span.first_ts is not None and span.last_ts is not None:
             bounds[span.recording].append((span.first_ts, span.last_ts))
-    return [(recording, *stretch) for recording, told in bounds.items() for stretch in _stretches(told)]
+    return [(recording, *stretch) for recording, spans in bounds.items() for stretch in _stretches(spans)]

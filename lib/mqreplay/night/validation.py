@@ -1,7 +1,7 @@
-"""Which days are validated anew, and what becomes of it: a night costs what is new, other days are not read.
+"""Which days are validated again: only days that changed are read.
 
-A chain of offsets goes on from the day before, so a day is looked at again when that changes. Tables whose rows have no
-day are looked at whole; they are small.
+A chain of offsets continues from the day before, so a day is validated again when that day changes. Tables without a
+day column are small, and are validated whole.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ class Validation:
     """The expectations of one cluster's tables, by day."""
 
     def __init__(self, warehouse: Warehouse, cluster: str, found: list[Span], settings: Settings) -> None:
-        """``found`` are the spans of the cluster's files. Nothing is read yet."""
+        """Take ``found``, the spans of the cluster's files. Nothing is read yet."""
         self.warehouse, self.cluster, self.found, self.settings = warehouse, cluster, found, settings
 
     @cached_property
     def wanted(self) -> dict[str, str]:
-        """Scope (a day, or UNDATED) -> digest of what its validation rests on."""
+        """Return scope (a day, or UNDATED) -> digest of the inputs of its validation."""
         text = "\n".join([__version__, self.settings.digest(), *sorted(map(str, self.found))])
         by_day = digests(self.found, self.settings.digest(), DAY // dt.timedelta(minutes=1))
         return {str(day): digest for day, digest in by_day.items()} | {UNDATED: _digest(text)}
 
     def run(self, todo: Sequence[str], results_dir: Path, say: Callable[[str], None] = lambda text: None) -> int:
-        """Runs those of ``wanted``, and puts their rows in the place of what was there. Gives how many rows.
+        """Run the expectations of ``wanted`` and replace the rows of earlier runs. Return the number of rows.
 
-        ``say`` is told from time to time how far it has come.
+        ``say`` is called with progress lines.
         """
         asked = [name for scope in todo for name in self._names(dated=scope != UNDATED)]
         sizes = {name: self.warehouse.file_bytes(name) for name in set(asked)}
@@ -57,7 +57,7 @@ class Validation:
             return self._run(todo, results_dir, done.append)
 
     def _run(self, todo: Sequence[str], results_dir: Path, judged_one: Callable[[str], None]) -> int:
-        # Great Expectations takes seconds to import: only who runs it is to wait for it.
+        # Great Expectations takes seconds to import.
         from mqreplay.quality.evidence import silver_rows
         from mqreplay.quality.run import validate
         from mqreplay.quality.tables import Tables
@@ -80,7 +80,7 @@ class Validation:
         return len(rows)
 
     def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:
-        """Rows of the results of these days, and of those that have no day."""
+        """Return the rows of results of these days, and of those without a day."""
         if not undated:
             return Rows(self.cluster, frozenset(days))
         return Rows(self.cluster, wanted=pl.col("day").is_in(days) | pl.col("day").is_null())
@@ -88,7 +88,7 @@ class Validation:
     def _scope(self, day: dt.date | None) -> Scope:
         names = self._names(dated=day is not None)
         title = UNDATED if day is None else str(day)
-        # Days may rest on the same files, and are still runs of their own.
+        # Days may have the same files, and are still separate runs.
         run_id = _digest(f"{title} {self.wanted[title]}")
         return Scope(run_id, day, names, goes_on=day is not None and str(day) > min(self.wanted))
 

@@ -1,7 +1,7 @@
-"""CHECK conditions of the contracts, which are Spark's SQL, as DuckDB evaluates them.
+"""CHECK conditions of the contracts (Spark SQL) in DuckDB's SQL.
 
-Only a part of the language is taken, in which both mean the same (a test asks both): comparisons, AND, OR, NOT,
-IS [NOT] NULL, sums and differences of columns and whole numbers, and CAST to TIMESTAMP.
+Only a part of the language with the same meaning in both is supported (a test compares them): comparisons, AND, OR,
+NOT, IS [NOT] NULL, sums and differences of columns and integers, and CAST to TIMESTAMP.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORDS = frozenset({"AND", "OR", "NOT", "IS", "NULL", "CAST", "AS", "TIMESTAMP", 
 
 
 def duckdb_condition(condition: str, columns: Collection[str]) -> str:
-    """Return Spark's condition in DuckDB's SQL. Raises ContractError for what this module does not take.
+    """Return Spark's condition in DuckDB's SQL. Raises ContractError for unsupported syntax.
 
     >>> duckdb_condition("NOT (a <=> b)", {"a", "b"})
     'NOT ( "a" IS NOT DISTINCT FROM "b" )'

@@ -1,6 +1,6 @@
-"""DuckDB as SQLAlchemy speaks to it, as far as Great Expectations' SQL engine needs it.
+"""A SQLAlchemy dialect for DuckDB, as far as Great Expectations' SQL engine needs it.
 
-Each statement is its own transaction, so that a result can be fetched after its connection was given back, as Great
+Each statement is its own transaction, so that a result can be fetched after its connection was returned, as Great
 Expectations does.
 """
 
@@ -30,7 +30,7 @@ class DuckDBDialect(DefaultDialect):
     @classmethod
     def import_dbapi(cls) -> ModuleType:
         """Return the module of DuckDB."""
-        import duckdb  # here: SQLAlchemy keeps this module to the end, and DuckDB complains of what is kept so long
+        import duckdb  # imported here: SQLAlchemy keeps this module to the end, and DuckDB warns about that
 
         return duckdb
 
@@ -38,10 +38,10 @@ class DuckDBDialect(DefaultDialect):
         """Begin nothing."""
 
     def do_commit(self, dbapi_connection: Any) -> None:
-        """Commit nothing: each statement has."""
+        """Commit nothing: each statement is already committed."""
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """Take nothing back."""
+        """Roll back nothing."""
 
     def get_columns(self, connection: sa.Connection, table_name: str, schema: Any = None, **_: Any) -> list[Any]:
         """Return the columns of a table or view."""

@@ -1,4 +1,4 @@
-"""What expectations of one table must know of others, or of other days: passed to the suites as parameters."""
+"""Facts of other tables or days that expectations of a table need, passed to the suites as parameters."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from mqreplay.ingest.standing import CHAIN, CHANGES, PLACE
-from mqreplay.ingest.standing import TABLE as KEPT
+from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, PLACE
+from mqreplay.ingest.offset_checkpoint import TABLE as KEPT
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.duckdb_database import literal
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.quality.suite import CHAINED
-from mqreplay.quality.tables import Days, Tables, literal
+from mqreplay.quality.tables import Days, Tables
 
 FRESH = "expect_table_to_be_fresh"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -21,18 +22,21 @@ DAY = dt.timedelta(days=1)
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of one cluster: the brokers it is known to have, and when its recordings end (epoch ms; null: no file)."""
+    """The evidence of one cluster: its known brokers, and the end of its recordings (epoch ms; null: no file)."""
 
     known_brokers: list[str]
     recording_end_ms: int | None
 
     @property
     def end(self) -> dt.datetime:
-        """When its recordings end, as an instant; 1970 where there are none."""
+        """Return the end of its recordings; 1970 if there are none."""
         return EPOCH + dt.timedelta(milliseconds=self.recording_end_ms or 0)
 
     def parameters(self, silver_rows: dict[str, int], newest_before_ms: int | None) -> dict[str, Any]:
-        """Suite parameters by name. ``silver_rows`` counts the rows of each table, ``newest_before_ms`` is of one."""
+        """Return suite parameters by name.
+
+        ``silver_rows`` counts the rows of each table, ``newest_before_ms`` is of one.
+        """
         return {
             "known_brokers": self.known_brokers,
             "recording_end_ms": self.recording_end_ms,
@@ -42,13 +46,13 @@ class Evidence:
 
 
 def gather(tables: Tables, day: dt.date | None) -> Evidence:
-    """Read the evidence; recordings of a ``day`` end with it at the latest."""
+    """Read the evidence; recordings of a ``day`` end at its end at the latest."""
     brokers = tables.rows("silver.broker", ["broker_name"])
     routes = f"SELECT unnest(broker_datas) AS broker FROM ({tables.rows('silver.route', ['broker_datas'])})"
     names = tables.run(f"{brokers} UNION SELECT broker.broker_name FROM ({routes})")
     end_ms, goes_on = _end(tables, day)
     if goes_on and day is not None:
-        # A file that goes on after the day does not say when it paused: the day's own rows do.
+        # A file that continues after the day does not show a pause: the day's own rows do.
         asked = {name: fresh_by(contract) for name, contract in tables.contracts.items()}
         newest = [_newest(tables, name, column, Days(day, day)) for name, column in asked.items() if column]
         end_ms = max((ms for ms in newest if ms is not None), default=None)
@@ -56,7 +60,7 @@ def gather(tables: Tables, day: dt.date | None) -> Evidence:
 
 
 def _end(tables: Tables, day: dt.date | None) -> tuple[int | None, bool]:
-    """Return when files that speak of the day end (epoch ms), and whether one goes on after it."""
+    """Return the end of the files that cover the day (epoch ms), and whether one continues after it."""
     files = tables.rows("bronze.source_file", ["first_ts", "last_ts"])
     if day is None:
         return tables.run(f"SELECT epoch_ms(max(last_ts)) FROM ({files})")[0][0], False
@@ -68,13 +72,13 @@ def _end(tables: Tables, day: dt.date | None) -> tuple[int | None, bool]:
 
 
 def _newest(tables: Tables, name: str, column: str, days: Days) -> int | None:
-    """Return the newest instant (epoch ms) of the table's column on some days; None where it has none."""
+    """Return the newest instant (epoch ms) of the table's column on some days; None without rows."""
     newest: int | None = tables.run(f"SELECT epoch_ms(max({column})) FROM ({tables.rows(name, [column], days)})")[0][0]
     return newest
 
 
 def newest_before(tables: Tables, name: str, day: dt.date) -> int | None:
-    """Return the newest instant (epoch ms) before the day by which the table must be fresh; None where it has none."""
+    """Return the newest instant (epoch ms) of the freshness column before the day; None without one."""
     column = fresh_by(tables.contracts[name])
     return (
         None
@@ -84,17 +88,17 @@ def newest_before(tables: Tables, name: str, day: dt.date) -> int | None:
 
 
 def fresh_by(contract: Contract) -> str | None:
-    """The column by which the table must be fresh, if it must."""
+    """Return the freshness column of the table, if it has one."""
     return next((rule["kwargs"]["column"] for rule in contract.quality if rule["type"] == FRESH), None)
 
 
 def is_chained(contract: Contract) -> bool:
-    """Whether the table's rows form chains that go on from day to day."""
+    """Return whether the table's rows form chains across days."""
     return any(rule["type"] == CHAINED for rule in contract.quality)
 
 
 def before_in_chain(tables: Tables, columns: list[str], day: dt.date) -> str:
-    """Return a query of the rows from which the day's chains go on: of each the last one before the day."""
+    """Return a query for the start of the day's chains: the last row of each before the day."""
     own = [*CHAIN, *PLACE, "previous_offset", "new_offset", "from_ts", "to_ts"]
     kept = tables.run(f"SELECT max(day) FROM ({tables.rows(KEPT, ['day'], Days(last=day))})")[0][0]
     before = tables.rows(CHANGES, own, Days(kept, day - DAY))
@@ -103,14 +107,14 @@ def before_in_chain(tables: Tables, columns: list[str], day: dt.date) -> str:
     last = f"""SELECT unnest(arg_max(offset_row, to_ts)) FROM (SELECT r AS offset_row, to_ts FROM ({before}) r)
         GROUP BY {", ".join(f"offset_row.{name}" for name in (*CHAIN, *PLACE))}"""
     today = tables.rows(CHANGES, CHAIN, Days(day, day))
-    # Which file a row came from is not asked.
+    # The file of a row is not needed.
     given = {"day": "CAST(to_ts AS DATE)", "source_digest": "''"}
     shown = ", ".join(f"{given.get(name, name)} AS {name}" for name in columns)
     return f"SELECT {shown} FROM ({last}) SEMI JOIN ({today}) USING ({', '.join(CHAIN)})"
 
 
 def silver_rows(tables: Tables, but: Collection[dt.date]) -> dict[str, int]:
-    """Return how many rows (or records) each silver table with days has on other days than those."""
+    """Return the number of rows (or records) of each silver table with days on other days than these."""
     none = ", ".join(["NULL", *(f"DATE {literal(str(day))}" for day in but)])
     counts = {}
     for name in KINDS_OF_TABLE:

@@ -16,10 +16,10 @@ from mqreplay.quality.tables import Tables
 
 
 class Great:
-    """A context for one run. It makes batches of tables, and keeps the results as JSON."""
+    """A context for one run. It makes batches of tables and keeps the results as JSON."""
 
     def __init__(self) -> None:
-        """Nothing is sent, and no progress is shown."""
+        """Disable analytics and progress bars."""
         os.environ["GX_ANALYTICS_ENABLED"] = "false"
         context = gx.get_context(mode="ephemeral")
         assert isinstance(context, EphemeralDataContext)
@@ -29,7 +29,7 @@ class Great:
         self.results: dict[str, list[dict[str, Any]]] = {}  # by table, as Great Expectations writes them
 
     def read(self, tables: Tables) -> None:
-        """Make batches of the tables' views from now on."""
+        """Use the tables' views for batches from now on."""
         options = engine_options(tables.connection)
         add: Any = self.context.data_sources.add_sql  # its stub lacks kwargs
         self._source = add(NAME, connection_string=f"{NAME}://", kwargs=options)
@@ -41,14 +41,14 @@ class Great:
         return batch
 
     def keep(self, table: str, results: list[ExpectationValidationResult]) -> None:
-        """Keep the results of a table as plain values, without what differs from run to run."""
+        """Keep the results of a table as plain values, without values that differ between runs."""
         self.results[table] = [_plain(result.to_json_dict()) for result in results]
 
 
 def _plain(result: dict[str, Any]) -> dict[str, Any]:
     config = result["expectation_config"]
     kwargs = {name: value for name, value in config["kwargs"].items() if name != "batch_id"}
-    # A traceback names folders of the machine; the message of an error is in gold.validation_result.
+    # Tracebacks name folders of the machine; gold.validation_result has the error message.
     return {
         "success": result["success"],
         "expectation_config": {"type": config["type"], "kwargs": kwargs},

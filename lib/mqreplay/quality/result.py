@@ -1,4 +1,4 @@
-"""What Great Expectations found -> rows of gold.validation_result, and samples a reader can use."""
+"""Rows of gold.validation_result, with samples, from Great Expectations' results."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ValidationRow(NamedTuple):
 
 
 def sample_columns(contract: Contract, rule: Rule) -> list[str]:
-    """What a sample shows of a row: its key, and the columns in question. One run is of one cluster."""
+    """Return the columns of a sample: the key and the columns of the rule. A run has only one cluster."""
     return [name for name in dict.fromkeys([*contract.key, *rule.columns]) if name != "cluster"]
 
 
 def sample_format(contract: Contract, rule: Rule) -> dict[str, Any]:
-    """The result format that brings the rows that break a rule."""
+    """Return the result format that includes the rows that violate a rule."""
     return {
         "result_format": "SUMMARY",
         "partial_unexpected_count": SAMPLE,
@@ -49,7 +49,7 @@ def sample_format(contract: Contract, rule: Rule) -> dict[str, Any]:
 def row_of(
     cluster: str, scope: Scope, contract: Contract, rule: Rule, found: ExpectationValidationResult
 ) -> ValidationRow:
-    """One expectation's row."""
+    """Return the row of one expectation."""
     passed = bool(found.success)
     sample = None if passed else _sample(found, sample_columns(contract, rule))
     return ValidationRow(
@@ -67,7 +67,7 @@ def row_of(
 
 
 def _sample(found: ExpectationValidationResult, columns: list[str]) -> list[Any]:
-    """At most SAMPLE rows that break it, in a fixed order; or what was observed; or why it could not be run."""
+    """Return at most SAMPLE violating rows in fixed order, or the observed value, or the error."""
     error = _error(found)
     if error is not None:
         return [{"error": error}]
@@ -75,7 +75,7 @@ def _sample(found: ExpectationValidationResult, columns: list[str]) -> list[Any]
         return [plain(found.result["details"])]
     if "partial_unexpected_index_list" not in found.result:
         return list(plain(found.result.get("partial_unexpected_list") or []))[:SAMPLE]
-    # Great Expectations adds columns of its own choice.
+    # Great Expectations adds further columns.
     rows = found.result["partial_unexpected_index_list"][:SAMPLE]
     shown = [{name: plain(row[name]) for name in columns} for row in rows]
     return sorted(shown, key=lambda row: json.dumps(row))
@@ -89,7 +89,7 @@ def _error(found: ExpectationValidationResult) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """As JSON can hold it: instants, which are of UTC, with their zone."""
+    """Return a value for JSON: instants in UTC with their zone."""
     if isinstance(value, dict):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

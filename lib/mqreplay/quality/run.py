@@ -1,8 +1,8 @@
-"""All tables of one cluster against their contracts, by Great Expectations.
+"""Validate all tables of one cluster against their contracts with Great Expectations.
 
-Each table's rules run together, asking first only whether they hold: one query of the table, and one for each rule that
-looks at more than a row. Only a rule that does not hold is run again, alone, for the rows that break it. The results go
-to gold.validation_result, and as Great Expectations' JSON into a file for each scope.
+The rules of a table run together, first only for pass or fail: one query of the table, and one for each rule about more
+than one row. Only a failed rule runs again, alone, for the violating rows. The results go to gold.validation_result,
+and as Great Expectations' JSON into a file for each scope.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from great_expectations.core import ExpectationValidationResult
 
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.duckdb_database import quoted
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, newest_before
@@ -22,9 +23,9 @@ from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
 from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
-from mqreplay.quality.tables import EVERY, Days, Located, Tables, quoted
+from mqreplay.quality.tables import EVERY, Days, Located, Tables
 
-LEDGER = "bronze.source_file"  # goes last: its rows must add up to those of the others
+LEDGER = "bronze.source_file"  # validated last: its counts must match the other tables
 
 
 def validate(
@@ -37,7 +38,7 @@ def validate(
 ) -> list[ValidationRow]:
     """Run contracts' expectations on the scope's rows of the cluster, and write their results into ``results_dir``.
 
-    Rows of silver are added up in ``silver_rows``, which rows_conserved is asked with. ``judged_one`` is told each
+    The rows of silver tables are counted in ``silver_rows`` for rows_conserved. ``judged_one`` is called with each
     table's name when it is done.
     """
     names = sorted(scope.names or warehouse.contracts, key=lambda name: (name == LEDGER, name))
@@ -65,13 +66,13 @@ def _days(contract: Contract, scope: Scope) -> Days:
 
 
 def _held(tables: Tables, contract: Contract, scope: Scope) -> int:
-    """Return how many rows the table has in the scope; records, where a line of a file gives many rows."""
+    """Return the number of rows of the table in the scope; records, if a line of a file gives many rows."""
     column = "record_id" if contract.name in COUNTED_BY_RECORD else None
     return tables.count(tables.rows(contract.name, [column or "cluster"], _days(contract, scope)), column)
 
 
 def _before(tables: Tables, contract: Contract, scope: Scope) -> str | None:
-    """Return a query of the rows that the day's chains go on from; None where nothing is chained."""
+    """Return a query for the start of the day's chains; None for a table without chains."""
     if scope.day is None or not scope.goes_on or not is_chained(contract):
         return None
     return before_in_chain(tables, columns_needed(contract), scope.day)
@@ -80,7 +81,7 @@ def _before(tables: Tables, contract: Contract, scope: Scope) -> str | None:
 def judge(
     great: Great, contract: Contract, parameters: dict[str, Any]
 ) -> list[tuple[Rule, ExpectationValidationResult]]:
-    """The table's rules, in the contract's order, each with what Great Expectations found."""
+    """Return the table's rules in the contract's order, each with its result."""
     asked, expectations = rules(contract), suite(contract)
     view, ordered = view_names(contract)
     batch = great.batch(contract.name, view)
@@ -102,9 +103,9 @@ def judge(
 
 
 def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: str | None = None) -> None:
-    """Make the view of a table that its rules look at; and the same in the order of the key, to take samples from.
+    """Make the view of a table for its rules, and the same sorted by key for samples.
 
-    ``before`` gives rows of other days that those of a chain go on from.
+    ``before`` is a query for the start of the day's chains.
     """
     needed = columns_needed(contract)
     rows = tables.rows(contract.name, needed, days, lost=True) + (f" UNION ALL {before}" if before else "")
@@ -117,5 +118,5 @@ def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: s
 
 def view_names(contract: Contract) -> tuple[str, str]:
     """Return the names of a table's view, and of the same in the order of its key."""
-    name = contract.name.replace(".", "_")  # Great Expectations takes what is before a point for a schema
+    name = contract.name.replace(".", "_")  # Great Expectations treats the part before a dot as a schema
     return name, f"{name}_in_order"

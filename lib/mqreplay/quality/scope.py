@@ -1,18 +1,18 @@
-"""What one run of expectations looks at. Light: Great Expectations takes seconds to import, and few commands run it."""
+"""The scope of a run of expectations. Separate, because importing Great Expectations takes seconds."""
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
 
-UNDATED = "undated"  # stands for a day where tables have none
+UNDATED = "undated"  # replaces the day for tables without one
 
 
 @dataclass(frozen=True)
 class Scope:
     """``day``: of each table that day's rows; None: all rows. ``names``: tables; None: all.
 
-    ``run_id`` is a digest of what the rows were made from. ``goes_on``: days before it may have rows.
+    ``run_id`` is a digest of the inputs of the rows. ``goes_on``: there may be rows of earlier days.
     """
 
     run_id: str
@@ -22,5 +22,5 @@ class Scope:
 
     @property
     def title(self) -> str:
-        """The day, or what stands for none."""
+        """Return the day, or the replacement for none."""
         return UNDATED if self.day is None else str(self.day)

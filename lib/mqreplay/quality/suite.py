@@ -1,8 +1,7 @@
 """A table's contract -> its expectation suite.
 
-A contract says what must hold in three places: columns that are required, ``quality`` rules, and CHECK
-constraints. Each becomes one expectation of Great Expectations; nothing is checked that the contract does
-not say.
+A contract has rules in three places: required columns, ``quality`` rules, and CHECK constraints. Each becomes one
+expectation of Great Expectations; nothing else is checked.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from great_expectations.expectations.registry import get_expectation_impl
 
 import mqreplay.quality.expectations  # noqa: F401 - registers what the contracts name
 from mqreplay.errors import ContractError
-from mqreplay.ingest.standing import CHAIN
+from mqreplay.ingest.offset_checkpoint import CHAIN
 from mqreplay.lake.contract import Contract
 from mqreplay.quality.conditions import duckdb_condition
 from mqreplay.quality.expectations.check_constraint import check_column
@@ -30,14 +29,14 @@ NOT_NULL = "expect_column_values_to_not_be_null"
 UNIQUE = "expect_compound_columns_to_be_unique"
 CHECK = "expect_check_constraint_to_hold"
 CHAINED = "expect_offset_continuity"
-NUMBER = "rule"  # in the meta of an expectation: Great Expectations gives results in an order of its own
-# What an expectation must know of other tables: its argument -> the suite parameter of quality/evidence.py.
+NUMBER = "rule"  # in the meta of an expectation, because Great Expectations returns results in another order
+# Arguments of expectations that come from other tables -> suite parameter of quality/evidence.py.
 PARAMETERS = {
     "expect_known_brokers": ("known_brokers",),
     "expect_table_to_be_fresh": ("recording_end_ms", "newest_before_ms"),
     "expect_rows_conserved": ("silver_rows",),
 }
-# Columns that an expectation looks at without being told.
+# Columns that an expectation reads although they are not arguments.
 COLUMNS = {
     CHAINED: (*CHAIN, *LINK),
     "expect_rows_conserved": ("path", "kind", "status", *COUNTS),
@@ -48,8 +47,8 @@ COLUMNS = {
 class Rule:
     """One expectation of a table.
 
-    ``arguments`` are the contract's own words, ``kwargs`` what Great Expectations is given, and ``columns`` the columns
-    of the table that it looks at, in its order.
+    ``arguments`` are those of the contract, ``kwargs`` those for Great Expectations, and ``columns`` the columns of the
+    table that it reads, in the table's order.
     """
 
     type: str
@@ -59,7 +58,7 @@ class Rule:
     description: str
 
     def expectation(self, number: int) -> Expectation:
-        """The expectation itself, the suite's ``number``. Raises ContractError for arguments it does not take."""
+        """Return the expectation with its ``number`` in the suite. Raises ContractError for invalid arguments."""
         try:
             implementation = _implementation(self.type)
             return implementation(**self.kwargs, description=self.description, meta={NUMBER: number})
@@ -68,7 +67,7 @@ class Rule:
 
 
 def rules(contract: Contract) -> list[Rule]:
-    """Everything the contract asks of its table's rows. Raises ContractError for a rule nobody knows."""
+    """Return all rules of the contract for its table's rows. Raises ContractError for an unknown rule."""
     required = [c.name for c in contract.columns if not c.nullable]
     asked = [_rule(NOT_NULL, {"column": name}, f"{name} is never null") for name in required]
     if contract.key and not any(rule["type"] == UNIQUE for rule in contract.quality):
@@ -78,21 +77,21 @@ def rules(contract: Contract) -> list[Rule]:
 
 
 def suite(contract: Contract) -> gx.ExpectationSuite:
-    """The contract's rules as a suite of Great Expectations, in the same order."""
+    """Return the rules as a suite of Great Expectations in the same order."""
     numbered = [rule.expectation(number) for number, rule in enumerate(rules(contract))]
     return gx.ExpectationSuite(name=contract.name, expectations=numbered)
 
 
 def columns_needed(contract: Contract) -> list[str]:
-    """The table's columns that its expectations look at, or that name a row in a sample."""
+    """Return the table's columns that its expectations or samples read."""
     needed = {*contract.key, *(column for rule in rules(contract) for column in rule.columns)}
     return [c.name for c in contract.columns if c.name in needed]
 
 
 def truths(contract: Contract) -> dict[str, str]:
-    """Return the columns that expectations look at beside the table's own, each with its SQL: whether a row is sound.
+    """Return additional columns for expectations with their SQL: whether a row is valid.
 
-    A query that does not ask for one does not compute it.
+    A query computes only the columns that it selects.
     """
     names = [c.name for c in contract.columns]
     found = {
@@ -125,5 +124,5 @@ def _implementation(kind: str) -> type[Expectation]:
     try:
         return get_expectation_impl(kind)
     except ExpectationNotFoundError as missing:
-        message = f"a contract asks for {kind}, an expectation that neither Great Expectations nor mqreplay has"
+        message = f"a contract requires {kind}, which is not an expectation of Great Expectations or mqreplay"
         raise ContractError(message) from missing

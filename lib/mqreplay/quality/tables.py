@@ -1,32 +1,19 @@
-"""The tables of one cluster as views of DuckDB, over the Parquet files of their last versions.
-
-Nothing is loaded: each query reads the columns that it needs, a block of rows at a time, and what does not fit into
-MEMORY goes to the scratch folder.
-"""
+"""The tables of one cluster as views of DuckDB, over the Parquet files of their last versions."""
 
 from __future__ import annotations
 
 import datetime as dt
-import os
-import re
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
-
-import duckdb
+from typing import Protocol
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.delta_files import table_files
-from mqreplay.lake.scratch import scratch
-
-MEMORY = "1GB"
-PATTERN = re.compile(r"[*?\[]")  # DuckDB takes a path with one of these for a pattern
+from mqreplay.lake.duckdb_database import Database, literal, quoted, without_zone
 
 
 class Located(Protocol):
-    """What has tables: their contracts by name, and the folder of each."""
+    """A warehouse: contracts by table name, and the folder of each table."""
 
     contracts: dict[str, Contract]
 
@@ -45,47 +32,22 @@ class Days:
 EVERY = Days()
 
 
-class Tables:
-    """Of one cluster. A table that does not exist has no rows.
-
-    ``connection`` leads to a database in memory, which has the views and nothing else.
-    """
+class Tables(Database):
+    """Of one cluster. A table that does not exist has no rows."""
 
     def __init__(self, warehouse: Located, cluster: str) -> None:
         """No table is read yet."""
+        super().__init__()
         self.contracts: Mapping[str, Contract] = warehouse.contracts
         self._location, self._cluster = warehouse.location, cluster
-        self._folder = tempfile.mkdtemp(dir=scratch().folder)
-        settings: dict[str, Any] = {
-            "memory_limit": MEMORY,
-            "temp_directory": self._folder,
-            "autoinstall_known_extensions": False,  # nothing is fetched from a network
-        }
-        self.connection = duckdb.connect(config=settings)
-        # Instants are compared and shown in UTC, whatever the zone of this machine.
-        self.run("SET GLOBAL TimeZone = 'UTC'")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.connection.close()
-        shutil.rmtree(self._folder)
-
-    def run(self, statement: str) -> list[Any]:
-        """Return the rows that a statement of DuckDB's SQL gives."""
-        return self.connection.execute(statement).fetchall()
 
     def rows(self, name: str, columns: Sequence[str], days: Days = EVERY, *, lost: bool = False) -> str:
-        """Return a query of the cluster's rows on some days. Instants have no zone: they are of UTC.
+        """Return a query for the cluster's rows on some days. Instants have no zone: they are in UTC.
 
-        ``lost``: with them, rows without a cluster or a day, which no query would find otherwise.
+        ``lost``: include rows without a cluster or day, which no other query would find.
         """
         contract = self.contracts[name]
-        types = {c.name: c.type.upper() for c in contract.columns}
-        shown = [
-            f"CAST({quoted(c)} AS TIMESTAMP) AS {quoted(c)}" if types[c] == "TIMESTAMP" else quoted(c) for c in columns
-        ]
+        shown = without_zone(contract.arrow_schema, columns)
         wanted = {"cluster": [f"cluster = {literal(self._cluster)}"], "day": []}
         wanted["day"] += [f"day >= {literal(str(days.first))}"] if days.first else []
         wanted["day"] += [f"day <= {literal(str(days.last))}"] if days.last else []
@@ -94,55 +56,15 @@ class Tables:
             for column, conditions in wanted.items()
             if conditions
         ]
-        return f"SELECT {', '.join(shown)} FROM ({self._files(contract, days)}) WHERE {' AND '.join(found)}"
-
-    def view(self, name: str, query: str) -> None:
-        """Name the rows of a query."""
-        self.run(f"CREATE OR REPLACE VIEW {quoted(name)} AS {query}")
+        return f"SELECT {', '.join(shown)} FROM ({self._files_of(contract, days)}) WHERE {' AND '.join(found)}"
 
     def count(self, query: str, column: str | None = None) -> int:
-        """Return how many rows a query gives, or how many values a column of it has."""
+        """Return the number of rows of a query, or of non-null values of its column."""
         counted = "count(*)" if column is None else f"count(DISTINCT {quoted(column)})"
         return int(self.run(f"SELECT {counted} FROM ({query})")[0][0])
 
-    def _files(self, contract: Contract, days: Days) -> str:
+    def _files_of(self, contract: Contract, days: Days) -> str:
         """Return a query of all columns of the files that may hold the rows."""
-        schema = contract.arrow_schema
         between = (days.first or dt.date.min, days.last or dt.date.max) if days != EVERY else None
-        files = table_files(self._location(contract.name), schema, self._cluster, between)
-        # Columns that files of an older version lack are null.
-        types = map(str, duckdb.from_arrow(schema.empty_table()).types)
-        nulls = [f"CAST(NULL AS {t}) AS {quoted(c)}" for c, t in zip(schema.names, types, strict=True)]
-        none = f"SELECT {', '.join(nulls)} WHERE false"
-        if not files.paths:
-            return none
-        paths = ", ".join(literal(self._plain(path)) for path in files.paths)
-        read = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
-        return f"{none} UNION ALL BY NAME SELECT * FROM {read}"
-
-    def _plain(self, path: str) -> str:
-        """Return a path without characters of patterns, which leads to the same file."""
-        if not PATTERN.search(path):
-            return path
-        link = os.path.join(self._folder, re.sub(r"\W", "-", os.path.basename(path)) + ".parquet")
-        if not os.path.lexists(link):
-            os.symlink(path, link)
-        return link
-
-
-def quoted(name: str) -> str:
-    """Return a name as an identifier of DuckDB's SQL.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Return a text as an expression of DuckDB's SQL, which holds no NUL.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return " || chr(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
+        files = table_files(self._location(contract.name), contract.arrow_schema, self._cluster, between)
+        return self.files(contract.arrow_schema, files.paths)

@@ -1,4 +1,4 @@
-"""Writes that happen completely or not at all, also after an error of the disk."""
+"""Writes that happen completely or not at all, even after a disk error."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ UNFINISHED = ".unfinished"  # behind the name of a file that is being written
 
 
 def append_whole(path: Path, data: bytes) -> None:
-    """Append ``data`` by one write. If it fails or writes only a part, cut the file to its length before.
+    """Append ``data`` by one write. If it fails or is partial, truncate the file to its previous length.
 
-    Raises OSError with the reason, also for a write that the disk took in part.
+    Raises OSError with the reason, also for a partial write.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
     try:
@@ -32,9 +32,9 @@ def append_whole(path: Path, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes, beside: Path | None = None) -> None:
-    """Put a file with this content under ``path``, on the disk before it gets the name; an older one is replaced.
+    """Write a file to ``path``, replacing an older one. Its content is on the disk before it gets the name.
 
-    ``beside`` is the file's name until then, on the same file system; by default it lies in the same folder.
+    ``beside`` is the file's name until then, on the same file system; by default in the same folder.
     """
     unfinished = beside or path.with_name(path.name + UNFINISHED)
     file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
@@ -52,7 +52,7 @@ def replace_file(path: Path, data: bytes, beside: Path | None = None) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's content, or a folder's names, are on the disk; nothing if it is gone."""
+    """Wait until a file's content, or a folder's names, are on the disk; do nothing if it is missing."""
     try:
         file = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

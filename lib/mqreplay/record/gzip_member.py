@@ -1,4 +1,4 @@
-"""A gzip file that grows by complete members, each of whole lines: valid after every append.
+"""A gzip file that grows by complete members of complete lines, so it is valid after every append.
 
 A process that is killed, or a machine that loses power, leaves a member that is not complete. `restore` removes it.
 """
@@ -19,7 +19,7 @@ from mqreplay.record.durable import replace_file
 GZIP: Final = 31  # wbits: a gzip header and trailer
 MAGIC: Final = b"\x1f\x8b\x08\x00"
 CHUNK: Final = 64 * 1024  # compressed bytes inflated at once
-MOST_TRIED: Final = 1000  # places in a damaged file that look like the begin of a member and are tried
+MOST_TRIED: Final = 1000  # possible starts of a member in a damaged file that are tried
 
 
 def gzip_member(lines: bytes) -> bytes:
@@ -31,8 +31,8 @@ def gzip_member(lines: bytes) -> bytes:
 def restore(path: Path) -> None:
     """Keep the complete members of a file, and remove everything else; an empty file is removed.
 
-    The usual case is a torn last member. A machine that lost power may also leave damage before complete members:
-    those are kept. Raises InputError for a file that is no gzip file: it was not written by a recorder.
+    The usual case is a torn last member. A power loss may also leave damage before complete members, which are kept.
+    Raises InputError for a file that is not a gzip file: no recorder wrote it.
     """
     data = path.read_bytes()
     kept = list(_members(data))
@@ -41,7 +41,7 @@ def restore(path: Path) -> None:
         return
     if not kept:
         if data.strip(b"\0") and not data.startswith(MAGIC[: len(data)]):
-            raise InputError(f"{path} is no gzip file, so no recorder wrote it; move it to another folder")
+            raise InputError(f"{path} is not a gzip file, so no recorder wrote it; move it to another folder")
         path.unlink()
     elif kept[-1][1] == size:
         _truncate(path, size)
@@ -50,14 +50,14 @@ def restore(path: Path) -> None:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the record of each line of a whole file."""
+    """Yield the record of each line of a complete file."""
     with gzip.open(path, "rb") as lines:
         for line in lines:
             yield json.loads(line)
 
 
 def _members(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where each complete member begins and ends."""
+    """Yield the begin and end of each complete member."""
     begin, tried = 0, 0
     while 0 <= begin < len(data) and tried < MOST_TRIED:
         end = _member_end(data, begin)

@@ -1,4 +1,4 @@
-"""A line of consumerOffset.jsonl.gz: a broker's whole offset table, or its changes."""
+"""A line of consumerOffset.jsonl.gz: a broker's complete offset table, or its changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OffsetTable = Mapping[str, Mapping[int, int] | Mapping[str, int]]  # {"topic@gro
 
 
 def offset_line(before: OffsetTable | None, table: OffsetTable) -> dict[str, Any]:
-    """Return the whole table if there is none before it, otherwise what differs.
+    """Return the complete table if there is none before it, else the changes.
 
     >>> offset_line(None, {"orders@pay": {0: 12, 1: 7}})
     {'offsetTable': {'orders@pay': {0: 12, 1: 7}}}

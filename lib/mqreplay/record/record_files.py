@@ -1,10 +1,10 @@
-"""The files of a recording while it is made: they grow by complete gzip members, and are valid at every moment.
+"""The files of an unfinished recording: they grow by complete gzip members, so they are always valid.
 
-Lines are buffered until `flush`, which appends one member of whole lines to each file by one write. A killed process
-loses what was appended since the last flush. Data is synced to the disk every 30 s, not at each flush: only a machine
-that loses power loses that much, and a sync of every file every few seconds would slow the disk of a broker's host.
+Lines are buffered until `flush`, which appends one member of complete lines to each file by one write. A killed process
+loses the lines since the last flush. Data is synced to the disk only every 30 s, because syncs of every file every few
+seconds would slow the disk of a broker's host. A power loss may lose that much.
 
-A file's hour is that of its lines' ts, and never goes back while a recorder runs.
+The hour of a file is that of its lines' ts, and never decreases while a recorder runs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from mqreplay.record.recording_folder import (
 )
 
 SYNC_S: Final = 30.0
-RESERVED: Final = 1024 * 1024  # bytes below the bound that only EVENTS may use: why a recording ends is recorded, too
+RESERVED: Final = 1024 * 1024  # bytes below the bound reserved for EVENTS
 EVENTS: Final = "recorder_events"
 REASONS: Final = {
     errno.ENOSPC: "the disk is full",
@@ -50,18 +50,18 @@ REASONS: Final = {
     errno.EIO: "the disk reports an error (see dmesg)",
     errno.EROFS: "the file system cannot be written",
 }
-MOST_PENDING: Final = 512 * 1024 * 1024  # bytes of lines that wait for a full disk
+MOST_PENDING: Final = 512 * 1024 * 1024  # bytes of lines that are kept while the disk is full
 
 
 class RecordFiles:
-    """Writes a recording into a folder, which it locks. Its methods may be called from several threads.
+    """A writer of a recording into a folder, which it locks. Its methods are thread-safe.
 
-    After RecordingFull nothing is lost and nothing is torn: lines that were not written wait for the next `flush`. The
-    caller should not poll until a flush succeeds.
+    After RecordingFull nothing is lost or torn: unwritten lines wait for the next `flush`. The caller should not poll
+    until a flush succeeds.
     """
 
     def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
-        """Repair what a killed run left. ``max_bytes`` bounds the folder's disk use; nothing is ever deleted for it.
+        """Repair the files of a killed run. ``max_bytes`` bounds the folder's disk usage; nothing is deleted for it.
 
         Raises InputError if another recorder writes into the folder, or it cannot be written.
         """
@@ -70,7 +70,7 @@ class RecordFiles:
         self._pending: dict[Path, bytearray] = {}
         self._waiting = 0  # bytes pending
         self._hours: dict[str, int] = {}
-        self._offsets: dict[Path, tuple[Path, OffsetTable]] = {}  # by source: the file, and the table of the last line
+        self._offsets: dict[Path, tuple[Path, OffsetTable]] = {}  # by source: its file and the table of the last line
         self._restored: set[Path] = set()  # files that end with a complete member
         self._unsynced: set[Path] = set()
         self._synced = time.monotonic()
@@ -91,7 +91,7 @@ class RecordFiles:
         self.close()
 
     def append(self, stem: str, record: Mapping[str, Any]) -> None:
-        """Add a record, whose ``ts`` is in epoch milliseconds. It is written by the next flush."""
+        """Add a record with ``ts`` in epoch milliseconds. The next flush writes it."""
         with self._lock:
             hour = self._hours[stem] = max(self._hours.get(stem, 0), record["ts"] // HOUR_MS)
             self._append(self.folder / hourly_name(stem, hour), record)
@@ -99,9 +99,9 @@ class RecordFiles:
     def append_offsets(
         self, broker_name: str, broker_id: int, ts_ms: int, offset_table: OffsetTable, response_ts: int | None = None
     ) -> None:
-        """Add an answered poll of a broker's whole offset table: {"topic@group": {queue id: offset}}.
+        """Add a poll of a broker's complete offset table: {"topic@group": {queue id: offset}}.
 
-        The first line of a file, and the first of a recorder, is the whole table. The others are the changes.
+        The first line of a file, and the first of a recorder, is the complete table. The others are changes.
         """
         source = source_folder(self.folder, broker_name, broker_id)
         with self._lock:
@@ -117,9 +117,9 @@ class RecordFiles:
             self._offsets[source] = path, {key: dict(queues) for key, queues in offset_table.items()}
 
     def write_snapshot(self, broker_name: str, broker_id: int, ts_ms: int, file_name: str, data: bytes) -> None:
-        """Put a copy of a broker's file, as of ``ts_ms``, into the recording at once."""
+        """Write a copy of a broker's file, as of ``ts_ms``, at once."""
         if file_name not in SNAPSHOT_KINDS:
-            raise ValueError(f"{file_name!r} is no file of a snapshot")
+            raise ValueError(f"{file_name!r} is not a file of a snapshot")
         self._replace(source_folder(self.folder, broker_name, broker_id) / str(ts_ms) / file_name, data)
 
     def write_brokers(self, brokers: Mapping[str, Any]) -> None:
@@ -127,9 +127,9 @@ class RecordFiles:
         self._replace(self.folder / "brokers.json", json.dumps(brokers, ensure_ascii=False, indent=1).encode())
 
     def flush(self) -> None:
-        """Write all that was appended, and sync it if the last sync is 30 s ago.
+        """Write all appended lines, and sync them if the last sync is 30 s ago.
 
-        Takes as long as the disk does. Raises RecordingFull after every file was tried.
+        Blocks on the disk. Raises RecordingFull after trying every file.
         """
         with self._writing:
             failure: RecordingFull | None = None
@@ -146,7 +146,7 @@ class RecordFiles:
                 raise failure
 
     def close(self) -> None:
-        """Flush, sync, and unlock the folder, which happens also if the flush fails."""
+        """Flush, sync, and unlock the folder, even if the flush fails."""
         try:
             if self._held is not None:
                 self._synced -= SYNC_S
@@ -168,7 +168,7 @@ class RecordFiles:
 
     def _append(self, path: Path, record: Mapping[str, Any]) -> None:
         if self._waiting > MOST_PENDING:
-            raise RecordingFull(str(self.folder), "512 MiB of records wait for the disk; no more are taken")
+            raise RecordingFull(str(self.folder), "512 MiB of records wait for the disk; new ones are refused")
         line = _line(record)
         self._pending.setdefault(path, bytearray()).extend(line)
         self._waiting += len(line)
@@ -198,7 +198,7 @@ class RecordFiles:
 
     @contextmanager
     def _changing(self, path: Path, growth: int, is_event: bool = False) -> Iterator[None]:
-        """Check the bound before a file grows, count its disk use after, and say in one line why it failed."""
+        """Check the bound before a file grows and count its disk usage afterwards. Report a failure in one line."""
         before = _disk_use(path)
         reserved = 0 if is_event else RESERVED
         if self._max is not None and self._bytes + growth + 2 * BLOCK > self._max - reserved:
@@ -207,7 +207,7 @@ class RecordFiles:
         try:
             yield
         except OSError as error:
-            self._restored.discard(path)  # its end is looked at before the next append
+            self._restored.discard(path)  # its end is checked before the next append
             raise RecordingFull(str(self.folder), _reason(error)) from error
         self._bytes += _disk_use(path) - before
 
@@ -229,12 +229,12 @@ class RecordFiles:
 def _line(record: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a character beyond 16 bits, as Java may write it
+    except UnicodeEncodeError:  # half a surrogate pair, as Java may write it
         return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
 def _disk_use(path: Path) -> int:
-    """Return the bytes of disk of a file and of the folder that only it is in, before or after it is made."""
+    """Return the disk usage of a file, and of its folder if it is the only file there."""
     try:
         return BLOCK + blocks(path.stat().st_size)
     except OSError:
@@ -243,4 +243,4 @@ def _disk_use(path: Path) -> int:
 
 def _reason(error: OSError) -> str:
     happened = REASONS.get(error.errno or 0, "a file cannot be written")
-    return f"{happened} ({error.strerror or error}); what was written before is whole"
+    return f"{happened} ({error.strerror or error}); earlier files are complete"

@@ -1,4 +1,4 @@
-"""The folder that a recorder writes: names of its files, its lock, and what an interrupted run left in it."""
+"""The folder of a recorder: names of its files, its lock, and repair after an interrupted run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mqreplay.record.durable import UNFINISHED
 from mqreplay.record.gzip_member import restore
 
 HOUR_MS: Final = 3_600_000
-BLOCK: Final = 4096  # bytes that a file system gives to a file at once
+BLOCK: Final = 4096  # allocation unit of a file system in bytes
 SNAPSHOTS: Final = "snapshots"
 OFFSETS: Final = POLLED[0]
 _HOURLY = re.compile(r"(?P<stem>[a-z_]+)\.[0-9]{10}\.jsonl\.gz")
@@ -36,14 +36,14 @@ def hourly_name(stem: str, hour: int) -> str:
 
 
 def source_folder(root: Path, broker_name: str, broker_id: int) -> Path:
-    """Return the folder of a broker's snapshots. Raises InputError for a name that no folder can have."""
+    """Return the folder of a broker's snapshots. Raises InputError for a name that cannot be a folder name."""
     name = f"{broker_name}-{broker_id}"
     try:
         length = len(name.encode())
     except UnicodeEncodeError:
         length = 0
     if not broker_name or "/" in name or not name.isprintable() or not 0 < length <= LONGEST_NAME:
-        raise InputError(f"broker name {broker_name!r} cannot name a folder; its snapshots are not recorded")
+        raise InputError(f"broker name {broker_name!r} cannot be a folder name; its snapshots are not recorded")
     return root / SNAPSHOTS / name
 
 
@@ -57,7 +57,7 @@ def times(source: Path) -> list[Path]:
 
 
 def hourly_files(root: Path) -> dict[str, list[Path]]:
-    """Return the hourly files by stem, each list in the order of time."""
+    """Return the hourly files by stem, each list in order of time."""
     found = defaultdict(list)
     for name in sorted(os.listdir(root)):
         if match := _HOURLY.fullmatch(name):
@@ -78,26 +78,29 @@ def sources(root: Path) -> list[Path]:
 
 
 def held_folder(folder: Path) -> int:
-    """Make the folder, lock it, and return what holds the lock. Raises InputError if another recorder has it."""
+    """Make and lock the folder, and return the lock's owner. Raises InputError if another recorder has the lock."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise InputError(f"--out {folder} is no folder that can be written to: {error.strerror}") from None
+        raise InputError(f"--out {folder} is not a writable folder: {error.strerror}") from None
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(held)
         raise InputError(f"another recorder writes into {folder}; stop it, or give another folder") from None
     except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP):  # file systems without locks, as some of a network
+        if error.errno not in (
+            errno.ENOLCK,
+            errno.ENOTSUP,
+        ):  # a file system without locks
             os.close(held)
             raise
     return held
 
 
 def repair(root: Path) -> None:
-    """Remove what a killed run was writing: unfinished files, and the torn end of each kind's newest file."""
+    """Remove the unfinished files of a killed run and the torn end of each kind's newest file."""
     for path in root.glob(f"*{UNFINISHED}"):
         if path.name.removesuffix(UNFINISHED) in ("brokers.json", *SNAPSHOT_KINDS):
             path.unlink()
@@ -110,7 +113,7 @@ def repair(root: Path) -> None:
 
 
 def disk_bytes(root: Path) -> int:
-    """Return how many bytes of disk the folder takes."""
+    """Return the disk usage of the folder in bytes."""
     total = 0
     for folder, _, names in os.walk(root):
         for path in (folder, *(os.path.join(folder, name) for name in names)):
@@ -120,7 +123,7 @@ def disk_bytes(root: Path) -> int:
 
 
 def blocks(size: int) -> int:
-    """Return the bytes of disk that a file of this size takes.
+    """Return the disk usage in bytes of a file of this size.
 
     >>> blocks(0), blocks(1), blocks(8192)
     (0, 4096, 8192)

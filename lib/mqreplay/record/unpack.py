@@ -1,10 +1,9 @@
-"""Packet captures made into the JSONL files of a recording, for where no recorder ran in the clients.
+"""Make the JSONL files of a recording from packet captures, without a recorder in the clients.
 
-Without Spark and without Java. A capture is read twice: who is who may be said after what it explains.
+Without Spark and Java. A capture is read twice, because names may come after the requests that need them.
 
-The files are written beside their final names and renamed at the end, one by one. JOURNAL names them while they are
-renamed, so that the next run removes those of a run that was killed in between. brokers.json is written if the captures
-name the cluster, or show a broker's settings.
+The files get their final names at the end, one by one. JOURNAL lists them meanwhile, so that the next run removes those
+of a run that was killed. brokers.json is written if the captures contain the cluster's name or a broker's settings.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from mqreplay.record.imports.broker_names import BrokerNames
 from mqreplay.record.imports.brokers_file import BrokersFile
 
 JOURNAL = f"unpack{UNFINISHED}"
-REASONS = 100  # why something was left out, told one by one; a reason may name an address
+REASONS = 100  # reasons for skipped data that are printed; a reason may name an address
 GZIP = b"\x1f\x8b"
 BROKERS = "brokers.json"
 WRITTEN = (*(f"{stem}.jsonl.gz" for stem in RECORD_TABLES), BROKERS)
@@ -60,10 +59,10 @@ class Unpacked:
 
 
 class Captures:
-    """The records in packet captures, all of them together. ``done`` counts what came of them."""
+    """The records of several packet captures. ``done`` has the counts."""
 
     def __init__(self, captures: Sequence[str]) -> None:
-        """Reads the captures once, to learn who is who. Raises InputError where one is none."""
+        """Read the captures once for names. Raises InputError for a file that is not a capture."""
         self._files = _in_order(captures)
         self.cluster = CapturedCluster()
         self._names = Names(self.cluster.watch(Calls(_all_segments(self._files, Unpacked()))))
@@ -77,17 +76,17 @@ class Captures:
                 yield found
         counts = {
             "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.given_up,
-            "commands that were not waited for: too many had not ended at once": calls.given_up,
-            "answers that were not waited for: too many requests were open at once": calls.unanswered,
+            "incomplete commands that were given up: too many at the same time": calls.given_up,
+            "answers that were given up: too many open requests at the same time": calls.unanswered,
         }
         self.done.left_out += Counter({what: count for what, count in counts.items() if count})
 
 
 def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = False) -> None:
-    """Writes KIND.jsonl.gz files into ``folder``, of all captures together, and prints what came of them.
+    """Write KIND.jsonl.gz files of all captures into ``folder``, and print a report.
 
-    Raises InputError where a capture is none, or ``folder`` has files of a kind that would be written: no record may
-    be there twice.
+    Raises InputError for a file that is not a capture, or if ``folder`` already has files of a kind to write, because
+    records could then be there twice.
     """
     into = local_folder(folder, "--out")
     found = Captures(captures)
@@ -96,7 +95,7 @@ def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = Fa
 
 
 def _in_order(captures: Sequence[str]) -> list[str]:
-    """The captures by their first packet: tcpdump numbers those that it rotates, and not so that names sort."""
+    """Return the captures sorted by first packet: the names of tcpdump's rotated files do not sort by time."""
     firsts = []
     for path in captures:
         first = None
@@ -107,14 +106,14 @@ def _in_order(captures: Sequence[str]) -> list[str]:
             pass
         except DecodeError as error:
             if error.code != "torn":
-                raise InputError(f"{path} is no packet capture that can be read: {error.detail}") from None
+                raise InputError(f"{path} is not a readable packet capture: {error.detail}") from None
         firsts.append((first.ts_us if first else 0, path))
     return [path for _, path in sorted(firsts)]
 
 
 @contextmanager
 def _open(path: str) -> Iterator[BinaryIO]:
-    """A capture's bytes, unzipped. Raises InputError where they cannot be read, or are not those that were written."""
+    """Return a capture's bytes, uncompressed. Raises InputError if they cannot be read or are damaged."""
     try:
         with open_recorded(path, None) as raw:
             gzipped = raw.peek(len(GZIP)).startswith(GZIP)
@@ -132,7 +131,7 @@ def _all_segments(files: Sequence[str], done: Unpacked) -> Iterator[Segment]:
                 yield from segments(stream)
         except (DecodeError, EOFError) as error:
             detail = error.detail if isinstance(error, DecodeError) else str(error)
-            done.torn.append(f"{path}: {detail}; the packets before were read")
+            done.torn.append(f"{path}: {detail}; the packets before it were read")
 
 
 def _write(captures: Captures, folder: Path) -> None:
@@ -145,7 +144,7 @@ def _write(captures: Captures, folder: Path) -> None:
     except OSError as error:
         if is_of_machine(error):
             raise
-        raise InputError(f"{folder} is no folder that can be written to: {trouble_of(error)}") from None
+        raise InputError(f"{folder} is not a writable folder: {trouble_of(error)}") from None
 
 
 def _write_or_remove(captures: Captures, folder: Path, there: set[str]) -> None:
@@ -156,13 +155,13 @@ def _write_or_remove(captures: Captures, folder: Path, there: set[str]) -> None:
             _remove_unfinished(folder)
         if isinstance(error, OSError) and not is_of_machine(error):
             why = trouble_of(error)
-            raise InputError(f"writing into {folder} failed: {why}; no file was kept; mend it and run again") from None
+            raise InputError(f"writing into {folder} failed: {why}; no file was kept; run it again") from None
         raise
 
 
 @contextmanager
 def _only_run(folder: Path) -> Iterator[None]:
-    """Hold the folder: two runs at once would remove each other's files."""
+    """Lock the folder: two runs at the same time would remove each other's files."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
@@ -170,14 +169,14 @@ def _only_run(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise InputError(f"another unpack writes into {folder}; wait for it, or give another folder") from None
         except OSError:
-            pass  # a file system without locks, as some of a network
+            pass  # a file system without locks, such as some network file systems
         yield
     finally:
         os.close(held)
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Remove what a run that did not finish has written, also what it had renamed already."""
+    """Remove the files of an unfinished run, also the renamed ones."""
     journal = folder / JOURNAL
     for name, identity in _journaled(journal).items():
         with suppress(FileNotFoundError):
@@ -189,7 +188,7 @@ def _remove_unfinished(folder: Path) -> None:
 
 
 def _journaled(journal: Path) -> dict[str, list[int]]:
-    """The files of a run that was about to rename them; none if it was killed before all were written."""
+    """Return the files that a killed run was renaming; none if it was killed before all were written."""
     try:
         given = json.loads(journal.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -198,9 +197,9 @@ def _journaled(journal: Path) -> dict[str, list[int]]:
 
 
 def _identity(path: Path) -> list[int]:
-    """What a file keeps when it is renamed, and no other file has."""
-    told = os.lstat(path)
-    return [told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns]
+    """Return what identifies a file across a rename."""
+    status = os.lstat(path)
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
 
 
 def _write_all(captures: Captures, folder: Path, there: set[str]) -> None:
@@ -232,7 +231,7 @@ def _write_all(captures: Captures, folder: Path, there: set[str]) -> None:
 
 
 def _brokers_json(captures: Captures, folder: Path) -> bytes | None:
-    """Return the content of brokers.json, None where one is there, or the captures name no cluster and no settings."""
+    """Return the content of brokers.json; None if the file exists or the captures have neither cluster nor settings."""
     found, done = BrokersFile(BrokerNames()), captures.done
     if not done.records:
         return None
@@ -247,7 +246,7 @@ def _brokers_json(captures: Captures, folder: Path) -> bytes | None:
         named = f"the captures name {len(found.cluster) or 'no'} cluster{'s' if found.cluster else ''}{clusters}"
         done.notes.append(f"{named}; give nightly --cluster NAME")
     if data is not None and (folder / BROKERS).exists():
-        done.notes.append(f"{BROKERS} was there before and is kept")
+        done.notes.append(f"{BROKERS} already exists and is kept")
         return None
     if data is not None and len(found.cluster) == 1:
         done.notes.append(f"{BROKERS} names the cluster {found.cluster[0]}")
@@ -264,13 +263,13 @@ def _record(call: Call, names: Names, done: Unpacked) -> tuple[str, dict[str, ob
     except Cut:
         done.left_out["records whose body tcpdump cut: capture with -s 0"] += 1
     except DecodeError as error:
-        done.left_out[f"answers that are not what was asked for ({error.code})"] += 1
+        done.left_out[f"answers that do not match their requests ({error.code})"] += 1
     return None
 
 
 def _told(done: Unpacked, folder: str) -> str:
     lines = [f"{count:>10,}  {stem}.jsonl.gz" for stem, count in sorted(done.records.items())]
-    lines = [f"records in {folder}", *lines] if lines else ["no record of RocketMQ's in these captures"]
+    lines = [f"records in {folder}", *lines] if lines else ["no record of RocketMQ in these captures"]
     if done.left_out:
         lines += ["left out", *(f"{count:>10,}  {what}" for what, count in sorted(done.left_out.items()))]
     lines += [f"torn: {what}" for what in done.torn] + [f"note: {what}" for what in done.notes]

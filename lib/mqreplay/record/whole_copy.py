@@ -1,7 +1,7 @@
-"""Reads of a file that another process rewrites at any moment: the whole of it, or nothing.
+"""Complete copies of a file that another process may rewrite at any moment.
 
 4.9 writes a temporary file, removes the old one and renames. 5.x renames the old one to .bak and writes in place. A
-read between is empty, cut short, or finds no file.
+read in between finds an empty, truncated or missing file.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Final, NamedTuple
 
 from mqreplay.errors import DecodeError
 
-PAUSE_S: Final = 0.001  # between the two reads that must agree
+PAUSE_S: Final = 0.001  # between two reads that must agree
 FIRST_WAIT_S: Final = 0.005
 LONGEST_WAIT_S: Final = 0.05
-SETTLED_NS: Final = 2_000_000_000  # a file may change twice within one tick of its file system's clock
+SETTLED_NS: Final = 2_000_000_000  # a file may change twice within one tick of the file system's clock
 
 Signature = tuple[int, int, int]  # inode, size, and the time of the last change in ns
 
 
 class WholeCopy(NamedTuple):
-    """A file's content. ``signature`` stays the same until the file changes; None if it changed a moment ago."""
+    """A file's content. ``signature`` is the same until the file changes; None if it changed a moment ago."""
 
     data: bytes
     signature: Signature | None
 
 
 def signature_of(path: Path) -> Signature | None:
-    """Return what changes with the file; None if there is none."""
+    """Return the signature of a file, which changes with it; None if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -39,9 +39,9 @@ def signature_of(path: Path) -> Signature | None:
 
 
 def read_whole(path: Path, check: Callable[[bytes], object], patience_s: float) -> WholeCopy | str:
-    """Return content that two consecutive reads found and ``check`` accepts, or the reason why there is none.
+    """Return content that two consecutive reads agree on and ``check`` accepts, or the reason why there is none.
 
-    ``check`` raises DecodeError for a content that is not whole.
+    ``check`` raises DecodeError for incomplete content.
     """
     until = time.monotonic() + patience_s
     wait = FIRST_WAIT_S
@@ -61,7 +61,7 @@ def read_whole(path: Path, check: Callable[[bytes], object], patience_s: float) 
             try:
                 check(data)
             except DecodeError as error:
-                why = f"it is not whole ({error.code})"
+                why = f"it is not complete ({error.code})"
                 refused = data, why
             else:
                 is_settled = abs(time.time_ns() - signature[2]) > SETTLED_NS

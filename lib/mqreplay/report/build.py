@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import functools
+import hashlib
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from mqreplay import __version__
-from mqreplay.report.data import CAP, SEVERITIES, ReportData, Row
-from mqreplay.report.text import counted, lasting, number, span, visible
-from mqreplay.report.timeline import timeline
+from mqreplay.report.coverage import NAMES, level, most_helpful, verdict
+from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData, Row
+from mqreplay.report.finding_tree import nested
+from mqreplay.report.text import clock, counted, instant, iso, lasting, number, span, visible
 
-DECISIONS = {
-    "gold.allocation": "rebalances",
-    "gold.pull_route": "pulls",
-    "gold.slave_suggestion": "slave suggestions",
-}
 PLACES = (
     ("consumer_group", "group"),
     ("topic", "topic"),
@@ -26,69 +26,87 @@ PLACES = (
     ("queue_id", "queue"),
     ("client_id", "client"),
 )
+FILTERS = (("kind", "kind"), ("consumer_group", "group"), ("topic", "topic"), ("broker_name", "broker"))
+SIGNS = {"critical": "◆", "warning": "▲", "unknown": "?", "info": "●", "quiet": "✓"}
 
 
 def build_report(data: ReportData) -> str:
-    """The page of one cluster, self-contained."""
+    """Return the page of one cluster, self-contained."""
     findings = sorted(data.findings, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
+    shown = findings[:MOST_FINDINGS]
     counts = {s: sum(f["severity"] == s for f in findings) for s in SEVERITIES}
     failed = [e for e in data.expectations if not e["passed"]]
+    total = data.findings_total if data.findings_total is not None else len(findings)
+    style, script = _resource("style.css") + _resource("pictures.css"), _resource("report.js")
     context: dict[str, Any] = {
         "data": data,
-        "findings": findings,
+        "style": Markup(style),
+        "script": Markup(script),
+        "policy": policy(style, script),
+        "roots": nested(shown, data.evidence, data.pictures),
+        "shown": len(shown),
+        "total": total,
+        "choices": {key: sorted({str(f[key]) for f in shown if f[key] is not None}) for key, _ in FILTERS},
         "counts": counts,
-        "headline": headline(counts),
+        "headline": headline(counts, level(findings, data.coverage)),
+        "level": level(findings, data.coverage),
+        "verdict": verdict(findings, data.coverage),
+        "helps": most_helpful(data.coverage),
+        "covered": [each for each in data.coverage if each.state != "none"],
+        "judged": sum(each.judged for each in data.coverage),
+        "undetermined": sum(each.undetermined for each in data.coverage),
         "day": one_day(data),
-        "recorded": span(data.first_ts, data.last_ts),
+        "recorded": f"{clock(data.first_ts)} – {clock(data.last_ts, data.first_ts)}",
         "lasted": lasting(data.first_ts, data.last_ts),
-        "judged": judged(data.judgements),
         "failed": failed,
         "held": [e for e in data.expectations if e["passed"]],
-        "timeline": timeline(findings[:CAP], data.first_ts, data.last_ts),
-        "sections": sections(data, len(failed)),
+        "sections": sections(data, total, len(failed)),
     }
     page = _environment().get_template("report.html").render(context)
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def headline(counts: dict[str, int]) -> str:
-    """What went wrong last night, in a line.
+def headline(counts: dict[str, int], how_bad: str) -> str:
+    """Return the title of the page: the counts of what went wrong.
 
-    >>> headline({"critical": 0, "warning": 0, "info": 0})
-    'A quiet night'
-    >>> headline({"critical": 1, "warning": 2, "info": 0})
+    >>> headline({"critical": 0, "warning": 0, "info": 0}, "quiet")
+    'a quiet night'
+    >>> headline({"critical": 1, "warning": 2, "info": 0}, "critical")
     '1 critical finding, 2 warnings'
     """
     said = [(counts["critical"], "critical finding"), (counts["warning"], "warning")]
     wrong = ", ".join(counted(count, words) for count, words in said if count)
-    return wrong or ("Nothing went wrong; some things to know" if counts["info"] else "A quiet night")
+    return wrong or ("not everything was judged" if how_bad == "unknown" else "a quiet night")
 
 
-def judged(judgements: list[Row]) -> dict[str, dict[str, int]]:
-    """Decisions of each table by judgement."""
-    tables: dict[str, dict[str, int]] = {}
-    for row in judgements:
-        counts = tables.setdefault(row["table_name"], {"agree": 0, "differ": 0, "undetermined": 0})
-        counts[row["judgement"]] += row["decisions"]
-    return tables
+def policy(style: str, script: str) -> str:
+    """Return the page's Content-Security-Policy: nothing is fetched, and only this style and this script apply."""
+    parts = ["default-src 'none'", f"style-src {_digest(style)}", f"script-src {_digest(script)}", "img-src data:"]
+    return "; ".join([*parts, "base-uri 'none'", "form-action 'none'"])
 
 
-def sections(data: ReportData, failed: int) -> list[tuple[str, str, str]]:
-    """The page's sections in order: name, title, and what leads there. A template bears each name."""
-    files = sum(f["files"] for f in data.files)
-    return [
-        ("findings", "What an operator must know", counted(len(data.findings), "finding")),
-        ("decisions", "Decisions judged", "decisions judged"),
-        ("offsets", "Offsets that did not simply move forwards", counted(data.breaks.total, "offset break")),
-        ("gaps", "What could not be judged", counted(data.gaps.total, "gap")),
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def sections(data: ReportData, findings: int, failed: int) -> list[tuple[str, str, str]]:
+    """Return the page's sections in order: name, title, and the words of the link. A template bears each name."""
+    seen = sum(f["files"] for f in data.files)
+    all_ = [
+        ("findings", "Findings", counted(findings, "finding")),
+        ("pictures", "The night in pictures", counted(len(data.pictures), "picture")),
+        ("coverage", "What was judged", "what was judged"),
+        ("offsets", "Breaks of offsets", counted(data.breaks.total, "offset break")),
+        ("gaps", "Missing evidence", counted(data.gaps.total, "gap")),
         ("quarantine", "Quarantine", f"{number(data.quarantine.total)} in quarantine"),
         ("expectations", "Expectations", f"{counted(failed, 'expectation')} failed" if failed else "expectations"),
-        ("files", "Files", counted(files, "file")),
+        ("files", "Files", counted(seen, "file")),
     ]
+    return [each for each in all_ if each[0] != "pictures" or data.pictures]
 
 
 def one_day(data: ReportData) -> dt.date | None:
-    """The day of the recording, if it is of one day: then tables need not repeat it."""
+    """Return the day of the recording, if it is of one day: then tables need not repeat it."""
     if data.first_ts is None or data.last_ts is None or data.first_ts.date() != data.last_ts.date():
         return None
     return data.first_ts.date()
@@ -96,6 +114,11 @@ def one_day(data: ReportData) -> dt.date | None:
 
 def _span_of(row: Row, known_day: dt.date | None = None) -> str:
     return span(row["from_ts"], row["to_ts"], known_day)
+
+
+@functools.cache
+def _resource(name: str) -> str:
+    return files("mqreplay.report").joinpath("templates", name).read_text("utf-8")
 
 
 @functools.cache
@@ -108,12 +131,21 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "counted": counted, "span_of": _span_of}
+    environment.filters |= {
+        "number": number,
+        "counted": counted,
+        "span_of": _span_of,
+        "clock": clock,
+        "instant": instant,
+        "iso": iso,
+    }
     environment.globals |= {
         "version": __version__,
         "cap": CAP,
         "severities": SEVERITIES,
-        "decisions": DECISIONS,
+        "signs": SIGNS,
+        "decisions": NAMES,
         "places": PLACES,
+        "filters": FILTERS,
     }
     return environment

@@ -9,9 +9,15 @@ import polars as pl
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.data import CAP, SEVERITIES, Listing, ReportData, Row
+from mqreplay.report.coverage import coverage
+from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Listing, ReportData, Row
+from mqreplay.report.evidence_rows import evidence_of
+from mqreplay.report.pictures import pictures
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
+SHOWN_EVIDENCE = 8  # rows of a finding's evidence
+SHOWN_OF_MANY = 3  # the same, of more than MANY findings
+MANY = 200
 COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
@@ -22,13 +28,19 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
         return warehouse.read(name, Rows(cluster))
 
     files = _files(here("bronze.source_file"))
+    findings, total = _findings(here("gold.finding"))
+    shown = findings[:MOST_FINDINGS]
     first = [row["first_ts"] for row in files if row["first_ts"] is not None]
     last = [row["last_ts"] for row in files if row["last_ts"] is not None]
     return ReportData(
         cluster=cluster,
         first_ts=min(first, default=None),
         last_ts=max(last, default=None),
-        findings=_findings(here("gold.finding")),
+        findings=findings,
+        findings_total=total,
+        evidence=evidence_of(warehouse, cluster, shown, SHOWN_EVIDENCE if len(shown) <= MANY else SHOWN_OF_MANY),
+        coverage=coverage(warehouse, cluster),
+        pictures=pictures(warehouse, cluster, shown),
         judgements=_judgements(here("gold.judgement")),
         breaks=_breaks(here("gold.offset_continuity")),
         gaps=_gaps(here("gold.replay_gap")),
@@ -38,9 +50,10 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
     )
 
 
-def _findings(findings: pl.LazyFrame) -> list[Row]:
+def _findings(findings: pl.LazyFrame) -> tuple[list[Row], int]:
     worst = place_among("severity", SEVERITIES)
-    return _rows(of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").head(MOST))
+    kept = of_last_day(findings, "finding_id").sort(worst, "from_ts", "kind", "finding_id").collect()
+    return kept.head(MOST).to_dicts(), kept.height
 
 
 def _expectations(results: pl.LazyFrame) -> list[Row]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqreplay.report.coverage import Coverage
+    from mqreplay.report.evidence_rows import EvidenceRows
+    from mqreplay.report.pictures import Picture
 
 CAP = 200  # rows of a table that a page shows; the rest is a query away
+MOST_FINDINGS = 1_000  # on the page
 SEVERITIES = ("critical", "warning", "info")  # the worst first
 Row = dict[str, Any]
 
@@ -34,12 +40,17 @@ class ReportData:
     """All that the page shows of one cluster. Instants are datetimes in UTC; rows are as their tables have them.
 
     ``judgements`` counts the decisions of a table by judgement and reason, ``files`` the files by kind and status.
+    ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id.
     """
 
     cluster: str
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
     findings: list[Row] = field(default_factory=list)
+    findings_total: int | None = None  # None: as many as ``findings``
+    evidence: dict[str, EvidenceRows] = field(default_factory=dict)
+    coverage: list[Coverage] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
     judgements: list[Row] = field(default_factory=list)
     breaks: Listing = field(default_factory=Listing)
     gaps: Listing = field(default_factory=Listing)

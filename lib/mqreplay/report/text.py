@@ -57,6 +57,27 @@ def instant(value: dt.datetime | None) -> str:
     return "–" if value is None else value.strftime("%Y-%m-%d %H:%M:%S.") + f"{value.microsecond // 1000:03}"
 
 
+def clock(value: dt.datetime | None, other: dt.datetime | None = None) -> str:
+    """To the second; without the day if it is that of ``other``.
+
+    >>> at = dt.datetime(2026, 11, 21, 2, 46, 1, 301_999)
+    >>> clock(at), clock(at, at)
+    ('2026-11-21 02:46:01', '02:46:01')
+    """
+    if value is None:
+        return "–"
+    return value.strftime("%H:%M:%S" if other is not None and other.date() == value.date() else "%Y-%m-%d %H:%M:%S")
+
+
+def iso(value: dt.datetime | None) -> str:
+    """As the filters of the page compare it; empty if it is not known.
+
+    >>> iso(dt.datetime(2026, 11, 21, 2, 46, 1, 301_999)), iso(None)
+    ('2026-11-21T02:46:01', '')
+    """
+    return "" if value is None else value.strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def span(begin: dt.datetime | None, end: dt.datetime | None, known_day: dt.date | None = None) -> str:
     """From and to, with the day once if it is one, and not at all if the reader knows it.
 

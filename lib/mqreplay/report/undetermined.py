@@ -59,7 +59,7 @@ REASONS: Final = (
     _reason(
         r"^not judged: \[strategies",
         "the configuration does not describe the group's strategy completely",
-        advice="complete [strategies.groups] in the file of --config (docs/settings.md)",
+        advice="complete [strategies.groups] in the file for --conf (docs/settings.md)",
     ),
 )
 

@@ -1,7 +1,7 @@
-"""The rows that the replay of one day reads: its own, those of the lookback before it, and offsets as they were then.
+"""The rows that the replay of one day reads: of the day, of its lookback, and the offsets at its start.
 
-No row of a later day is read, and none that depends on which other days are replayed: a day's answer is the same
-whenever it is asked for.
+No row of a later day is read, and none that depends on which other days are replayed, so the result of a day is always
+the same.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from mqreplay.run.shards import Counts, Shard, count_buckets
 
 DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()
-# The silver tables that a night is judged by, and the instant of their rows.
+# The silver tables that a replay reads, and the instant of their rows.
 INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values()}
 INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts"}
-BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large: read a shard at a time
+BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large tables: read one shard at a time
 QUEUE = key_of(("broker_name", "topic", "queue_id"))
-DESCRIPTIONS = ("broker", "subscription_group")  # each row holds until the next
-BY_RECORDER = ("running_info", "broker_log")  # sources whose instants no client's clock gave
+DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one
+BY_RECORDER = ("running_info", "broker_log")  # sources whose instants are not from a client's clock
 JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
 
 
-Wanted = pl.Expr | Shard | None  # which rows: those for which it holds, those of a shard, or all
+Wanted = pl.Expr | Shard | None  # which rows: those for which an expression is true, those of a shard, or all
 
 
 @dataclass(frozen=True)
 class Skew:
-    """Clients whose clock was off: client_clocks' rows."""
+    """Clients with a wrong clock: rows of client_clocks."""
 
     rows: pl.DataFrame
 
     @property
     def clients(self) -> list[str]:
-        """Their ids, in order."""
+        """Return their ids, in order."""
         return sorted(self.rows["client_id"].unique().to_list())
 
     @property
     def behind(self) -> dt.timedelta:
-        """How far the clock of any of them was behind, at most."""
+        """Return the largest time by which one of these clocks was behind."""
         return dt.timedelta(milliseconds=max(0, -int(self.rows["skew_ms"].min() or 0)))  # type: ignore[arg-type]
 
     @property
     def reach(self) -> dt.timedelta:
-        """How far a row of theirs may be from where it belongs."""
+        """Return the largest error of an instant of these clients."""
         return dt.timedelta(milliseconds=int(self.rows["skew_ms"].abs().max() or 0))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Day:
-    """One day of one cluster: its bounds (UTC) and the files that hold its rows. It pickles.
+    """One day of one cluster: its bounds (UTC) and the files with its rows. It can be pickled.
 
     ``files`` and ``keys`` (shard keys) are by table; ``is_first``: nothing of the cluster was recorded before this day.
     """
@@ -73,12 +73,12 @@ class Day:
 
     @property
     def begin(self) -> dt.datetime:
-        """Midnight at which the day begins."""
+        """Return the midnight at the start of the day."""
         return dt.datetime.combine(self.day, dt.time(), dt.UTC)
 
     @property
     def end(self) -> dt.datetime:
-        """Midnight at which the day ends."""
+        """Return the midnight at the end of the day."""
         return self.begin + DAY
 
     def silver(
@@ -88,9 +88,9 @@ class Day:
         skew: Skew | None = None,
         columns: Sequence[str] | None = None,
     ) -> pl.DataFrame:
-        """Return rows of a silver table: of the day and of the lookback, by the recorder's clock where ``skew`` is.
+        """Return rows of a silver table, of the day and its lookback; by the recorder's clock if ``skew`` is given.
 
-        ``of``: only the rows of a shard, or those for which an expression holds.
+        ``of``: only the rows of a shard, or those for which an expression is true.
         """
         ts = INSTANTS[name]
         rows = self.around(name, NO_TIME, of, columns)
@@ -108,29 +108,29 @@ class Day:
     def around(
         self, name: str, reach: dt.timedelta, of: Wanted = None, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """Return rows of a silver table of so much sooner and later, too; not what was carried over."""
+        """Return rows of a silver table with a margin before and after; without carried-over rows."""
         since, end = self.since - reach, self.end + reach
         ts = pl.col(INSTANTS[name])
-        days = pl.col("day").is_between(since.date(), end.date())  # row groups are passed over by it
+        days = pl.col("day").is_between(since.date(), end.date())  # row groups are skipped by it
         return self._read(f"silver.{name}", days & (ts >= since) & (ts < end), of, columns)
 
     def counts(self, name: str) -> Counts:
-        """Return how many rows of the day a silver table has in each bucket."""
+        """Return the number of rows of the day in each bucket of a silver table."""
         table = f"silver.{name}"
         of_day = (pl.col("cluster") == self.cluster) & pl.col("day").is_between(self.since.date(), self.day)
         return count_buckets(read_buckets(self.files[table], self.keys.get(table, QUEUE), of_day))
 
     def described(self, name: str) -> pl.DataFrame:
-        """Return rows of a table of descriptions that hold until the next: all until the day's end."""
+        """Return rows of a table of descriptions, each valid until the next one: all until the day's end."""
         return self._read(f"silver.{name}", pl.col("ts") < self.end, None, None)
 
     def gold_before(self, name: str, ts: str, of: Wanted = None) -> pl.DataFrame:
-        """Return rows of a gold table of days before this one, whose instant is of the lookback."""
+        """Return rows of a gold table of earlier days whose instant is in the lookback."""
         before = (pl.col("day") < self.day) & (pl.col("day") >= self.since.date())
         return self._read(name, before & (pl.col(ts) >= self.since) & (pl.col(ts) < self.end), of, None)
 
     def with_before(self, name: str, ts: str, rows: pl.DataFrame, of: Wanted = None) -> pl.DataFrame:
-        """Return the day's rows of a gold table, and those of the day before that are of the lookback."""
+        """Return the day's rows of a gold table, and those of the day before that are in the lookback."""
         before = self.gold_before(name, ts, of)
         return pl.concat([before.select(rows.columns), rows]) if len(before) else rows
 
@@ -143,7 +143,7 @@ class Day:
         return self._read("bronze.quarantine", pl.lit(True), None, None)
 
     def _carried_offsets(self, changes: pl.DataFrame, of: Wanted) -> pl.DataFrame:
-        """Offsets from before the lookback: as the checkpoint of the next midnight has them, or of an earlier one."""
+        """Return offsets from before the lookback, by the checkpoint of the next midnight or an earlier one."""
         midnight = self.since.date() + DAY
         kept = self._read("silver.standing_offset", pl.col("day") <= midnight, of, None)
         since = kept["day"].max()
@@ -160,7 +160,7 @@ class Day:
     def _put_right(
         self, rows: pl.DataFrame, name: str, of: Wanted, skew: Skew, columns: Sequence[str] | None
     ) -> pl.DataFrame:
-        """The rows by the recorder's clock: some that a client calls another day's are of this one, or the reverse."""
+        """Return the rows by the recorder's clock, which may move rows of clients with a wrong clock to another day."""
         ts = INSTANTS[name]
         theirs = pl.col("client_id").is_in(skew.clients).fill_null(False)
         if "source" in rows.columns and (columns is None or "source" in columns):

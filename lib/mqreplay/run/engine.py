@@ -1,4 +1,4 @@
-"""What runs kernels over shards. Engines differ in how they map a function, and in nothing that a table shows."""
+"""Engines, which run kernels over shards. All engines give the same tables."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Result = TypeVar("Result")
 
 
 class Engine(Protocol):
-    """Maps a function over items, each in a process of a worker. Safe for threads."""
+    """An engine maps a function over items in worker processes. It is thread-safe."""
 
     def map(
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:
-        """Call function(item, context) for each item; when all are done, yield what they returned, in their order.
+        """Call function(item, context) for each item; when all are done, yield the results in order.
 
-        Results lie in memory packed, and are unpacked one by one: fold them if they are large.
-        The function must be a module's own, and all that goes to it and comes from it must pickle. An item may be
-        given to the function twice, when a worker dies: what it writes counts only when its result is used.
+        Results are packed in memory, and unpacked one by one: fold them if they are large.
+        The function must be defined at module level; its arguments and result must be picklable. If a worker dies, the
+        function may be called twice for an item: its files count only if its result is used.
         """
         ...
 
@@ -32,15 +32,15 @@ class Engine(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Give up what runs now."""
+        """Cancel running tasks."""
         ...
 
 
 def packed(value: Any) -> bytes:
-    """Return a value as bytes that take little room: frames repeat names."""
+    """Return a value as compressed bytes: frames repeat names."""
     return isal_zlib.compress(pickle.dumps(value), 1)
 
 
 def unpacked(data: bytes) -> Any:
-    """Return what was packed."""
+    """Return a packed value."""
     return pickle.loads(isal_zlib.decompress(data))

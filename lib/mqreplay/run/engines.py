@@ -1,4 +1,4 @@
-"""The engines that a user may choose: Spark, or the processes of this machine without Java."""
+"""The engines that a user can choose: Spark, or processes of this machine without Java."""
 
 from __future__ import annotations
 
@@ -25,21 +25,25 @@ ENGINES = ("spark", "local")
 def running_engine(
     name: str, app: str, settings: Settings, lock: WarehouseLock, progress: Callable[[str], None]
 ) -> Iterator[Engine]:
-    """Give the engine of this name for the length of the block. Spark starts when there is work, named ``app``.
+    """Yield the engine of this name. Spark starts when there is work, with the application name ``app``.
 
-    Raises InputError where Spark runs already and another engine is asked for.
+    Raises InputError if Spark already runs and another engine is requested.
     """
     if name == "local":
         if "PYSPARK_GATEWAY_PORT" in os.environ:
-            raise InputError("--engine local runs without Spark: start it by mqreplay, not by spark-submit")
+            raise InputError("--engine local does not use Spark: start it with mqreplay, not with spark-submit")
         with LocalEngine(scratch().folder, settings.local.processes) as local:
             yield local
         return
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        from mqreplay.lake.submitted import require_in_time, submitted_settings
+
+        require_in_time(settings.spark, submitted_settings())  # before the night begins
     yield SparkEngine(lambda: _session(app, settings.spark, lock, progress))
 
 
 def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]) -> SparkSession:
-    # PySpark takes half a second to load, which a run without work does not wait for.
+    # Importing PySpark takes half a second, which a run without work need not spend.
     from mqreplay.lake.session import build_session
     from mqreplay.stop_signals import handle_stops_again
 

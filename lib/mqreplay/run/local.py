@@ -22,13 +22,13 @@ from mqreplay.run.engine import Context, Item, Result, packed, unpacked
 
 
 class LocalEngine:
-    """A pool of processes. Close it by leaving its ``with`` block."""
+    """A pool of processes. Leave its ``with`` block to close it."""
 
     def __init__(self, folder: Path, processes: int = 0) -> None:
-        """``processes`` 0: one a core; 1: this one. ``folder`` takes what all calls of a map share."""
+        """Take ``processes`` (0: one per core; 1: this process) and ``folder``, for the shared context of a map."""
         self._folder = folder
         number = processes or len(os.sched_getaffinity(0))
-        # Not by fork: polars has threads, whose locks a copy of the process would keep for good.
+        # Not by fork: polars has threads, and a forked process would keep their locks forever.
         spawn = multiprocessing.get_context("spawn")
         if number > 1:
             _start_tracker()
@@ -72,7 +72,7 @@ class LocalEngine:
         return f"{self._done} of {self._given} tasks done"
 
     def cancel(self) -> None:
-        """As Engine.cancel: what has not begun never does."""
+        """As Engine.cancel: tasks that have not started never start."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -80,7 +80,7 @@ class LocalEngine:
 def _start_tracker() -> None:
     """Start Python's resource tracker so that it removes the semaphores of a killed run without a warning."""
     option = "ignore:resource_tracker:UserWarning"
-    sys.warnoptions.append(option)  # goes to its command line
+    sys.warnoptions.append(option)  # for its command line
     try:
         resource_tracker.ensure_running()
     finally:
@@ -89,7 +89,7 @@ def _start_tracker() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Let no Ctrl-C reach a process that is started in the block, until it is ready to ignore it (``_begin``)."""
+    """Block Ctrl-C for processes started in the block until they ignore it (``_begin``)."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -98,8 +98,8 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Prepare a process of the pool: Ctrl-C is its parent's, and it does not outlive it."""
-    # A task has one core: threads of polars, which is not loaded yet, would take each other's.
+    """Prepare a process of the pool: it ignores Ctrl-C, and ends with its parent."""
+    # A task has one core: with more threads of polars, tasks would compete. polars is not imported yet.
     os.environ["POLARS_MAX_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -118,7 +118,7 @@ def _call(shared: str, item: bytes) -> bytes:
     return packed(function(unpacked(item), context))
 
 
-@lru_cache(maxsize=2)  # two maps may run at a time
+@lru_cache(maxsize=2)  # two maps may run at the same time
 def _shared(path: str) -> tuple[Callable[[Any, Any], Any], Any]:
     made: tuple[Callable[[Any, Any], Any], Any] = unpacked(Path(path).read_bytes())
     return made

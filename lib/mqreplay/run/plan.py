@@ -1,11 +1,11 @@
-"""The replay of one day: its passes over shards, and what is merged between them.
+"""The replay of one day: its passes over shards, and the merges between them.
 
-survey      facts of the whole night: who committed, who was born in it, how far it goes
-queues      pull routes, suggestions, progress, breaks; parts of all that follows
-clocks      if a client's clock was off, both again, by the recorder's clock
+survey      facts of the whole night: groups with commits, new clients, last instant
+queues      pull routes, suggestions, progress, breaks; input of all later passes
+clocks      if a client's clock was wrong, both passes again by the recorder's clock
 groups      allocations; members, owners, outages
 messages    deliveries and the audit
-findings    of all that
+findings    from all of these
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
-from mqreplay.judge.offset_causes import pushed_resets
+from mqreplay.judge.offset_causes import pushed_resets, with_causes_of_masters
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.queue_owner import owned_from, queue_owner
 from mqreplay.judge.recorder_holes import hole_gaps
 from mqreplay.judge.replay_gap import lacking, missing_kinds, replay_gap
+from mqreplay.judge.reset_effects import with_applied
 from mqreplay.judge.route_changes import route_changes
 from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.judge.source_disputes import source_gaps
@@ -55,24 +56,24 @@ from mqreplay.run.tasks import (
 )
 from mqreplay.settings import Settings
 
-FILE_ROWS = 2_000_000  # rows of files that one task surveys
-REBALANCES = 50_000  # that one task judges
-# Clients ask for these all the time: only what the recorder asked for itself is read.
+FILE_ROWS = 2_000_000  # rows of the files that a task surveys
+REBALANCES = 50_000  # rows that a task judges
+# Clients ask for these often: only the recorder's own requests are read.
 OF_RECORDER = ("consumer_list", "cluster_info")
 SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *OF_RECORDER)]
 MERGED_AT_ONCE = 8  # parts of a frame
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
-# The small tables that judge_queues looks at.
+# The small tables that judge_queues needs.
 OF_QUEUES = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
 NOT_OFF = dt.timedelta()
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the day's recordings cover: the kinds of files that they lack, and the recorder's last instant.
+    """The coverage of the day's recordings: missing kinds of files, and the recorder's last instant.
 
-    ``starts`` maps the instants before which the recording has a gap to those from which it surely has all, for a
-    client whose clock is so far behind. ``clocks_reach``: how much sooner and later than the day the recordings go.
+    ``starts`` maps the instants after a gap to those from which the recording is certainly complete, given the slowest
+    clock. ``clocks_reach``: how much earlier and later than the day the recordings go.
     """
 
     missing: Sequence[str]
@@ -83,12 +84,12 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Merged:
-    """The parts that the tasks of a pass made."""
+    """The results of the tasks of a pass."""
 
     parts: Sequence[Part]
 
     def each(self, name: str) -> list[pl.DataFrame]:
-        """Return a frame of each task, in order."""
+        """Return a frame of each task in order."""
         return [part.frames[name] for part in self.parts if name in part.frames]
 
     def frame(self, name: str) -> pl.DataFrame:
@@ -105,7 +106,7 @@ class Merged:
 
 
 def with_status_merged(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts, the groups' status of all in the first: each shard tells of most groups and windows."""
+    """Return the parts, with the groups' status merged into the first: each shard has most groups and windows."""
     made: list[Part] = []
     status: list[pl.DataFrame] = []
     for part in parts:
@@ -129,7 +130,7 @@ class Replay:
     progress: Callable[[str], None] = field(default=lambda what: None)
 
     def run(self) -> Files:
-        """Judge the day; return the files, by gold table, that now hold its rows, for the caller to commit."""
+        """Judge the day; return the files with its rows by gold table, for the caller to commit."""
         raw = {name: self.day.silver(name) for name in SMALL} | {
             name: self.day.described(name) for name in DESCRIPTIONS
         }
@@ -138,7 +139,7 @@ class Replay:
         facts, shards, queues = self._judge_queues(night, self.recorded.clocks_reach)
         clocks = client_clocks(queues.each("client_words"), self.settings.findings.clock_skew_s)
         if len(clocks):
-            self.progress("clocks of clients were off; judging again by the recorder's clock")
+            self.progress("some clients had a wrong clock; judging again by the recorder's clock")
             night = self._by_recorders_clock(night, Skew(clocks))
             facts, shards, queues = self._judge_queues(night, None)
         self.progress("queues judged")
@@ -168,7 +169,7 @@ class Replay:
         return facts, shards, Merged(with_status_merged(self.engine.map(judge_queues, shards, given)))
 
     def _pieces(self) -> list[Day]:
-        """The day with some of its files each, of which a task reads about FILE_ROWS rows."""
+        """Return the day split by files, about FILE_ROWS rows for each task."""
         files = self.day.files
         if sum(files[name].rows for name in SURVEYED) <= FILE_ROWS:
             return [self.day]
@@ -184,7 +185,7 @@ class Replay:
     def _merge(
         self, night: Night, facts: NightFacts, shards: Sequence[Shard], queues: Merged, groups: Merged
     ) -> _Judged:
-        """Merge what the tasks found, and judge the messages by it."""
+        """Merge the results of the tasks, and judge the messages with them."""
         small, limits = night.small, self.settings.findings
         by_hooks = [signs(*hook_tables(small)), queues.frame("pull_signs"), queues.frame("commit_signs")]
         polled = self._polled(night, pl.concat(by_hooks))
@@ -206,8 +207,9 @@ class Replay:
         )
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
         breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
-        if "server_requests" in self.recorded.missing:
-            breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners)
+        has_pushes = "server_requests" not in self.recorded.missing
+        breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners, has_pushes)
+        breaks = with_causes_of_masters(breaks, self.settings.replay.reset_reach_s)
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
         parts = Merged([*queues.parts, *groups.parts, *deliveries.parts])
@@ -245,7 +247,10 @@ class Replay:
             queue_owner=owners,
             members=members,
             unshared_groups=unshared,
-            resets=pl.concat([pushed_resets(small["server_request"]), parts.frame("moved_resets")]),
+            resets=with_applied(
+                pl.concat([pushed_resets(small["server_request"]), parts.frame("moved_resets")]),
+                parts.frame("applied_resets"),
+            ),
             outages=outages,
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
@@ -255,7 +260,7 @@ class Replay:
         return _Judged(evidence, tables, parts.files())
 
     def _polled(self, night: Night, by_hooks: pl.DataFrame) -> PolledNight:
-        """Put together what the recorder polled, of clients that no hook records."""
+        """Combine the recorder's polls of clients without hooks."""
         lists = self.day.silver("consumer_list", pl.col("client_id").is_null())
         ran = len(night.small["recorder_event"]) > 0
         name_servers = self.day.silver("cluster_info", None if ran else pl.lit(False))
@@ -283,7 +288,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class _Judged:
-    """What findings rest on; rows of gold tables that are merged; files of those that tasks wrote."""
+    """The evidence for findings, merged rows of gold tables, and files of tables that tasks wrote."""
 
     evidence: Evidence
     tables: Mapping[str, pl.DataFrame]

@@ -1,4 +1,4 @@
-"""A day's rows dealt into shards of whole queues: RocketMQ decides by queue, so a shard is judged by itself."""
+"""Shards of a day's rows. A shard has whole queues: RocketMQ decides by queue, so each shard is judged separately."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Shard:
-    """All rows whose bucket is one of ``low`` to ``high``: whole queues, for a queue is in one bucket."""
+    """All rows with a bucket from ``low`` to ``high``: whole queues, because a queue is in one bucket."""
 
     low: int
     high: int
 
     def has(self, bucket: pl.Expr) -> pl.Expr:
-        """Whether a row is of the shard, by its bucket."""
+        """Return which buckets belong to the shard."""
         return bucket.is_between(self.low, self.high)
 
 
@@ -36,20 +36,20 @@ def name_bucket(name: str | pl.Expr) -> pl.Expr:
 
 
 def count_buckets(bucket: pl.Series) -> Counts:
-    """Return how many rows each bucket has."""
+    """Return the number of rows in each bucket."""
     return np.bincount(bucket.drop_nulls().to_numpy(), minlength=BUCKETS).astype(np.int64)
 
 
 def deal(counts: Counts, most_rows: int = SHARD_ROWS) -> list[Shard]:
-    """Return shards of about equal size that hold at most ``most_rows`` rows each, but for a bucket that holds more.
+    """Return shards of about equal size with at most ``most_rows`` rows each, except for a larger bucket.
 
-    Buckets of one shard follow each other, as they do in files. There is at least one shard.
+    Buckets of a shard are consecutive, as in files. There is at least one shard.
     """
     number = max(1, -(-int(counts.sum()) // most_rows))
     wanted = counts.sum() / number
     ends, rows = [], 0
     for bucket, count in enumerate(counts.tolist()):
-        # A shard ends before a bucket that would make it larger than it should be by more than it now lacks.
+        # A shard ends before a bucket that would increase its distance from the target size.
         if rows and rows + count - wanted > wanted - rows:
             ends.append(bucket)
             rows = 0
@@ -59,10 +59,10 @@ def deal(counts: Counts, most_rows: int = SHARD_ROWS) -> list[Shard]:
 
 
 def deal_evenly(rows: int, most_rows: int = SHARD_ROWS) -> list[Shard]:
-    """Return shards for so many rows whose buckets are not counted, since they are about equal."""
+    """Return shards for the given number of rows, assuming equal buckets."""
     return deal(np.full(BUCKETS, -(-rows // BUCKETS), np.int64), most_rows)
 
 
 def total(counts: Sequence[Counts]) -> Counts:
-    """Return the sum of several counts; none are no rows."""
+    """Return the sum of several counts; no counts are no rows."""
     return np.asarray(np.sum([np.zeros(BUCKETS, np.int64), *counts], axis=0), np.int64)

@@ -1,4 +1,4 @@
-"""Kernels as tasks of one Spark job: each item is a partition, and its task calls the function once."""
+"""Run kernels as tasks of a Spark job: each item is a partition, and its task calls the function once."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class SparkEngine:
-    """Runs on whatever master the session has. A night without work starts no Spark."""
+    """An engine on the session's master. A night without work does not start Spark."""
 
     def __init__(self, start: Callable[[], SparkSession]) -> None:
-        """``start`` gives the session whose executors run the tasks; it is called when there is work, once."""
+        """Take ``start``, which returns the session. It is called once, when there is work."""
         self._start = start
         self._session: SparkSession | None = None
         self._lock = threading.Lock()
 
     @property
     def session(self) -> SparkSession:
-        """The session, started if it does not run yet."""
+        """Return the session; start it if needed."""
         with self._lock:
             if self._session is None:
                 self._session = self._start()
@@ -34,13 +34,13 @@ class SparkEngine:
     def map(
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:
-        """As Engine.map: one job of as many tasks as there are items."""
+        """As Engine.map: one job with a task for each item."""
         if not items:
             return iter(())
         shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items]))
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-            context, given = shared.value  # a worker reads it once, whatever the number of its tasks
+            context, given = shared.value  # a worker reads it once for all of its tasks
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     made = packed(function(unpacked(given[number]), context))
@@ -55,11 +55,11 @@ class SparkEngine:
         return (unpacked(made.pop(number)) for number in range(len(items)))
 
     def progress(self) -> str:
-        """As Engine.progress: of the stages that run now, how many tasks are done."""
+        """As Engine.progress: how many tasks of the running stages are done."""
         if self._session is None:
             return "starting Spark"
         tracker = self._session.sparkContext.statusTracker()
-        # A stage may end between the two questions.
+        # A stage may end between the two calls.
         found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
         done = sum(stage.numCompletedTasks for stage in found if stage is not None)
         tasks = sum(stage.numTasks for stage in found if stage is not None)

@@ -1,4 +1,4 @@
-"""What tasks do: read a shard's rows, call the kernels, write rows of gold tables, and return what is merged."""
+"""The tasks: read a shard's rows, call the kernels, write rows of gold tables, return frames to merge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mqreplay.judge.allocation import allocation
 from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
 from mqreplay.judge.client_clocks import client_clocks, client_words
-from mqreplay.judge.deliveries import came_back, repeated_deliveries
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
 from mqreplay.judge.delivery_audit import message_counts_of_shard
 from mqreplay.judge.failover_exposure import lacked_of_shard
 from mqreplay.judge.group_status import status_of_shard
@@ -43,6 +43,8 @@ from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
 from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
+from mqreplay.judge.reset_effects import applied_resets_of_shard
+from mqreplay.judge.slave_reads import slave_reads
 from mqreplay.judge.slave_suggestion import slave_suggestion
 from mqreplay.lake.landing import Landed, Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew
@@ -55,9 +57,9 @@ Frames = Mapping[str, pl.DataFrame]
 
 @dataclass(frozen=True)
 class Night:
-    """What every task of a day may see: its files and settings, and the small tables, by the recorder's clock.
+    """The shared context of a day's tasks: files, settings, and small tables by the recorder's clock.
 
-    ``raw`` are the small tables as clients told them; ``small`` is the same where no clock was off.
+    ``raw`` are the small tables with the clients' times; ``small`` is the same if no clock was wrong.
     """
 
     day: Day
@@ -69,14 +71,14 @@ class Night:
     skew: Skew | None
 
     def with_tables(self, *names: str) -> Night:
-        """Return the night with these of the small tables alone: a pass hands each task only what it reads."""
+        """Return the night with only these small tables: a pass gives each task only the tables that it reads."""
         raw, small = ({name: rows[name] for name in names} for rows in (self.raw, self.small))
         return replace(self, raw=raw, small=small)
 
 
 @dataclass
 class Part:
-    """What a task made: files of gold tables, and frames to merge with those of the other tasks, by name."""
+    """The result of a task: files of gold tables, and frames by name to merge with those of other tasks."""
 
     files: Files = field(default_factory=dict)
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
@@ -95,21 +97,21 @@ class Part:
 
 
 def survey_files(part: Day, night: Night) -> tuple[Survey, Counts]:
-    """Survey the rows of some files: ``part`` is the day with those files alone. Counts are of rows by bucket."""
+    """Survey the rows of some files: ``part`` is the day with only these files. Counts are rows by bucket."""
     pull, commits = (
         part.silver(name, None, night.skew, columns) for name, columns in (("pull", PULL), ("offset_commit", COMMIT))
     )
-    # What stood before the lookback is carried over with the instant of a first copy, which is not the last.
+    # Offsets from before the lookback are carried over with the instant of a first copy, which is not the last.
     changes = part.around("offset_change", NO_TIME, None, CHANGE)
     counts = total([part.counts(name) for name in ("pull", "offset_commit", "offset_change")])
     return survey(pull, commits, changes, night.starts), counts
 
 
 def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | None, Frames]) -> Part:
-    """Judge all that concerns single queues.
+    """Judge everything that concerns single queues.
 
-    ``given``: the night, its facts, how much sooner and later clients' clocks are looked at (None: they are known),
-    and the frames route_changes and unregistrations, made once.
+    ``given``: the night, its facts, the margin for clients' clocks (None: the clocks are known), and the frames
+    route_changes and unregistrations.
     """
     night, facts, clocks_reach, made = given
     day, limits, part = night.day, night.settings.findings, Part()
@@ -141,8 +143,11 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
         "refusals": refusals_of_shard(pull, limits.same_cause_gap_s),
         "returned_ends": returned_ends_of_shard(pull),
         "moved_resets": moved_resets_of_shard(pull),
+        "applied_resets": applied_resets_of_shard(
+            night.small["server_request"], commits, pull, night.settings.replay.reset_reach_s
+        ),
         "orphan_offsets": orphans_of_shard(rows["offset_change"], night.small["topic_config"]),
-        # Clients' logs have a few answers to pulls, without the requests.
+        # Clients' logs have only a few answers to pulls, without requests.
         "pulls": pl.DataFrame({"answers": [len(pull)], "requests": [pull["opaque"].count()]}),
         "logged": pl.DataFrame({"rows": [len(rows["consume"]) + len(rows["produce"])]}),
     }
@@ -159,9 +164,6 @@ def _judge_pulls(
     routes = pull_route(raw["pull"], route_changes, facts.born, night.starts, replay.route_slack_ms).filter(of_day)
     part.land(night, "gold.pull_route", routes)
     known = day.with_before("gold.pull_route", "request_ts", routes, shard)
-    gap_s = night.settings.findings.same_cause_gap_s
-    part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(known, gap_s)
-    part.frames["failovers"] = failovers_of_shard(known)
     suggestions = slave_suggestion(
         raw["pull"],
         raw["consume"],
@@ -173,13 +175,16 @@ def _judge_pulls(
         night.skew.clients if night.skew else [],
     )
     part.land(night, "gold.slave_suggestion", suggestions.filter(of_day))
+    reads = slave_reads(known, suggestions, raw["pull"], night.raw["broker"])
+    part.frames["exceptional_pulls"] = exceptional_pulls_of_shard(reads, night.settings.findings.same_cause_gap_s)
+    part.frames["failovers"] = failovers_of_shard(known)
 
 
 def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, events: QueueEvents) -> None:
     day, replay, limits, small = night.day, night.settings.replay, night.settings.findings, night.small
     of_day = pl.col("day") == day.day
     part.land(night, "gold.queue_progress", queue_progress(events).filter(of_day))
-    # An answer may be said to have come years later; the windows end with the day.
+    # An answer may have a time years later; the windows end with the day.
     until_ms = min(facts.last_ms or 0, int(day.end.timestamp() * 1000))
     part.frames["status"] = status_of_shard(status_windows.windows(events, replay.status_window_s, until_ms))
     copied = last_copies(small["snapshot"])
@@ -202,7 +207,7 @@ def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, eve
 
 
 def _clocks(night: Night, shard: Shard, events: QueueEvents, facts: NightFacts, reach: dt.timedelta) -> pl.DataFrame:
-    """Words of clients: of all that the day's recordings hold, for a client may call the whole night another day's."""
+    """Return the client_words of all rows in the day's recordings: a client's clock may be off by days."""
     if reach > NO_TIME:
         day = night.day
         names = ("offset_change", "offset_commit", "pull")
@@ -230,7 +235,7 @@ def judge_groups(shard: Shard, night: Night) -> Part:
 
 
 def _polled_rebalances(night: Night, mine: pl.Expr, rebalances: pl.DataFrame) -> pl.DataFrame:
-    """Return the rebalances that polls show of clients that did not record their own."""
+    """Return the rebalances, by polls, of clients that did not record their own."""
     day, interval_s = night.day, night.settings.findings.rebalance_interval_s
     assignments = polled(day.silver("assignment", mine), RUNNING_INFO)
     of_clients = assignments.select(MEMBER).unique().join(rebalances, MEMBER, how="anti")
@@ -241,7 +246,7 @@ def _polled_rebalances(night: Night, mine: pl.Expr, rebalances: pl.DataFrame) ->
 
 
 def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[Part, ScopeOfShard]:
-    """Find messages that some queues gave twice or took back, and what of the logs the audit rests on.
+    """Find messages that some queues delivered twice or took back, and the scope of the audit.
 
     ``given``: the night and its broadcasting groups.
     """
@@ -251,12 +256,13 @@ def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[P
     part = Part()
     part.frames["repeated_deliveries"] = repeated_deliveries(rows["consume"], unshared)
     part.frames["came_back"] = came_back(rows["consume"])
+    part.frames["most_tries"] = most_tries_of_shard(rows["consume"])
     scope = scope_of_shard(rows["produce"], rows["consume"], rows["offset_commit"], rows["offset_change"], unshared)
     return part, scope
 
 
 def audit_messages(shard: Shard, given: tuple[Night, AuditScope, pl.DataFrame, pl.DataFrame]) -> pl.DataFrame:
-    """Count what became of some messages. ``given``: the night, the audit's scope, subscriptions and breaks."""
+    """Count the outcomes of some messages. ``given``: the night, the audit's scope, subscriptions and breaks."""
     night, scope, subscriptions, continuity = given
     mine = shard.has(name_bucket("msg_id"))
     produce, consume = (night.day.silver(name, mine, night.skew) for name in ("produce", "consume"))

@@ -1,4 +1,4 @@
-"""Layouts as operators have them, made of the sample's copies: each gives the recording's snapshots back."""
+"""Common layouts of copies, made from the sample: each gives the snapshots of the recording."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_another_file_of_that_name_and_an_unfinished_one_are_told(tmp_path, caps
         "torn is evidence"
     )
     assert len(report["not_recognised"]) == 2
-    assert [note for note in report["notes"] if "by the folder's name alone" in note]
+    assert [note for note in report["notes"] if "named only by the folder" in note]
 
 
 def test_recordings_are_taken_over_and_captures_add_no_second_record(tmp_path, capsys):
@@ -232,7 +232,7 @@ def test_recordings_are_taken_over_and_captures_add_no_second_record(tmp_path, c
     assert (tmp_path / "out/pull_log.jsonl.gz").read_bytes() == (NIGHT / "pull_log.jsonl.gz").read_bytes()
     assert "pull_log.0001.jsonl.gz" not in report["records"]
     assert report["records"]["heartbeats.jsonl.gz"] == 852
-    assert report["left_out"]["records of pull_log: the recording that is taken over has its own"] == 2172
+    assert report["left_out"]["records of pull_log: the copied recording has its own"] == 2172
 
 
 def test_an_empty_folder_gives_one_line(tmp_path, capsys):
@@ -255,7 +255,7 @@ def test_text_without_evidence_is_told_with_the_three_best_helps(tmp_path, capsy
     assert main(["import", str(tmp_path / "given.txt"), "--out", str(tmp_path / "out")]) == 2
     told = capsys.readouterr()
     assert told.err.count("\n") == 1
-    assert "  it is no file that import knows" in told.out
+    assert "  it is neither a file that import knows" in told.out
     assert "  3. " in told.out
     assert "  4. " not in told.out
 

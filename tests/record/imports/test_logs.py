@@ -1,4 +1,4 @@
-"""RocketMQ's logs as lines of a recording: the same rebalances, queues and commits as hooks recorded beside them."""
+"""Records from RocketMQ's logs: the same rebalances, queues and commits as those of hooks."""
 
 from __future__ import annotations
 
@@ -361,7 +361,7 @@ def test_a_log_that_does_not_meet_the_other_evidence_names_the_zones_that_would(
     began = 1795228800000  # 2026-11-21 02:40:00 UTC
     assert imported(tmp_path, evidence_ms=(began, began + 600_000))[1].notes == []
     (note,) = imported(tmp_path, evidence_ms=(began - 5 * 3_600_000, began - 5 * 3_600_000 + 600_000))[1].notes
-    assert "it would fit in +05:00; give --time-zone" in note
+    assert "they would overlap in +05:00; give --time-zone" in note
 
 
 def test_a_log_of_no_known_broker_is_not_recognised(tmp_path: Path) -> None:

@@ -52,13 +52,13 @@ def test_the_clock_follows_drift_and_not_steps_and_never_goes_back() -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "5 parsecs", "-5s", "s", "1e3s", "5s5s"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"--every .* is no duration"):
+    with pytest.raises(InputError, match=r"--every .* is not a duration"):
         seconds_of(text, "--every")
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "64q", "g", "1e9", "99999999999t"])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"--max-disk .* is no size"):
+    with pytest.raises(InputError, match=r"--max-disk .* is not a size"):
         bytes_of(text, "--max-disk")
 
 

@@ -1,4 +1,4 @@
-"""A recorder against servers on loopback: what it writes, and that nothing that does not answer ends it."""
+"""A recorder with servers on the loopback device: its records, and that a silent server does not end it."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_no_name_server_is_an_error_of_few_lines(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mqreplay.cli", "record", "127.0.0.1:1;127.0.0.1:2", "--out", str(tmp_path / "r")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[0] == "mqreplay: no name server answers; give HOST:PORT of one that runs"
+    assert done.stderr.splitlines()[0] == "mqreplay: no name server answers; give HOST:PORT of a running one"
     assert len(done.stderr.splitlines()) == 3
 
 

@@ -157,7 +157,7 @@ def test_requests_of_the_server_are_dropped():
         (struct.pack(">I", MAX_FRAME_BYTES + 1), "a frame of 67108865 bytes"),
         (struct.pack(">II", 100, 200) + bytes(96), "serialize type 0 with a header of 200 bytes in 100"),
         (struct.pack(">II", 34, 2 << 24 | 30) + bytes(30), "serialize type 2"),
-        (struct.pack(">II", 34, 30) + b"x" * 30, "what came is not an answer of RocketMQ"),
+        (struct.pack(">II", 34, 30) + b"x" * 30, "the answer is not RocketMQ's protocol"),
     ],
 )
 def test_what_is_not_rocketmq_ends_the_connection(data, said):
@@ -175,7 +175,7 @@ def test_what_is_not_rocketmq_ends_the_connection(data, said):
             error = await failure(call)
             assert error.kind == "refused_frame"
             assert said in error.detail
-            assert error.detail.startswith(f"{address}: what came is not an answer of RocketMQ: ")
+            assert error.detail.startswith(f"{address}: the answer is not RocketMQ's protocol: ")
         assert (await connections.call(address, ASK, 5)).code == 0, "the next call opens a new one"
 
     run(wrong, talk)

@@ -100,9 +100,147 @@ def test_only_some_groups_are_drawn_and_the_rest_is_counted(tmp_path: Path) -> N
     assert picture.cut.startswith("10,000 other groups and topics not drawn")
 
 
+Q = {"consumer_group": "g", "topic": "t", "broker_name": "b"}
+
+
+def place(finding_: dict[str, Any], **where: Any) -> dict[str, Any]:
+    return finding_ | NO_PLACE | where
+
+
+def offset_rows(queue: int = 0, group: str = "g", to: int = 40) -> dict[str, list[dict[str, Any]]]:
+    """Offsets of a queue that go up by 1 a minute, and back to 5 at minute 30."""
+    one = Q | {"queue_id": queue, "consumer_group": group, "broker_id": 0}
+    offsets = [minute if minute < 30 else minute - 25 for minute in range(to)]
+    changes = [
+        one | {"from_ts": at(m - 1), "to_ts": at(m), "previous_offset": offsets[m - 1], "new_offset": offsets[m]}
+        for m in range(1, to)
+    ]
+    back = {"from_ts": at(29), "to_ts": at(30), "previous_offset": 29, "new_offset": 5, "kind": "rewind"}
+    return {"silver.offset_change": changes, "gold.offset_continuity": [one | back | {"cause": "reset"}]}
+
+
+def test_a_rewind_is_marked_on_the_curve_and_leads_to_its_finding(tmp_path: Path) -> None:
+    told = place(finding("r"), kind="offset_rewind", consumer_group="g", topic="t", from_ts=at(29), to_ts=at(30))
+    picture = drawn(tmp_path, offset_rows(), [told])["offsets"]
+    (mark,) = [e for e in shapes(picture, "p-break") if e.tag.endswith("path")]
+    assert (mark.get("d") or "").startswith("M-6 -5H6L0 6")  # it points down
+    assert "29 → 5" in "".join(mark.itertext())
+    assert str(picture.svg).count('href="#f-r"') == 2  # the finding's own mark and the break
+    assert picture.links == ("r",)
+    assert picture.cut is None
+
+
+def test_queues_that_share_a_fate_are_drawn_twice_and_the_rest_is_counted(tmp_path: Path) -> None:
+    tables: dict[str, list[dict[str, Any]]] = {"silver.offset_change": [], "gold.offset_continuity": []}
+    for queue in range(9):
+        for name, rows in offset_rows(queue).items():
+            tables[name] += rows
+    picture = drawn(tmp_path, tables, [])["offsets"]
+    assert len([e for e in shapes(picture, "p-line") if e.tag.endswith("path")]) == 2
+    assert picture.cut == "7 other queues with breaks not drawn."
+    assert picture.sql
+
+
+def owner(client: str, queue: int, begin: float, end: float, **differs: Any) -> dict[str, Any]:
+    return Q | {"client_id": client, "queue_id": queue, "from_ts": at(begin), "to_ts": at(end)} | differs
+
+
+def test_gaps_and_overlaps_of_owners_are_marked(tmp_path: Path) -> None:
+    rows = [owner("x", 0, 0, 10), owner("y", 0, 20, 30), owner("x", 1, 0, 30), owner("y", 1, 5, 6)]
+    picture = drawn(tmp_path, {"gold.queue_owner": rows}, [])["owners"]
+    (gap,) = [e for e in shapes(picture, "p-down") if e.find("{*}title") is not None]
+    assert "nobody, 02:10:00 – 02:20:00" in "".join(gap.itertext())
+    (double,) = [e for e in shapes(picture, "p-double") if e.find("{*}title") is not None]
+    assert "held at once by x, y" in "".join(double.itertext())
+
+
+def test_a_queue_that_comes_late_and_a_group_that_is_off_have_no_gap(tmp_path: Path) -> None:
+    rows = [owner("x", 0, 0, 10), owner("x", 0, 20, 30), owner("x", 1, 20, 25)]
+    picture = drawn(tmp_path, {"gold.queue_owner": rows}, [])["owners"]
+    assert [e for e in shapes(picture, "p-down") if e.find("{*}title") is not None] == []
+
+
+def test_only_some_groups_and_queues_of_owners_are_drawn(tmp_path: Path) -> None:
+    rows = [owner("x", q, 0, 10, consumer_group=f"g{g}") for g in range(300) for q in range(12)]
+    told = place(finding("o"), kind="orphan_queue", consumer_group="g222", topic="t")
+    picture = drawn(tmp_path, {"gold.queue_owner": rows}, [told])["owners"]
+    assert "g222" in str(picture.svg)
+    assert picture.cut == ("296 other groups and topics and 16 other queues not drawn; those with findings come first.")
+
+
+def rebalance(client: str, minute: float, members: list[str], queues: list[int], **differs: Any) -> dict[str, Any]:
+    held = [{"broker_name": "b", "queue_id": q} for q in queues]
+    base = {"consumer_group": "g", "topic": "t", "client_id": client, "rebalance_ts": at(minute), "actual": held}
+    return base | {"cid_all": members, "judgement": "agree", "record_id": f"{client} {minute}"} | differs
+
+
+def test_queues_got_and_given_up_are_shown_for_each_rebalance(tmp_path: Path) -> None:
+    rows = [
+        rebalance("x", 1, ["x"], [0, 1, 2, 3]),
+        rebalance("x", 1.3, ["x"], [0, 1, 2, 3]),
+        rebalance("y", 5, ["x", "y"], [2, 3], judgement="differ"),
+        rebalance("x", 5.2, ["x", "y"], [0, 1]),
+        rebalance("x", 9, ["x"], [0, 1, 2, 3]),
+    ]
+    picture = drawn(tmp_path, {"gold.allocation": rows}, [])["allocation"]
+    kept, got, lost = (
+        len([e for e in shapes(picture, css) if e.find("{*}title") is not None])
+        for css in ("p-kept", "p-got", "p-lost")
+    )
+    assert (kept, got, lost) == (4 + 2 + 2, 2 + 2, 2 + 2)
+    assert len(shapes(picture, "p-differ")) == 1
+    assert "y left the group" in str(picture.svg)
+
+
+def pull(minute: float, from_slave: bool, diff: int | None = 2**20, **differs: Any) -> dict[str, dict[str, Any]]:
+    one = Q | {"queue_id": 0, "client_id": "x", "request_ts": at(minute), "record_id": f"{minute}"}
+    route = one | {"from_slave": from_slave, "cause": "suggested" if from_slave else None}
+    read = one | {"diff_max": diff, "diff_min": diff, "memory": 2**24, "broker_id": int(from_slave)}
+    return {"gold.pull_route": route | differs, "gold.slave_suggestion": read}
+
+
+def test_pulls_from_slaves_and_the_distance_are_drawn_against_the_memory(tmp_path: Path) -> None:
+    pulls = [pull(m / 2, 20 <= m < 30, 2**26 if 20 <= m < 30 else 2**20) for m in range(100)]
+    tables = {name: [each[name] for each in pulls] for name in ("gold.pull_route", "gold.slave_suggestion")}
+    told = place(finding("s"), kind="slave_pull", broker_name="b", from_ts=at(10), to_ts=at(15))
+    picture = drawn(tmp_path, tables, [told])["slaves"]
+    assert "10 from slaves" in str(picture.svg)
+    (limit,) = shapes(picture, "p-limit")
+    level = float((limit.get("d") or "").split()[1].split("H")[0])
+    line = next(e for e in shapes(picture, "p-line") if e.tag.endswith("path"))
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", line.get("d") or "")]
+    assert min(heights) < level < max(heights)  # the readers were beyond the memory for a while
+    assert "64 MiB behind" in "".join(line.itertext())
+    assert picture.links == ("s",)
+
+
+def test_findings_over_the_night_are_all_marked_or_counted(tmp_path: Path) -> None:
+    found = [finding(str(i), kind="k", from_ts=at(1), to_ts=at(2)) for i in range(9)] + [finding("x", kind="c")]
+    picture = drawn(tmp_path, {}, found)["when"]
+    assert len(picture.links) == 5
+    assert picture.cut == "5 findings not marked; the list below has them."
+
+
+def test_nights_lie_side_by_side_and_a_box_filters(tmp_path: Path) -> None:
+    before = FILE | {"path": "b"} | {k: v - dt.timedelta(days=1) for k, v in SPAN.items()}
+    warehouse = made_warehouse(tmp_path, {"bronze.source_file": [FILE, before]})
+    found = [finding("1", kind="k&="), finding("2", kind="k&=", from_ts=at(-24 * 60)), finding("3", kind="c")]
+    picture = next(p for p in pictures(warehouse, CLUSTER, found) if p.name == "nights")
+    assert len(shapes(picture, "p-cell")) == 3
+    assert len(shapes(picture, "p-none")) == 1
+    assert 'href="#kind=k%26%3D&amp;from=2026-11-20T02:00:00&amp;to=2026-11-20T03:00:00"' in str(picture.svg)
+
+
 def test_names_are_escaped_and_nothing_invisible_is_left(tmp_path: Path) -> None:
     name = HOSTILE.replace("\ud800", "")
+    where = {"consumer_group": name, "topic": name, "broker_name": name, "client_id": name}
     tables = lag_rows(name, name) | {"silver.broker_runtime": [look(m / 4, name) for m in range(9)]}
+    tables["gold.queue_owner"] = [owner(name, 0, 0, 10, **where)]
+    tables["gold.allocation"] = [rebalance(name, 1, [name], [0], consumer_group=name, topic=name)]
+    tables["gold.pull_route"] = [pull(1, True)["gold.pull_route"] | where]
+    del where["client_id"]
+    for table, rows in offset_rows().items():
+        tables[table] = [row | where | ({"cause": name} if "cause" in row else {}) for row in rows]
     found = finding("1", consumer_group=name, topic=name, summary=name)
     for picture in drawn(tmp_path, tables, [found]).values():
         if picture.svg:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from mqreplay.lake.class_archive import archive_path
-from mqreplay.lake.jars import missing_jars
+from mqreplay.lake.jars import install_command, jars_folder, missing_jars
 from mqreplay.printable import json_text, printable
 from mqreplay.settings import Settings
 
@@ -44,7 +45,9 @@ def _java() -> Check:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not Path(java).exists():
-        return False, "java", f"not found; install Java {LEAST_JAVA} (Debian: apt-get install openjdk-17-jre-headless)"
+        where = f"{java} of JAVA_HOME does not exist" if home else "not found"
+        install = f"install Java {LEAST_JAVA} (Debian: apt-get install openjdk-17-jre-headless)"
+        return False, "java", f"{where}; {install}, or use --engine local, which needs no Java"
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < LEAST_JAVA:
@@ -55,13 +58,25 @@ def _java() -> Check:
 def _spark() -> Check:
     import pyspark
 
-    return True, "spark", f"pyspark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
+    said = f"pyspark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
+    home = os.environ.get("SPARK_HOME")
+    if home is None:
+        return True, "spark", said
+    # Java then runs the Spark of SPARK_HOME, and Python the pyspark of this installation.
+    core = next(jars_folder().glob("spark-core_*.jar"), None)
+    if core is None:
+        return False, "spark", f"{said}, but SPARK_HOME {home} has no Spark; unset SPARK_HOME"
+    version = core.stem.rpartition("-")[2]
+    if version != pyspark.__version__:
+        return False, "spark", f"{said}, but SPARK_HOME {home} has Spark {version}; unset SPARK_HOME"
+    return True, "spark", f"{said}, Spark {version} of SPARK_HOME {home}"
 
 
 def _jars() -> Check:
     missing = missing_jars()
-    said = f"missing: {', '.join(missing)}; run `python -m mqreplay.lake.jars`" if missing else "Delta's JARs are there"
-    return not missing, "jars", said
+    if not missing:
+        return True, "jars", f"Delta's JARs are in {jars_folder()}"
+    return False, "jars", f"missing from {jars_folder()}: {', '.join(missing)}; run `{install_command()}`"
 
 
 def _classes() -> Check:
@@ -69,7 +84,8 @@ def _classes() -> Check:
     if path is not None:
         return True, "classes", f"{path.stat().st_size / 1024**2:.0f} MiB that Java starts from"
     # Nothing is wrong without it.
-    lacking = "no archive; `python -m mqreplay.lake.class_archive` makes one, for Spark to start in half the time"
+    command = f"{shlex.quote(sys.executable)} -m mqreplay.lake.class_archive"
+    lacking = f"no archive; `{command}` makes one, and Spark starts in half the time"
     return True, "classes", lacking
 
 

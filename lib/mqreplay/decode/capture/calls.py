@@ -1,7 +1,6 @@
 """Requests with their answers, of all connections of a capture. Source: NettyRemotingAbstract (responseTable).
 
-What is kept at a time is bounded, however the capture was made: connections, bytes of segments and of commands that
-have not ended, requests that have no answer yet. What is given up for that is counted.
+The state is bounded: connections, bytes of segments and of unfinished commands, open requests. Dropped data is counted.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from mqreplay.decode.capture.commands import Command, CommandReader
 from mqreplay.decode.capture.packets import Segment
 from mqreplay.decode.capture.streams import Piece, Stream
 
-MOST_CONNECTIONS: Final = 20_000  # that are open at a time; a broker has some thousands
-MOST_BYTES: Final = 64 * 1024 * 1024  # of segments that wait and of commands that have not ended
-MOST_REQUEST_BYTES: Final = 64 * 1024 * 1024  # of requests that wait for their answer
-# Memory in bytes that a request takes beside its texts and its body, and each of its fields.
+MOST_CONNECTIONS: Final = 20_000  # open connections; a broker has some thousands
+MOST_BYTES: Final = 64 * 1024 * 1024  # bytes of waiting segments and unfinished commands
+MOST_REQUEST_BYTES: Final = 64 * 1024 * 1024  # bytes of open requests
+# Bytes of memory of a request without its texts and body, and of each field.
 _REQUEST_BYTES, _FIELD_BYTES = 900, 150
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request and its answer: None where it wants none, or none is in the capture.
+    """A request and its answer; None for a one-way request, or if the capture lacks it.
 
-    ``connection`` numbers connections as they come; ``asker`` and ``asked`` are ``host:port``.
+    ``connection`` numbers connections in order of appearance; ``asker`` and ``asked`` are ``host:port``.
     """
 
     connection: int
@@ -48,12 +47,12 @@ class Side:
 
 
 class Connection:
-    """Two ends, and what one asked and the other has not answered. ``waiting_bytes`` is the memory that this takes."""
+    """A connection with its open requests. ``waiting_bytes`` is their memory."""
 
     __slots__ = ("_waiting", "ended", "ends", "number", "sides", "waiting_bytes")
 
     def __init__(self, number: int, ends: tuple[str, str]) -> None:
-        """``number`` tells it from others, of the same ports too."""
+        """Take ``number``, which distinguishes connections, also with the same ports."""
         self.number, self.ends = number, ends
         self.sides: dict[str, Side] = {}
         self.ended: set[str] = set()
@@ -62,21 +61,21 @@ class Connection:
 
     @property
     def spoke(self) -> bool:
-        """Whether any end has sent data."""
+        """Return whether any end has sent data."""
         return any(side.spoke for side in self.sides.values())
 
     @property
     def held(self) -> int:
-        """Bytes of segments that wait, and of commands that have not ended."""
+        """Return the bytes of waiting segments and unfinished commands."""
         return sum(side.stream.held + side.reader.held for side in self.sides.values())
 
     @property
     def cut(self) -> int:
-        """Commands of both ends whose header is not whole."""
+        """Return the number of commands of both ends with an incomplete header."""
         return sum(side.reader.cut for side in self.sides.values())
 
     def take(self, segment: Segment) -> Iterator[Call]:
-        """The calls that end with this segment."""
+        """Yield the calls that end with this segment."""
         side = self.sides.get(segment.source)
         if side is None:
             side = self.sides[segment.source] = Side()
@@ -88,25 +87,25 @@ class Connection:
             self.ended.add(segment.source)
 
     def rest(self) -> Iterator[Call]:
-        """Those that are not answered any more."""
+        """Yield the calls that were never answered."""
         yield from self._late()
         yield from self.give_up_requests(len(self._waiting))
 
     def give_up_bytes(self) -> Iterator[Call]:
-        """Wait for no segment, and for the end of no command, any longer."""
+        """Drop waiting segments and unfinished commands."""
         yield from self._late()
         for side in self.sides.values():
             side.reader.give_up()
 
     def give_up_requests(self, count: int) -> Iterator[Call]:
-        """The oldest requests, as ones without an answer."""
+        """Yield the oldest requests as calls without an answer."""
         for key in list(islice(self._waiting, count)):
             asked, request = self._forget(key)
             yield Call(self.number, key[0], asked, request, None)
 
     @property
     def requests(self) -> int:
-        """Requests that have no answer yet."""
+        """Return the number of open requests."""
         return len(self._waiting)
 
     def _late(self) -> Iterator[Call]:
@@ -118,7 +117,7 @@ class Connection:
         for piece in pieces:
             for command in side.reader.take(piece):
                 if command.is_response:
-                    if (target, command.opaque) in self._waiting:  # else asked before the capture began
+                    if (target, command.opaque) in self._waiting:  # else the request was before the capture
                         yield Call(self.number, target, source, self._forget((target, command.opaque))[1], command)
                 elif command.is_oneway:
                     yield Call(self.number, source, target, command, None)
@@ -135,21 +134,21 @@ class Connection:
 
 
 class Calls:
-    """Iterates over the calls of a capture, each given when its answer is there; the counts are whole afterwards.
+    """The calls of a capture, each yielded with its answer; the counts are complete afterwards.
 
-    ``cut`` counts commands that the capture lacks too much of: packets that tcpdump cut or lost. ``given_up`` counts
-    commands that were not waited for any longer, ``unanswered`` requests alike: too many were open at once.
+    ``cut`` counts commands with too many missing bytes: tcpdump cut or lost packets. ``given_up`` counts dropped
+    commands, ``unanswered`` dropped requests: too many were open at the same time.
     """
 
     def __init__(self, segments: Iterable[Segment]) -> None:
-        """``segments`` in the order of the capture."""
+        """Take ``segments`` in the order of the capture."""
         self._segments = segments
-        self._going: OrderedDict[tuple[str, str], Connection] = OrderedDict()  # the one that spoke last is the last
+        self._going: OrderedDict[tuple[str, str], Connection] = OrderedDict()  # the last active one is the last
         self._held = self._waiting = 0
         self.connections = self.cut = self.given_up = self.unanswered = 0
 
     def __iter__(self) -> Iterator[Call]:
-        """Once."""
+        """Yield the calls; only once."""
         for segment in self._segments:
             source, target = segment.source, segment.target
             ends = (source, target) if source <= target else (target, source)
@@ -191,7 +190,7 @@ class Calls:
         self.cut += connection.cut
 
     def _give_up_bytes(self) -> Iterator[Call]:
-        """Free half of what is held, of the connections that hold the most."""
+        """Drop half of the waiting bytes, from the connections that hold the most."""
         for connection in sorted(self._going.values(), key=lambda one: -one.held):
             if self._held <= MOST_BYTES // 2:
                 return
@@ -200,7 +199,7 @@ class Calls:
             self.given_up += connection.cut - before
 
     def _give_up_requests(self) -> Iterator[Call]:
-        """Free half of the requests, of the connections that have the most of them, the oldest first."""
+        """Drop half of the open requests, from the connections that have the most, the oldest first."""
         for connection in sorted(self._going.values(), key=lambda one: -one.waiting_bytes):
             if self._waiting <= MOST_REQUEST_BYTES // 2:
                 return

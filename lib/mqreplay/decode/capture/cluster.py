@@ -1,4 +1,4 @@
-"""What a capture shows of the cluster itself: its name, its name servers, the settings of its brokers.
+"""Facts about the cluster in a capture: its name, its name servers, the settings of its brokers.
 
 Brokers send their cluster's name to each name server when they register; name servers list clusters and brokers;
 a broker answers with its settings. Source: RegisterBrokerRequestHeader, ClusterInfo, TopicRouteData, MixAll.
@@ -25,20 +25,20 @@ _LISTS: Final = (codes.GET_ROUTEINFO_BY_TOPIC, codes.GET_BROKER_CLUSTER_INFO)
 
 @dataclass
 class CapturedCluster:
-    """Facts in the order in which they appear. ``brokers`` maps the address asked to the answered settings."""
+    """The facts in order of appearance. ``brokers`` maps a broker's address to its answered settings."""
 
     clusters: list[str] = field(default_factory=list)
     name_servers: list[str] = field(default_factory=list)
     brokers: dict[str, str] = field(default_factory=dict)
 
     def watch(self, calls: Iterable[Call]) -> Iterator[Call]:
-        """Yield the calls, and take from each what it shows."""
+        """Yield the calls, and take the facts from each."""
         for call in calls:
             self.take(call)
             yield call
 
     def take(self, call: Call) -> None:
-        """Take what a call shows. A body that is cut, damaged or an error shows nothing."""
+        """Take the facts from a call. A cut or damaged body, or an error, has none."""
         code = call.request.code
         if code == codes.REGISTER_BROKER:
             self._add_cluster(call.request.ext.get("clusterName"))
@@ -64,7 +64,7 @@ def _add(known: list[str], name: str, most: int) -> None:
 
 
 def _answered(call: Call) -> str | None:
-    """Return the body of a good answer, None if it is not whole or not text."""
+    """Return the body of a good answer, None if it is incomplete or not text."""
     answer = call.response
     if answer is None or answer.code or not answer.is_whole or not answer.body:
         return None
@@ -83,6 +83,6 @@ def _clusters_of(call: Call) -> list[str]:
         table = body.get("brokerAddrTable")
         brokers = items_of(body, "brokerDatas") if table is None else list(object_of(table, "it").values())
         named = [text_field(object_of(broker, "brokerDatas"), "cluster", None) for broker in brokers]
-    except DecodeError:  # the line made of it is refused with the reason
+    except DecodeError:  # its line is refused later, with the reason
         return []
     return [name for name in named if name]

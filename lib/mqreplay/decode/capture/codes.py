@@ -20,7 +20,7 @@ GET_BROKER_CLUSTER_INFO: Final = 106
 GET_TOPIC_STATS_INFO: Final = 202
 LITE_PULL_MESSAGE: Final = 361
 
-# What brokers ask clients.
+# Requests of brokers to clients.
 FROM_BROKERS: Final = {
     39: "CHECK_TRANSACTION_STATE",
     40: "NOTIFY_CONSUMER_IDS_CHANGED",

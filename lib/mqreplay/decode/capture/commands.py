@@ -24,7 +24,7 @@ _RESPONSE, _ONEWAY = 1, 2  # bits of the flag
 class Command:
     """A command; the times of its first and last byte in epoch microseconds.
 
-    ``body_bytes`` is the body's length as sent; of ``body`` the capture may have only the beginning.
+    ``body_bytes`` is the body's length as sent; ``body`` may have only its beginning.
     """
 
     begin_us: int
@@ -39,7 +39,7 @@ class Command:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the body is there."""
+        """Return whether the body is complete."""
         return len(self.body) == self.body_bytes
 
     @property
@@ -54,45 +54,45 @@ class Command:
 
 
 class CommandReader:
-    """Finds the commands in one direction of a connection. ``cut`` counts those whose header is not whole.
+    """A reader of the commands in one direction of a connection. ``cut`` counts incomplete headers.
 
-    Of the command that has not ended the first bytes are kept, up to the first that the capture lacks. What follows
-    is only counted, so that a hole takes no memory, however long it is.
+    It keeps the first bytes of an unfinished command, up to the first missing byte. Later bytes are only counted, so
+    that a hole takes no memory.
     """
 
     __slots__ = ("_begin_us", "_body_at", "_cut_at", "_known", "_length", "_lost", "_seen", "cut")
 
     def __init__(self) -> None:
-        """Nothing is known of where a command begins until a piece looks like the beginning of one."""
+        """Start without a known begin of a command: wait for a piece that looks like one."""
         self.cut = 0
         self._lost = True
         self._clear()
 
     @property
     def held(self) -> int:
-        """Bytes kept of the command that has not ended."""
+        """Return the kept bytes of the unfinished command."""
         return len(self._known)
 
     def begin(self) -> None:
-        """The connection begins, and with it a command."""
+        """Start a connection, and with it a command."""
         self._lost = False
         self._clear()
 
     def give_up(self) -> None:
-        """Forget the command that has not ended; the next one is found as in a capture that begins in the middle."""
+        """Drop the unfinished command; find the next one as in a capture that begins in the middle."""
         if self._known:
             self._lose()
 
     def _clear(self) -> None:
-        """A command begins with the next byte."""
+        """Start a command at the next byte."""
         self._known = bytearray()
-        self._seen = 0  # bytes of the command that passed by, those that lack too
-        self._cut_at: int | None = None  # where in it the capture lacks the first byte
-        self._length = self._body_at = 0  # of the whole frame, and where its body begins; 0: not known yet
+        self._seen = 0  # bytes of the command so far, including missing ones
+        self._cut_at: int | None = None  # position of the first missing byte
+        self._length = self._body_at = 0  # length of the frame and start of the body; 0: unknown
         self._begin_us = 0
 
     def take(self, piece: Piece) -> Iterator[Command]:
-        """The commands that end in this piece."""
+        """Yield the commands that end in this piece."""
         if self._lost:
             if not _may_begin(piece.data):
                 return
@@ -112,7 +112,7 @@ class CommandReader:
         self._seen += min(missing, rest)
         if self._is_complete:
             yield from self._end(ts_us)
-        if missing > rest:  # where the next command begins is not known
+        if missing > rest:  # the begin of the next command is unknown
             self._lose()
 
     @property
@@ -120,7 +120,7 @@ class CommandReader:
         return 0 < self._length <= self._seen
 
     def _take_known(self, data: bytes, at: int, ts_us: int) -> int:
-        """Take what of ``data`` from ``at`` on belongs to the command; gives how many bytes."""
+        """Take the bytes of ``data`` from ``at`` that belong to the command; return their number."""
         if not self._seen:
             self._begin_us = ts_us
         most = (self._length or _BEFORE) - self._seen
@@ -141,7 +141,7 @@ class CommandReader:
         self._clear()
         try:
             if len(known) < body_at:
-                raise DecodeError("torn", "the header is not whole")
+                raise DecodeError("torn", "the header is incomplete")
             header = read_header(known[4], bytes(known[_BEFORE:body_at]))
         except DecodeError:
             self.cut += 1
@@ -155,7 +155,7 @@ class CommandReader:
 
 
 def _may_begin(data: bytes) -> bool:
-    """A command is sent at once: its first bytes are the first of a segment."""
+    """Return whether a command may begin here: its first bytes are the first of a segment."""
     if len(data) < _BEFORE:
         return False
     length, header = _LENGTHS.unpack_from(data)

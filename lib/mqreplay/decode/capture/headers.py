@@ -28,7 +28,7 @@ def read_header(kind: int, data: bytes) -> Header:
     """Return the fields of a header of a SerializeType.
 
     Raises:
-        DecodeError: it is none.
+        DecodeError: it is not a header.
 
     >>> read_header(JSON, b'{"code":11,"opaque":7,"extFields":{"topic":"t"}}')
     Header(code=11, opaque=7, flag=0, remark=None, ext={'topic': 't'})
@@ -68,7 +68,7 @@ def _text(data: bytes, at: int, size: str) -> tuple[str, int]:
     begin = at + struct.calcsize(size)
     end = begin + max(length, 0)
     if end > len(data):
-        raise struct.error("a text goes beyond the header")
+        raise struct.error("a text is longer than the header")
     return data[begin:end].decode("utf-8"), end
 
 

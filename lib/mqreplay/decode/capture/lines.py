@@ -1,6 +1,6 @@
-"""The records of a call, as a recorder's JSONL files have them: fields for `mqreplay.decode.kinds` to decode.
+"""The records of a call in the form of a recorder's JSONL files: fields for `mqreplay.decode.kinds`.
 
-What is not on the wire is left out: an answer that the capture lacks is none, and not an error.
+Missing data is left out: an answer that the capture lacks is not an error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mqreplay.decode.capture.names import Names
 from mqreplay.decode.fields import object_of, wrong_type
 
 Fields = dict[str, object]
-# Fields of a pull's and a commit's header, in RocketMQ's words and ours. Numbers are written as text on the wire.
+# Fields of a pull's and a commit's header, by RocketMQ's and our names. Numbers are text on the wire.
 _PULL: Final = {
     "queueId": "queue_id",
     "queueOffset": "queue_offset",
@@ -36,19 +36,19 @@ _PULLED: Final = {
 
 
 class Unnamed(Exception):
-    """Nothing in the capture says of whom the call is; the first argument says what is lacking."""
+    """The capture does not show to whom the call belongs; the first argument is the missing fact."""
 
 
 class Cut(Exception):
-    """The capture has only a part of a body without which the record means nothing."""
+    """The capture has only a part of a required body."""
 
 
 def record_of(call: Call, names: Names) -> tuple[str, Fields] | None:
-    """The stem of the JSONL file and the record's fields; None of a call that no decision rests on.
+    """Return the stem of the JSONL file and the record's fields; None for a call that no decision uses.
 
     Raises:
-        Unnamed, Cut: a record there would be, were more of it known.
-        DecodeError: a body is not what its request's code says.
+        Unnamed, Cut: the data for a record is incomplete.
+        DecodeError: a body does not match its request's code.
     """
     if call.request.code in codes.FROM_BROKERS:
         return "server_requests", _server_request(call, names)
@@ -94,7 +94,7 @@ def _broker(address: str, names: Names) -> Fields:
 
 
 def _numbers(ext: Mapping[str, str], names: Mapping[str, str]) -> Fields:
-    # A text that is no number is given as it is: the decoder of the kind refuses it, and says so.
+    # A text that is not a number is kept: the decoder of the kind refuses it with a reason.
     return {ours: _number(ext[theirs]) for theirs, ours in names.items() if theirs in ext}
 
 
@@ -123,7 +123,7 @@ def _pull(call: Call, names: Names) -> tuple[str, Fields]:
     fields |= {
         "consumer_group": ext.get("consumerGroup"),
         "topic": ext.get("topic"),
-        # A slave's name is its master's, so that the queue's is the asked one's where the request does not tell.
+        # A slave has its master's name, so it is also the queue's if the request lacks it.
         "broker_name": ext.get("bname", asked["broker_name"]),
         "expression": ext.get("subscription"),
         "expression_type": ext.get("expressionType"),

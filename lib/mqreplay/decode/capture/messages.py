@@ -1,4 +1,4 @@
-"""The messages in a pull's answer: how many, where the first and the last lie. Source: MessageDecoder#decode."""
+"""The messages in a pull's answer: number, first and last position. Source: MessageDecoder#decode."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ NOTHING: Final = {"msg_count": 0}
 
 
 def messages_of(body: bytes, whole: bool) -> dict[str, int | None]:
-    """msg_count, queue offsets (messages), commit log offsets (bytes), last size (bytes) and first born time (ms).
+    """Return msg_count, queue and commit log offsets (messages, bytes), last size (bytes), first born time (ms).
 
-    Of a body that is not whole what is not surely known is None.
+    Uncertain values of an incomplete body are None.
     """
     at, count, first, last = 0, 0, None, None
     while at + _HEAD.size <= len(body):
-        told = _HEAD.unpack_from(body, at)
-        if told[1] not in _MAGIC or told[0] < _HEAD.size:
+        head = _HEAD.unpack_from(body, at)
+        if head[1] not in _MAGIC or head[0] < _HEAD.size:
             return {}
-        first, last, count = first or told, told, count + 1
-        at += told[0]
+        first, last, count = first or head, head, count + 1
+        at += head[0]
     if first is None or last is None:
         return dict(NOTHING) if whole and not body else {}
     known: dict[str, int | None] = {

@@ -1,7 +1,7 @@
-"""Who is who in a capture: which client a connection is of, which broker an address is.
+"""Names in a capture: the client of a connection, the broker at an address.
 
-A pull names no client and no broker_id: clients say their id in heartbeats and locks, brokers tell name servers where
-they listen, name servers tell everybody. Source: HeartbeatData, LockBatchRequestBody, RegisterBrokerRequestHeader,
+A pull names neither client nor broker_id. Clients send their id in heartbeats and locks, brokers register their address
+at name servers, and name servers list them. Source: HeartbeatData, LockBatchRequestBody, RegisterBrokerRequestHeader,
 TopicRouteData, ClusterInfo.
 """
 
@@ -20,8 +20,8 @@ from mqreplay.errors import DecodeError
 # fastjson sorts the fields of an object: the id comes first, also of a body that tcpdump cut.
 _CLIENT_ID: Final = re.compile(rb'"client(?:ID|Id)":"((?:[^"\\]|\\["\\/]){0,1024}+)"')
 _BROKER_ID: Final = re.compile(r"[0-9]{1,19}")
-_VIP_BEHIND: Final = 2  # NettyServerConfig's port of the fast way (VIP channel) is the listening one less two
-# A capture of a large estate has some thousands of each; what comes beyond is not named.
+_VIP_BEHIND: Final = 2  # the port of the VIP channel is the listening port less two
+# A capture of a large cluster has some thousands of each; more are not named.
 MOST_NAMED: Final = 100_000
 LONGEST_NAME: Final = 1024
 _SEVERAL: Final = ""
@@ -30,17 +30,17 @@ Named = TypeVar("Named")
 
 
 class Broker(NamedTuple):
-    """A broker as RocketMQ names it."""
+    """A broker by name and id."""
 
     broker_name: str
     broker_id: int
 
 
 class Names:
-    """What all calls of a capture tell of names."""
+    """The names in all calls of a capture."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
-        """Reads the calls once."""
+        """Read the calls once."""
         self._brokers: dict[str, Broker] = {}
         self._of_connection: dict[int, str] = {}
         self._of_host: dict[str, str] = {}
@@ -48,15 +48,15 @@ class Names:
             self._take(call)
 
     def client(self, connection: int) -> str | None:
-        """The client of a connection with a broker; None if nothing on it named one, or more than one."""
+        """Return the client of a connection with a broker; None without exactly one name on it."""
         return self._of_connection.get(connection) or None
 
     def client_of_host(self, address: str) -> str | None:
-        """The client at ``host:port`` of a connection that names none, where its host has one client."""
+        """Return the client at ``host:port`` of a connection without a name, if its host has one client."""
         return self._of_host.get(_host(address)) or None
 
     def broker(self, address: str) -> Broker | None:
-        """The broker that listens at ``host:port``."""
+        """Return the broker that listens at ``host:port``."""
         known = self._brokers.get(address)
         if known is None:
             host, _, port = address.rpartition(":")
@@ -74,7 +74,7 @@ class Names:
             self._listens(ext.get("brokerAddr", ""), Broker(ext.get("brokerName", ""), int(ext["brokerId"])))
         elif code in (codes.GET_ROUTEINFO_BY_TOPIC, codes.GET_BROKER_CLUSTER_INFO):
             for address, broker in _told(call):
-                # What brokers say of themselves is newer.
+                # Brokers' own statements are newer.
                 self._listens(address, self._brokers.get(address, broker))
 
     def _listens(self, address: str, broker: Broker) -> None:
@@ -90,7 +90,7 @@ def _enter_only(table: dict[Key, str], key: Key, name: str) -> None:
 
 
 def _enter(table: dict[Key, Named], key: Key, named: Named, length: int) -> None:
-    """Put a name into a table that has room for it, or has one already."""
+    """Put a name into a table if it has room or already has the key."""
     if length <= LONGEST_NAME and (key in table or len(table) < MOST_NAMED):
         table[key] = named
 
@@ -115,5 +115,5 @@ def _told(call: Call) -> Iterator[tuple[str, Broker]]:
             for broker_id, address in broker_addrs_of(of.get("brokerAddrs"), "brokerAddrs").items():
                 if name is not None:
                     yield address, Broker(name, broker_id)
-    except (DecodeError, UnicodeDecodeError):  # the line made of it will be refused, and say why
+    except (DecodeError, UnicodeDecodeError):  # its line is refused later, with the reason
         return

@@ -1,4 +1,4 @@
-"""The packets of a capture file: classic pcap and pcapng, and what of them is TCP.
+"""The TCP segments of a capture file: classic pcap and pcapng.
 
 Source: the file formats of tcpdump (pcap-savefile(5)) and of pcapng; RFC 791, 8200 and 9293.
 """
@@ -20,7 +20,7 @@ _PCAP: Final = {  # magic: (byte order, ticks a second)
     b"\xa1\xb2\x3c\x4d": (">", 10**9),
 }
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
-_INTERFACE, _ENHANCED = 1, 6  # pcapng's blocks that matter here
+_INTERFACE, _ENHANCED = 1, 6  # relevant blocks of pcapng
 _LONGEST_BLOCK: Final = 16 * 1024 * 1024
 _MOST_INTERFACES: Final = 65_536
 _MOST_HEADERS: Final = 16  # VLAN tags of a frame, headers of an IPv6 packet before TCP's
@@ -37,7 +37,7 @@ _FIN, _SYN, _RST = 1, 2, 4
 class Segment:
     """A TCP segment; ``ts_us`` in epoch microseconds, ``source`` and ``target`` as ``host:port``.
 
-    ``length`` is its payload in bytes as sent; of ``data`` it may be that only the first are there.
+    ``length`` is its payload in bytes as sent; ``data`` may have only the first of them.
     """
 
     ts_us: int
@@ -51,18 +51,18 @@ class Segment:
 
 
 def segments(stream: BinaryIO) -> Iterator[Segment]:
-    """The TCP segments of a capture in file order; other packets are passed over.
+    """Yield the TCP segments of a capture in file order; skip other packets.
 
     Raises:
-        DecodeError: not_a_capture; torn (the file ends within a packet: those before it were given).
+        DecodeError: not_a_capture; torn (the file ends within a packet; those before it were yielded).
     """
     try:
         for ts_us, link, packet, length in _packets(stream):
             begin = _ip_begins(link, packet)
             if begin is not None and (segment := _segment(ts_us, packet[begin:], length - begin)) is not None:
                 yield segment
-    except (struct.error, IndexError) as error:  # a block that has less in it than its kind, or of an interface untold
-        raise DecodeError("torn", f"a block that is none: the file is damaged ({error})") from None
+    except (struct.error, IndexError) as error:  # a block that is too short for its kind, or of an unknown interface
+        raise DecodeError("torn", f"an invalid block: the file is damaged ({error})") from None
 
 
 def _packets(stream: BinaryIO) -> Iterator[tuple[int, int, bytes, int]]:
@@ -120,7 +120,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
 
 def _whole(read: bytes, size: int) -> bytes:
     if len(read) != size:
-        raise DecodeError("torn", "the file ends within a packet: copy it again once its writer has closed it")
+        raise DecodeError("torn", "the file ends within a packet: copy it again when its writer has closed it")
     return read
 
 
@@ -147,17 +147,17 @@ def _ip_begins(link: int, packet: bytes) -> int | None:
 
 
 def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
-    """``length`` is the packet's as sent: its own words of it are 0 where a network card cut it up."""
+    """Return a segment. ``length`` is the packet's as sent: its own field is 0 with segmentation offload."""
     if len(ip) < 20:
         return None
     if ip[0] >> 4 == 4:
-        begin, kind, told = (ip[0] & 15) * 4, ip[9], int.from_bytes(ip[2:4], "big")
+        begin, kind, stated = (ip[0] & 15) * 4, ip[9], int.from_bytes(ip[2:4], "big")
         hosts = ip[12:16], ip[16:20]
         if int.from_bytes(ip[6:8], "big") & 0x1FFF:  # the rest of a fragmented packet has no ports
             return None
     elif ip[0] >> 4 == 6 and len(ip) >= 40:
-        begin, kind, told = 40, ip[6], int.from_bytes(ip[4:6], "big")
-        told += 40 if told else 0
+        begin, kind, stated = 40, ip[6], int.from_bytes(ip[4:6], "big")
+        stated += 40 if stated else 0
         hosts = ip[8:24], ip[24:40]
         for _ in range(_MOST_HEADERS):
             if kind not in _EXTENSIONS or len(ip) < begin + 2:
@@ -168,7 +168,7 @@ def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
     if kind != _TCP or len(ip) < begin + 20:
         return None
     source, target, seq, _, offset, flags = struct.unpack_from(">HHIIBB", ip, begin)
-    data_begin, end = begin + (offset >> 4) * 4, max(told or min(length, _LONGEST_BLOCK), 0)
+    data_begin, end = begin + (offset >> 4) * 4, max(stated or min(length, _LONGEST_BLOCK), 0)
     return Segment(
         ts_us,
         _endpoint(hosts[0], source),
@@ -182,5 +182,5 @@ def _segment(ts_us: int, ip: bytes, length: int) -> Segment | None:
 
 
 def _endpoint(host: bytes, port: int) -> str:
-    # As RocketMQ's RemotingHelper writes addresses; IPv6 ones without brackets, too.
+    # In the form of RocketMQ's RemotingHelper; IPv6 addresses have no brackets either.
     return f"{ip_address(host)}:{port}"

@@ -1,4 +1,4 @@
-"""The bytes that one side of a connection sent, in order: late, repeated and missing segments are handled.
+"""The bytes of one direction of a connection in order, with late, repeated and missing segments.
 
 Source: RFC 9293, 3.4 (sequence numbers are modulo 2**32).
 """
@@ -11,14 +11,14 @@ from heapq import heappop, heappush
 
 from mqreplay.decode.capture.packets import Segment
 
-# One that is missed is waited for until so much of what follows is there: by then tcpdump has lost it.
+# A missing segment is awaited until this many later bytes are there: then tcpdump has lost it.
 WAITED_SEGMENTS = 256
 SEGMENT_BYTES = 700  # of memory that a waiting segment takes beside its data
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes in their order, and behind them ``missing`` bytes that the capture does not have."""
+    """Bytes in order, followed by ``missing`` bytes that the capture lacks."""
 
     ts_us: int
     data: bytes
@@ -31,11 +31,11 @@ class Stream:
     __slots__ = ("_ahead", "_next", "_order", "held")
 
     def __init__(self) -> None:
-        """Of a connection that goes on when the capture begins, the first segment seen is the first."""
+        """Start with the first segment seen, if the connection is older than the capture."""
         self.held = 0
-        self._next: int | None = None  # the place of the next byte: sequence numbers, but they go on past 2**32
-        self._ahead: dict[int, Segment] = {}  # by the place of its first byte
-        self._order: list[int] = []  # the same places, as a heap
+        self._next: int | None = None  # position of the next byte: a sequence number, but not modulo 2**32
+        self._ahead: dict[int, Segment] = {}  # by the position of the first byte
+        self._order: list[int] = []  # the same positions as a heap
 
     def take(self, segment: Segment) -> Iterator[Piece]:
         """Return the bytes that are complete with this segment."""
@@ -46,14 +46,14 @@ class Stream:
         if self._next is None:
             self._next = segment.seq
         place = self._next + (segment.seq - self._next + 2**31) % 2**32 - 2**31
-        if place == self._next and place not in self._ahead:  # as nearly all are
+        if place == self._next and place not in self._ahead:  # as for nearly all segments
             yield from self._say(segment, 0)
         else:
             self._wait(place, segment)
         yield from self._in_order(patience=WAITED_SEGMENTS)
 
     def rest(self) -> Iterator[Piece]:
-        """What was waited for will not come."""
+        """Yield the rest: missing segments will not arrive."""
         yield from self._in_order(patience=0)
 
     def _wait(self, place: int, segment: Segment) -> None:
@@ -61,7 +61,7 @@ class Stream:
         if known is None:
             heappush(self._order, place)
             self.held += SEGMENT_BYTES
-        elif len(segment.data) <= len(known.data):  # of two that begin alike the longer says more
+        elif len(segment.data) <= len(known.data):  # keep the longer one of two with the same start
             return
         self._ahead[place] = segment
         self.held += len(segment.data) - (0 if known is None else len(known.data))
@@ -80,7 +80,7 @@ class Stream:
             yield from self._say(segment, -distance)
 
     def _say(self, segment: Segment, known: int) -> Iterator[Piece]:
-        """Return the segment without its first bytes, which an earlier segment has."""
+        """Return the segment without the first bytes that an earlier segment has."""
         if segment.length > known and self._next is not None:
             data = segment.data[known:]
             self._next += segment.length - known

@@ -1,4 +1,4 @@
-"""What lines of broker.log say, as typed facts."""
+"""Typed facts of lines in broker.log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Channel(NamedTuple):
-    """A client's connection: its address, and when the broker last heard of it (epoch ms by the broker's clock)."""
+    """A client's connection: its address, and the time of its last heartbeat (epoch ms by the broker's clock)."""
 
     client_id: str
     client_addr: str
@@ -35,7 +35,7 @@ class Left(NamedTuple):
 
 
 class Vanished(NamedTuple):
-    """The connection of a client that had not left was closed; ``channel`` is None where the broker dropped it."""
+    """The connection of a client was closed without UNREGISTER_CLIENT; ``channel`` is None if the broker dropped it."""
 
     group: str
     client_addr: str
@@ -72,7 +72,7 @@ class ResetStarted(NamedTuple):
 
 
 class ResetSent(NamedTuple):
-    """The broker told a client to reset its offsets (RESET_CONSUMER_CLIENT_OFFSET)."""
+    """The broker ordered a client to reset its offsets (RESET_CONSUMER_CLIENT_OFFSET)."""
 
     topic: str
     group: str
@@ -93,7 +93,7 @@ class Registered(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """The broker unregistered at a name server: it was shut down in order."""
+    """The broker unregistered at a name server: it was shut down normally."""
 
 
 class Setting(NamedTuple):

@@ -1,4 +1,4 @@
-"""broker.log: who joined and left, offsets that went back, resets, and when the broker was up.
+"""broker.log: clients that joined or left, offsets that moved back, resets, and when the broker was up.
 
 Sources: ConsumerGroupInfo, ConsumerManager, ClientManageProcessor, ConsumerOffsetManager, Broker2Client, BrokerStartup,
 BrokerOuterAPI.
@@ -87,7 +87,7 @@ def read_broker_fact(message: str) -> Fact | None:
     """Return the fact of a message of broker.log; None for any other message.
 
     Raises:
-        DecodeError: a message that begins as a fact does, and is cut or none of RocketMQ's.
+        DecodeError: a message that begins like a fact, but is cut or not from RocketMQ.
 
     >>> read_broker_fact("The broker[b, 127.0.0.1:10911] boot success. serializeType=JSON")
     Booted(broker_name='b', broker_addr='127.0.0.1:10911')

@@ -1,4 +1,4 @@
-"""What lines of rocketmq_client.log say, as typed facts."""
+"""Typed facts of lines in rocketmq_client.log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mqreplay.decode.message_queue import MessageQueue
 
 
 class Rebalanced(NamedTuple):
-    """A client held other queues of a topic after a rebalance than before; ``queues`` is its share, unsorted.
+    """A rebalance changed a client's queues of a topic; ``queues`` is its share, unsorted.
 
     A strategy such as CONFIG may give queues of other topics.
     """
@@ -23,14 +23,14 @@ class Rebalanced(NamedTuple):
 
 
 class QueueAdded(NamedTuple):
-    """A client of the group took a queue; the line does not say which client."""
+    """A client of the group took a queue; the line does not name the client."""
 
     group: str
     queue: MessageQueue
 
 
 class QueueRemoved(NamedTuple):
-    """A client of the group gave up a queue; ``alone`` where no rebalanced result follows (the topic was dropped)."""
+    """A client of the group released a queue; ``alone`` if no rebalanced result follows (the topic was dropped)."""
 
     group: str
     queue: MessageQueue
@@ -38,7 +38,7 @@ class QueueRemoved(NamedTuple):
 
 
 class LockFailed(NamedTuple):
-    """An orderly client did not get the lock of a queue, so that it did not take it."""
+    """An orderly client did not take a queue, because it did not get the lock."""
 
     group: str
     queue: MessageQueue
@@ -53,7 +53,7 @@ class Broadcast(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A client sent an offset to the broker; ``all_queues`` where it was the round of every 5 s."""
+    """A client sent an offset to the broker; ``all_queues`` if it was part of the round every 5 s."""
 
     client_id: str
     group: str
@@ -63,7 +63,7 @@ class Committed(NamedTuple):
 
 
 class OffsetIllegal(NamedTuple):
-    """A pull of ``queue_offset`` was answered with another offset to go on from (PULL_OFFSET_MOVED)."""
+    """A pull of ``queue_offset`` was answered with another offset (PULL_OFFSET_MOVED)."""
 
     group: str
     queue: MessageQueue
@@ -74,7 +74,7 @@ class OffsetIllegal(NamedTuple):
 
 
 class ResetInvoked(NamedTuple):
-    """A broker told a client of the group to reset its offsets of a topic."""
+    """A broker ordered a client of the group to reset its offsets of a topic."""
 
     broker_addr: str
     topic: str
@@ -83,32 +83,32 @@ class ResetInvoked(NamedTuple):
 
 
 class Suspended(NamedTuple):
-    """A client of the group paused for a reset, and dropped the queues that the reset names."""
+    """A client of the group paused for a reset, and dropped the queues of the reset."""
 
     group: str
 
 
 class Resumed(NamedTuple):
-    """A reset of a client of the group came to its end."""
+    """A reset of a client of the group ended."""
 
     group: str
 
 
 class ClientCreated(NamedTuple):
-    """A client instance was made; ``number`` counts those of the process from 0."""
+    """A client instance was created; ``number`` counts those of the process from 0."""
 
     client_id: str
     number: int
 
 
 class ClientStopped(NamedTuple):
-    """A client instance was shut down in order."""
+    """A client instance was shut down normally."""
 
     client_id: str
 
 
 class ConsumerStopped(NamedTuple):
-    """A consumer of the group was shut down in order."""
+    """A consumer of the group was shut down normally."""
 
     group: str
 
@@ -123,14 +123,14 @@ class Unregistered(NamedTuple):
 
 
 class RouteTaken(NamedTuple):
-    """A client of the process took a new route of a topic from a name server; ``body`` as in its JSON."""
+    """A client of the process got a new route of a topic from a name server; ``body`` as in its JSON."""
 
     topic: str
     body: dict[str, list[dict[str, object]]]
 
 
 class HeartbeatSent(NamedTuple):
-    """A broker answered a heartbeat. What was in it follows as `HeartbeatContent`."""
+    """A broker answered a heartbeat. Its content follows as `HeartbeatContent`."""
 
     broker_name: str
     broker_id: int
@@ -138,7 +138,7 @@ class HeartbeatSent(NamedTuple):
 
 
 class HeartbeatFailed(NamedTuple):
-    """A broker that the name server still had did not answer a heartbeat."""
+    """A broker that the name server still listed did not answer a heartbeat."""
 
     broker_name: str
     broker_id: int

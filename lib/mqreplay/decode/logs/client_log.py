@@ -1,5 +1,7 @@
-"""rocketmq_client.log: what a client computed, held, committed and was told. Sources: RebalanceImpl, RebalancePushImpl,
-RemoteBrokerOffsetStore, MQClientInstance, DefaultMQPushConsumerImpl, ClientRemotingProcessor.
+"""rocketmq_client.log: rebalances, queues, commits and received requests of clients.
+
+Sources: RebalanceImpl, RebalancePushImpl, RemoteBrokerOffsetStore, MQClientInstance, DefaultMQPushConsumerImpl,
+ClientRemotingProcessor.
 
 The messages of 4.9 and 5.x differ in a few words; both are read.
 """
@@ -112,7 +114,7 @@ def _rebalanced(message: str) -> Rebalanced:
     match = matched(_REBALANCED, message)
     queues = queues_of(match[8])
     if len(queues) != int(match[7]):
-        raise DecodeError("bad_message", f"it lists {len(queues)} queues and counts {match[7]}: the line is damaged")
+        raise DecodeError("bad_message", f"it lists {len(queues)} queues but counts {match[7]}: the line is damaged")
     sizes = _count(match[5], "mqAllSize"), _count(match[6], "cidAllSize")
     return Rebalanced(match[4], match[2], match[3], match[1], *sizes, queues)
 

@@ -1,4 +1,4 @@
-"""The texts that toString() of RocketMQ's classes gives inside log messages: queues, subscriptions, members."""
+"""Texts of toString() of RocketMQ's classes in log messages: queues, subscriptions, members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mqreplay.decode.fields import INT_MAX
 from mqreplay.decode.message_queue import MessageQueue
 from mqreplay.errors import DecodeError
 
-# What Validators.checkTopic and the like allow; anything longer is no name.
+# The limit of Validators.checkTopic; a longer text is not a name.
 NAME: Final = r"[^\s,\[\]{}\"']{1,255}"
 QUEUE: Final = rf"MessageQueue \[topic={NAME}, brokerName={NAME}, queueId=-?\d{{1,10}}\]"
 _QUEUE: Final = re.compile(rf"MessageQueue \[topic=({NAME}), brokerName=({NAME}), queueId=(-?\d{{1,10}})\]", re.ASCII)
@@ -30,7 +30,7 @@ def queue_of(text: str) -> MessageQueue:
     """
     match = _QUEUE.fullmatch(text)
     if match is None or not 0 <= int(match[3]) <= INT_MAX:
-        raise DecodeError("bad_queue", f"{text[:100]!r} is no message queue")
+        raise DecodeError("bad_queue", f"{text[:100]!r} is not a message queue")
     return MessageQueue(match[1], match[2], int(match[3]))
 
 
@@ -46,7 +46,7 @@ def queues_of(text: str) -> list[MessageQueue]:
     if text == "[]":
         return []
     if not text.startswith("[") or not text.endswith("]]"):
-        raise DecodeError("bad_queue", f"{text[:100]!r} is no list of message queues")
+        raise DecodeError("bad_queue", f"{text[:100]!r} is not a list of message queues")
     return [queue_of(f"{one}]") for one in text[1:-2].split("], ")]
 
 
@@ -60,7 +60,7 @@ def long_of(text: str, name: str) -> int:
     -1
     """
     if _LONG.fullmatch(text) is None or not -(2**63) <= int(text) < 2**63:
-        raise DecodeError("bad_number", f"{name} is no number: {text[:60]!r}")
+        raise DecodeError("bad_number", f"{name} is not a number: {text[:60]!r}")
     return int(text)
 
 
@@ -151,6 +151,6 @@ def _broker_data(text: str) -> dict[str, object]:
     for pair in filter(None, between(text, "brokerAddrs={", "}").split(", ")):
         broker_id, _, addr = pair.partition("=")
         if str(long_of(broker_id, "broker id")) != broker_id or broker_id.startswith("-") or not addr:
-            raise DecodeError("bad_number", f"{pair[:60]!r} is no broker id with its address")
+            raise DecodeError("bad_number", f"{pair[:60]!r} is not a broker id with its address")
         addrs[broker_id] = addr
     return {"brokerName": between(text, "brokerName=", ", "), "brokerAddrs": addrs}

@@ -1,11 +1,11 @@
-"""The head of a log line: when, in which layout, by which thread; and the time zones of RocketMQ's log files.
+"""The head of a log line (time, layout, thread), and the time zones of RocketMQ's log files.
 
     broker.log, lock.log, namesrv.log   +08:00      2026-11-21 10:40:08 INFO HeartbeatThread_2 - message
     stats.log                           +08:00      2026-11-21 10:45:00 INFO - message
     rocketmq_client.log of 5.x          +08:00      2026-11-21 10:48:06.803 INFO  [12739] [Thread-1] [C#?:?] - message
     rocketmq_client.log of 4.9          its own     2026-11-21 02:40:08,249 INFO RocketmqClient - message
 
-A line without such a head goes on with the record before it, as the lines of a stack trace do.
+A line without such a head continues the record before it, such as a line of a stack trace.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEARD: Final = re.compile(r"new (?:consumer|producer) connected, .*lastUpdateTi
 
 
 class LogLine(NamedTuple):
-    """A line with a head. ``wall_ms`` is its time as epoch ms if its clock showed UTC; ``exact`` to the millisecond."""
+    """A line with a head. ``wall_ms`` is its time as epoch ms as if in UTC; ``exact`` to the millisecond."""
 
     wall_ms: int
     exact: bool
@@ -82,7 +82,7 @@ def read_line(text: str) -> LogLine | None:
     try:
         wall = dt.datetime(int(year), int(month), int(day), int(hour), int(minute), int(second))
     except ValueError:
-        raise DecodeError("bad_time", f"{text[:19]} is no date and time") from None
+        raise DecodeError("bad_time", f"{text[:19]} is not a date and time") from None
     wall_ms = (wall - _EPOCH) // dt.timedelta(milliseconds=1) + int(milli or 0)
     if not TIME_MIN <= wall_ms <= TIME_MAX:
         raise DecodeError("bad_time", f"{text[:19]} is not in 2000 to 2100")
@@ -90,10 +90,10 @@ def read_line(text: str) -> LogLine | None:
 
 
 def written_epoch_ms(message: str) -> int | None:
-    """Return the epoch ms that RocketMQ put into a message as it logged it: the line's own instant; None without.
+    """Return the current epoch ms that RocketMQ wrote into a message: the line's instant; None without one.
 
     A client gives its subscription the current time as version when its queues change
-    (RebalancePushImpl#messageQueueChanged); a broker notes when it heard a new client (ClientChannelInfo).
+    (RebalancePushImpl#messageQueueChanged); a broker logs the time of a new client's heartbeat (ClientChannelInfo).
 
     >>> written_epoch_ms("t Rebalance changed, also update version: 1795228807062, 1795228809901")
     1795228809901
@@ -117,7 +117,7 @@ def utc_offset_ms(wall_ms: int, epoch_ms: int) -> int | None:
 
 
 def epoch_ms_of(wall_ms: int, zone: dt.tzinfo) -> int:
-    """Return the epoch ms at which clocks of ``zone`` show ``wall_ms``; the earlier one where it came twice.
+    """Return the epoch ms at which clocks of ``zone`` show ``wall_ms``; the earlier one if there are two.
 
     >>> epoch_ms_of(1795257608000, CHINA)
     1795228808000

@@ -1,6 +1,6 @@
-"""lock.log: locks of queues that orderly clients asked for. Source: RebalanceLockManager.
+"""lock.log: lock requests of orderly clients. Source: RebalanceLockManager.
 
-A lock that is renewed (every 20 s) leaves no line: the log tells when a lock began, not how long it was held.
+Renewals of a lock (every 20 s) leave no line: the log shows when a lock began, not how long it was held.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mqreplay.errors import DecodeError
 
 
 class LockLine(NamedTuple):
-    """A client asked to lock or unlock a queue; ``other`` is the client that held or had held the lock."""
+    """A lock or unlock request for a queue; ``other`` is the client that holds or held the lock."""
 
     kind: Literal["granted", "refused", "unlocked"]
     group: str

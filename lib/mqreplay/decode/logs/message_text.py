@@ -1,4 +1,4 @@
-"""The text of a message whose beginning names its form."""
+"""Match the text of a log message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""namesrv.log: when a name server came to know a broker, and when it lost it. Source: RouteInfoManager."""
+"""namesrv.log: when a name server registered a broker, and when it lost it. Source: RouteInfoManager."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Event = Literal["registered", "destroyed", "expired", "unregistered"]
 
 
 class BrokerSeen(NamedTuple):
-    """What happened to the registration of the broker at ``broker_addr``.
+    """A change of the registration of the broker at ``broker_addr``.
 
-    registered; destroyed: its channel closed without a word; expired: 2 minutes without a registration; unregistered:
-    it left in order.
+    registered; destroyed: its channel closed without an unregistration; expired: 2 minutes without a registration;
+    unregistered: a regular shutdown.
     """
 
     event: Event

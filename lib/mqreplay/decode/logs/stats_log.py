@@ -1,4 +1,4 @@
-"""stats.log: how far behind a group reads, in bytes and in time. Source: BrokerStatsManager, MomentStatsItem."""
+"""stats.log: lag of a group's reads in bytes and time. Source: BrokerStatsManager, MomentStatsItem."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mqreplay.errors import DecodeError
 
 
 class FallBehind(NamedTuple):
-    """What the broker noted at the group's last pull of a queue: bytes (size) or ms (time) behind the log's end."""
+    """The lag at the group's last pull of a queue: bytes (size) or ms (time) behind the log's end."""
 
     measure: Literal["size", "time"]
     group: str

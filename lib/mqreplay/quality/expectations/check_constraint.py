@@ -1,7 +1,7 @@
-"""expect_check_constraint_to_hold: a CHECK of the contract, true in each row.
+"""expect_check_constraint_to_hold: a CHECK of the contract is true in each row.
 
-The condition is SQL. The view of the table has its truth as a column (quality/suite.py, truths). As in Delta, a
-condition that is NULL does not hold.
+The condition is SQL. The view of the table has its value as a column (quality/suite.py, truths). As in Delta, NULL does
+not satisfy a condition.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from great_expectations.expectations.metrics.map_metric_provider import (
 
 
 def check_column(name: str) -> str:
-    """The column that holds the truth of the CHECK ``name`` in each row."""
+    """Return the column with the value of the CHECK ``name``."""
     return f"check_{name}"
 
 
 class CheckHolds(ColumnMapMetricProvider):
-    """True where the condition is."""
+    """True if the condition is true."""
 
     condition_metric_name = "column_values.check_holds"
 

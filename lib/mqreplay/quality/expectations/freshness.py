@@ -1,10 +1,10 @@
-"""expect_table_to_be_fresh: a table's rows go on to the end of the recording.
+"""expect_table_to_be_fresh: a table has rows up to the end of the recording.
 
-A recorder that died in the night leaves a table that simply ends. So the newest instant of the column may
-be at most ``max_age_minutes`` older than the newest instant of the cluster's recordings. No clock is read:
-yesterday's recording is as fresh today as it was. Of a day without a row the newest before it counts. A table
-that never had one passes, for no such evidence was recorded at all: replay says what that costs. So does a table with
-fewer rows than ``min_rows``: the output of a few commands is no series that could end too early.
+If a recorder dies in the night, its table ends early. So the newest instant of the column may be at most
+``max_age_minutes`` older than the newest instant of the cluster's recordings. The system clock is not used, so the
+result does not change with time. For a day without rows the newest row before it counts. A table without any row
+passes, because such evidence was not recorded (gold.replay_gap reports that). A table with fewer rows than ``min_rows``
+passes too: the output of a few commands is not a series.
 """
 
 from __future__ import annotations

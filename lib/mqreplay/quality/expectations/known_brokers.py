@@ -1,7 +1,6 @@
-"""expect_known_brokers: every broker named is one the recording knows of.
+"""expect_known_brokers: every broker name is known in the recording.
 
-Known are the brokers of silver.broker and those named in an answered route. Where the recording has
-neither, nothing is known, nothing can be unknown, and the expectation passes.
+Known brokers are those of silver.broker and of answered routes. If the recording has neither, the expectation passes.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from great_expectations.expectations.metrics.map_metric_provider import (
 
 
 class KnownBroker(ColumnMapMetricProvider):
-    """True of a broker name among ``known_brokers``; of every name where that is empty."""
+    """True for a broker name in ``known_brokers``; for every name if that is empty."""
 
     condition_metric_name = "column_values.known_broker"
     condition_value_keys = ("known_brokers",)

@@ -1,9 +1,9 @@
 """expect_offset_continuity: the offset changes of one queue, group and source form a chain.
 
-silver.offset_change holds only what changed. So in order of time each row must begin where the row before
-it ended (previous_offset = new_offset of the row before; null where the entry is gone), and end no earlier
-than it began. A row that does not was lost, doubled or read out of order: an error of our data. That an
-offset moved backwards is not: a rewind is a fact about the cluster, and gold.offset_continuity tells of it.
+silver.offset_change has only changes. So in order of time each row must start with the offset of the row before
+(previous_offset = new_offset of the row before; null if the entry was removed), and must not end before its start.
+Otherwise a row was lost, duplicated or read out of order, which is an error of mqreplay's data. A rewind is not such an
+error, but a fact about the cluster, see gold.offset_continuity.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
     multicolumn_condition_partial,
 )
 
-from mqreplay.ingest.standing import CHAIN
+from mqreplay.ingest.offset_checkpoint import CHAIN
 
 LINK = ["previous_offset", "new_offset", "from_ts", "to_ts"]
-LINKED_COLUMN = "is_linked"  # of the table's view: whether the row goes on where the row before it ended
+LINKED_COLUMN = "is_linked"  # column of the table's view: whether the row continues the row before it
 _WINDOW = "(PARTITION BY {} ORDER BY to_ts)".format(", ".join(CHAIN))
 LINKED_CONDITION = (
     f"(previous_offset IS NOT DISTINCT FROM lag(new_offset) OVER {_WINDOW} OR row_number() OVER {_WINDOW} = 1)"
@@ -30,7 +30,7 @@ LINKED_CONDITION = (
 
 
 class OffsetContinuity(MulticolumnMapMetricProvider):
-    """True of a row that goes on where the row before it, in its chain, ended."""
+    """True for a row that continues the row before it in its chain."""
 
     condition_metric_name = "multicolumn_values.offset_continuity"
     condition_domain_keys = (
@@ -51,10 +51,10 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
 
 
 def _suspect(table: Any) -> sa.Select[Any]:
-    """Return a query for a row that may be out of its chain: none where all chains are whole.
+    """Return a query for rows that may break their chain: empty if all chains are intact.
 
-    Chains are sorted by a hash of their columns, which takes a third of the time. A row that follows one of another
-    chain, by a second hash, is suspect too.
+    Chains are sorted by a hash of their columns, which takes a third of the time. A second hash shows a row that
+    follows one of another chain, which is suspect too.
     """
     chain: list[sa.ColumnElement[Any]] = [sa.column(name) for name in CHAIN]
     links: list[sa.ColumnElement[Any]] = [sa.column(name) for name in LINK]
@@ -75,7 +75,7 @@ class ExpectOffsetContinuity(MulticolumnMapExpectation):
     """Expect each offset change to begin where the change before it ended."""
 
     column_list: list[str] = CHAIN + LINK
-    # A row whose columns are all null would be out of the chain, not outside of it.
+    # A row with only null columns breaks the chain; it must not be ignored.
     ignore_row_if: Literal["all_values_are_missing", "any_value_is_missing", "never"] = "never"
 
     map_metric = "multicolumn_values.offset_continuity"

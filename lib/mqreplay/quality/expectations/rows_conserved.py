@@ -1,8 +1,8 @@
 """expect_rows_conserved: no row is lost between a recording's files and silver.
 
 On each row of bronze.source_file: rows_in = rows_out + rows_quarantined + rows_duplicate. And for each
-silver table: it holds as many rows as the files that were read say they gave it. A breach is a bug of
-mqreplay, or of someone who wrote to the warehouse by hand.
+silver table: its number of rows equals the sum of rows_out of its files. A violation is a bug of mqreplay, or somebody
+wrote to the warehouse.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from great_expectations.expectations.metrics.table_metric_provider import TableM
 from great_expectations.render import LegacyDiagnosticRendererType, RenderedTableContent
 from great_expectations.render.renderer.renderer import renderer
 
-# Which kinds of file give rows to a silver table.
+# Silver table -> kinds of files that give its rows.
 KINDS_OF_TABLE = {
     "silver.assignment": ("assignments",),
     "silver.broker": ("brokers",),
@@ -42,7 +42,7 @@ KINDS_OF_TABLE = {
     "silver.topic_config": ("topics",),
     "silver.topic_stats": ("topic_stats",),
 }
-# A line of topic_stats gives many rows, so its records are counted.
+# A line of topic_stats gives many rows, so count its records.
 COUNTED_BY_RECORD = frozenset({"silver.topic_stats"})
 COUNTS = ["rows_in", "rows_out", "rows_quarantined", "rows_duplicate"]
 FILES = "table.files_not_adding_up"
@@ -57,7 +57,7 @@ def _selected(engine: SqlAlchemyExecutionEngine, domain: dict[str, Any], query: 
 
 
 class FilesNotAddingUp(TableMetricProvider):
-    """How many files' counts do not add up, and the first of them."""
+    """The number of files with inconsistent counts, and the first of them."""
 
     metric_name = FILES
 
@@ -75,7 +75,7 @@ class FilesNotAddingUp(TableMetricProvider):
 
 
 class RowsGivenByKind(TableMetricProvider):
-    """Rows that the files read gave to silver, by kind of file."""
+    """Rows of the read files in silver, by kind of file."""
 
     metric_name = GIVEN
 
@@ -91,9 +91,9 @@ class RowsGivenByKind(TableMetricProvider):
 
 
 class ExpectRowsConserved(BatchExpectation):
-    """Expect every row of the files read to be in silver, in quarantine, or a duplicate."""
+    """Expect every row of the read files to be in silver, in quarantine, or a duplicate."""
 
-    silver_rows: dict[str, Any]  # rows that each silver table holds, by its name; or a suite parameter
+    silver_rows: dict[str, Any]  # number of rows by silver table; or a suite parameter
 
     metric_dependencies = ("table.row_count", FILES, GIVEN)
     success_keys = ("silver_rows",)

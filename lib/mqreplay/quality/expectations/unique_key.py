@@ -1,7 +1,7 @@
-"""expect_compound_columns_to_be_unique, as Great Expectations has it, but for how rows are compared.
+"""expect_compound_columns_to_be_unique, as in Great Expectations but with another comparison of rows.
 
-Rows that are equal have equal hashes: where no two hashes are equal, which is nearly always, no two rows are. Otherwise
-a window says which they are, and takes nulls for equal, which the join of Great Expectations' own metric drops.
+Equal rows have equal hashes, so distinct hashes, the usual case, prove distinct rows. Otherwise a window function finds
+the equal rows. It treats nulls as equal, while Great Expectations' own metric drops them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from great_expectations.expectations.metrics.map_metric_provider.multicolumn_con
     multicolumn_condition_partial,
 )
 
-UNIQUE_COLUMN = "is_unique"  # of a table's view: whether no other row equals this one
+UNIQUE_COLUMN = "is_unique"  # column of a table's view: whether no other row equals this one
 
 
 def unique_condition(columns: Sequence[str]) -> str:
@@ -27,7 +27,7 @@ def unique_condition(columns: Sequence[str]) -> str:
 
 
 class UniqueRows(MulticolumnMapMetricProvider):
-    """True of a row that no other row equals in these columns."""
+    """True for a row without an equal row in these columns."""
 
     condition_metric_name = "multicolumn_values.unique_rows"
     condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
@@ -42,7 +42,7 @@ class UniqueRows(MulticolumnMapMetricProvider):
             return sa.column(UNIQUE_COLUMN) if connection.execute(equal).first() else sa.true()
 
 
-# It would warn that an expectation of its own is replaced, which is the point.
+# Suppress its warning that its own expectation is replaced.
 _registry = logging.getLogger("great_expectations.expectations.registry")
 _level = _registry.level
 _registry.setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
-"""Members of tar and zip archives, spooled to disk under names of our own.
+"""Members of tar and zip archives, unpacked to disk under generated names.
 
-No name of an archive is ever a path on disk, so none can lead anywhere. Links and devices are not followed. What an
-archive may hold is bounded, so that a small file cannot fill the disk.
+Names in an archive are never used as paths on disk. Links and devices are not followed. The unpacked size is bounded,
+so that a small file cannot fill the disk.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _CHUNK: Final = 1 << 20
 _KEPT_FREE: Final = 1 << 28  # bytes of the disk
 _UT_FIELD: Final = 0x5455  # a zip's extra field of times in UTC
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, DecodeError, struct.error)
-# What zipfile raises for members that it does not read: encrypted, of an unknown method, with a broken name.
+# Raised by zipfile for members that it cannot read: encrypted, unknown method, broken name.
 _UNREADABLE = (NotImplementedError, RuntimeError, ValueError, OSError, *_DAMAGED)
 
 
 class TooLarge(Exception):
-    """An archive holds more than an import takes."""
+    """An archive holds more than an import accepts."""
 
 
 @dataclass
 class Spool:
-    """Where members are spooled, and how much more may be. ``refused`` takes (path, why) of what is left out."""
+    """The folder of unpacked members, and the space left. ``refused`` collects (path, reason) of skipped members."""
 
     folder: Path
     zone: dt.tzinfo
@@ -52,7 +52,7 @@ class Spool:
     _count: int = 0
 
     def take(self, path: str, hint: str, stream: IO[bytes], modified_ms: int | None) -> Source:
-        """Write a member's bytes to a file, and return it. Raises TooLarge."""
+        """Write a member's bytes to a file and return it. Raises TooLarge."""
         self._count += 1
         file = self.folder / f"{self._count:07d}"
         size = 0
@@ -75,9 +75,9 @@ class Spool:
 
 
 def members_of(archive: Source, spool: Spool, nested: bool = False) -> list[Source]:
-    """Return the wanted members of an archive, those of archives in it too, one level deep.
+    """Return the wanted members of an archive, and of the archives in it, one level deep.
 
-    What cannot be taken is in ``spool.refused``. A torn archive gives the members before.
+    Members that cannot be read are in ``spool.refused``. A torn archive gives the members before the cut.
     """
     found: list[Source] = []
     read = _zip_members if archive.path.lower().endswith(".zip") else _tar_members
@@ -87,7 +87,7 @@ def members_of(archive: Source, spool: Spool, nested: bool = False) -> list[Sour
     except TooLarge as error:
         for member in found:
             member.file.unlink(missing_ok=True)
-        spool.refused.append((archive.path, f"{error}; unpack it yourself, and give the folder"))
+        spool.refused.append((archive.path, f"{error}; unpack it yourself, and give its folder"))
         return []
     except _UNREADABLE as error:
         kept = "; the members before were read" if found else ""
@@ -97,7 +97,7 @@ def members_of(archive: Source, spool: Spool, nested: bool = False) -> list[Sour
         if place_of(member.parts, spool.zone).kind != ARCHIVE:
             flat.append(member)
         elif nested:
-            spool.refused.append((member.path, "the archive lies two archives deep; unpack it, and give the folder"))
+            spool.refused.append((member.path, "the archive is nested two levels deep; unpack it, and give its folder"))
         else:
             flat += members_of(member, spool, nested=True)
             member.file.unlink(missing_ok=True)
@@ -126,7 +126,7 @@ def _tar_members(archive: Source, spool: Spool) -> Iterator[Source]:
 
 
 class _BoundedHeaders(tarfile.TarInfo):
-    """A tar's members, whose long names cannot fill the memory."""
+    """The members of a tar, with bounded long names."""
 
     def _proc_member(self, tar: Any) -> Any:
         if not self.isreg() and self.size > MOST_HEADER:
@@ -174,7 +174,7 @@ def _member_path(archive: Source, name: str, spool: Spool) -> str | None:
 
 
 def _zip_time(info: zipfile.ZipInfo, zone: dt.tzinfo) -> int | None:
-    """Return when a member was modified, epoch ms: in UTC where the zip has it, else its local time in ``zone``."""
+    """Return the modification time of a member, epoch ms: in UTC if the zip has it, else its local time in ``zone``."""
     extra, at = info.extra, 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)

@@ -1,7 +1,7 @@
-"""broker.log of one broker as records: who joined and left, resets, and when it was up.
+"""Records from the broker.log of one broker: clients that joined or left, resets, and when it was up.
 
-A broker writes no line for a heartbeat that changes nothing. While its log shows a client as registered, it heard of it
-at least every 120 s: such a client is shown again every minute (`Presence`), as an unchanged value is in a recording.
+A broker logs no heartbeat that changes nothing. While its log shows a client as registered, it received a heartbeat at
+least every 120 s. So `Presence` repeats such a client every minute, like an unchanged value in a recording.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mqreplay.decode.logs import broker_facts as log
 from mqreplay.decode.logs.lock_log import LockLine
 
 SOURCE: Final = "broker_log"
-ALIVE_MS: Final = 30_000  # a running broker is shown at least as often
+ALIVE_MS: Final = 30_000  # largest interval between records of a running broker
 REPEAT_MS: Final = 60_000
 SILENT_MS: Final = 60_000  # two registrations
-LAST_MS: Final = 999  # what happened in a second, in a log without milliseconds, had happened by its last one
-STOPPED: Final = "it unregistered from the name server: shut down in order"
+LAST_MS: Final = 999  # in a log without milliseconds, an event of a second happened by its last millisecond
+STOPPED: Final = "it unregistered from the name server: a regular shutdown"
 RESET_CONSUMER_CLIENT_OFFSET: Final = 220
-_LATE_MS: Final = 2_000  # an answer on its way to the client
-_SAME_MS: Final = 20_000  # a reset in a client's log and in a broker's
+_LATE_MS: Final = 2_000  # for an answer in transit to the client
+_SAME_MS: Final = 20_000  # between the same reset in a client's and a broker's log
 Record = tuple[str, dict[str, object]]
 
 
@@ -86,20 +86,20 @@ class Presence:
 
 
 class BrokerHistory:
-    """The life of one broker, fed with its facts in order. Each call of `take` yields the records that follow."""
+    """The history of one broker, from its facts in order. Each call of `take` yields the records that follow."""
 
     def __init__(self, broker: Broker, presence: Presence, resets: Collection[tuple[str, str, str, int]]) -> None:
-        """``resets``: client id, group, topic and ts of those that clients' logs show, with their offsets."""
+        """Take ``resets``: client id, group, topic and ts of the resets in clients' logs, with their offsets."""
         self.left_out: Counter[str] = Counter()
         self.clients: set[str] = set()
         self.corrections: list[Correction] = []
-        self.silences: list[tuple[int, int]] = []  # while it did not register, as a running broker does every 30 s
+        self.silences: list[tuple[int, int]] = []  # from the last registration; a running broker registers every 30 s
         self._broker = broker
         self._presence = presence
         self._resets = resets
         self._clients: dict[str, str] = {}  # client id by the address of its connection
         self._members: dict[tuple[str, str], _Member] = {}
-        self._joining: dict[tuple[str, str], int] = {}  # group, client address: when it was heard
+        self._joining: dict[tuple[str, str], int] = {}  # group, client address: time of the last heartbeat
         self._reset: dict[tuple[str, str], log.ResetStarted] = {}
         self._alive_ts = 0
         self._line_ts: int | None = None
@@ -107,7 +107,7 @@ class BrokerHistory:
         self._stopped_ts: int | None = None
 
     def tick(self, ts: int) -> Iterator[Record]:
-        """Yield that the broker was up at ``ts``: it wrote a line."""
+        """Yield a record that the broker was up at ``ts``: it wrote a log line."""
         if self._registers and self._line_ts is not None and ts - self._line_ts > SILENT_MS:
             self.silences.append((self._line_ts, ts))
         self._line_ts = ts
@@ -128,7 +128,7 @@ class BrokerHistory:
             case log.Vanished():
                 yield from self._vanished(fact)
             case log.CommittedLess():
-                # One commit of a client, without those around it, would be taken for all that it did.
+                # A single commit without the others would look like all commits of the client.
                 self.left_out[
                     "commits below the stored offset, in broker.log (only clients' logs have all commits)"
                 ] += 1
@@ -140,14 +140,14 @@ class BrokerHistory:
                 yield from self._reset_sent(ts, fact)
             case log.Booted():
                 if self._stopped_ts is not None:
-                    # A broker that was stopped for good is no outage; one that came back was.
+                    # A broker that was stopped and did not come back is not an outage.
                     yield runtime(self._stopped_ts + LAST_MS, self._broker, STOPPED, SOURCE)
                 self._stopped_ts, self._alive_ts = None, ts
                 yield runtime(ts + LAST_MS, self._broker, None, SOURCE)
             case log.Stopped():
                 self._stopped_ts = self._stopped_ts or ts
             case log.Setting():
-                # The broker starts: whoever was registered with the process before is not.
+                # The broker starts: no client is registered any more.
                 self.end(self._alive_ts)
             case log.Registered():
                 self._registers = True
@@ -197,7 +197,7 @@ class BrokerHistory:
         )
 
     def _vanished(self, fact: log.Vanished) -> Iterator[Record]:
-        """No request says that it left: its last heartbeat is its last sign."""
+        """End a stay without an unregistration at the last heartbeat."""
         client_id = fact.channel.client_id if fact.channel else self._clients.get(fact.client_addr)
         member = self._members.pop((client_id or "", fact.group), None)
         if client_id is None or member is None or member.consumer is None:
@@ -232,13 +232,13 @@ class BrokerHistory:
 
 
 def runtime(ts: int, broker: Broker, error: str | None, source: str) -> Record:
-    """Return a line of broker_runtime without figures: the broker was up at ``ts``, or, with an error, was not."""
+    """Return a line of broker_runtime without figures: the broker was up at ``ts``, or down if there is an error."""
     record: dict[str, object] = {"ts": ts, **broker_fields(broker), "full": False, "source": source}
     return "broker_runtime", record if error is None else {**record, "error": error}
 
 
 def lock_record(ts: int, lock: LockLine) -> Record:
-    """Return a lock that was refused, or a queue that was unlocked."""
+    """Return the record of a refused lock or of an unlock."""
     queue = {"brokerName": lock.queue.broker_name, "queueId": lock.queue.queue_id, "topic": lock.queue.topic}
     record: dict[str, object] = {
         "ts": ts,
@@ -264,7 +264,7 @@ def broker_fields(broker: Broker) -> dict[str, object]:
 
 
 def _union(stays: list[_Stay]) -> list[tuple[int, int]]:
-    """Return the spans that stays in order cover; stays that touch are one span."""
+    """Return the time spans that ordered stays cover; adjacent stays are one span."""
     spans: list[tuple[int, int]] = []
     for stay in stays:
         if spans and stay.since_ts <= spans[-1][1]:

@@ -1,7 +1,7 @@
-"""Which broker a file is of: by what is certain, never by a guess.
+"""Find the broker of a file, from certain evidence only.
 
-A name is certain if other evidence knows it (brokers.json, mqadmin, a broker's own configuration or its own topic in
-topics.json), or if the path is that of a recording. A folder broker...-ID is taken too, and counted as unconfirmed.
+A name is certain if other evidence confirms it (brokers.json, mqadmin, a broker's configuration or the topic of its own
+name in topics.json), or if the path is that of a recording. A folder broker...-ID is accepted too, as unconfirmed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LAST_ID = re.compile(r"(?P<name>[^/]+)-(?P<id>[0-9]{1,2})")
 _NAME_SLASH_ID = re.compile(r"(?P<name>[^/]+)/(?P<id>[0-9]{1,2})")
 _ROLE = re.compile(r"(?P<name>.+?)[-_.](?P<role>master|m|slave|s)", re.IGNORECASE)
 _HOST_PORT = re.compile(r"(?P<host>.+?)(?:[:_-](?P<port>[0-9]{4,5}))?")
-_INHERIT = 1  # PermName.PERM_INHERIT: of the topics that a broker makes for itself
+_INHERIT = 1  # PermName.PERM_INHERIT: on topics that a broker creates itself
 _SYNC_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
 
 
 class Named(NamedTuple):
-    """The broker of a file. ``how`` says how it is known; ``confirmed``: by more than the path."""
+    """The broker of a file. ``how`` says which evidence names it; ``confirmed``: not only the path."""
 
     broker_name: str
     broker_id: int
@@ -34,7 +34,7 @@ class Named(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name that brokers.json and snapshots/ use."""
+        """Return the name that brokers.json and snapshots/ use."""
         return f"{self.broker_name}-{self.broker_id}"
 
 
@@ -54,37 +54,37 @@ def broker_of_option(text: str) -> tuple[str, int]:
 
 
 class BrokerNames:
-    """The brokers that the evidence knows, and how to find one by hints."""
+    """The brokers in the evidence, found by hints."""
 
     def __init__(self, option: tuple[str, int] | None = None) -> None:
-        """``option``: the broker of files whose path names none."""
+        """Take ``option``, the broker of files whose path names none."""
         self._option = option
         self._ids: dict[str, set[int]] = defaultdict(set)
         self._addresses: dict[str, tuple[str, int]] = {}
         self._complete = False
 
     def add(self, broker_name: str, broker_id: int, addr: str | None = None) -> None:
-        """Learn of a broker."""
+        """Add a broker."""
         self._ids[broker_name].add(broker_id)
         if addr:
             self._addresses[addr] = (broker_name, broker_id)
 
     def add_name(self, broker_name: str) -> None:
-        """Learn that there is a broker of that name."""
+        """Add the name of a broker."""
         self._ids[broker_name].update()
 
     def complete(self) -> None:
-        """Learn that a name server's list was read: a name with one id has no other."""
+        """Record that a name server's list was read: a name with one id has no other id."""
         self._complete = True
 
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
-        """The broker of each known ``host:port``."""
+        """Return the broker of each known ``host:port``."""
         return dict(self._addresses)
 
     @property
     def keys(self) -> list[str]:
-        """The known brokers, each as name-id."""
+        """Return the known brokers, each as name-id."""
         return sorted(f"{name}-{broker_id}" for name, ids in self._ids.items() for broker_id in ids)
 
     def of_address(self, address: str) -> tuple[str, int] | None:
@@ -92,9 +92,9 @@ class BrokerNames:
         return self._addresses.get(address)
 
     def find(self, hints: Iterable[str], in_recording: bool = False, own_name: str | None = None) -> Named | None:
-        """Return the broker that the hints name, the first that does; else that of --broker, else None.
+        """Return the broker that the first matching hint names; else that of --broker, else None.
 
-        ``own_name``: the name that a topics.json beside the file gives. ``in_recording``: the hints are folders of
+        ``own_name``: the broker name from a topics.json beside the file. ``in_recording``: the hints are folders of
         snapshots/, which name their broker.
 
         >>> names = BrokerNames(); names.add("die-1", 0, "10.0.0.1:10911"); names.add("die-1", 1)
@@ -137,7 +137,7 @@ class BrokerNames:
 
     def _by_path_alone(self, hint: str, in_recording: bool, own_name: str | None) -> Named | None:
         match = _NAME_SLASH_ID.fullmatch(hint)
-        if match is None or _LAST_ID.fullmatch(match["name"]):  # the name has its id: the folder below means more
+        if match is None or _LAST_ID.fullmatch(match["name"]):  # the name is without id: the folder below has it
             match = _LAST_ID.fullmatch(hint)
         if own_name is not None or match is None or not match["name"].lower().startswith("broker"):
             return None
@@ -159,7 +159,7 @@ class BrokerNames:
 
 
 def own_name_of(topics: bytes) -> str | None:
-    """Return the brokerName that a topics.json gives: brokers make a topic of their own name. None: not certain.
+    """Return the brokerName from a topics.json: brokers create a topic of their own name. None: not certain.
 
     Source: TopicConfigManager's constructor. The topic of the broker's name has one queue, and may be inherited.
 

@@ -1,4 +1,4 @@
-"""brokers.json of an imported recording: of other recordings, mqadmin, the brokers' own configurations, and logs."""
+"""brokers.json of an imported recording, from other recordings, mqadmin, broker configurations and logs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mqreplay.record.imports.mqadmin import BrokerFacts
 from mqreplay.record.imports.mqadmin_lists import open_settings
 
 RATIO: Final = "accessMessageInMemoryMaxRatio"
-# Of a configuration file; a running broker answers more. Source: BrokerConfig's fields of its identity.
+# Settings in a configuration file; a running broker reports more. Source: BrokerConfig's identity fields.
 _NAME, _ID, _CLUSTER = "brokerName", "brokerId", "brokerClusterName"
 
 
 @dataclass
 class BrokersFile:
-    """Collects what is known of the brokers. The first source of a broker's settings counts: give the best first."""
+    """The known brokers. The first source of a broker's settings counts, so add the best one first."""
 
     names: BrokerNames
     cluster: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class BrokersFile:
     versions: set[str] = field(default_factory=set)
 
     def add_recorded(self, data: bytes) -> None:
-        """Take over the brokers.json of a recording. Raises DecodeError."""
+        """Add the brokers.json of a recording. Raises DecodeError."""
         decoded = decode_brokers(data)
         root: Any = read_fastjson(data)
         for name in ("physical_memory_bytes", "rocketmq_version"):
@@ -45,7 +45,7 @@ class BrokersFile:
             self.brokers.setdefault(broker.key, root["brokers"][broker.key])
 
     def add_config(self, data: bytes) -> tuple[str, int] | None:
-        """Take a broker's configuration file; return the broker. None for another file, and for one without an id."""
+        """Add a broker's configuration file and return the broker; None for another file, and for one without an id."""
         try:
             settings = open_settings(data.decode("utf-8").splitlines(), "=")
         except UnicodeDecodeError:
@@ -64,7 +64,7 @@ class BrokersFile:
         return name, int(number)
 
     def add_facts(self, facts: Mapping[str, BrokerFacts], name_servers: Iterable[str]) -> None:
-        """Take what mqadmin tells. A running broker's answer goes before its configuration file."""
+        """Add facts from mqadmin. The answer of a running broker has priority over its configuration file."""
         self._see_servers(name_servers)
         for key, fact in facts.items():
             self._see_cluster(fact.cluster)
@@ -75,7 +75,7 @@ class BrokersFile:
                 known = {**(known or {}), "properties": fact.properties}
                 ratio = fact.properties.get(RATIO, "").removeprefix("-")
                 if ratio.isascii() and ratio.isdigit() and len(ratio) < 10:
-                    # What a running broker answers is in effect: a 5.x slave has lowered it by 10.
+                    # A running broker reports the value in effect: a 5.x slave has lowered it by 10.
                     known[f"effective_{RATIO}"] = int(fact.properties[RATIO])
                 self._see_servers(fact.properties.get("namesrvAddr", "").split(";"))
                 self.brokers[key] = known
@@ -84,14 +84,14 @@ class BrokersFile:
                 known["rocketmq_version"] = known.get("rocketmq_version") or fact.version
 
     def add_found(self, found: Mapping[str, Mapping[str, str]]) -> None:
-        """Take what logs tell of brokers whose settings are known."""
-        for key, told in found.items():
+        """Add facts from logs about brokers with known settings."""
+        for key, settings in found.items():
             if key in self.brokers:
                 for name in ("addr", "rocketmq_version"):
-                    self.brokers[key][name] = self.brokers[key].get(name) or told.get(name)
+                    self.brokers[key][name] = self.brokers[key].get(name) or settings.get(name)
 
     def add_captured(self, found: CapturedCluster) -> None:
-        """Take what packet captures show: names, and the settings that brokers answered."""
+        """Add facts from packet captures: names, and the settings that brokers answered."""
         for cluster in found.clusters:
             self._see_cluster(cluster)
         self._see_servers(found.name_servers)
@@ -107,14 +107,14 @@ class BrokersFile:
         self.add_facts(facts, [])
 
     def as_bytes(self) -> bytes | None:
-        """Return the file, None where nothing is known. Brokers whose settings nothing tells are left out."""
+        """Return the file; None if nothing is known. Brokers without known settings are left out."""
         if len(self.versions) == 1:
             self.top.setdefault("rocketmq_version", next(iter(self.versions)))
         if not self.brokers and not self.cluster:
             return None
         brokers = {
-            key: {name: value for name, value in told.items() if value is not None}
-            for key, told in sorted(self.brokers.items())
+            key: {name: value for name, value in settings.items() if value is not None}
+            for key, settings in sorted(self.brokers.items())
         }
         cluster = {"cluster": self.cluster[0]} if len(self.cluster) == 1 else {}
         whole = {**cluster, **self.top, "name_servers": self.name_servers, "brokers": brokers}

@@ -1,6 +1,6 @@
-"""rocketmq_client.log of one process as records: what each of its clients computed, held and committed.
+"""Records from the rocketmq_client.log of one process: what each client computed, held and committed.
 
-Lines about queues name the group and not the client. The rebalanced result that follows them names it; where a process
+Lines about queues name the group but not the client. The rebalanced result after them names the client. If a process
 has several clients of a group, a queue belongs to the client whose result lists it.
 """
 
@@ -32,24 +32,24 @@ class _Reset:
 
 
 class ClientHistory:
-    """The clients of one process, fed with its facts in order. Each call of `take` yields the records that follow."""
+    """The clients of one process, from its facts in order. Each call of `take` yields the records that follow."""
 
     def __init__(self, brokers: Mapping[str, tuple[str, int]]) -> None:
-        """``brokers``: address to broker name and id, as known from elsewhere."""
+        """Take ``brokers``: address to broker name and id, from other evidence."""
         self.left_out: Counter[str] = Counter()
-        self.clients: set[str] = set()  # all that were seen
+        self.clients: set[str] = set()  # all clients in the log
         self.illegal_pulls: list[Record] = []
         self.unanswered: list[tuple[int, log.HeartbeatFailed]] = []
         self.resets: list[tuple[str, str, str, int]] = []  # client id, group, topic, ts
         self.names = dict(brokers)  # broker name and id by address
         self._routes: dict[str, object] = {}
-        self._groups: dict[str, set[str]] = {}  # of each client that runs
-        self._from_start: set[str] = set()  # clients whose log is known from their creation
+        self._groups: dict[str, set[str]] = {}  # of each running client
+        self._from_start: set[str] = set()  # clients whose log is complete since their start
         self._queues = HeldQueues()
         self._refused: dict[str, set[MessageQueue]] = {}
         self._beat: log.HeartbeatSent | None = None
         self._left: dict[str, list[tuple[int, log.Unregistered]]] = {}
-        self._stopped: Counter[str] = Counter()  # groups whose client's end has been read already
+        self._stopped: Counter[str] = Counter()  # groups whose client has ended
         self._ended: set[str] = set()
         self._resets: dict[str, list[_Reset]] = {}
         self._reset_offsets: dict[Member, dict[MessageQueue, int]] = {}
@@ -97,7 +97,7 @@ class ClientHistory:
                 self._consumer_stopped(ts, fact.group)
 
     def end(self) -> Iterator[Record]:
-        """Yield what the end of the log leaves open."""
+        """Yield the records that are open at the end of the log."""
         yield from self._queues.show_changes(None)
         unplaced = sum(map(len, self._left.values()))
         if unplaced:
@@ -124,7 +124,7 @@ class ClientHistory:
                     member = (holders[0], fact.group)
                     self._queues.hold(ts, member, self._queues.of(member) - {fact.queue})
                 else:
-                    self.left_out["queues of dropped topics whose client is not known"] += 1
+                    self.left_out["queues of dropped topics without a known client"] += 1
                 return
         self._queues.move(ts, fact)
 
@@ -134,7 +134,7 @@ class ClientHistory:
         if fact.client_id in self._from_start:
             yield from self._queues.apply_moves(member, share)
         else:
-            # The log began after the client: what it held of the topic before is not known.
+            # The log began after the client: its earlier queues of the topic are unknown.
             taken = share - self._refused.get(fact.group, set())
             self._queues.forget_moves(fact.group)
             held = self._queues.of(member)
@@ -146,7 +146,7 @@ class ClientHistory:
         self._queues.forget_moves(fact.group)
         members = self._members(fact.group)
         if len(members) != 1:
-            self.left_out["queues of broadcasting clients that the lines do not tell apart"] += 1
+            self.left_out["queues of broadcasting clients that the lines do not distinguish"] += 1
             return
         member = (members[0], fact.group)
         kept = {queue for queue in self._queues.of(member) if queue.topic != fact.topic}
@@ -168,15 +168,15 @@ class ClientHistory:
         members = self._members(fact.group)
         holders = self._queues.holders(members, fact.group, fact.queue) or members
         if len(holders) != 1:
-            self.left_out["pulls with an illegal offset whose client is not known"] += 1
+            self.left_out["pulls with an illegal offset without a known client"] += 1
             return
         member = (holders[0], fact.group)
-        # The client drops the queue, and takes it again with a rebalance after it has fixed the offset.
+        # The client drops the queue, and takes it again at a rebalance after it has corrected the offset.
         self._queues.hold(ts, member, self._queues.of(member) - {fact.queue})
         self.illegal_pulls.append(illegal_pull_record(ts, holders[0], fact))
 
     def _suspended(self, ts: int, group: str) -> None:
-        """Drop the queues of the broker that told a client to reset: they are put right 10 s later (`_resumed`)."""
+        """Drop the queues of the broker that reset a client: it corrects them 10 s later (`_resumed`)."""
         members, resets = self._members(group), self._resets.get(group, [])
         if len(members) != 1 or not resets:
             return
@@ -230,7 +230,7 @@ class ClientHistory:
             self._left.setdefault(fact.group, []).append((ts, fact))
 
     def _created(self, ts: int, fact: log.ClientCreated) -> None:
-        # The first client of a process: those of the process before in the same log are gone.
+        # The first client of a process: clients of an earlier process in the same log have ended.
         gone = list(self._groups) if fact.number == 0 else [fact.client_id]
         for client_id in gone:
             self._forget(ts, client_id)

@@ -14,7 +14,7 @@ RESET_CONSUMER_CLIENT_OFFSET: Final = 220
 
 
 def rebalance_record(ts: int, fact: log.Rebalanced) -> Record:
-    """Return what a client computed; the log has the numbers of queues and clients only, not their names."""
+    """Return the record of a rebalance; the log has only the numbers of queues and clients, not their names."""
     return "rebalance_log", {
         "ts": ts,
         "client_id": fact.client_id,
@@ -29,7 +29,7 @@ def rebalance_record(ts: int, fact: log.Rebalanced) -> Record:
 
 
 def commit_record(ts: int, fact: log.Committed) -> Record:
-    """Return an offset that a client sent. The line is written a moment later, and has the offset of that moment."""
+    """Return the record of a commit. The line is written shortly after it, with the offset of that moment."""
     return "offset_commits", {
         "ts": ts,
         "kind": "UPDATE",
@@ -44,7 +44,10 @@ def commit_record(ts: int, fact: log.Committed) -> Record:
 
 
 def illegal_pull_record(ts: int, client_id: str, fact: log.OffsetIllegal) -> Record:
-    """Return the pull that was answered with another offset. The log has no other pull, and of this one its answer."""
+    """Return the record of a pull that was answered with another offset.
+
+    The log has only such pulls, and only their answers.
+    """
     return "pull_log", {
         "request_ts": ts,
         "response_ts": ts,
@@ -64,7 +67,7 @@ def illegal_pull_record(ts: int, client_id: str, fact: log.OffsetIllegal) -> Rec
 
 
 def reset_record(ts: int, client_id: str, invoked: log.ResetInvoked, offsets: Mapping[MessageQueue, int]) -> Record:
-    """Return the reset that a broker sent, with the offsets that the client then set for queues of this broker."""
+    """Return the record of a reset by a broker, with the offsets that the client set for the queues of this broker."""
     table = ",".join(
         f'{{"brokerName":"{queue.broker_name}","queueId":{queue.queue_id},"topic":"{queue.topic}"}}:{offset}'
         for queue, offset in sorted(offsets.items())
@@ -83,13 +86,13 @@ def reset_record(ts: int, client_id: str, invoked: log.ResetInvoked, offsets: Ma
 
 
 def route_record(ts: int, fact: log.RouteTaken) -> Record:
-    """Return the route that a client took; the log does not say of which name server, nor which client."""
+    """Return the record of a new route; the log names neither the name server nor the client."""
     record: dict[str, object] = {"ts": ts, "topic": fact.topic, "response_code": 0, "body": fact.body}
     return "routes", {**record, "source": SOURCE}
 
 
 def heartbeat_record(ts: int, sent: log.HeartbeatSent | None, fact: log.HeartbeatContent) -> Record:
-    """Return a heartbeat; ``sent`` names the broker that answered it."""
+    """Return the record of a heartbeat; ``sent`` names the broker that answered it."""
     body = {"clientID": fact.client_id, "consumerDataSet": fact.consumers}
     record: dict[str, object] = {"ts": ts, "kind": "HEART_BEAT", "client_id": fact.client_id, "body": body}
     if sent is not None:
@@ -99,7 +102,7 @@ def heartbeat_record(ts: int, sent: log.HeartbeatSent | None, fact: log.Heartbea
 
 
 def unregister_record(ts: int, client_id: str, fact: log.Unregistered) -> Record:
-    """Return that a client left its group at a broker."""
+    """Return the record of a client that left its group at a broker."""
     return "heartbeats", {
         "ts": ts,
         "kind": "UNREGISTER_CLIENT",

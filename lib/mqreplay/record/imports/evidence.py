@@ -1,4 +1,4 @@
-"""What an import found, before it is written: each file with its place, each content once, and the known brokers."""
+"""The files that an import found, each content once, and the known brokers."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mqreplay.record.imports.archives import Spool, members_of
 from mqreplay.record.imports.layout import ARCHIVE, NOT_USED, TEXT, UNFINISHED, Place, place_of
 from mqreplay.record.imports.sources import Source, source_of
 
-MOST_TEXT: Final = 16 * 1024 * 1024  # bytes of a file that may be mqadmin's output
+MOST_TEXT: Final = 16 * 1024 * 1024  # bytes of a possible mqadmin output
 _CHUNK: Final = 1 << 20
-# What reading a file raises: it is left out, and the report says why.
+# Errors of reading a file: it is left out, and the report has the reason.
 UNREADABLE: Final = (OSError, EOFError, DecodeError)
 
 Found = tuple[Source, Place]
@@ -29,7 +29,7 @@ Found = tuple[Source, Place]
 
 @dataclass
 class Evidence:
-    """Files by the kind of their place, and why others are not taken, as (path, why)."""
+    """Files by the kind of their place, and the refused ones as (path, reason)."""
 
     by_kind: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
     logs: list[Source] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Evidence:
     repeated: int = 0
 
     def refuse(self, source: Source, why: str) -> None:
-        """Remember why a file is not taken."""
+        """Record why a file is refused."""
         self.refused.append((source.path, why))
 
 
@@ -57,7 +57,10 @@ def why_unreadable(error: BaseException) -> str:
 def gather(
     paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path], is_log: Callable[[str], bool]
 ) -> Evidence:
-    """Return all files below the paths, archives unpacked into ``spool_folder``. Raises InputError for a wrong path."""
+    """Return all files below the paths; archives are unpacked into ``spool_folder``.
+
+    Raises InputError for a wrong path.
+    """
     found = Evidence()
 
     def wanted(member: Source) -> bool:
@@ -82,9 +85,9 @@ def _place(
     place = place_of(source.parts, zone)
     log = place.kind in (TEXT, NOT_USED) and is_log(source.path)
     if not log and place.kind == UNFINISHED:
-        found.refuse(source, "the broker or a copy had not finished it; copy the file without this ending")
+        found.refuse(source, "a temporary file of the broker or of a copy; copy the file without this suffix")
     elif not log and place.kind == NOT_USED:
-        found.refuse(source, "import takes nothing from such files")
+        found.refuse(source, "import does not use such files")
     elif log or place.kind in ("records", "capture"):
         try:
             digest = _digest(source)
@@ -112,7 +115,7 @@ def _digest(source: Source) -> str:
 
 
 def _sources(paths: Sequence[str], without: Sequence[str], found: Evidence) -> Iterator[Source]:
-    """Yield every regular file below the paths, each once, in the order of their names."""
+    """Yield every regular file below the paths once, sorted by name."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
         if "\0" in path or not path:
@@ -138,7 +141,7 @@ def _sources(paths: Sequence[str], without: Sequence[str], found: Evidence) -> I
 
 
 def _below(folder: str, without: Sequence[str], found: Evidence) -> Iterator[tuple[str, str]]:
-    """Yield (path below the folder, path) of each file, in the order of names. Links to folders are not followed."""
+    """Yield (path below the folder, path) of each file, sorted by name. Links to folders are not followed."""
     root = os.path.realpath(folder)
 
     def closed(error: OSError) -> None:
@@ -148,7 +151,7 @@ def _below(folder: str, without: Sequence[str], found: Evidence) -> Iterator[tup
         inner[:] = sorted(name for name in inner if os.path.realpath(os.path.join(at, name)) not in without)
         for name in inner:
             if os.path.islink(os.path.join(at, name)):
-                found.refused.append((os.path.join(at, name), "it is a link to a folder; give that folder itself"))
+                found.refused.append((os.path.join(at, name), "it is a link to a folder; give the folder itself"))
         for name in sorted(names):
             file = os.path.join(at, name)
             target = os.path.realpath(file)

@@ -1,4 +1,4 @@
-"""The queues that the clients of one process hold, as their log shows; a record of assignments at each change."""
+"""The queues that clients of one process hold, by their log; one record of assignments for each change."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from mqreplay.decode.logs.client_facts import QueueAdded, QueueRemoved
 from mqreplay.decode.message_queue import MessageQueue
 
 SOURCE: Final = "client_log"
-REPEAT_MS: Final = 60_000  # an unchanged set of queues is repeated
-_ROUND_MS: Final = 2_000  # the commits of one round of every 5 s
+REPEAT_MS: Final = 60_000  # interval at which an unchanged set of queues is repeated
+_ROUND_MS: Final = 2_000  # of the commits of one round; rounds are 5 s apart
 Member = tuple[str, str]  # client id, group
 Record = tuple[str, dict[str, object]]
 
 
 class HeldQueues:
-    """What each member holds. Changes of one millisecond make one record, which `show_changes` yields later."""
+    """The queues of each member. Changes in one millisecond make one record, which `show_changes` yields later."""
 
     def __init__(self) -> None:
         """No member is known yet."""
         self._held: dict[Member, set[MessageQueue]] = {}
-        self._changed: dict[Member, int] = {}  # not shown yet
+        self._changed: dict[Member, int] = {}  # not yet recorded
         self._shown: dict[Member, int] = {}
-        self._repeats: dict[Member, int] = {}  # to be shown again
-        self._moves: dict[str, list[tuple[int, QueueAdded | QueueRemoved]]] = {}  # by group: their client is not known
+        self._repeats: dict[Member, int] = {}  # to be recorded again
+        self._moves: dict[str, list[tuple[int, QueueAdded | QueueRemoved]]] = {}  # by group: their client is unknown
         self._rounds: dict[Member, tuple[int, set[MessageQueue]]] = {}
 
     def of(self, member: Member) -> set[MessageQueue]:
-        """Return what a member holds."""
+        """Return the queues of a member."""
         return self._held.get(member, set())
 
     def holders(self, clients: Collection[str], group: str, queue: MessageQueue) -> list[str]:
@@ -36,39 +36,39 @@ class HeldQueues:
         return [client_id for client_id in clients if queue in self.of((client_id, group))]
 
     def hold(self, ts: int, member: Member, queues: set[MessageQueue]) -> None:
-        """Set what a member holds since ``ts``."""
+        """Set the queues of a member since ``ts``."""
         if queues != self.of(member):
             self._held[member] = queues
             self._changed[member] = ts
 
     def begin(self, ts: int, member: Member) -> None:
-        """Show that a new member holds nothing yet, unless it is known."""
+        """Record that a new member holds nothing yet, unless it is known."""
         if member not in self._held:
             self._held[member] = set()
             self._changed[member] = ts
 
     def end(self, ts: int, member: Member) -> None:
-        """Take all from a member that ends."""
+        """Remove all queues of a member that ends."""
         self.hold(ts, member, set())
         self._rounds.pop(member, None)
 
     def move(self, ts: int, move: QueueAdded | QueueRemoved) -> None:
-        """Keep a move until a rebalanced result names its client."""
+        """Keep an added or removed queue until a rebalanced result names its client."""
         self._moves.setdefault(move.group, []).append((ts, move))
 
     def forget_moves(self, group: str | None = None) -> None:
-        """Drop the kept moves of a group, or of all."""
+        """Drop the kept changes of a group, or of all groups."""
         if group is None:
             self._moves.clear()
         else:
             self._moves.pop(group, None)
 
     def unplaced_moves(self) -> int:
-        """Return how many moves wait for their client."""
+        """Return how many changes have no known client yet."""
         return sum(map(len, self._moves.values()))
 
     def apply_moves(self, member: Member, share: set[MessageQueue]) -> Iterator[Record]:
-        """Give a member those moves of its group that its share explains, each at its own time."""
+        """Apply to a member the kept changes of its group that its share explains, each at its own time."""
         others = []
         for ts, move in self._moves.pop(member[1], []):
             held, added = self.of(member), isinstance(move, QueueAdded)
@@ -82,17 +82,17 @@ class HeldQueues:
             self._moves[member[1]] = others
 
     def committed(self, ts: int, member: Member, queue: MessageQueue) -> None:
-        """Learn from a round of commits, which has all queues, what a member holds that is older than its log."""
+        """Add queues that a member has held since before its log began: a round of commits has all its queues."""
         began = self._rounds.get(member)
         if began is None or ts - began[0] > _ROUND_MS:
             if began is not None and max(self._changed.get(member, 0), self._shown.get(member, 0)) <= began[0]:
-                # Commits to a broker that is down are not logged: a round may lack queues, and never takes any away.
+                # Commits to a broker that is down are not logged: a round may lack queues, so it never removes any.
                 self.hold(began[0], member, self.of(member) | began[1])
             began = self._rounds[member] = (ts, set())
         began[1].add(queue)
 
     def show_changes(self, ts: int | None) -> Iterator[Record]:
-        """Yield the changes before ``ts``; all with None."""
+        """Yield the changes before ``ts``; None: all."""
         for member, changed in list(self._changed.items()):
             if ts is None or changed < ts:
                 del self._changed[member]
@@ -100,12 +100,12 @@ class HeldQueues:
         for member, seen in list(self._repeats.items()):
             if ts is None or seen < ts:
                 del self._repeats[member]
-                # Moves that wait for their client may be its own.
+                # Changes without a known client may be its own.
                 if member[1] not in self._moves and self._shown.get(member, 0) < seen:
                     yield self._assignment(seen, member, False)
 
     def repeat(self, ts: int, member: Member) -> None:
-        """Show at ``ts`` what a member still holds, if that was not shown for a minute."""
+        """Record at ``ts`` the queues of a member again, if the last record is a minute old."""
         if self.of(member) and ts - self._shown.get(member, ts) >= REPEAT_MS:
             self._repeats[member] = ts
 

@@ -1,6 +1,6 @@
-"""`mqreplay import`: what operators have on disk, made into a recording. Without Spark, Java or a running cluster.
+"""`mqreplay import`: make a recording of files on disk. Without Spark, Java or a running cluster.
 
-The order of work: find the files, learn the brokers, write. Nothing is kept of a run that fails.
+It finds the files, identifies the brokers, and writes. A run that fails leaves nothing.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from mqreplay.record.imports.sources import Source, Writer
 from mqreplay.record.imports.staging import SPOOL, RecordingWriter, final_folder, staged, staging_of
 from mqreplay.record.unpack import Captures
 
-# Kinds whose records name their source, so that an event seen by two counts once.
+# Kinds whose records name their source, so that an event in two sources counts once.
 SEVERAL_SOURCES: Final = frozenset({"assignments", "rebalance_log", "heartbeats"})
-# Kinds that answers of a moment are of.
+# Kinds of answers to a single request.
 POLLED: Final = frozenset(
     {
         *("broker_runtime", "cluster_info", "consume_stats", "consumer_connections", "consumer_lists"),
@@ -52,9 +52,9 @@ def import_evidence(
     time_zone: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """Make a recording in ``out_folder`` of the files at ``paths``, and print what came of them.
+    """Make a recording in ``out_folder`` of the files at ``paths``, and print a report.
 
-    Raises InputError where an option or a path is wrong, or nothing could be taken.
+    Raises InputError if an option or a path is wrong, or no file could be used.
     """
     option = None if broker is None else broker_of_option(broker)
     zone = zone_of_option(time_zone)
@@ -71,7 +71,7 @@ def import_evidence(
             for line in [json_text(report.as_dict(), indent=1)] if as_json else report.lines():
                 print(line, file=out)
             raise InputError(
-                f"nothing in {', '.join(paths[:3])} is evidence that a night can use; no recording was made"
+                f"nothing in {', '.join(paths[:3])} is evidence that nightly can use; no recording was made"
             )
         report.notes += [
             f"{path} is a recording already: nightly reads it without an import"
@@ -82,7 +82,7 @@ def import_evidence(
 
 
 def zone_of_option(text: str | None) -> dt.tzinfo:
-    """Return the zone of --time-zone, UTC where none is given. Raises InputError.
+    """Return the zone of --time-zone; UTC by default. Raises InputError.
 
     >>> zone_of_option("+08:00"), zone_of_option(None)
     (datetime.timezone(datetime.timedelta(seconds=28800)), datetime.timezone.utc)
@@ -96,9 +96,7 @@ def zone_of_option(text: str | None) -> dt.tzinfo:
     try:
         return zoneinfo.ZoneInfo(text)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise InputError(
-            f"--time-zone {text!r} is not known; give a zone such as Asia/Shanghai, +08:00 or UTC"
-        ) from None
+        raise InputError(f"--time-zone {text!r} is unknown; give a zone such as Asia/Shanghai, +08:00 or UTC") from None
 
 
 def _is_recording(path: str) -> bool:
@@ -122,7 +120,7 @@ class _Work:
     of_outputs: list[int] = field(default_factory=list)
 
     def run(self) -> None:
-        """Write everything, and fill the report."""
+        """Write all files, and fill the report."""
         brokers = BrokersFile(self.names)
         self._learn_brokers(brokers)
         outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
@@ -160,7 +158,7 @@ class _Work:
                 self.evidence.refuse(source, why_unreadable(error))
                 continue
             if broker is None:
-                self.evidence.refuse(source, "it is no configuration of a broker with brokerName and brokerId")
+                self.evidence.refuse(source, "it is not a broker configuration with brokerName and brokerId")
             else:
                 found[source.folder].add(broker)
                 self.report.recognised.append((source.path, "configuration of a broker", 0))
@@ -247,12 +245,12 @@ class _Work:
         if (misfit := zone_misfit(assumed, known, report.time_zone)) is not None:
             report.notes.append(misfit)
         if snapshots.unconfirmed:
-            told = ", ".join(sorted(snapshots.unconfirmed)[:5])
+            names = ", ".join(sorted(snapshots.unconfirmed)[:5])
             report.notes.append(
-                f"{told}: known by the folder's name alone; add the output of mqadmin clusterList to be sure"
+                f"{names}: named only by the folder; add the output of mqadmin clusterList to confirm it"
             )
         has_memory = "physical_memory_bytes" in brokers.top or any(
-            "physical_memory_bytes" in told for told in brokers.brokers.values()
+            "physical_memory_bytes" in broker for broker in brokers.brokers.values()
         )
         report.helps = missing_evidence(
             {name: copied.files[OFFSETS] for name, copied in report.copies.items() if copied.files[OFFSETS]},
@@ -266,18 +264,18 @@ class _Work:
 
 
 class _Beside:
-    """Writes records beside a recording that is taken over: none of an event that the recording has itself."""
+    """A writer that adds records to a copied recording, but no events that the recording already has."""
 
     def __init__(self, writer: Writer, report: ImportReport, welcome: frozenset[str]) -> None:
-        """``welcome``: the kinds whose records a night tells apart, or whose every record is a new observation."""
+        """Take ``welcome``: kinds whose records name their source, or whose records are each a new observation."""
         self._writer, self._report = writer, report
         self._there = {name.partition(".")[0] for name in report.taken_over} - welcome
         self.count = 0
 
     def append(self, stem: str, record: Mapping[str, object]) -> None:
-        """Write a record, unless the recording has its kind."""
+        """Write a record, unless the recording already has its kind."""
         if stem in self._there:
-            self._report.left_out[f"records of {stem}: the recording that is taken over has its own"] += 1
+            self._report.left_out[f"records of {stem}: the copied recording has its own"] += 1
         else:
             self._writer.append(stem, record)
             self.count += 1

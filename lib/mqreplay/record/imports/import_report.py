@@ -1,4 +1,4 @@
-"""What an import recognised, what it did not and why, and which further evidence would help most."""
+"""The report of an import: recognised files, refused files with reasons, and the evidence that would help most."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN: Final = 3  # paths of one reason; --json has all
 
 @dataclass
 class ImportReport:
-    """The outcome of an import. Times are epoch ms."""
+    """The result of an import. Times are epoch ms."""
 
     out: str
     time_zone: str
@@ -35,11 +35,11 @@ class ImportReport:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was recognised that a night reads."""
+        """Return whether nothing was recognised that nightly reads."""
         return not (self.copies or self.taken_over or self.records)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the report for JSON."""
         return {
             "out": self.out,
             "time_zone": self.time_zone,
@@ -66,42 +66,42 @@ class ImportReport:
         }
 
     def lines(self) -> list[str]:
-        """For the terminal."""
+        """Return the lines for the terminal."""
         zone = "" if self.zone_is_given else " (no --time-zone was given)"
-        told = [f"{_count(self.files, 'file')} read; times without a zone are read as {self.time_zone}{zone}"]
+        text = [f"{_count(self.files, 'file')} read; times without a zone are read as {self.time_zone}{zone}"]
         if self.copies:
-            told.append("copies of brokers' and clients' files")
+            text.append("copies of brokers' and clients' files")
             for name, copied in sorted(self.copies.items()):
                 what = ", ".join(f"{count:,} {file}" for file, count in sorted(copied.files.items()))
-                told.append(f"  {name}: {what}; {_iso(copied.first_ms)} to {_iso(copied.last_ms)}")
+                text.append(f"  {name}: {what}; {_iso(copied.first_ms)} to {_iso(copied.last_ms)}")
             copies = self.copies.values()
-            told += [f"  time from {how}: {_count(n, 'file')}" for how, n in _summed(c.dated_by for c in copies)]
-            told += [f"  broker from {how}: {_count(n, 'file')}" for how, n in _summed(c.named_by for c in copies)]
+            text += [f"  time from {how}: {_count(n, 'file')}" for how, n in _summed(c.dated_by for c in copies)]
+            text += [f"  broker from {how}: {_count(n, 'file')}" for how, n in _summed(c.named_by for c in copies)]
         if self.taken_over:
-            told.append(f"files of recordings, taken over as they are: {', '.join(self.taken_over)}")
+            text.append(f"files of recordings, copied unchanged: {', '.join(self.taken_over)}")
         for what, paths in _grouped((path, what) for path, what, _ in self.recognised):
             records = sum(count for _, w, count in self.recognised if w == what)
             given = f", {_count(records, 'record')}" if records else ""
-            told.append(f"{what}: {_count(len(paths), 'file')}{given}")
-        told += ["records written"] if self.records else []
-        told += [f"{count:>10,}  {name}" for name, count in sorted(self.records.items())]
+            text.append(f"{what}: {_count(len(paths), 'file')}{given}")
+        text += ["records written"] if self.records else []
+        text += [f"{count:>10,}  {name}" for name, count in sorted(self.records.items())]
         if self.repeated:
-            told.append(f"the same content again: {_count(self.repeated, 'file')}, taken once")
+            text.append(f"duplicates of other files: {_count(self.repeated, 'file')}, taken once")
         if self.not_recognised:
-            told.append("not recognised")
+            text.append("not recognised")
             for why, paths in _grouped(self.not_recognised):
                 more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
-                told += [f"  {why}", f"    {', '.join(paths[:SHOWN])}{more}"]
+                text += [f"  {why}", f"    {', '.join(paths[:SHOWN])}{more}"]
         if self.left_out:
-            told += ["left out", *(f"  {what}: {count:,}" for what, count in sorted(self.left_out.items()))]
-        told += [f"note: {note}" for note in self.notes]
+            text += ["left out", *(f"  {what}: {count:,}" for what, count in sorted(self.left_out.items()))]
+        text += [f"note: {note}" for note in self.notes]
         if self.helps:
-            told.append("what would help most")
+            text.append("what would help most")
             shown = self.helps[:SHOWN] if self.is_empty else self.helps
-            told += [f"  {number}. {text}" for number, text in enumerate(shown, 1)]
+            text += [f"  {number}. {text}" for number, text in enumerate(shown, 1)]
         if not self.is_empty:
-            told.append(f"The recording is {self.out}. Next: mqreplay nightly {self.out} --warehouse DIR")
-        return [printable(line) for line in told]
+            text.append(f"The recording is {self.out}. Next: mqreplay nightly {self.out} --warehouse DIR")
+        return [printable(line) for line in text]
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:

@@ -1,6 +1,6 @@
-"""What a file is, by its path alone: its kind, the name that a recording gives it, and what may name its broker.
+"""What the path of a file shows: its kind, its name in a recording, and hints at its broker.
 
-Pure: paths in, facts out. Contents are looked at elsewhere.
+Pure: other modules read the contents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CAPTURE: Final = "capture"
 ARCHIVE: Final = "archive"
 UNFINISHED: Final = "unfinished"
 NOT_USED: Final = "not_used"
-TEXT: Final = "text"  # anything else: it may be mqadmin's output
+TEXT: Final = "text"  # any other file: it may be mqadmin's output
 
 OFFSET_LINES_NAME: Final = "consumerOffset.jsonl.gz"
 _COMPRESSED = re.compile(r"\.(?:gz|bz2|xz)$")
@@ -47,10 +47,10 @@ _EDGES: Final = " ._-@:,+"
 
 
 class Place(NamedTuple):
-    """What a path tells of a file. ``name`` is what a recording calls it; ``owner`` names the client of CLIENT_OFFSETS.
+    """The facts in a path. ``name`` is the file's name in a recording; ``owner`` is the client of CLIENT_OFFSETS.
 
-    ``time`` is the instant that the path gives. ``broker_hints`` are the parts that may name its broker, the nearest to
-    the file first, without their times.
+    ``time`` is the instant in the path. ``broker_hints`` are the parts that may name its broker, without times, the
+    nearest to the file first.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 
 def place_of(parts: Sequence[str], zone: dt.tzinfo) -> Place:
-    """Return what the path ``parts`` tells of a file.
+    """Return the facts in the path ``parts`` of a file.
 
     >>> place = place_of(("night", "broker-a-0", "consumerOffset.json.20261121.gz"), dt.UTC)
     >>> place.kind, place.name, place.time.ms, place.broker_hints
@@ -108,7 +108,7 @@ def _snapshot(parts: Sequence[str], match: re.Match[str], zone: dt.tzinfo) -> Pl
 
 
 def _client_offsets(parts: Sequence[str], plain: str, zone: dt.tzinfo) -> Place | None:
-    """Return the place of offsets that a broadcasting client keeps: CLIENT/GROUP/offsets.json, or a recording's."""
+    """Return the place of offsets of a broadcasting client: CLIENT/GROUP/offsets.json, or that of a recording."""
     if (match := _CLIENT_OFFSETS.fullmatch(plain)) and len(parts) >= 3 and "@" in parts[-3]:
         name = f"{parts[-2]}.offsets.json{match['bak'] or ''}"
         return Place(CLIENT_OFFSETS, name, time_of_path(parts[:-3], zone), (), parts[-3], match["bak"] is not None)
@@ -139,7 +139,7 @@ def _hints(parts: Sequence[str], zone: dt.tzinfo) -> tuple[str, ...]:
 
 
 def _stem(name: str) -> str:
-    """Return a name without its ending, such as .txt."""
+    """Return a name without its suffix, such as .txt."""
     return re.sub(r"\.(?:txt|log|out|json)$", "", name)
 
 

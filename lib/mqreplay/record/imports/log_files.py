@@ -1,4 +1,4 @@
-"""Log files by name and by process: one process writes one log, which is rotated into several files."""
+"""Log files by name and process: one process writes one log, rotated into several files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CLIENT, BROKER, LOCK, STATS, NAMESRV = "rocketmq_client", "broker", "lock", "sta
 _NAME: Final = re.compile(
     rf"({CLIENT}|{BROKER}|{LOCK}|{STATS}|{NAMESRV})(?:[._-]\d[\d._-]*)?\.log(?:[._-]\d[\d._-]*)?(?:\.(?:gz|bz2|xz))?"
 )
-_OTHER_DAYS: Final = ("otherdays", "other_days")  # where the logback files of RocketMQ put rotated files
+_OTHER_DAYS: Final = ("otherdays", "other_days")  # folders of rotated files in RocketMQ's logback settings
 
 
 def log_of(path: str) -> str | None:
-    """Return which of RocketMQ's logs a file is by its name; None for any other file.
+    """Return which log of RocketMQ a file is, by its name; None for any other file.
 
     >>> log_of("logs/otherdays/broker.3.log.gz"), log_of("logs/store.log")
     ('broker', None)
@@ -32,13 +32,13 @@ def log_of(path: str) -> str | None:
 
 
 def is_log(path: str) -> bool:
-    """Return whether a file is, by its name, one of the logs that are imported."""
+    """Return whether a file is, by its name, a log that can be imported."""
     return log_of(path) is not None
 
 
 @dataclass
 class ScannedFile:
-    """A log file and what its first reading showed; times as its clock showed them (see LogLine.wall_ms)."""
+    """A log file and the facts of its first reading; times by its own clock (see LogLine.wall_ms)."""
 
     source: Source
     lines: int = 0
@@ -60,42 +60,42 @@ class Process:
 
     @property
     def first_ms(self) -> int:
-        """The time of its first line."""
+        """Return the time of its first line."""
         return min(one.first_ms for one in self.files if one.first_ms is not None)
 
     @property
     def last_ms(self) -> int:
-        """The time of its last line."""
+        """Return the time of its last line."""
         return max(one.last_ms for one in self.files)
 
     @property
     def layout(self) -> str:
-        """LOCAL where any file has it, else FIXED_ZONE."""
+        """Return LOCAL if any file has it, else FIXED_ZONE."""
         return LOCAL if any(one.layout == LOCAL for one in self.files) else self.files[0].layout
 
     @property
     def written(self) -> list[tuple[int, int]]:
-        """The lines in which RocketMQ wrote the epoch time, in order."""
+        """Return the lines in which RocketMQ wrote the epoch time, in order."""
         return [each for one in self.files for each in one.written]
 
     @property
     def name(self) -> str:
-        """The log as the user finds it."""
+        """Return the path of the log for the user."""
         return f"{self.folder}/{self.log}.log" if self.folder else f"{self.log}.log"
 
     @property
     def folders(self) -> list[str]:
-        """Its folder, and those of its rotated files."""
+        """Return its folder and those of its rotated files."""
         return [self.folder, *sorted({one.source.folder for one in self.files} - {self.folder})]
 
     def lines(self, left_out: Counter[str]) -> Iterator[LogLine]:
-        """Yield the lines with a head, of all its files. What cannot be read is counted."""
+        """Yield the lines of all its files that have a head. Unreadable lines are counted."""
         for one in self.files:
             yield from _log_lines(ScannedFile(one.source), left_out)
 
 
 def processes(sources: Sequence[Source]) -> tuple[list[Process], list[ScannedFile]]:
-    """Return the processes that wrote the logs, and the files in which no line of a log was found."""
+    """Return the processes that wrote the logs, and the files without a log line."""
     of_process: dict[tuple[str, str], list[ScannedFile]] = {}
     empty = []
     for source in sources:
@@ -143,7 +143,7 @@ def _log_lines(scanned: ScannedFile, left_out: Counter[str]) -> Iterator[LogLine
 
 
 def _raw_lines(scanned: ScannedFile) -> Iterator[bytes]:
-    """Yield the lines of a file; of one longer than any log's, its first bytes only."""
+    """Yield the lines of a file; only the first bytes of an overlong line."""
     try:
         with scanned.source.open() as stream:
             while line := stream.readline(MAX_LINE_BYTES + 1):
@@ -153,7 +153,7 @@ def _raw_lines(scanned: ScannedFile) -> Iterator[bytes]:
                     rest = stream.readline(MAX_LINE_BYTES + 1)
                     whole = rest.endswith(b"\n") or not rest
     except EOFError:
-        scanned.trouble = "it is cut short; the lines before were read"
+        scanned.trouble = "it is cut short; the lines before the cut were read"
     except DecodeError as error:
         scanned.trouble = error.detail
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What came of logs, for the report of an import."""
+"""The results of logs for the report of an import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class LogReport:
-    """What was recognised and what not, by path; counts of what was left out; sentences for the user."""
+    """Recognised and refused files by path, counts of skipped lines, and notes for the user."""
 
     recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
     left_out: Counter[str] = field(default_factory=Counter)

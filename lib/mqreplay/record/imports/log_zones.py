@@ -1,4 +1,4 @@
-"""The time zone of a log: given by the user, by times in its lines, or by its layout; and checked."""
+"""The time zone of a log, from the user, from times in its lines, or from its layout; with a check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True)
 class Zone:
-    """How the times of a log become epoch ms; ``why`` is for the report, ``proven`` whether its own lines show it."""
+    """The conversion of a log's times to epoch ms. ``why`` is for the report; ``proven``: lines show the zone."""
 
     epoch_ms: Callable[[int], int]
     why: str
@@ -27,7 +27,7 @@ class Zone:
 
 
 def zone_of(process: Process, chosen: dt.tzinfo | None, of_clients: int | None) -> tuple[Zone, str | None]:
-    """Return the zone of a log, and a sentence where its own lines contradict it.
+    """Return the zone of a log, and a note if its own lines contradict it.
 
     ``chosen`` is the user's --time-zone. ``of_clients`` is the offset, in ms, that all other clients' logs show.
     """
@@ -51,11 +51,11 @@ def zone_of(process: Process, chosen: dt.tzinfo | None, of_clients: int | None) 
         return Zone(
             lambda wall_ms: wall_ms - of_clients, f"{zone_text(of_clients)} as in other clients' logs", False
         ), None
-    return Zone(lambda wall_ms: wall_ms, "UTC, since nothing shows the zone of the host", False), None
+    return Zone(lambda wall_ms: wall_ms, "UTC, because nothing shows the host's time zone", False), None
 
 
 def client_offset(found: Sequence[Process]) -> int | None:
-    """Return the offset from UTC, in ms, that the lines of all clients' logs agree on; None where they do not."""
+    """Return the offset from UTC in ms on which all clients' logs agree; None if they do not."""
     offsets = {
         utc_offset_ms(*pair) for process in found if process.layout != FIXED_ZONE for pair in process.written[-50:]
     } - {None}
@@ -63,7 +63,7 @@ def client_offset(found: Sequence[Process]) -> int | None:
 
 
 def misfit(process: Process, zone: Zone, evidence: Span | None) -> str | None:
-    """Return a sentence where the log and all else that is imported do not meet, with the zones in which they would."""
+    """Return a note if the log and the other files do not overlap in time, with the zones in which they would."""
     if evidence is None or zone.proven:
         return None
     first, last = zone.epoch_ms(process.first_ms), zone.epoch_ms(process.last_ms)
@@ -72,14 +72,14 @@ def misfit(process: Process, zone: Zone, evidence: Span | None) -> str | None:
     shifts = [hours for hours in range(-12, 15) if _meet(_shifted(process, hours * _HOUR_MS), evidence)]
     fits = ", ".join(zone_text(hours * _HOUR_MS) for hours in shifts)
     apart = (
-        f"{process.name} is from {_utc(first)} to {_utc(last)} UTC, in {zone.why}; all else that is imported is from "
+        f"{process.name} is from {_utc(first)} to {_utc(last)} UTC, in {zone.why}; all other imported files are from "
     )
-    end = f"it would fit in {fits}; give --time-zone" if fits else "no time zone makes them meet"
+    end = f"they would overlap in {fits}; give --time-zone" if fits else "they overlap in no time zone"
     return f"{apart}{_utc(evidence[0])} to {_utc(evidence[1])} UTC: {end}"
 
 
 def _by_lines(offsets: list[tuple[int, int]]) -> Callable[[int], int]:
-    """Return the conversion by the offset that the last line before showed: it changes where summer time does."""
+    """Return the conversion by the offset of the last line that shows one: daylight saving time changes it."""
     changes = [offsets[0], *(now for before, now in pairwise(offsets) if before[1] != now[1])]
     starts = [wall_ms for wall_ms, _ in changes]
     return lambda wall_ms: wall_ms - changes[max(bisect_right(starts, wall_ms) - 1, 0)][1]

@@ -1,7 +1,7 @@
-"""RocketMQ's logs as lines of a recording.
+"""Records of a recording from RocketMQ's logs.
 
-Clients' logs come first: what they show counts, and is left out of the brokers' logs. Name servers' logs come last:
-they name brokers by address only.
+Clients' logs come first: the same events in brokers' logs are then left out. Name servers' logs come last, because they
+name brokers only by address.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def import_logs(
     brokers: Mapping[str, tuple[str, int]],
     evidence_ms: Span | None = None,
 ) -> LogReport:
-    """Append the records of all logs to ``writer`` and return what came of them. No content makes it fail.
+    """Append the records of all logs to ``writer`` and return a report. No content makes it fail.
 
     ``time_zone`` is the user's choice for all logs (None: each log's own). ``brokers`` maps the folder of a log, or an
-    address, to broker name and id. ``evidence_ms`` spans all else that is imported.
+    address, to broker name and id. ``evidence_ms`` is the time span of all other imported files.
     """
     return _Import(writer, time_zone, dict(brokers), evidence_ms).run(sources)
 
@@ -81,14 +81,14 @@ class _Import:
         self._corrections: list[Correction] = []
         self._unanswered: list[tuple[int, HeartbeatFailed]] = []
         self._silences: dict[tuple[str, int], list[Span]] = {}  # of each broker's log
-        self._lost: dict[Broker, int] = {}  # when a name server last said so
-        self._clients: set[str] = set()  # with a log of their own
+        self._lost: dict[Broker, int] = {}  # when a name server last reported it
+        self._clients: set[str] = set()  # with their own log
         self._members: set[str] = set()  # in brokers' logs
 
     def run(self, sources: Sequence[Source]) -> LogReport:
         found, empty = processes(sources)
         for one in empty:
-            why = "no line of it is of RocketMQ's logs" if one.lines else "it is empty"
+            why = "it has no line of a RocketMQ log" if one.lines else "it is empty"
             self.report.not_recognised.append((one.source.path, one.trouble or why))
         zones = self._zones(found)
         for process in sorted(found, key=lambda one: _ORDER.index(one.log)):
@@ -96,11 +96,11 @@ class _Import:
         for stem, record in self._presence.records():
             self._writer.append(stem, record)
         for stem, pull in self._illegal_pulls:
-            # A client's log does not say which broker answered; a broker's may.
+            # A client's log does not show which broker answered; a broker's log may.
             answer = next((one for one in self._corrections if one.answers(pull)), None)
             self._writer.append(stem, pull if answer is None else pull | broker_fields(answer.broker))
         for ts, beat in self._unanswered:
-            # One heartbeat proves nothing: the broker's own log must be silent, too, and then go on.
+            # One heartbeat proves nothing: the broker's own log must be silent too, and then continue.
             silences = self._silences.get((beat.broker_name, beat.broker_id), [])
             if any(first < ts < last for first, last in silences):
                 stem, record = runtime(ts, Broker(*beat), "it did not answer a heartbeat", "client_log")
@@ -142,7 +142,7 @@ class _Import:
             self._writer.append(stem, record)
             count += 1
         if len(self.report.not_recognised) > refused:
-            return  # the reader said why
+            return  # the reader has reported the reason
         files = "" if len(process.files) == 1 else f" in {len(process.files)} files"
         what = f"{process.log}.log of RocketMQ{files}; time zone {zone.why}"
         self.report.recognised.append((process.name, what, count))
@@ -193,7 +193,7 @@ class _Import:
         self._silences[broker.name, broker.broker_id] = history.silences
 
     def _broker_of(self, process: Process) -> Broker | None:
-        """Return the broker of a log: by its folder, else by what it wrote at its start."""
+        """Return the broker of a log: by its folder, else by the settings that it logged at its start."""
         written: dict[str, str] = {}
         broker_id: int | None = None
         for line in process.lines(Counter()):
@@ -236,7 +236,7 @@ class _Import:
             if lock is None:
                 continue
             if lock.kind == "granted":
-                self.report.left_out["granted locks (lock.log does not say how long they were held)"] += 1
+                self.report.left_out["granted locks (lock.log does not show how long they were held)"] += 1
                 continue
             yield lock_record(zone.epoch_ms(line.wall_ms), lock)
 
@@ -249,7 +249,7 @@ class _Import:
                 continue
             if fall is not None:
                 self.report.left_out[
-                    f"lines of stats.log on the lag of consumers, {fall.measure} (no table has them)"
+                    f"lines of stats.log about the lag of consumers, {fall.measure} (no table has them)"
                 ] += 1
         yield from ()
 
@@ -261,7 +261,7 @@ class _Import:
                 continue
             named = self._brokers.get(fact.broker_addr)
             if named is None:
-                self.report.left_out["lines of namesrv.log on brokers with an unknown address"] += 1
+                self.report.left_out["lines of namesrv.log about brokers with an unknown address"] += 1
                 continue
             ts, broker = zone.epoch_ms(line.wall_ms) + LAST_MS, Broker(*named, fact.broker_addr)
             if fact.event == "registered":

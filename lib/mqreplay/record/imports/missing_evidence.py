@@ -1,4 +1,4 @@
-"""Which further evidence would help most, given what an import found."""
+"""The further evidence that would help most after an import."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 SHOWN: Final = 5  # names in a sentence
-FEW: Final = 3  # copies of a file, below which no change is seen
+FEW: Final = 3  # copies of a file that are needed to see a change
 
 
 def missing_evidence(
@@ -18,10 +18,10 @@ def missing_evidence(
     of_logs: Sequence[str],
     out: str,
 ) -> list[str]:
-    """Return sentences, the most helpful evidence first.
+    """Return advice, the most helpful evidence first.
 
     ``offset_copies`` counts the copies of consumerOffset.json by broker; ``stems`` are the kinds of records; ``known``
-    are all brokers known by name-id, ``described`` those whose settings are; ``of_logs`` is what the logs lack.
+    are all known brokers by name-id, ``described`` those with known settings; ``of_logs`` is what the logs lack.
 
     >>> stems = {"assignments", "cluster_info", "pull_log"}
     >>> print(missing_evidence({"b-0": 9}, stems, ["b-0"], ["b-0"], True, [], "r"))
@@ -34,7 +34,7 @@ def missing_evidence(
     if not offset_copies:
         helps.append(
             "copies of consumerOffset.json of each broker, one every 5 to 60 seconds (`mqreplay record --store` makes "
-            "them): they show offsets that went back, jumped or did not move"
+            "them): they show offsets that moved back, jumped or stopped"
         )
     if few:
         helps.append(f"more copies of consumerOffset.json of {_some(few)}: fewer than {FEW} show no change")

@@ -1,6 +1,6 @@
-"""mqadmin's outputs made into records: the kinds that `mqreplay record` writes, as far as the text goes.
+"""Records from mqadmin's outputs, in the kinds that `mqreplay record` writes.
 
-Pure but for what it remembers: the brokers that outputs name, and when a name server knew a master.
+Pure except for its state: the brokers that outputs name, and when a name server knew a master.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _ANSWERS: Final[dict[str, Answer]] = {
     "topicRoute": route,
     "resetOffsetByTime": reset,
 }
-MASTER_SEEN_MS: Final = 600_000  # a list of brokers tells that long, before and after, that a master is there
-_AHEAD_MS: Final = 300_000  # a time printed later than the output itself, which a slow clock does not explain
+MASTER_SEEN_MS: Final = 600_000  # a list of brokers proves for this time before and after it that a master exists
+_AHEAD_MS: Final = 300_000  # a printed time after the output itself by more than a slow clock explains
 _SUBSCRIPTION = re.compile(r"[0-9]+ Topic: (\S+)\s+ClassFilter: (true|false)\s+SubExpression: (.*)$")
 NOTHING_TO_TAKE: Final = {
     "topicList": "topics.json has the topics, and their queues",
@@ -65,7 +65,7 @@ NOTHING_TO_TAKE: Final = {
 
 
 class BrokerFacts(NamedTuple):
-    """What outputs tell of a broker for brokers.json; ``properties`` is None where only a list named it."""
+    """Facts about a broker for brokers.json; ``properties`` is None if only a list names it."""
 
     addr: str | None
     cluster: str | None
@@ -76,7 +76,7 @@ class BrokerFacts(NamedTuple):
 
 @dataclass
 class Admin:
-    """Reads outputs. `learn` from all of them first, then ask `records_of` of each."""
+    """A reader of outputs. Call `learn` for all of them first, then `records_of` for each."""
 
     zone: dt.tzinfo
     names: BrokerNames
@@ -87,7 +87,7 @@ class Admin:
     _masters: dict[str, list[tuple[int, bool]]] = field(default_factory=lambda: defaultdict(list))
 
     def learn(self, output: Output, ts_ms: int) -> None:
-        """Remember the brokers that an output names. Raises DecodeError."""
+        """Record the brokers that an output names. Raises DecodeError."""
         for server in re.split(r"[;,]", output.options.get("n", "")):
             if server and server not in self.name_servers:
                 self.name_servers.append(server)
@@ -111,9 +111,9 @@ class Admin:
             self._see_masters([(broker_name, broker_id) for broker_name, broker_id, _ in brokers], ts_ms)
 
     def records_of(self, output: Output, ts_ms: int, names: Sequence[str] = ()) -> list[Record]:
-        """Return the records of an output that was taken at ``ts_ms``. ``names``: parts of its path, nearest first.
+        """Return the records of an output from ``ts_ms``. ``names``: parts of its path, nearest first.
 
-        Raises DecodeError: the detail says why there are none, and what to do.
+        Raises DecodeError: the detail gives the reason and what to do.
         """
         why = failure_of(output.lines)
         taken = {
@@ -132,8 +132,8 @@ class Admin:
                 asked = self.names.of_address(output.options.get("b", ""))
                 return with_members(output, records, asked) if output.command == "consumerConnection" else records
             if taken is None:
-                told = NOTHING_TO_TAKE.get(output.command or "", "a recording has no place for it")
-                raise DecodeError("not_used", f"mqadmin {output.command} is not used: {told}")
+                reason = NOTHING_TO_TAKE.get(output.command or "", "a recording has no place for it")
+                raise DecodeError("not_used", f"mqadmin {output.command} is not used: {reason}")
             return taken(output, ts_ms, names)
         except DecodeError as error:
             if why is None or error.code == "not_used":
@@ -156,13 +156,13 @@ class Admin:
             self._masters[name].append((ts_ms, (name, 0) in brokers))
 
     def _asked_id(self, broker_name: str, ts_ms: int) -> int | None:
-        """Return the id of the broker that mqadmin asked: the master, where a name server knew one; else not known."""
+        """Return the id of the broker that mqadmin asked: the master, if a name server knew one; else unknown."""
         near = min(self._masters.get(broker_name, []), key=lambda seen: abs(seen[0] - ts_ms), default=None)
         return 0 if near is not None and near[1] and abs(near[0] - ts_ms) <= MASTER_SEEN_MS else None
 
     def _consume_stats(self, output: Output, ts_ms: int, _: Sequence[str]) -> list[Record]:
         if any(line.startswith("#Group") for line in output.lines):
-            raise DecodeError("not_used", "it sums up all groups; take consumerProgress -g GROUP for each group")
+            raise DecodeError("not_used", "it is a summary of all groups; use consumerProgress -g GROUP for each group")
         rows, cut = queue_rows(output.lines, "#Topic")
         self._count_cut(cut)
         group = output.options.get("g") or group_of(row.topic for row in rows)
@@ -243,13 +243,13 @@ class Admin:
         if unknown and not found:
             raise DecodeError("no_broker", f"nothing shows which broker is at {unknown[0]}; add clusterList's output")
         if not found:
-            raise DecodeError("no_rows", "it shows no figures of a broker")
+            raise DecodeError("no_rows", "it has no runtime figures of a broker")
         return found
 
     def _assignment(self, output: Output, ts_ms: int, names: Sequence[str]) -> list[Record]:
         if not any("#Consumer Properties#" in line for line in output.lines):
-            told = "it only lists clients; give the files that it wrote, or consumerStatus -g GROUP -i CLIENT"
-            raise DecodeError("not_used", told)
+            reason = "it only lists clients; give the files that it wrote, or consumerStatus -g GROUP -i CLIENT"
+            raise DecodeError("not_used", reason)
         properties = settings_of(section(output.lines, "#Consumer Properties#"), ":")
         client = output.options.get("i") or next((name for name in names[:1] if "@" in name), None)
         group = properties.get("consumerGroup") or output.options.get("g")
@@ -257,7 +257,7 @@ class Admin:
             raise DecodeError("no_client", "it does not name its client and group; put the command as a line before it")
         rows, cut = queue_rows(section(output.lines, "#Consumer MQ Detail#"), "#Topic")
         if cut:
-            raise DecodeError("cut", "mqadmin may have cut names of its queues; they are not known")
+            raise DecodeError("cut", "mqadmin may have cut the names of its queues")
         detail = [line for line in section(output.lines, "#Consumer MQ Detail#") if "ProcessQueueInfo [" in line]
         if len(detail) != len(rows):
             raise DecodeError("bad_row", "a queue in it has no state")
@@ -277,7 +277,7 @@ class Admin:
         return [("assignments", {"ts": ts_ms, **key, "body": body})]
 
     def _times(self, texts: Sequence[str | None], ts_ms: int) -> list[int]:
-        """Return the printed times (epoch ms, 0 for none); all 0 where one is later than the output itself."""
+        """Return the printed times (epoch ms, 0 for none); all 0 if one is later than the output itself."""
         times = [local_ms(text, self.zone) or 0 for text in texts]
         return [0] * len(times) if any(self._is_ahead(at, ts_ms) for at in times) else times
 
@@ -288,7 +288,7 @@ class Admin:
 
     def _count_cut(self, cut: int) -> None:
         if cut:
-            self.left_out["rows of queues whose names mqadmin may have cut at the width of their column"] += cut
+            self.left_out["rows of queues with names that mqadmin may have cut at the column width"] += cut
 
 
 def _tps_of(lines: Sequence[str]) -> str | None:

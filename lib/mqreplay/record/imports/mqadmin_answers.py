@@ -1,4 +1,4 @@
-"""Answers that mqadmin prints whole: brokers of a cluster, connections, routes, resets. Pure: text to records."""
+"""Records from complete answers in mqadmin's output: brokers, connections, routes, resets. Pure."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _RESET_CODE: Final = 220  # RESET_CONSUMER_CLIENT_OFFSET
 
 
 def cluster_info(output: Output, ts_ms: int) -> list[Record]:
-    """Return the cluster_info of clusterList. Raises DecodeError."""
+    """Return the cluster_info record of clusterList. Raises DecodeError."""
     rows = cluster_rows(output.lines)
     if not rows:
-        raise DecodeError("no_rows", "it lists no broker with an address; take clusterList without -m")
+        raise DecodeError("no_rows", "it lists no broker with an address; use clusterList without -m")
     addrs: dict[str, dict[int, str]] = defaultdict(dict)
     clusters: dict[str, list[str]] = defaultdict(list)
     for cluster, name, broker_id, addr, _version in rows:
@@ -41,7 +41,7 @@ def cluster_info(output: Output, ts_ms: int) -> list[Record]:
 
 
 def consumer_connections(output: Output, ts_ms: int) -> list[Record]:
-    """Return the connections of a group, of consumerConnection. Raises DecodeError."""
+    """Return the connections of a group from consumerConnection. Raises DecodeError."""
     begin = next((at for at, line in enumerate(output.lines) if line.startswith("#ClientId")), None)
     if begin is None:
         raise DecodeError("no_table", "it lists no client")
@@ -62,19 +62,19 @@ def consumer_connections(output: Output, ts_ms: int) -> list[Record]:
     group = output.options.get("g") or group_of(table)
     if group is None:
         raise DecodeError("no_group", "it names no group; put the command as a line before the output")
-    told = settings_of(output.lines, ":")
+    settings = settings_of(output.lines, ":")
     named = {"consumeType": "ConsumeType", "messageModel": "MessageModel", "consumeFromWhere": "ConsumeFromWhere"}
     body = {"connectionSet": connections, "subscriptionTable": table} | {
-        name: told[text] for name, text in named.items() if text in told
+        name: settings[text] for name, text in named.items() if text in settings
     }
     return [("consumer_connections", {"ts": ts_ms, "consumer_group": group, "body": json_text(body)})]
 
 
 def with_members(output: Output, records: list[Record], broker: tuple[str, int] | None) -> list[Record]:
-    """Return the records of consumerConnection -b ADDR with their broker, and the same clients as a consumer list.
+    """Return the records of consumerConnection -b ADDR with their broker, and a consumer list of the same clients.
 
     Without -b, mqadmin asks any broker and does not print which. Lists of two brokers would then look like one list
-    that changed. So there is a consumer list only if ``broker`` is known, and every client of the output was read.
+    that changed. So there is a consumer list only if ``broker`` is known and every client of the output was read.
     """
     if broker is None:
         return records
@@ -92,7 +92,7 @@ def with_members(output: Output, records: list[Record], broker: tuple[str, int] 
 
 
 def _all_clients(lines: Sequence[str]) -> list[str] | None:
-    """Return the clients that consumerConnection lists, None if a line is not whole or the list does not end."""
+    """Return the clients that consumerConnection lists; None if a line or the list is incomplete."""
     begin = next((at for at, line in enumerate(lines) if line.startswith("#ClientId")), len(lines))
     clients: list[str] = []
     for line in lines[begin + 1 :]:
@@ -106,7 +106,7 @@ def _all_clients(lines: Sequence[str]) -> list[str] | None:
 
 
 def route(output: Output, ts_ms: int) -> list[Record]:
-    """Return the route of topicRoute. Raises DecodeError."""
+    """Return the route record of topicRoute. Raises DecodeError."""
     topic = output.options.get("t")
     body = route_text(output.lines)
     if not topic:
@@ -116,9 +116,9 @@ def route(output: Output, ts_ms: int) -> list[Record]:
 
 
 def reset(output: Output, ts_ms: int) -> list[Record]:
-    """Return what a reset ordered, as brokers pushed it to the clients, of resetOffsetByTime. Raises DecodeError.
+    """Return the record of resetOffsetByTime, in the form of the request that brokers push. Raises DecodeError.
 
-    ``client_id`` is mqadmin: that is who was told.
+    ``client_id`` is mqadmin, which received the answer.
     """
     match = next((found for line in output.lines if (found := _RESET.search(line))), None)
     group, topic = (match[1], match[2]) if match else (output.options.get("g"), output.options.get("t"))
@@ -133,7 +133,7 @@ def reset(output: Output, ts_ms: int) -> list[Record]:
         queue = queue_text(topic, words[0], whole(words[1], "a queue id", 0, INT_MAX))
         rows.append(f"{queue}:{whole(words[2], 'an offset')}")
     if not rows:
-        raise DecodeError("no_rows", "it lists no queue whose offset it set")
+        raise DecodeError("no_rows", "it lists no queue with a new offset")
     ext = {"group": group, "topic": topic}
     key = {"client_id": "mqadmin", "request_code": _RESET_CODE, "name": "RESET_CONSUMER_CLIENT_OFFSET"}
     return [("server_requests", {"ts": ts_ms, **key, "ext": ext, "body": f'{{"offsetTable":{{{",".join(rows)}}}}}'})]

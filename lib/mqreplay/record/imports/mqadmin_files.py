@@ -1,4 +1,4 @@
-"""Files that hold mqadmin's outputs: first for the brokers that they name, then for their records."""
+"""Files with mqadmin's outputs: read for the brokers that they name first, then for their records."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ from mqreplay.record.imports.sources import Source, Writer
 from mqreplay.record.imports.staging import line_of
 
 NO_DATE: Final = (
-    "the same command is there several times without a date between; write `date` before each command, or one file each"
+    "the same command is in it several times without a date between; run `date` before each command, or use "
+    "one file each"
 )
-NO_USE: Final = "no judgement uses this log"
-NO_OUTPUT: Final = "it is no file that import knows, and no output of mqadmin"
+NO_USE: Final = "no decision uses this log"
+NO_OUTPUT: Final = "it is neither a file that import knows nor an output of mqadmin"
 _LOG = re.compile(r"\.(?:log|out)\b")
-_AHEAD_MS: Final = HOUR_MS // 4  # printed times that much later than the output are in another zone
+_AHEAD_MS: Final = HOUR_MS // 4  # printed times later than the output by more than this are in another zone
 
 
 class _Answer(NamedTuple):
-    """An output, where it is from, and when it was taken (epoch ms)."""
+    """An output, its file, and its time (epoch ms)."""
 
     ts_ms: int
     source: Source
     place: Place
     output: Output
-    is_sure: bool  # its time has a zone, and is more than the file's last change
+    is_sure: bool  # its time has a zone, and is not only the file's last change
 
 
 @dataclass
 class AdminOutputs:
-    """Reads the files that no name tells: `learn` the brokers first, then `write` the records.
+    """A reader of files that their name does not identify: call `learn` for the brokers first, then `write`.
 
-    ``instants`` are those that are sure: a file that was copied has another last change.
+    ``instants`` are the certain ones: a copied file may have another last change.
     """
 
     admin: Admin
@@ -52,7 +53,7 @@ class AdminOutputs:
     _answers: list[_Answer] = field(default_factory=list)
 
     def learn(self) -> None:
-        """Read all outputs, in the order of time."""
+        """Read all outputs in order of time."""
         for source, place in self.evidence.by_kind[TEXT]:
             try:
                 text = source.read(MOST_TEXT)
@@ -75,10 +76,10 @@ class AdminOutputs:
             try:
                 self.admin.learn(answer.output, answer.ts_ms)
             except DecodeError:
-                continue  # its records say why
+                continue  # `write` reports the reason
 
     def write(self, writer: Writer, report: ImportReport) -> None:
-        """Append the records, each once."""
+        """Append each record once."""
         seen: set[tuple[str, bytes]] = set()
         for ts_ms, source, place, output, is_sure in self._answers:
             try:
@@ -105,7 +106,7 @@ class AdminOutputs:
 
 
 def timed(outputs: Sequence[Output], when: Dated | None) -> Iterator[tuple[Output, int | None]]:
-    """Yield each output with its instant: its own, else the file's, which only one of several alike can have."""
+    """Yield each output with its own instant, else the file's, which only one of several equal outputs can have."""
     alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for at, output in enumerate(outputs):
         if output.ts_ms is None:
@@ -114,7 +115,7 @@ def timed(outputs: Sequence[Output], when: Dated | None) -> Iterator[tuple[Outpu
         if output.ts_ms is not None:
             yield output, output.ts_ms
             continue
-        # A name tells when a file was begun, its last change when it was ended.
+        # A name gives the time when a file was begun, its last change the time when it was ended.
         same = alike[output.identity]
         is_of_file = when is not None and at == (same[-1] if when.how == BY_CHANGE else same[0])
         yield output, when.ms if when is not None and is_of_file else None

@@ -1,4 +1,4 @@
-"""Lists and bodies inside mqadmin's outputs: brokers of a cluster, configurations, routes, sections. Pure."""
+"""Lists and bodies in mqadmin's outputs: brokers of a cluster, configurations, routes, sections. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _V5: Final = 413  # MQVersion's ordinal of V5_0_0; two for each release since 4.
 
 
 class ListedBroker(NamedTuple):
-    """A row of clusterList. ``version`` is as RocketMQ names it, 4.9.7."""
+    """A row of clusterList. ``version`` is written like 4.9.7."""
 
     cluster: str
     broker_name: str
@@ -79,7 +79,7 @@ def open_settings(lines: Sequence[str], separator: str) -> dict[str, str]:
 
 
 def route_text(lines: Sequence[str]) -> str:
-    """Return a route's body: as topicRoute prints it, or made of the table of topicRoute -l. Raises DecodeError."""
+    """Return the body of a route: as topicRoute prints it, or from the table of topicRoute -l. Raises DecodeError."""
     head = next((at for at, line in enumerate(lines) if line.startswith("#ClusterName")), None)
     if head is not None:
         return _listed_route(lines[head + 1 :])
@@ -97,7 +97,7 @@ def _listed_route(lines: Sequence[str]) -> str:
             break
         match = re.match(r"(\S+)\s+(\S+)\s+\{([^}]*)\}\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s*$", line)
         if match is None:
-            raise DecodeError("bad_row", "a row of the route is none that mqadmin writes")
+            raise DecodeError("bad_row", "a row of the route is not in mqadmin's format")
         cluster, name = match[1], match[2]
         brokers.append({"brokerAddrs": dict(_ADDRS.findall(match[3])), "brokerName": name, "cluster": cluster})
         read, write, perm = (whole(match[at], "a number of queues", 0, INT_MAX) for at in (4, 5, 6))
@@ -120,7 +120,7 @@ def route_brokers(route: Mapping[Key, Value]) -> list[tuple[str, int, str]]:
 
 
 def by_address(lines: Sequence[str], asked: str) -> dict[str, list[str]]:
-    """Return the lines of brokerStatus by broker: with -c the address is before each line, with -b it was ``asked``."""
+    """Return the lines of brokerStatus by broker: -c prints the address before each line, -b has ``asked``."""
     parts: dict[str, list[str]] = {}
     for line in lines:
         match = _STATUS_ADDR.match(line)
@@ -143,7 +143,7 @@ def section(lines: Sequence[str], title: str) -> list[str]:
 
 
 def group_of(topics: Iterable[str]) -> str | None:
-    """Return the group whose retry topic is among the topics, if there is one.
+    """Return the group whose retry topic is among the topics; None without one.
 
     >>> group_of(["orders", "%RETRY%pay"])
     'pay'
@@ -153,13 +153,13 @@ def group_of(topics: Iterable[str]) -> str | None:
 
 
 def only_server(options: Mapping[str, str]) -> str | None:
-    """Return the name server of a command line that names just one: that one answered."""
+    """Return the name server of a command line that names only one, which then answered."""
     servers = [server for server in re.split("[;,]", options.get("n", "")) if server]
     return servers[0] if len(servers) == 1 else None
 
 
 def release_of(version: str | None) -> str | None:
-    """Return a version as RocketMQ's releases are named.
+    """Return a version in the form of RocketMQ's releases.
 
     >>> release_of("V4_9_7")
     '4.9.7'
@@ -171,7 +171,7 @@ def release_of(version: str | None) -> str | None:
 
 
 def ordinal_of(version: str) -> int:
-    """Return MQVersion's number of a version, 0 for one that is not known.
+    """Return MQVersion's number of a version; 0 if unknown.
 
     >>> ordinal_of("V4_9_7"), ordinal_of("V5_3_3"), ordinal_of("?")
     (407, 479, 0)
@@ -185,7 +185,7 @@ def ordinal_of(version: str) -> int:
 
 
 def tps_text(tps: str | None) -> str:
-    """Return the member consumeTps of a body, empty where it is not known."""
+    """Return the member consumeTps of a body; empty if unknown."""
     return f'"consumeTps":{tps},' if tps and _NUMBER.fullmatch(tps) else ""
 
 

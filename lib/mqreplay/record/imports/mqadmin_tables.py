@@ -1,4 +1,4 @@
-"""The tables and lists that mqadmin prints, as rows. Pure; of 4.9 and 5.x."""
+"""Rows of the tables and lists that mqadmin 4.9 and 5.x prints. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CODE = re.compile(r"CODE: ([0-9]+)\s+DESC: ([^\n]*)")
 
 
 class QueueRow(NamedTuple):
-    """A row of a queue: the queue, and the other columns by their heading without ``#``."""
+    """A row of a queue: the queue, and the other columns by heading without ``#``."""
 
     topic: str
     broker_name: str
@@ -33,7 +33,7 @@ class QueueRow(NamedTuple):
 
 
 def failure_of(lines: Sequence[str]) -> str | None:
-    """Return mqadmin's error message of a failed command; None if it shows no exception.
+    """Return mqadmin's error message of a failed command; None if there is no exception.
 
     >>> failure_of(["Caused by: org.apache.MQClientException: CODE: 17  DESC: No topic route info"])
     'code 17: No topic route info'
@@ -50,8 +50,8 @@ def failure_of(lines: Sequence[str]) -> str | None:
 def queue_rows(lines: Sequence[str], heading: str, topic: str | None = None) -> tuple[list[QueueRow], int]:
     """Return the rows of a table of queues whose heading begins with ``heading``, and how many names may be cut.
 
-    mqadmin cuts names at the width of their column, so that a name of just that length may have been longer: such rows
-    are left out. ``topic``: that of all rows, for a table without a column of topics.
+    mqadmin cuts names at the column width, so a name of exactly that length may have been longer: such rows are left
+    out. ``topic``: that of all rows, for a table without a topic column.
 
     Raises:
         DecodeError: bad_number or bad_row, for a row that mqadmin does not write.
@@ -102,7 +102,7 @@ def whole(text: str | None, what: str, low: int = -(2**63), high: int = LONG_MAX
 
 
 def local_ms(text: str | None, zone: dt.tzinfo) -> int | None:
-    """Return the epoch milliseconds of a time that mqadmin prints, which is its machine's; None for N/A.
+    """Return the epoch milliseconds of a time that mqadmin prints in its host's zone; None for N/A.
 
     >>> local_ms("2026-11-21 02:41:23,490", dt.UTC), local_ms("20261121024123490", dt.UTC), local_ms("N/A", dt.UTC)
     (1795228883490, 1795228883490, None)
@@ -122,7 +122,7 @@ def local_ms(text: str | None, zone: dt.tzinfo) -> int | None:
 
 
 def settings_of(lines: Sequence[str], separator: str) -> dict[str, str]:
-    """Return the lines NAME SEPARATOR VALUE, in their order; other lines are passed over.
+    """Return the lines NAME SEPARATOR VALUE in order; skip other lines.
 
     >>> settings_of(["bootTimestamp   : 1795228772969", "", "runtime  : [ 0 days ]"], ":")
     {'bootTimestamp': '1795228772969', 'runtime': '[ 0 days ]'}
@@ -137,7 +137,7 @@ def settings_of(lines: Sequence[str], separator: str) -> dict[str, str]:
 
 
 def process_queue_state(text: str, zone: dt.tzinfo) -> dict[str, int | bool]:
-    """Return the fields of a ProcessQueueInfo as its toString() writes them, times in epoch ms.
+    """Return the fields of a ProcessQueueInfo from its toString(), times in epoch ms.
 
     >>> process_queue_state("ProcessQueueInfo [commitOffset=7, locked=true, lastPullTimestamp=19700101]", dt.UTC)
     {'commitOffset': 7, 'locked': True, 'lastPullTimestamp': 0}
@@ -154,7 +154,7 @@ def process_queue_state(text: str, zone: dt.tzinfo) -> dict[str, int | bool]:
 
 
 def queue_text(topic: str, broker_name: str, queue_id: int) -> str:
-    """Return a queue as fastjson writes it, also as a key.
+    """Return a queue in fastjson's form, also as a key.
 
     >>> queue_text("t", "b", 1)
     '{"brokerName":"b","queueId":1,"topic":"t"}'
@@ -163,7 +163,7 @@ def queue_text(topic: str, broker_name: str, queue_id: int) -> str:
 
 
 def keyed_text(rows: Sequence[tuple[QueueRow, Mapping[str, object]]]) -> str:
-    """Return an object whose keys are queues, as fastjson writes it."""
+    """Return an object whose keys are queues, in fastjson's form."""
     return (
         "{"
         + ",".join(f"{queue_text(*row[:3])}:{json.dumps(value, separators=(',', ':'))}" for row, value in rows)

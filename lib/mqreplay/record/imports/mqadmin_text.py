@@ -1,6 +1,6 @@
-"""The text that mqadmin prints, cut into one piece a command.
+"""The text that mqadmin prints, split into one output for each command.
 
-Pure. A file may hold one output or many, with the command lines and dates that a script wrote between them, or without.
+Pure. A file may hold one output or many, with or without command lines and dates between them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMMANDS: Final = frozenset(
         *("allocateMQ", "resetOffsetByTimeOld", "printMsg", "updateTopic", "updateSubGroup", "haStatus"),
     }
 )
-# The line that begins an output, by the command.
+# The first line of an output, by command.
 HEADERS: Final = (
     ("clusterList", re.compile(r"#Cluster Name\s+#Broker Name\s+#(?:BID|InTotalYest)\b")),
     ("consumerProgress", re.compile(r"#Topic\s+#Broker Name\s+#QID\s+#Broker Offset\b")),
@@ -45,7 +45,7 @@ _NOISE = re.compile(
     r"[0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3} \|-(?:INFO|WARN|ERROR) |RocketMQLog:WARN|SLF4J:|OpenJDK 64-Bit Server VM|"
     r"Java HotSpot\(TM\)"
 )
-_BORN = re.compile(r"\(born:([0-9]{13})\)")  # logback tells when it was configured: at the start of the command
+_BORN = re.compile(r"\(born:([0-9]{13})\)")  # logback logs when it was configured: at the start of the command
 _UNIX_DATE = re.compile(
     r"[A-Z][a-z]{2} "
     r"(?:(?P<month>[A-Z][a-z]{2}) +(?P<day>[0-9]{1,2})|"
@@ -59,9 +59,9 @@ _MARKS: Final = " \t=#-*+[]>_$"
 
 @dataclass
 class Output:
-    """The output of one command. ``ts_ms``: the instant of a date line before it, or that the output itself tells.
+    """The output of one command. ``ts_ms``: the instant of a date line before it, or from the output itself.
 
-    ``options``: the command's, where its line is there: {"t": "orders"}. ``line`` counts from 1.
+    ``options``: those of the command line, if there is one: {"t": "orders"}. ``line`` counts from 1.
     """
 
     command: str | None
@@ -73,12 +73,12 @@ class Output:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What two outputs of the same question share."""
+        """Return what two outputs of the same command have in common."""
         return self.command, tuple(sorted((name, text) for name, text in self.options.items() if name != "n"))
 
 
 def outputs_of(text: str, zone: dt.tzinfo) -> list[Output]:
-    """Return the outputs in a text, in its order; none where it is not mqadmin's.
+    """Return the outputs in a text in order; none if it is not mqadmin's.
 
     >>> [found] = outputs_of("$ mqadmin topicStatus -t orders -n h:9876\\n#Broker Name  #QID  #Min Offset\\n", dt.UTC)
     >>> found.command, found.options["t"], found.lines
@@ -118,19 +118,19 @@ def outputs_of(text: str, zone: dt.tzinfo) -> list[Output]:
 
 
 def _belongs(command: str, output: Output) -> bool:
-    """Whether a header continues an output, and does not begin another."""
+    """Return whether a header continues an output, and does not begin another."""
     return command == output.command and command in _CONTINUES
 
 
 def _is_of_mqadmin(output: Output) -> bool:
-    """Whether it is one: a brace alone may begin anything."""
+    """Return whether it is an output: a brace alone may begin any text."""
     if output.has_command_line or output.command != "topicRoute":
         return True
     return any("brokerDatas" in line or "#BrokerAddrs" in line for line in output.lines[:200])
 
 
 def _options(text: str) -> dict[str, str]:
-    """Return the short options of a command line; what follows a pipe or a redirection is the shell's.
+    """Return the short options of a command line, up to a pipe or redirection.
 
     >>> _options(" -g pay -n 'h:9876;i:9876' -s > out.txt")
     {'g': 'pay', 'n': 'h:9876;i:9876', 's': ''}
@@ -175,7 +175,7 @@ def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def date_of_line(line: str, zone: dt.tzinfo) -> int | None:
-    """Return the epoch milliseconds of a line that holds a date and time and nothing else, as scripts write them.
+    """Return the epoch milliseconds of a line that consists of a date and time, as scripts write them.
 
     >>> date_of_line("=== 2026-11-21 02:39:57 ===", dt.UTC) == date_of_line("Sat Nov 21 02:39:57 UTC 2026", dt.UTC)
     True
@@ -203,7 +203,7 @@ def _unix_date(match: re.Match[str], zone: dt.tzinfo) -> int | None:
     day = int(match["day"] or match["day2"])
     named = match["zone"] or ""
     try:
-        # Other short names, as CST, mean several zones.
+        # Other short names, such as CST, mean several zones.
         is_exact = named in ("UTC", "GMT", "Z") or named[:1] in ("+", "-")
         where = zone_of(f"{named}00" if len(named) == 3 and named[0] in "+-" else named) if is_exact else zone
         moment = dt.datetime(int(year), _MONTHS.index(month) + 1, day, hour, minute, second, tzinfo=where)

@@ -1,6 +1,6 @@
-"""The time that names of files and folders give: epoch seconds and milliseconds, ISO dates and times, `date` suffixes.
+"""Times in names of files and folders: epoch seconds and milliseconds, ISO dates and times, `date` suffixes.
 
-Pure: names in, epoch milliseconds out. A name without a zone is in the zone that the caller gives.
+Pure: names in, epoch milliseconds out. A time without a zone is in the zone that the caller gives.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mqreplay.decode.columns import TIME_MAX
 DAY_MS: Final = 86_400_000
 HOUR_MS: Final = 3_600_000
 MINUTE_MS: Final = 60_000
-_APART_MS: Final = 20 * MINUTE_MS  # what no time zone explains
-_FIRST_EPOCH_S: Final = 978_307_200  # 2001: fewer digits mean something else
+_APART_MS: Final = 20 * MINUTE_MS  # larger differences are not due to a time zone
+_FIRST_EPOCH_S: Final = 978_307_200  # 2001: shorter numbers are not times
 
 _EPOCH = re.compile(r"(?<![0-9A-Za-z])([0-9]{10}|[0-9]{13}|[0-9]{16}|[0-9]{19})(?![0-9A-Za-z])")
 _ZONE = r"(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?"
@@ -29,12 +29,12 @@ _CLOCK_IN_NAME = re.compile(
     r"(?<![0-9A-Za-z])(?P<hour>[0-9]{2})(?:[:h](?P<minute>[0-9]{2})(?:[:m](?P<second>[0-9]{2}))?|"
     r"(?P<minute2>[0-9]{2})(?P<second2>[0-9]{2})?)(?![0-9A-Za-z])"
 )
-# What is left of a name that held a time: separators between nothing and nothing.
+# The rest of a name after removing a time: separators without text around them.
 _EDGES: Final = " ._-@:,+T"
 
 
 class NameTime(NamedTuple):
-    """An instant (epoch ms), how exact its text is (ms), whether the text had its zone, and where the text lies."""
+    """An instant (epoch ms), the precision of its text (ms), whether the text has a zone, and its position."""
 
     ms: int
     precision_ms: int
@@ -44,7 +44,7 @@ class NameTime(NamedTuple):
 
 
 def times_in(text: str, zone: dt.tzinfo) -> list[NameTime]:
-    """Return the instants that a name holds, in its order.
+    """Return the instants in a name, in order.
 
     >>> [(t.ms, t.precision_ms) for t in times_in("consumerOffset-20261121030000.json", dt.UTC)]
     [(1795230000000, 1000)]
@@ -80,9 +80,9 @@ def without_times(text: str, zone: dt.tzinfo) -> str:
 
 
 def time_of_path(parts: Sequence[str], zone: dt.tzinfo) -> NameTime | None:
-    """Return the instant that a file's folders and name give; the nearest to the file of the most exact ones.
+    """Return the instant in the path of a file: of the most precise ones, the nearest to the file.
 
-    ``begin`` is the index of the part that gave it. A clock time alone counts below a folder, or behind a date.
+    ``begin`` is the index of its part. A clock time alone counts below a date's folder, or after a date.
 
     >>> time_of_path(("copies", "2026-11-21", "03:00", "consumerOffset.json"), dt.UTC).ms
     1795230000000
@@ -114,7 +114,7 @@ def time_of_path(parts: Sequence[str], zone: dt.tzinfo) -> NameTime | None:
 
 
 def _date_of_folders(parts: Sequence[str], index: int, zone: dt.tzinfo) -> NameTime | None:
-    """Return the day of folders such as 2026/11/21, if the last of them is the part ``index``."""
+    """Return the day of folders such as 2026/11/21 whose last part is ``index``."""
     if index < 2 or index == len(parts) - 1 or not all(part.isascii() for part in parts[index - 2 : index + 1]):
         return None
     year, month, day = parts[index - 2 : index + 1]
@@ -124,7 +124,7 @@ def _date_of_folders(parts: Sequence[str], index: int, zone: dt.tzinfo) -> NameT
 
 
 def _clock_below(parts: Sequence[str], index: int) -> dict[str, str | None] | None:
-    """Return the clock time that a folder below the date's, or the file's name, gives."""
+    """Return the clock time of a folder below that of the date, or of the file's name."""
     last = len(parts) - 1
     for at in reversed(range(index + 1, last)):
         below_date = at == index + 1
@@ -171,13 +171,13 @@ def zone_of(text: str) -> dt.tzinfo:
         return dt.UTC
     match = re.fullmatch(r"([+-])([0-9]{2}):?([0-9]{2})", text)
     if match is None:
-        raise ValueError(f"{text!r} is no offset from UTC")
+        raise ValueError(f"{text!r} is not an offset from UTC")
     offset = dt.timedelta(hours=int(match[2]), minutes=int(match[3]))
     return dt.timezone(-offset if match[1] == "-" else offset)
 
 
 class Dated(NamedTuple):
-    """When a file is of, epoch ms, by which hint, and whether the zone was assumed."""
+    """The time of a file in epoch ms, its source, and whether the zone was assumed."""
 
     ms: int
     how: str
@@ -186,14 +186,14 @@ class Dated(NamedTuple):
 
 BY_PATH: Final = "its name or folder"
 BY_DAY: Final = "the day in its name or folder, and the time of its last change"
-BY_DAY_ALONE: Final = "the day or hour in its name or folder alone, taken as its beginning"
+BY_DAY_ALONE: Final = "only the day or hour in its name or folder; its beginning is used"
 BY_CHANGE: Final = "the time of its last change"
 
 
 def dated(named: NameTime | None, modified_ms: int | None) -> Dated | None:
-    """Return when a file is of: by its path, and else by its last change; None where neither tells.
+    """Return the time of a file from its path, else from its last change; None without either.
 
-    A path that names only a day or an hour is made exact by a last change within it.
+    If the path has only a day or an hour, a last change within it is used.
 
     >>> dated(NameTime(1795219200000, DAY_MS, False, 0, 0), 1795228794427).ms
     1795228794427
@@ -211,7 +211,7 @@ def dated(named: NameTime | None, modified_ms: int | None) -> Dated | None:
 
 
 def zone_misfit(assumed: Sequence[int], known: Sequence[int], zone: str) -> str | None:
-    """Return a note where times whose zone was assumed do not meet those whose zone is known (both epoch ms).
+    """Return a note if times with an assumed zone do not overlap those with a known zone (both epoch ms).
 
     >>> zone_misfit([36_000_000, 37_000_000], [7_200_000, 8_300_000], "UTC")
     'times in names, read as UTC, are 8 hours later than all other times; give --time-zone if their clock was ahead'

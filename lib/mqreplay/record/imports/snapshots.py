@@ -1,4 +1,4 @@
-"""Copies of a broker's files, put byte by byte where a recording has them: snapshots/<broker>-<id>/<epoch_ms>/."""
+"""Byte-exact copies of brokers' files in the layout of a recording: snapshots/<broker>-<id>/<epoch_ms>/."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from mqreplay.record.imports.sources import Source
 from mqreplay.record.imports.staging import RecordingWriter
 
 LONGEST_NAME: Final = 255  # bytes, of Linux's file systems
-_TOPICS_READ: Final = 3  # of one folder, until its brokers' own topic is known
+_TOPICS_READ: Final = 3  # bytes of topics.json that are read to find the broker's own topic
 _FOREIGN: Final = frozenset({"foreign"})
 OFFSETS: Final = "consumerOffset.json"
 NO_BROKER: Final = (
-    "nothing shows which broker it is of; give --broker NAME-ID if all such files are of one broker, or put them into "
+    "its broker is unknown; give --broker NAME-ID if all such files are of one broker, or put them into "
     "a folder NAME-ID, such as broker-a-0, or add the outputs of mqadmin clusterList and getBrokerConfig"
 )
-NO_TIME: Final = "nothing shows when it was copied; name its folder by `date +%s`"
+NO_TIME: Final = "its time is unknown; name its folder by the output of `date +%s`"
 
 
 class _File(NamedTuple):
@@ -47,13 +47,13 @@ _FILES: Final = {
 
 @dataclass
 class Copied:
-    """What came of the copies of one broker or client: files by name, and the first and last instant (epoch ms)."""
+    """The copies of one broker or client: number of files by name, first and last instant (epoch ms)."""
 
     files: Counter[str] = field(default_factory=Counter)
     first_ms: int = 0
     last_ms: int = 0
-    assumed: list[int] = field(default_factory=list)  # first and last instant of paths whose zone was assumed
-    known: list[int] = field(default_factory=list)  # those whose zone is known
+    assumed: list[int] = field(default_factory=list)  # first and last instant of paths with an assumed zone
+    known: list[int] = field(default_factory=list)  # of paths with a known zone
     dated_by: Counter[str] = field(default_factory=Counter)
     named_by: Counter[str] = field(default_factory=Counter)
 
@@ -72,7 +72,7 @@ class Copied:
 
 @dataclass
 class Snapshots:
-    """Writes the copies. ``copied`` counts them by their folder's name."""
+    """A writer of copies. ``copied`` counts them by folder name."""
 
     names: BrokerNames
     configs: dict[str, tuple[str, int]]
@@ -83,7 +83,7 @@ class Snapshots:
     _written: dict[str, str] = field(default_factory=dict)  # digest by path
 
     def learn_names(self) -> None:
-        """Learn the names of brokers from their own topics in topics.json."""
+        """Add the names of brokers from their own topics in topics.json."""
         read: Counter[str] = Counter()
         for source, place in self.evidence.by_kind[SNAPSHOT]:
             above = source.folder.rpartition("/")[0]
@@ -93,7 +93,7 @@ class Snapshots:
                     self.names.add_name(name)
 
     def write_all(self) -> None:
-        """Write all copies, the same content at the same time once."""
+        """Write all copies; equal content of the same time once."""
         beside = {
             (source.folder, place.name, place.broker_hints): dated(place.time, source.modified_ms)
             for source, place in self.evidence.by_kind[SNAPSHOT]
@@ -104,7 +104,7 @@ class Snapshots:
             when = dated(place.time, source.modified_ms)
             main = beside.get((source.folder, place.name.removesuffix(".bak"), place.broker_hints))
             if place.is_bak and when is not None and when.how == BY_CHANGE and main is not None:
-                when = main  # a .bak beside its file was copied with it
+                when = main  # a .bak was copied together with its file
             named = self.broker_of(source, place, own_topics.get(source.folder))
             if named is None:
                 self.evidence.refuse(source, NO_BROKER)
@@ -143,7 +143,7 @@ class Snapshots:
 
     def _write(self, source: Source, place: Place, folder: str, when: Dated, named: str) -> None:
         if "/" in folder or not folder.isprintable() or not 0 < len(folder.encode()) <= LONGEST_NAME:
-            self.evidence.refuse(source, "its broker's name cannot name a folder")
+            self.evidence.refuse(source, "its broker's name cannot be a folder name")
             return
         try:
             data = source.read()
@@ -159,7 +159,9 @@ class Snapshots:
             if known == digest:
                 self.evidence.repeated += 1
             else:
-                self.evidence.refuse(source, "another copy of it has the same time and another content; name its time")
+                self.evidence.refuse(
+                    source, "another copy of it has this time and other content; put the time into its name"
+                )
             return
         self.writer.write(path, data)
         self._written[path] = digest
@@ -170,11 +172,11 @@ class Snapshots:
         named = self.names.find([parts[-3]], in_recording=True) if len(parts) >= 3 else None
         when = dated(place.time, None)
         if named is None or when is None:
-            self.evidence.refuse(source, "it does not lie in snapshots/<broker>-<id>/<epoch_ms>, as a recorder puts it")
+            self.evidence.refuse(source, "it is not in a folder snapshots/<broker>-<id>/<epoch_ms>")
             return
         path = f"snapshots/{named.key}/{when.ms}/{OFFSET_LINES_NAME}"
         if path in self._written:
-            self.evidence.refuse(source, "another recording has the same file; import them one by one")
+            self.evidence.refuse(source, "another recording has the same file; import the recordings one by one")
             return
         self._written[path] = ""
         with source.file.open("rb") as given, self.writer.create(path) as out:
@@ -201,12 +203,12 @@ def _is_named(named: Named | None) -> bool:
 
 
 def _why_foreign(name: str, data: bytes) -> str | None:
-    """Return why the content of a file does not fit its name; None for a torn file, which is evidence too."""
+    """Return why the content of a file does not match its name; None for a torn file, which is evidence too."""
     kind = _FILES.get(name.removesuffix(".bak"))
     if kind is None or kind.marker in data or not data.strip():
         return None
     try:
         kind.decode(data)
     except DecodeError as error:
-        return f"it holds something else than its name says ({error.detail})" if error.code in _FOREIGN else None
+        return f"its content does not match its name ({error.detail})" if error.code in _FOREIGN else None
     return None

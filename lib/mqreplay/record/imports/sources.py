@@ -1,4 +1,4 @@
-"""The files that an import reads: plain, compressed, or members of archives that were spooled to disk."""
+"""The files that an import reads: plain, compressed, or unpacked members of archives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAMAGED = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
 class Writer(Protocol):
-    """What takes the records of an import."""
+    """A writer of records of an import."""
 
     def append(self, stem: str, record: Mapping[str, object]) -> None:
         """Write one line into the file of the kind ``stem``. Values of None are left out."""
@@ -30,10 +30,10 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to import. ``path`` is its name for the user, ``night.tgz/logs/broker.log`` for a member of an archive.
+    """A file to import. ``path`` is its name for the user, such as ``night.tgz/logs/broker.log`` in an archive.
 
-    ``file`` is where its bytes lie, ``size`` their number as they lie there. ``modified_ms`` is epoch milliseconds.
-    ``hint`` is the part of the path that can tell what it is: from the folder that the user named downwards.
+    ``file`` is the path of its bytes on disk, ``size`` their number. ``modified_ms`` is epoch milliseconds. ``hint`` is
+    the part of the path below the user's folder, which can show what the file is.
     """
 
     path: str
@@ -44,24 +44,24 @@ class Source:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The names of its folders and its own name."""
+        """Return the names of its folders and its own name."""
         return tuple(part for part in (self.hint or self.path).split("/") if part not in ("", "."))
 
     @property
     def folder(self) -> str:
-        """The path of its folder."""
+        """Return the path of its folder."""
         return self.path.rpartition("/")[0]
 
     def open(self) -> BinaryIO:
-        """Open its bytes, inflated where it is compressed by gzip, bzip2 or xz.
+        """Open its bytes, uncompressed if it is gzip, bzip2 or xz.
 
-        Reading raises EOFError where a compressed file is cut short, and DecodeError where it is damaged or too large.
+        Reading raises EOFError if a compressed file is cut short, and DecodeError if it is damaged or too large.
         Raises OSError.
         """
         return cast(BinaryIO, io.BufferedReader(_Inflated(open_recorded(str(self.file), None)), 1 << 18))
 
     def read(self, most: int = MAX_BYTES) -> bytes:
-        """Return all its bytes, inflated. Raises as `open`, and DecodeError where there are more than ``most``."""
+        """Return all its bytes, uncompressed. Raises like `open`, and DecodeError if there are more than ``most``."""
         with self.open() as stream:
             data = stream.read(most + 1)
         if len(data) > most:
@@ -70,7 +70,7 @@ class Source:
 
 
 class _Inflated(io.RawIOBase):
-    """The inflated bytes of an open file. The first bytes tell how it is compressed."""
+    """The uncompressed bytes of an open file. The first bytes show the compression."""
 
     def __init__(self, raw: io.BufferedReader) -> None:
         self._raw = raw
@@ -78,7 +78,7 @@ class _Inflated(io.RawIOBase):
         self._left = MOST_INFLATED
 
     def readable(self) -> bool:
-        """It is for reading."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -87,13 +87,13 @@ class _Inflated(io.RawIOBase):
             data = self._stream.read(len(buffer))
         except _DAMAGED as error:
             raise DecodeError("damaged", f"it is damaged ({error}); copy it again") from None
-        except OSError as error:  # bz2 has no class of its own
+        except OSError as error:  # bz2 has no error class
             if error.errno is None:
                 raise DecodeError("damaged", f"it is damaged ({error}); copy it again") from None
             raise
         self._left -= len(data)
         if self._left < 0:
-            raise DecodeError("too_large", f"it inflates to more than {MOST_INFLATED} bytes")
+            raise DecodeError("too_large", f"it is uncompressed larger than {MOST_INFLATED} bytes")
         buffer[: len(data)] = data
         return len(data)
 

@@ -1,6 +1,6 @@
-"""The recording while it is made: a folder beside its final place, which gets its name when it is whole.
+"""The unfinished recording: a folder beside the final one, renamed when it is complete.
 
-An interrupted run leaves no half recording: only the folder *.import.unfinished, which the next run empties.
+An interrupted run leaves only the folder *.import.unfinished, which the next run empties.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from mqreplay.lake.local_folder import local_folder
 from mqreplay.record.durable import sync
 from mqreplay.record.imports.sources import Source
 
-STAGING: Final = ".import.unfinished"  # behind the name of --out
+STAGING: Final = ".import.unfinished"  # suffix of the name of --out
 SPOOL: Final = ".spool"
 _CHUNK: Final = 1 << 20
 
 
 def staging_of(out: Path) -> Path:
-    """Return the folder of the recording until it is complete."""
+    """Return the folder of the unfinished recording."""
     return out.with_name(f".{out.name}{STAGING}")
 
 
@@ -47,15 +47,15 @@ def final_folder(text: str) -> Path:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise InputError(f"--out {text} is no folder that can be written to: {trouble_of(error)}") from None
+        raise InputError(f"--out {text} is not a writable folder: {trouble_of(error)}") from None
     return out
 
 
 @contextmanager
 def staged(out: Path) -> Iterator[Path]:
-    """Give an empty folder that becomes ``out`` at the end; it is removed where the run fails.
+    """Yield an empty folder that becomes ``out`` at the end; it is removed if the run fails.
 
-    Raises InputError where it cannot be written, or another import writes into the same place.
+    Raises InputError if it cannot be written, or another import writes to the same place.
     """
     folder = staging_of(out)
     try:
@@ -63,7 +63,7 @@ def staged(out: Path) -> Iterator[Path]:
         folder.mkdir(exist_ok=True)
         held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise InputError(f"{out.parent} is no folder that can be written to: {trouble_of(error)}") from None
+        raise InputError(f"{out.parent} is not a writable folder: {trouble_of(error)}") from None
     try:
         _lock(held, folder, out)
         _empty(folder)
@@ -82,8 +82,8 @@ def staged(out: Path) -> Iterator[Path]:
 
 
 def _name(folder: Path, out: Path) -> None:
-    """Give the recording its name. All of it is on the disk before: a power loss leaves it whole, or unnamed."""
-    os.sync()  # one call: 20,000 copies take 0.3 s, and 19 s file by file
+    """Rename the finished recording. Sync it first: after a power loss it is complete, or not renamed."""
+    os.sync()  # one call: 20,000 copies take 0.3 s, but 19 s file by file
     try:
         folder.rename(out)
     except OSError as error:
@@ -99,8 +99,8 @@ def _lock(held: int, folder: Path, out: Path) -> None:
     except BlockingIOError:
         raise InputError(f"another import writes {out}; wait for it, or give another folder") from None
     except OSError:
-        pass  # a file system without locks, as some of a network
-    # The other import may have ended between the two: then this is its recording.
+        pass  # a file system without locks, such as some network file systems
+    # The other import may have ended between open and lock: then this is its recording.
     if not folder.exists() or not os.path.samestat(os.fstat(held), folder.stat()):
         raise InputError(f"another import has just written {out}; give another folder")
 
@@ -114,7 +114,7 @@ def _empty(folder: Path) -> None:
 
 
 class RecordingWriter:
-    """Writes the files of a recording into a folder."""
+    """A writer of the files of a recording."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -126,29 +126,29 @@ class RecordingWriter:
         """Write one line into the file of the kind ``stem``. Values of None are left out."""
         if stem not in self._files:
             if stem not in KINDS:
-                raise ValueError(f"{stem!r} is no kind of record")
+                raise ValueError(f"{stem!r} is not a kind of record")
             name = self._free_name(f"{stem}.jsonl.gz")
             raw = self._streams.enter_context((self.folder / name).open("wb"))
-            # No name and no time in it: the same input gives the same bytes.
+            # Without name and time in the header: the same input gives the same bytes.
             self._files[stem] = name, self._streams.enter_context(closing(gzip.GzipFile("", "wb", 6, raw, mtime=0)))
         name, stream = self._files[stem]
         stream.write(line_of(record))
         self.written[name] += 1
 
     def take_over(self, source: Source, name: str) -> str:
-        """Copy a file of another recording as it is; return the name that it got."""
+        """Copy a file of another recording unchanged; return its new name."""
         name = self._free_name(name)
         with source.file.open("rb") as given, open(self.folder / name, "xb") as out:
             shutil.copyfileobj(given, out, _CHUNK)
         return name
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a whole file, below the recording's folder."""
+        """Write a complete file below the recording's folder."""
         with self.create(path) as out:
             out.write(data)
 
     def create(self, path: str) -> BinaryIO:
-        """Open a new file, below the recording's folder."""
+        """Open a new file below the recording's folder."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         return file.open("xb")
@@ -158,7 +158,7 @@ class RecordingWriter:
         self._streams.close()
 
     def _free_name(self, name: str) -> str:
-        """Return the name, or one with a number where it is taken."""
+        """Return the name, with a number if it is taken."""
         stem, _, ending = name.partition(".")
         ending = "jsonl.gz" if ending.endswith(".gz") else "jsonl"
         number = 0

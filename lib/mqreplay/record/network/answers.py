@@ -1,4 +1,4 @@
-"""What answers of name servers, brokers and clients say, as far as the recorder itself must know it."""
+"""The facts in answers of name servers, brokers and clients that the recorder itself needs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mqreplay.decode.fastjson_text import Key, Value, read_fastjson
 from mqreplay.decode.fields import int_field, object_of, table_of, text_field, wrong_type
 from mqreplay.errors import DecodeError
 
-# Settings whose values are secrets: they are not recorded.
+# Settings with secret values, which are not recorded.
 SECRET = re.compile(r"(?i)secret|password|passwd|credential|access_?key|token|AuthenticationUser")
 HIDDEN: Final = "(not recorded)"
 
-# What differs in each answer to 307 of a client that only consumes: figures and times.
+# Figures and times, which differ in each answer to 307.
 _FIGURES = re.compile(
     rb'"(?:commitOffset|cachedMsg\w+|transactionMsg\w+|tryUnlockTimes|last\w+Timestamp|waitAckCount|subVersion)":-?[0-9]+'
 )
@@ -25,14 +25,14 @@ _DATA_VERSION = re.compile(rb'"dataVersion":\{[^{}]*\},?')
 
 
 class Brokers(NamedTuple):
-    """What a name server knows: the clusters' names, and the address of each broker of one name and id."""
+    """The clusters' names, and the address of each broker, from one name server."""
 
     clusters: tuple[str, ...]
     addrs: dict[tuple[str, int], tuple[str, str]]  # {(broker name, id): (cluster, address)}
 
 
 class Connected(NamedTuple):
-    """The members of a group and what they subscribe to, as a broker knows them."""
+    """The members of a group and their subscriptions, from one broker."""
 
     languages: dict[str, str]
     topics: frozenset[str]
@@ -40,7 +40,7 @@ class Connected(NamedTuple):
 
 
 def read_json(body: bytes) -> Value:
-    """Return the value of a body: JSON as a rule, and else what fastjson writes beyond it."""
+    """Return the value of a body: JSON, or the extensions that fastjson writes."""
     try:
         value: Value = json.loads(body)
         return value
@@ -100,7 +100,7 @@ def read_members(body: bytes) -> frozenset[str]:
 
 
 def read_connected(body: bytes) -> Connected:
-    """Read an answer to 203. Its signature has no order of connections, which the broker changes at each answer."""
+    """Read an answer to 203. Its signature ignores the order of connections, which changes at each answer."""
     root = object_of(read_json(body), "the answer")
     connections = [object_of(each, "a connection") for each in items_of(root, "connectionSet")]
     table = root.get("subscriptionTable")
@@ -120,7 +120,7 @@ def read_connected(body: bytes) -> Connected:
 
 
 def read_route(body: bytes) -> Hashable:
-    """Return what makes an answer to 105 differ from another: its brokers and queues in any order."""
+    """Return the signature of an answer to 105: its brokers and queues, regardless of order."""
     root = object_of(read_json(body), "the answer")
     return tuple(
         frozenset(json.dumps(each, sort_keys=True) for each in items_of(root, name) if _is_object(each, name))
@@ -170,7 +170,7 @@ def read_properties(body: bytes) -> dict[str, str]:
 
 
 def running_signature(body: bytes) -> Hashable:
-    """Return what makes an answer to 307 differ from another: queues, subscriptions and settings, but no figures.
+    """Return the signature of an answer to 307: queues, subscriptions and settings, without figures.
 
     >>> one = b'{"mqTable":{{"queueId":0}:{"commitOffset":5,"droped":false}},"statusTable":{"t":{"pullRT":1.5}}}'
     >>> two = b'{"mqTable":{{"queueId":0}:{"commitOffset":6,"droped":false}},"statusTable":{}}'
@@ -181,7 +181,7 @@ def running_signature(body: bytes) -> Hashable:
 
 
 def table_signature(body: bytes) -> Hashable:
-    """Return what makes a table of topics, groups or delays differ from another: all but its dataVersion.
+    """Return the signature of a table of topics, groups or delays: all but its dataVersion.
 
     >>> table_signature(b'{"dataVersion":{"counter":1},"offsetTable":{}}')
     b'{"offsetTable":{}}'
@@ -190,7 +190,7 @@ def table_signature(body: bytes) -> Hashable:
 
 
 def text_of_body(body: bytes) -> str:
-    """Return a body as the text that a line holds."""
+    """Return a body as the text for a line."""
     return body.decode("utf-8", "backslashreplace")
 
 

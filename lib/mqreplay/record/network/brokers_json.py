@@ -1,4 +1,4 @@
-"""brokers.json of a recording, from what a cluster's brokers answer. Brokers that left stay in it."""
+"""brokers.json of a recording, from the answers of brokers. Brokers that left the cluster stay in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BrokersJson:
     """The content of the file. `changed` is true if it differs from the written file."""
 
     def __init__(self, cluster: str, name_servers: tuple[str, ...], memory: int | None, before: dict[str, Any]) -> None:
-        """``before`` is the file of an earlier run in the same folder, empty if there was none."""
+        """Take ``before``, the file of an earlier run in the same folder; empty if there was none."""
         self._fields: dict[str, Any] = {"cluster": cluster, "name_servers": list(name_servers)}
         memory = before.get("physical_memory_bytes") if memory is None else memory
         if memory is not None:
@@ -29,15 +29,15 @@ class BrokersJson:
 
     @property
     def versions(self) -> list[str]:
-        """The versions of all brokers, each once."""
+        """Return the distinct versions of all brokers."""
         return sorted({each["rocketmq_version"] for each in self._brokers.values() if "rocketmq_version" in each})
 
     def seen(self, broker: BrokerKey, addr: str) -> None:
-        """Take a broker's address."""
+        """Set a broker's address."""
         self._broker(broker)["addr"] = addr
 
     def configured(self, broker: BrokerKey, properties: dict[str, str]) -> None:
-        """Take a broker's settings, as it works with them: a slave of 5.x answers the ratio less 10 that it uses."""
+        """Set a broker's settings in effect: a 5.x slave reports the ratio lowered by 10."""
         fields = self._broker(broker)
         fields["properties"] = properties
         fields.pop(f"effective_{RATIO}", None)
@@ -59,14 +59,14 @@ class BrokersJson:
         self._broker(broker)["rocketmq_version"] = ".".join(map(str, numbers))
 
     def content(self) -> dict[str, Any]:
-        """Return what the file holds."""
+        """Return the content of the file."""
         versions = self.versions
         shared = {"rocketmq_version": versions[0]} if len(versions) == 1 else {}
         brokers = {key: dict(fields) for key, fields in sorted(self._brokers.items())}
         return self._fields | shared | {"brokers": brokers}
 
     def changed(self) -> dict[str, Any] | None:
-        """Return the content if it is not that of the last call."""
+        """Return the content if it differs from that of the last call."""
         content = self.content()
         if content == self._written:
             return None
@@ -78,7 +78,7 @@ class BrokersJson:
 
 
 def earlier_brokers(folder: Path, cluster: str) -> dict[str, Any]:
-    """Return brokers.json of a recording that goes on, empty if there is none.
+    """Return brokers.json of a recording that is continued; empty if there is none.
 
     Raises InputError if it is the recording of another cluster, or cannot be read.
     """
@@ -90,7 +90,7 @@ def earlier_brokers(folder: Path, cluster: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}; give --out another folder") from None
     if not isinstance(found, dict) or not isinstance(found.get("brokers", {}), dict):
-        raise InputError(f"{path} is no file of a recording; give --out another folder")
+        raise InputError(f"{path} is not a file of a recording; give --out another folder")
     if found.get("cluster") not in (None, cluster):
         raise InputError(
             f"{folder} is a recording of cluster {found['cluster']!r}, and the name servers are those of "

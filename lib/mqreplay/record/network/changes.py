@@ -1,4 +1,4 @@
-"""Which answers are written: those that differ from the answer before, and one a minute of those that do not."""
+"""Which answers are written: those that differ from the answer before, and one a minute of the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REPEAT_MS: Final = 60_000
 class Decision(NamedTuple):
     """Whether to write a line.
 
-    ``previous_ts`` is when the same thing was last asked and gave the value of the line before; None for the first.
+    ``previous_ts`` is the time of the last poll that gave the value of the line before; None for the first.
     """
 
     is_written: bool
@@ -28,7 +28,7 @@ class _Last:
 
 
 class Changes:
-    """The last answer of each thing that is asked.
+    """The last answer of each poll target.
 
     >>> changes = Changes(5_000)
     >>> changes.of("group", "members a", 0), changes.of("group", "members a", 5_000)
@@ -39,12 +39,12 @@ previous_ts=0))
     """
 
     def __init__(self, interval_ms: int) -> None:
-        """``interval_ms`` is that of the most frequent polls: a line is repeated before it is older than a minute."""
+        """Take ``interval_ms``, that of the most frequent polls: a line is repeated before it is a minute old."""
         self._interval = interval_ms
         self._last: dict[Hashable, _Last] = {}
 
     def of(self, key: Hashable, signature: Hashable, ts: int, period_ms: int | None = None) -> Decision:
-        """Decide about an answer of ``key`` at ``ts``, and remember it. ``period_ms``: how often the key is asked."""
+        """Decide about an answer of ``key`` at ``ts``, and store it. ``period_ms``: the poll interval of the key."""
         last = self._last.get(key)
         if last is None:
             self._last[key] = _Last(signature, ts, ts)
@@ -57,5 +57,5 @@ previous_ts=0))
         return Decision(is_change or is_due, is_change, previous)
 
     def keep(self, keys: Container[Hashable]) -> None:
-        """Forget everything that is not asked any more."""
+        """Forget all targets that are no longer polled."""
         self._last = {key: last for key, last in self._last.items() if key in keys}

@@ -1,4 +1,4 @@
-"""The recorder's clock: the wall clock at the start, and from then on a clock that no one can set."""
+"""The recorder's clock: starts with the wall clock, then follows a clock that nobody can set."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 STEP_MS: Final = 1000  # a difference of more than this is a step of the wall clock, not drift
-SLEW_MS: Final = 2  # the most that one observation corrects
+SLEW_MS: Final = 2  # largest correction of one observation
 
 
 class RecorderClock:
@@ -24,7 +24,7 @@ class RecorderClock:
 
     def __init__(self, wall_ms: int, steady_ms: int) -> None:
         self._offset = wall_ms - steady_ms
-        self._steps = 0  # steps of the wall clock that are not followed, added up
+        self._steps = 0  # sum of the steps of the wall clock that are not followed
         self._last = wall_ms
 
     def now_ms(self, steady_ms: int) -> int:
@@ -43,7 +43,7 @@ class RecorderClock:
 
 
 def steady_ms() -> int:
-    """Return milliseconds of a clock that nobody sets, and that goes on while the machine is suspended."""
+    """Return milliseconds of a clock that nobody can set and that also counts while the machine is suspended."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""What the recorder knows of groups, members and topics: from the answers so far, to decide what to ask next."""
+"""The groups, members and topics that the recorder knows from answers so far; they decide what it polls next."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Estate:
         self.revision = 0
         self.members: dict[str, dict[BrokerKey, frozenset[str]]] = defaultdict(dict)  # by group
         self.queue_counts: dict[BrokerKey, dict[str, int]] = {}
-        self.listed_topics: frozenset[str] | None = None  # of the last name server that was asked
-        self.moved_topics: set[tuple[BrokerKey, str]] = set()  # whose maximum offsets grew at the last look
+        self.listed_topics: frozenset[str] | None = None  # of the last polled name server
+        self.moved_topics: set[tuple[BrokerKey, str]] = set()  # topics whose maximum offsets grew at the last poll
         self.answering: set[tuple[str, str]] = set()  # (group, client id) of clients that answered
         self._chosen = chosen
         self._groups: dict[BrokerKey, frozenset[str]] = {}
@@ -27,20 +27,20 @@ class Estate:
         self._keys: dict[BrokerKey, frozenset[str]] = {}
         self._subscribed: dict[tuple[BrokerKey, str], frozenset[str]] = {}  # topics of a group
         self._max_offsets: dict[tuple[BrokerKey, str], Mapping[int, int]] = {}
-        self._consumed: dict[tuple[BrokerKey, str], int] = {}  # when a group's offsets moved
+        self._consumed: dict[tuple[BrokerKey, str], int] = {}  # when a group's offsets last changed
 
     @property
     def records_all(self) -> bool:
-        """Whether no group and no topic is left out."""
+        """Return whether all groups and topics are recorded."""
         return not self._chosen.groups and not self._chosen.topics
 
     def is_recorded_key(self, key: str) -> bool:
-        """Whether an entry "topic@group" of an offset table is recorded."""
+        """Return whether an entry "topic@group" of an offset table is recorded."""
         topic, _, group = key.rpartition("@")
         return self._chosen.has(topic, group)
 
     def is_group(self, group: str) -> bool:
-        """Whether a group is recorded."""
+        """Return whether a group is recorded."""
         return self._chosen.has_group(group) and not is_system_group(group)
 
     def groups(self) -> set[str]:
@@ -50,17 +50,17 @@ class Estate:
         return {group for group in known if self.is_group(group)}
 
     def consumed_topics(self) -> set[str]:
-        """Return the topics that have consumers, or had them: retry topics are among them."""
+        """Return the topics that have or had consumers, including retry topics."""
         topics = set().union(*self._subscribed.values())
         topics |= {topic for pairs in self._pairs.values() for topic, _ in pairs}
         return {topic for topic in topics if self._chosen.has_topic(topic) and not is_system_topic(topic)}
 
     def dead_letter_topics(self) -> set[str]:
-        """Return the names that dead letters of the groups have, where there are any."""
+        """Return the existing dead letter topics of the groups."""
         return {dlq_topic(group) for group in self.groups()}
 
     def has_members(self, group: str) -> bool:
-        """Whether a broker knows a member of the group."""
+        """Return whether a broker knows a member of the group."""
         return any(self.members.get(group, {}).values())
 
     def clients(self) -> dict[tuple[str, str], list[BrokerKey]]:
@@ -73,43 +73,43 @@ class Estate:
         return brokers
 
     def take_groups(self, broker: BrokerKey, groups: Iterable[str]) -> None:
-        """Take the groups that a broker has settings for (201)."""
+        """Add the groups that a broker has settings for (201)."""
         self._set(self._groups, broker, frozenset(groups))
 
     def take_members(self, broker: BrokerKey, group: str, ids: frozenset[str]) -> None:
-        """Take the members of a group that a broker knows (38)."""
+        """Set the members of a group that a broker knows (38)."""
         if self.members.get(group, {}).get(broker) != ids and (ids or group in self.members):
             self.members[group][broker] = ids
             self.revision += 1
 
     def take_subscriptions(self, broker: BrokerKey, group: str, topics: frozenset[str]) -> None:
-        """Take the topics that a group subscribes to (203)."""
+        """Set the topics that a group subscribes to (203)."""
         self._set(self._subscribed, (broker, group), topics)
 
     def take_queue_counts(self, broker: BrokerKey, counts: dict[str, int]) -> None:
-        """Take how many queues a broker's topics have (21)."""
+        """Set the number of queues of a broker's topics (21)."""
         self._set(self.queue_counts, broker, counts)
 
     def forget_members(self, broker: BrokerKey) -> None:
-        """Forget the members that a broker knew: it does not answer any more."""
+        """Forget the members that a broker knew, because it no longer answers."""
         for by_broker in self.members.values():
             if by_broker.pop(broker, None) is not None:
                 self.revision += 1
 
     def take_running(self, group: str, client_id: str) -> None:
-        """Take that a client answered (307)."""
+        """Record that a client answered (307)."""
         if (group, client_id) not in self.answering:
             self.answering.add((group, client_id))
             self.revision += 1
 
     def take_listed_topics(self, topics: frozenset[str]) -> None:
-        """Take the topics that a name server knows (206)."""
+        """Set the topics that a name server knows (206)."""
         if topics != self.listed_topics:
             self.listed_topics = topics
             self.revision += 1
 
     def take_offsets(self, broker: BrokerKey, keys: Iterable[str], moved: Iterable[str], now: int) -> None:
-        """Take the keys "topic@group" of a broker's offsets, and those whose offsets moved (43)."""
+        """Set the keys "topic@group" of a broker's offsets, and those whose offsets changed (43)."""
         found = frozenset(keys)
         if found != self._keys.get(broker):
             self._keys[broker] = found
@@ -119,11 +119,11 @@ class Estate:
             self._consumed[broker, key.rpartition("@")[2]] = now
 
     def consumed_since(self, broker: BrokerKey, group: str, since: int) -> bool:
-        """Whether a group's offsets on a broker moved at ``since`` or later."""
+        """Return whether a group's offsets on a broker changed at ``since`` or later."""
         return self._consumed.get((broker, group), since - 1) >= since
 
     def take_max_offsets(self, broker: BrokerKey, topic: str, offsets: Mapping[int, int]) -> None:
-        """Take the maximum offsets of a topic's queues (30 or 202)."""
+        """Set the maximum offsets of a topic's queues (30 or 202)."""
         key = broker, topic
         before = self._max_offsets.get(key)
         self._max_offsets[key] = offsets
@@ -133,7 +133,7 @@ class Estate:
             self.moved_topics.discard(key)
 
     def forget_brokers(self, kept: set[BrokerKey]) -> None:
-        """Forget the brokers that are not polled any more."""
+        """Forget the brokers that are no longer polled."""
         for table in (self._groups, self._pairs, self._keys, self.queue_counts):
             for broker in [each for each in table if each not in kept]:
                 del table[broker]

@@ -1,4 +1,4 @@
-"""recorder_events: start, stop and errors of the recorder, and which polls are missing."""
+"""recorder_events: start, stop and errors of the recorder, and missing polls."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mqreplay.record.network.topology import BrokerKey
 Append = Callable[[str, Mapping[str, Any]], None]  # takes the kind of record and the record
 STEM: Final = "recorder_events"
 REASONS: Final = {
-    "budget": "more polls were due than the budget, or the time of the answers, allowed",
+    "budget": "more polls were due than the request budget or the response times allowed",
     "unreachable": "the server could not be reached",
 }
 
 
 class Events:
-    """Writes the events."""
+    """A writer of events."""
 
     def __init__(self, append: Append) -> None:
         self._append = append
@@ -35,12 +35,12 @@ class Events:
         self.write(kind, ts, f"{name}: {detail}", **_broker_fields(broker), **fields)
 
     def missing(self, target: Target, ts: int, reason: str) -> None:
-        """Count a poll that gave nothing and has no line of its own."""
+        """Count a poll without a result and without its own line."""
         total = self._missing.setdefault((target.addr, target.broker, target.kind, reason), [ts, ts, 0])
         total[1:] = ts, total[2] + 1
 
     def write_skipped(self, ts: int, skipped: list[Skipped], age_of: Callable[[int], int]) -> None:
-        """Write what is missing since the last call. ``age_of`` turns a time of the schedule into epoch ms."""
+        """Write the polls missing since the last call. ``age_of`` turns a time of the schedule into epoch ms."""
         rows = [
             (
                 each.addr,

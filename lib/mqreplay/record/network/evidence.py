@@ -1,4 +1,4 @@
-"""Answers into records: which lines and files each one gives, and what the recorder learns from it."""
+"""Records from answers: the lines and files of each answer, and what the recorder learns from it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from mqreplay.record.network.topology import BrokerKey, Topology
 from mqreplay.record.record_files import RecordFiles
 from mqreplay.record.remoting.frames import SUCCESS, Answer
 
-FULL_MS: Final = 300_000  # how often all figures of a broker are written
+FULL_MS: Final = 300_000  # interval at which all figures of a broker are written
 RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | {"bootTimestamp", "brokerVersionDesc"}
 
 
 class Evidence:
-    """Takes readings. Times are of the recorder's clock, in epoch ms."""
+    """A writer of readings. Times are by the recorder's clock, in epoch ms."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class Evidence:
         self._readers: dict[BrokerKey, OffsetReader] = {}
         self._snapshots: dict[tuple[BrokerKey, str], object] = {}
         self._full: dict[BrokerKey, int] = {}  # when all figures were last written
-        self._unwritten: dict[Target, tuple[str, dict[str, Any]]] = {}  # the last answer, where it changed nothing
+        self._unwritten: dict[Target, tuple[str, dict[str, Any]]] = {}  # the last answer, if it changed nothing
 
     def take(self, target: Target, ts: int, response_ts: int, reading: Reading, period_ms: int | None = None) -> bool:
-        """Write what an answer gives, and learn from it. Return whether the members of a group changed.
+        """Write the records of an answer and learn from it. Return whether the members of a group changed.
 
-        ``period_ms``: how often the target is polled.
+        ``period_ms``: the poll interval of the target.
         """
         poll = POLLS[target.kind]
         if target.kind == "runtime":
@@ -73,7 +73,7 @@ class Evidence:
         return is_change and target.kind == "members"
 
     def take_offsets(self, target: Target, ts: int, response_ts: int, answer: Answer) -> str | None:
-        """Write a broker's offset table. Return why it cannot be read, if so."""
+        """Write a broker's offset table. Return the reason if it cannot be read."""
         assert target.broker is not None
         if answer.code != SUCCESS:
             return answer.denied or f"response code {answer.code}: {answer.remark or ''}"
@@ -87,7 +87,7 @@ class Evidence:
             table = {key: queues for key, queues in table.items() if self._estate.is_recorded_key(key)}
         try:
             self._files.append_offsets(*target.broker, ts, table, response_ts)
-        except InputError as error:  # a broker's name that no folder can have
+        except InputError as error:  # the broker's name cannot be a folder name
             return str(error)
         return None
 
@@ -112,13 +112,13 @@ class Evidence:
             self._files.write_brokers(content)
 
     def keep(self, targets: Iterable[Target]) -> None:
-        """Forget the last answers of all that is not polled any more."""
+        """Forget the last answers of targets that are no longer polled."""
         keys = {_key(target) for target in targets}
         self._changes.keep(keys)
         self._unwritten = {key: line for key, line in self._unwritten.items() if key in keys}
 
     def confirm(self) -> None:
-        """Write the last answers that changed nothing: they show how long the values held."""
+        """Write the last unchanged answers: they show how long the values were valid."""
         for stem, line in self._unwritten.values():
             self._append(stem, line)
         self._unwritten.clear()
@@ -140,7 +140,7 @@ class Evidence:
                 self._brokers.running(target.broker, reading.fact.get("brokerVersionDesc"))
 
     def _learn(self, target: Target, ts: int, reading: Reading) -> None:
-        """Take the fact of a reading."""
+        """Update the state with the fact of a reading."""
         estate, broker, fact = self._estate, target.broker, reading.fact
         if fact is None:
             return
@@ -168,5 +168,5 @@ class Evidence:
 
 
 def _key(target: Target) -> Target:
-    """A broker stays the same at another address."""
+    """Return the key of a target: a broker keeps it at another address."""
     return target._replace(addr="") if target.broker else target

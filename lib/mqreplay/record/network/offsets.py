@@ -1,4 +1,4 @@
-"""The offset table in a broker's answer to 43, read fast: most of it is the same as in the answer before."""
+"""A fast reader of the offset table in a broker's answer to 43: most of it equals the answer before."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MOST_DIGITS: Final = 19
 
 
 class OffsetReader:
-    """Reads the answers of one broker.
+    """A reader of the answers of one broker.
 
-    The text of each group's and topic's queues is kept, so that only a text that differs is read again.
+    It keeps the text of each group's and topic's queues, so that only changed texts are read.
     """
 
     def __init__(self) -> None:
         self._texts: dict[str, tuple[bytes, Queues]] = {}
 
     def read(self, body: bytes) -> tuple[dict[str, Queues], set[str]]:
-        """Return the table {"topic@group": {queue id: offset}}, and the keys that differ from the answer before.
+        """Return the table {"topic@group": {queue id: offset}}, and the keys that changed since the answer before.
 
-        Raises DecodeError for a body that is no offset table.
+        Raises DecodeError for a body that is not an offset table.
 
         >>> reader = OffsetReader()
         >>> reader.read(b'{"offsetTable":{"t@g":{0:12,1:7},"u@g":{0:1}}}')[0]
@@ -46,7 +46,7 @@ class OffsetReader:
         return {key: queues for key, (_, queues) in texts.items()}, changed
 
     def _fast(self, body: bytes) -> dict[str, tuple[bytes, Queues]] | None:
-        """Read the text as every known version writes it; None if it is not written like that."""
+        """Read the text in the form of all known versions; None if it has another form."""
         begin = _TABLE.search(body)
         if begin is None or body.count(b'"offsetTable":') != 1:
             return None
@@ -73,7 +73,7 @@ class OffsetReader:
 
 
 def _queues(text: bytes) -> Queues | None:
-    """Return the offsets of the text within a queue table's braces; None if it holds anything else."""
+    """Return the offsets in the text within a queue table's braces; None if it holds anything else."""
     if not _REST.fullmatch(text):
         return None
     found = [(int(quoted or bare), offset) for quoted, bare, offset in _QUEUE.findall(text)]

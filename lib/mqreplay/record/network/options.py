@@ -1,4 +1,4 @@
-"""What the user asks of a recorder: durations, sizes, name servers and names."""
+"""The options of a recorder: durations, sizes, name servers and names."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def seconds_of(text: str, option: str) -> float:
     """
     found = _DURATION.fullmatch(text.strip())
     if found is None:
-        raise InputError(f"{option} {text!r} is no duration; write it like 5s, 10m or 8h")
+        raise InputError(f"{option} {text!r} is not a duration; write it like 5s, 10m or 8h")
     return float(found[1]) * _SECONDS[found[2]]
 
 
 def bytes_of(text: str, option: str) -> int:
-    """Return a size in bytes. Units are powers of 1024, as in the -Xmx of Java.
+    """Return a size in bytes. Units are powers of 1024, as in Java's -Xmx.
 
     >>> bytes_of("25276502016", "--physical-memory"), bytes_of("64g", "--max-disk"), bytes_of("1.5 GiB", "--max-disk")
     (25276502016, 68719476736, 1610612736)
@@ -43,12 +43,12 @@ def bytes_of(text: str, option: str) -> int:
     if found is not None and "." not in found[1]:
         size = int(found[1]) * _BYTES[found[2].lower()]
     if not 0 < size < 1 << 60:
-        raise InputError(f"{option} {text!r} is no size; write it in bytes, or like 512m or 64g")
+        raise InputError(f"{option} {text!r} is not a size; write it in bytes, or like 512m or 64g")
     return size
 
 
 def name_servers_of(text: str) -> tuple[str, ...]:
-    """Return the addresses of name servers, each once.
+    """Return the distinct addresses of name servers.
 
     >>> name_servers_of("10.0.0.1:9876;10.0.0.2:9876")
     ('10.0.0.1:9876', '10.0.0.2:9876')
@@ -58,7 +58,7 @@ def name_servers_of(text: str) -> tuple[str, ...]:
         found = _ADDRESS.fullmatch(address)
         if found is None or not 0 < int(found[1]) <= 65535:
             raise InputError(
-                f"name server {address!r} is no address; write HOST:PORT, several as 'HOST:PORT;HOST:PORT'"
+                f"name server {address!r} is not an address; write HOST:PORT, several as 'HOST:PORT;HOST:PORT'"
             )
     if not addresses:
         raise InputError("no name server is given; write HOST:PORT")
@@ -67,7 +67,7 @@ def name_servers_of(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The groups and topics that are recorded. No glob: all of them.
+    """The groups and topics to record. Without globs: all of them.
 
     A retry topic belongs to its group, and not to the globs of topics.
 
@@ -84,19 +84,19 @@ class Filter:
         return not self.groups or any(fnmatchcase(group, glob) for glob in self.groups)
 
     def has_topic(self, topic: str) -> bool:
-        """Whether a topic is recorded, if one of its groups is."""
+        """Return whether a topic is recorded, given that one of its groups is."""
         if topic.startswith((RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)):
             return True
         return not self.topics or any(fnmatchcase(topic, glob) for glob in self.topics)
 
     def has(self, topic: str, group: str) -> bool:
-        """Whether a group's offsets in a topic are recorded."""
+        """Return whether a group's offsets in a topic are recorded."""
         return self.has_group(group) and self.has_topic(topic)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """How to record. Durations in seconds; ``every_s`` is the interval of the most frequent polls."""
+    """The options. Durations are in seconds; ``every_s`` is the interval of the most frequent polls."""
 
     name_servers: tuple[str, ...]
     every_s: float = 5.0
@@ -136,7 +136,7 @@ def record_options(
     requests_per_second: float = 50.0,
     max_disk: str | None = None,
 ) -> RecordOptions:
-    """Return the options of a command line. Raises InputError for a value that cannot be used."""
+    """Return the options of a command line. Raises InputError for an invalid value."""
     every_s = seconds_of(every, "--every")
     if not LEAST_INTERVAL_S <= every_s <= GREATEST_INTERVAL_S:
         raise InputError(f"--every {every} is not 1s to 60s")

@@ -1,4 +1,4 @@
-"""What is asked, of whom and how often: one record a kind of poll. Pure."""
+"""The kinds of polls: what is asked, whom, and how often. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mqreplay.record.network.topology import Broker, leaders
 from mqreplay.record.remoting import requests
 from mqreplay.record.remoting.requests import ReadCode, Request
 
-CLIENT_WEIGHT: Final = 4  # what clients hold: without it little can be judged
-MEMBERS_WEIGHT: Final = 2  # each master of a cluster is asked for the same members
+CLIENT_WEIGHT: Final = 4  # queues of clients: without them little can be judged
+MEMBERS_WEIGHT: Final = 2  # each master of a cluster has the same members
 STATS_COST: Final = 4  # a broker reads a message of each queue for it
 CLIENT_MS: Final = 20_000  # a client is asked at most this often
-NO_MEMBERS_MS: Final = 20_000  # a broker logs a warning for each question about a group without members
+NO_MEMBERS_MS: Final = 20_000  # a broker logs a warning for each request about a group without members
 RARELY_MS: Final = 300_000
 
 
@@ -84,14 +84,14 @@ POLLS: Final[dict[str, Poll]] = {
         at_once=1,
     ),
 }
-# The file of a snapshot that an answer is.
+# The snapshot file for an answer.
 SNAPSHOT_FILES: Final = {"topics": "topics.json", "groups": "subscriptionGroup.json", "delays": "delayOffset.json"}
 
 
 def plans(
     options: RecordOptions, name_servers: Sequence[str], brokers: Sequence[Broker], silent: set[str], estate: Estate
 ) -> dict[Target, Plan]:
-    """Return all that is to be polled. ``silent`` are the addresses that do not answer now."""
+    """Return all targets. ``silent`` are the addresses that do not answer now."""
     every = int(options.every_s * 1000)
     found = dict(_of_name_servers(every, name_servers, silent, estate))
     for broker in brokers:
@@ -170,12 +170,12 @@ def _of_topics(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
 
 
 def _topic_period(every: int, topic: str) -> int:
-    """Retry topics seldom change, and there is one of each group."""
+    """Return the poll interval of a topic: longer for retry topics, which seldom change."""
     return max(every, 60_000 if is_retry_topic(topic) else 30_000)
 
 
 def _of_clients(every: int, addrs: dict[tuple[str, int], str], estate: Estate) -> dict[Target, Plan]:
-    """Each client is asked through one of the brokers that know it, spread over them."""
+    """Return the targets of clients, spread over the brokers that know them."""
     found = {}
     for (group, client_id), keys in estate.clients().items():
         known = [key for key in keys if key in addrs]

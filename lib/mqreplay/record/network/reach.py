@@ -1,10 +1,10 @@
-"""Which servers answer."""
+"""Reachability of servers."""
 
 from __future__ import annotations
 
 from typing import Final
 
-PROBES: Final = 2  # that fail one after the other until a server that takes connections counts as silent
+PROBES: Final = 2  # consecutive failures until a server that accepts connections counts as silent
 
 
 class Reach:
@@ -24,7 +24,7 @@ class Reach:
         self._last: dict[str, int] = {}  # ts of the last answer
 
     def failed(self, addr: str, is_probe: bool, is_unreachable: bool) -> bool:
-        """Take a poll without an answer. Return whether the server became silent by it."""
+        """Record a poll without an answer. Return whether the server now became silent."""
         self._failures[addr] = self._failures.get(addr, 0) + is_probe
         if addr in self.silent or not (is_unreachable or self._failures[addr] >= PROBES):
             return False
@@ -33,7 +33,7 @@ class Reach:
         return True
 
     def answered(self, addr: str, ts: int) -> int | None:
-        """Take an answer. If the server was silent, return the ts of its last answer before that, 0 for none."""
+        """Record an answer. If the server was silent, return the ts of its last answer before, 0 for none."""
         was_silent, last = addr in self.silent, self._last.get(addr, 0)
         self._last[addr] = ts
         self._failures[addr] = 0

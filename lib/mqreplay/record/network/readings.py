@@ -1,4 +1,4 @@
-"""What an answer is worth: the fields of the line it gives, what makes it differ from another, and what it teaches."""
+"""Readings of answers: the fields of a line, a signature to detect changes, and facts for the recorder."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from mqreplay.record.remoting.frames import SUCCESS, Answer
 
 
 class Reading(NamedTuple):
-    """An answer, or why there is none.
+    """An answer, or the reason why there is none.
 
-    ``fields`` are those of the line beside its times; ``fact`` is what the recorder learns, None for nothing;
-    ``error`` says why the answer has not what was asked for. ``is_silence``: the server did not answer at all.
+    ``fields`` are those of the line except times; ``fact`` is what the recorder learns, None for nothing; ``error`` is
+    the reason if the answer lacks the requested data. ``is_silence``: the server did not answer.
     """
 
     fields: dict[str, Any]
@@ -41,7 +41,7 @@ class Reading(NamedTuple):
 
 
 def identity(target: Target) -> dict[str, Any]:
-    """Return the fields that say what was asked of whom."""
+    """Return the fields that name the request and its target."""
     fields: dict[str, Any] = {}
     if target.broker is not None:
         fields |= {"broker_name": target.broker[0], "broker_id": target.broker[1]}
@@ -67,12 +67,12 @@ def silence(failure: CallFailed) -> Reading:
 
 def unasked(error: DecodeError) -> Reading:
     """Return the reading of a request that cannot be made."""
-    detail = f"it cannot be asked: {error}"
+    detail = f"the request is invalid: {error}"
     return Reading({"error": detail}, ("unasked", error.code), None, detail, True)
 
 
 def reading(target: Target, answer: Answer) -> Reading:
-    """Return the reading of an answer. A body that is not what was asked for is an error, and is not kept."""
+    """Return the reading of an answer. A body of another form is an error and is not kept."""
     if answer.code != SUCCESS:
         return _refused(target, answer)
     try:
@@ -83,7 +83,7 @@ def reading(target: Target, answer: Answer) -> Reading:
 
 
 def queue_reading(answers: Mapping[int, Answer], least: Mapping[int, Answer]) -> Reading:
-    """Return the reading of answers to 30, and to 31 where it was asked, by queue id."""
+    """Return the reading of answers to 30, and to 31 if it was asked, by queue id."""
     rows, offsets = [], {}
     for queue_id, answer in sorted(answers.items()):
         if answer.code != SUCCESS:
@@ -129,11 +129,11 @@ def _read(target: Target, body: bytes) -> Reading:
             return Reading({"body": text_of_body(body)}, tuple(sorted(offsets.items())), offsets)
         case "consume_stats":
             return Reading({"body": text_of_body(body)})
-    raise ValueError(f"{target.kind!r} is no kind of poll")
+    raise ValueError(f"{target.kind!r} is not a kind of poll")
 
 
 def _refused(target: Target, answer: Answer) -> Reading:
-    """Return the reading of an answer with an error code. That a group has no members is no error."""
+    """Return the reading of an answer with an error code. A group without members is not an error."""
     if answer.denied is not None:
         return _with_error(answer)
     fields = {"response_code": answer.code, "remark": answer.remark}

@@ -1,4 +1,4 @@
-"""`mqreplay record NAMESRV`: the first contact with a cluster, and a recorder until it is stopped."""
+"""`mqreplay record NAMESRV`: connect to a cluster, then record until stopped."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def record(
     """Record a running cluster into the folder ``out``.
 
     Raises:
-        InputError: no name server answers, a broker denies access, or the folder cannot be used.
+        InputError: no name server answers, a broker denies access, or the folder is not usable.
         RecordingFull: the recording has reached the bound of the options.
-        KeyboardInterrupt: a signal stopped it; all is written.
+        KeyboardInterrupt: a signal stopped it; all data is written.
     """
     folder = local_folder(out, "--out")
     asyncio.run(_record(options, folder, credentials, tls, say))
@@ -117,10 +117,10 @@ async def _cluster(options: RecordOptions, connections: Connections, advice: str
     if not found:
         if len(troubles) == 1:
             raise InputError(f"no name server answers: {troubles[0]}")
-        raise InputErrors(["no name server answers; give HOST:PORT of one that runs", *troubles])
+        raise InputErrors(["no name server answers; give HOST:PORT of a running one", *troubles])
     clusters = sorted({cluster for brokers in found.values() for cluster in brokers.clusters})
     if not clusters:
-        raise InputError(f"name server {next(iter(found))} knows no broker; is it that of the cluster?")
+        raise InputError(f"name server {next(iter(found))} knows no broker; check that it belongs to the cluster")
     cluster = clusters[0] if options.cluster is None else options.cluster
     if cluster not in clusters:
         raise InputError(f"the name servers know no cluster {cluster!r}, but {', '.join(clusters)}")
@@ -133,9 +133,9 @@ async def _cluster(options: RecordOptions, connections: Connections, advice: str
 
 
 async def _try_brokers(brokers: Sequence[Broker], connections: Connections, advice: str) -> dict[str, str]:
-    """Ask each broker two requests. Return why some do not answer, by address.
+    """Send each broker two requests. Return the errors by address.
 
-    Raises InputError if one denies access: a recording without it would have gaps that nobody expects.
+    Raises InputError if one denies access: the recording would have unexpected gaps.
     """
     tried = [requests.get_broker_runtime_info(), requests.get_all_consumer_offset()]
     asked = [(each, request) for each in brokers for request in tried]

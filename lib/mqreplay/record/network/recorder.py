@@ -1,4 +1,4 @@
-"""The recorder's loop: polls what is due, writes what is answered, and goes on whatever does not answer."""
+"""The recorder's loop: sends due polls, writes answers, and continues when servers do not answer."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from mqreplay.record.remoting.connection import CallFailed, Connections
 from mqreplay.record.remoting.frames import Answer
 
 MINUTE_MS: Final = 60_000
-LEAST_OFFSET_MS: Final = 600_000  # how often the minimum offset of a queue is asked
-FEW_QUEUES: Final = 2  # of a topic: 30 is as cheap as 202
+LEAST_OFFSET_MS: Final = 600_000  # poll interval of a queue's minimum offset
+FEW_QUEUES: Final = 2  # queues of a topic up to which 30 is as cheap as 202
 CLIENT_TIMEOUT_S: Final = 5.0  # of 307: a broker waits up to 10 s for the client
 TICK_MS: Final = 20
 LONGEST_WAIT_MS: Final = 250
-FIRST_ROUND_MS: Final = 60_000  # when the line with groups and clients is due at the latest
+FIRST_ROUND_MS: Final = 60_000  # latest time of the line with groups and clients
 
 
 class Recorder:
-    """Records one cluster until it is stopped."""
+    """A recorder of one cluster. It runs until it is stopped."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Recorder:
         self.status = Status()
 
     def stop(self) -> None:
-        """End `run` in order."""
+        """End `run` normally."""
         self._stop.set()
 
     async def run(self) -> None:
@@ -107,7 +107,7 @@ class Recorder:
         return self._clock.now_ms(steady_ms())
 
     def _plan(self, now: int) -> None:
-        """Plan again if anything changed, and not more often than planning may cost."""
+        """Plan again if anything changed, but not too often."""
         state = self._estate.revision + self._reach.revision
         brokers = self._topology.brokers(self._now())
         if len(brokers) != self.status.brokers:
@@ -126,7 +126,7 @@ class Recorder:
         self._revision, self._planned, self._plan_cost = state, now, steady_ms() - now
 
     def _is_first_round_over(self, age: int) -> bool:
-        """Whether all that is known was polled once."""
+        """Return whether all known targets were polled once."""
         return age > 2000 and "members" in self.status.polled and not self._schedule.has_new
 
     def _start(self, target: Target) -> None:
@@ -152,7 +152,7 @@ class Recorder:
             self._schedule.done(target, steady_ms(), answered)
 
     async def _ask(self, target: Target) -> bool:
-        """Poll a target and take what comes. Return whether it was answered as it should be."""
+        """Poll a target and process the answer. Return whether the answer was good."""
         ts = self._now()
         answer: Answer | None = None
         try:
@@ -165,7 +165,7 @@ class Recorder:
         except CallFailed as failure:
             found = silence(failure)
             self._silent(target, ts, failure)
-        except DecodeError as error:  # a name that no request can have
+        except DecodeError as error:  # a name that is invalid in a request
             found = unasked(error)
         response_ts = self._now()
         if not found.is_silence:
@@ -181,7 +181,7 @@ class Recorder:
         return found.error is None
 
     def _queues_asked(self, target: Target) -> range | None:
-        """Return the queues to ask one by one; None where one request for the whole topic is better."""
+        """Return the queues to ask one by one; None if one request for the whole topic is better."""
         assert target.broker is not None
         count = self._estate.queue_counts.get(target.broker, {}).get(target.subject, 0)
         moved = (target.broker, target.subject) in self._estate.moved_topics
@@ -205,7 +205,7 @@ class Recorder:
         return queue_reading(most, least)
 
     def _is_stats_due(self, target: Target) -> bool:
-        """Whether the group's offsets moved since it was asked for its statistics."""
+        """Return whether the group's offsets changed since its statistics were last polled."""
         assert target.broker is not None
         if not self._estate.consumed_since(target.broker, target.subject, self._stats_asked.get(target, 0)):
             return False
@@ -230,7 +230,7 @@ class Recorder:
             )
 
     async def _keep(self) -> None:
-        """Each interval, write to disk what was recorded; each minute, write what is missing, and say how it goes."""
+        """Write records to disk each interval; write missing polls and a progress line each minute."""
         minute = steady_ms()
         try:
             while True:
@@ -249,7 +249,7 @@ class Recorder:
         step = self._clock.observe(wall_ms(), steady_ms())
         now = self._now()
         if step:
-            self._events.write("clock_step", now, "the machine's clock was set; ts go on by the old one", count=step)
+            self._events.write("clock_step", now, "the machine's clock was set; ts follow the old clock", count=step)
         if is_minute:
             self._events.write("alive", now)
             self._write_skipped(now)
@@ -262,12 +262,12 @@ class Recorder:
         if self._full_since is not None:
             now, detail = self._now(), "the disk was full: nothing was polled"
             self._events.write("skipped", now, detail, from_ts=self._full_since, to_ts=now)
-            self._say("the disk takes records again; recording goes on")
+            self._say("the disk has space again; recording continues")
             self._full_since = None
 
     @contextmanager
     def _full_disk(self) -> Iterator[None]:
-        """Wait for space where that can help, and end where not."""
+        """Wait for space if that can help, else end."""
         try:
             yield
         except RecordingFull as error:
@@ -288,7 +288,7 @@ class Recorder:
             task.cancel()
         await asyncio.gather(keeper, *self._running, return_exceptions=True)
         await self._connections.close()
-        with suppress(RecordingFull):  # why the run ends matters more
+        with suppress(RecordingFull):  # the reason why the run ends is more important
             now = self._now()
             self._write_skipped(now)
             self._evidence.confirm()

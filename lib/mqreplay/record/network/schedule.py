@@ -1,8 +1,8 @@
-"""What is polled next at each server. Pure: the caller gives the time, in milliseconds of a steady clock.
+"""The next polls at each server. Pure: the caller gives the time, in milliseconds of a steady clock.
 
 Each target has a period and a phase of its own, so that polls are spread over the period. Each server has a budget of
-requests. Where it does not suffice, the poll with the greatest delay in relation to its period goes first: all periods
-grow by the same factor. Polls that could not be made are counted. Urgent targets are polled in any case.
+requests. If it is too small, the poll with the greatest delay in relation to its period goes first, so that all periods
+grow by the same factor. Polls that could not be made are counted. Urgent targets are always polled.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from zlib import crc32
 
-BURST_S: Final = 0.2  # how much of a second's budget may be used at once
-FIRST_RANK_MS: Final = 5000  # of a target that was never polled, if its period is not shorter
-MAX_IN_FLIGHT: Final = 8  # requests at one server that wait for their answer
+BURST_S: Final = 0.2  # share of a second's budget that may be used at the same time
+FIRST_RANK_MS: Final = 5000  # initial delay bound of a target that was never polled
+MAX_IN_FLIGHT: Final = 8  # open requests at one server
 BACK_OFF_MS: Final = 60_000
 LONG_BACK_OFF_MS: Final = 600_000
 
 
 class Target(NamedTuple):
-    """What one poll asks: a kind of poll, the server, and what the request names.
+    """The target of a poll: its kind, the server, and the names in the request.
 
     ``broker`` is the name and id of the broker, None for a name server; ``subject`` a group or topic.
     """
@@ -36,11 +36,11 @@ class Target(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How a target is polled.
+    """The poll plan of a target.
 
     ``urgent``: also where the budget is used up. ``probe``: also if the server could not be reached, and as often.
-    ``phase_ms`` says when in the period; by default targets are spread over it. ``at_once`` bounds how many polls of
-    the kind wait for their answer at one server. Where the budget does not suffice, the period grows less by the factor
+    ``phase_ms`` is the time in the period; by default targets are spread over it. ``at_once`` bounds the open polls of
+    the kind at one server. If the budget is too small, the period grows less by the factor
     ``weight``, and more by ``cost``, the requests of one poll. ``limit``: targets with the same one are polled at least
     ``limit_ms`` after each other. ``patient``: the back-off of a target that fails may exceed a minute.
     """
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Polls that were not made from one time to another, and why."""
+    """Polls that were not made in a time span, with the reason."""
 
     addr: str
     broker: tuple[str, int] | None
@@ -73,9 +73,9 @@ class Skipped(NamedTuple):
 class _Entry:
     plan: Plan
     due: int
-    rank: int = 0  # its delay counts in relation to this
+    rank: int = 0  # its delay is measured in relation to this
     is_new: bool = True  # never polled
-    number: int = 0  # of its place in a heap: an older place is void
+    number: int = 0  # number of its entry in a heap: older entries are invalid
     failures: int = 0
     in_flight: bool = False
 
@@ -100,7 +100,7 @@ class Schedule:
         self._burst = max(1.0, requests_per_second * BURST_S)
         self._entries: dict[Target, _Entry] = {}
         self._servers: dict[str, _Server] = {}
-        self._limits: dict[Hashable, int] = {}  # when the next target with it may be polled
+        self._limits: dict[Hashable, int] = {}  # by limit: when the next target may be polled
         self._numbers = itertools.count(1)
         self._skipped: dict[tuple[str, tuple[str, int] | None, str, str], list[int]] = {}
 
@@ -112,16 +112,16 @@ class Schedule:
 
     @property
     def has_new(self) -> bool:
-        """Whether a target was never polled."""
+        """Return whether there is a target that was never polled."""
         return any(entry.is_new for entry in self._entries.values())
 
     def period_ms(self, target: Target) -> int | None:
-        """Return how often a target is polled; None if it is not any more."""
+        """Return the poll interval of a target; None if it is no longer polled."""
         entry = self._entries.get(target)
         return None if entry is None else entry.plan.period_ms
 
     def replace(self, plans: Mapping[Target, Plan], now: int) -> None:
-        """Poll exactly these targets from now on. A new one is due at once."""
+        """Poll exactly these targets from now on. A new target is due at once."""
         for target in self._entries.keys() - plans.keys():
             del self._entries[target]
         for target, plan in plans.items():
@@ -146,7 +146,7 @@ class Schedule:
         self._servers[addr].tokens -= requests
 
     def done(self, target: Target, now: int, answered: bool = True) -> None:
-        """End a poll. One that was not answered is tried again after twice the time, up to a bound."""
+        """End a poll. A failed one is retried after twice the time, up to a bound."""
         server = self._servers[target.addr]
         server.in_flight -= 1
         server.by_kind[target.kind] -= 1
@@ -162,7 +162,7 @@ class Schedule:
         self._place(target, entry)
 
     def hasten(self, target: Target, now: int) -> None:
-        """Poll a target as soon as its limit and the budget allow, though it failed before."""
+        """Poll a target as soon as its limit and the budget allow, even if it failed before."""
         entry = self._entries.get(target)
         if entry is not None and not entry.in_flight:
             entry.failures = 0
@@ -183,7 +183,7 @@ class Schedule:
         server.blocks = 0
 
     def next_due(self, now: int, longest: int) -> int:
-        """Return in how many milliseconds to call `take` again, at most ``longest``."""
+        """Return the milliseconds until the next call of `take`, at most ``longest``."""
         soonest = now + longest
         for server in self._servers.values():
             wait = max(0, int((1 - server.tokens) / self._rate)) if server.tokens < 1 else 0
@@ -226,7 +226,7 @@ class Schedule:
         return taken
 
     def _most_late(self, server: _Server, now: int) -> Target | None:
-        """Return the target at the head of a heap that is due, may be polled, and is late for most of its period."""
+        """Return the due target at the head of a heap with the greatest delay in relation to its period."""
         blocked = server.blocked_until is not None and now < server.blocked_until
         best: Target | None = None
         most = (False, -1.0)
@@ -247,7 +247,7 @@ class Schedule:
         return best
 
     def _head(self, heap: list[tuple[int, int, Target]], now: int) -> Target | None:
-        """Return the first target of a heap, without places that are void and targets that must wait for a limit."""
+        """Return the first target of a heap; skip invalid entries and targets that must wait for a limit."""
         while heap:
             due, number, target = heap[0]
             entry = self._entries.get(target)

@@ -20,7 +20,7 @@ class Status:
     brokers: int = 0
     requests: int = 0  # at the last line
     polled: set[str] = field(default_factory=set)  # kinds
-    lines: Counter[str] = field(default_factory=Counter)  # written, by kind of record
+    lines: Counter[str] = field(default_factory=Counter)  # written lines by kind of record
 
 
 def counted(number: int, one: str) -> str:
@@ -33,7 +33,7 @@ def counted(number: int, one: str) -> str:
 
 
 def cluster_lines(cluster: str, brokers: Sequence[Broker], silent: Mapping[str, str], has_memory: bool) -> list[str]:
-    """Return what is recorded, and what cannot be judged. ``silent``: why a server does not answer, by address."""
+    """Return lines about what is recorded and what cannot be judged. ``silent``: errors of servers by address."""
     lines = [f"cluster {cluster}: {counted(len(brokers), 'broker')}"]
     for each in brokers:
         role = "master" if each.key[1] == 0 else "slave"
@@ -50,7 +50,7 @@ def found_line(estate: Estate) -> str:
 
 
 def minute_line(status: Status, estate: Estate, traffic: Mapping[str, Traffic], silent: set[str]) -> str:
-    """Return how it goes."""
+    """Return the progress line of the last minute."""
     total = sum(each.requests for each in traffic.values())
     requests, status.requests = total - status.requests, total
     text = f"{counted(status.brokers, 'broker')}, {_extent(estate)}; {counted(requests, 'request')} in the last minute"
@@ -58,7 +58,7 @@ def minute_line(status: Status, estate: Estate, traffic: Mapping[str, Traffic], 
 
 
 def end_lines(folder: Path, lines: Mapping[str, int], size: int) -> list[str]:
-    """Return what was written, and the next command."""
+    """Return lines about what was written, and the next command."""
     counts = [f"{number:>10,}  {stem}" for stem, number in sorted(lines.items())]
     return [
         f"{folder}: {size / 1e6:,.1f} MB; lines written by this run:",

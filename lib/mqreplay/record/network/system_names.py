@@ -1,4 +1,4 @@
-"""Topics and groups that RocketMQ makes for itself. Source: TopicValidator, MixAll, BrokerController of 4.9 and 5.3."""
+"""Topics and groups that RocketMQ creates itself. Source: TopicValidator, MixAll, BrokerController of 4.9 and 5.3."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
 
 def is_system_topic(topic: str) -> bool:
-    """Whether no application uses the topic. Retry topics and dead letters belong to applications.
+    """Return whether a topic is RocketMQ's own. Retry topics and dead letters belong to applications.
 
     >>> is_system_topic("SCHEDULE_TOPIC_XXXX"), is_system_topic("rmq_sys_wheel_timer"), is_system_topic("%RETRY%pay")
     (True, True, False)

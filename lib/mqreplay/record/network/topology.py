@@ -1,4 +1,4 @@
-"""The brokers of a cluster, from what all its name servers say."""
+"""The brokers of a cluster, from the lists of all its name servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mqreplay.record.network.answers import Brokers
 
 BrokerKey = tuple[str, int]  # a broker's name and id
 MASTER_ID: Final = 0
-KEPT_MS: Final = 600_000  # how long a broker that no name server lists is still polled
+KEPT_MS: Final = 600_000  # time for which a broker that no name server lists is still polled
 
 
 class Broker(NamedTuple):
@@ -45,7 +45,7 @@ class Topology:
         self._known: dict[BrokerKey, _Known] = {}
 
     def update(self, namesrv_addr: str, listed: Brokers, now: int) -> bool:
-        """Take what a name server lists. Return whether a broker came, went or changed its address."""
+        """Update the list of a name server. Return whether a broker was added, removed or changed its address."""
         before = self._shape()
         for key, known in self._known.items():
             if namesrv_addr in known.listed_by:
@@ -60,7 +60,7 @@ class Topology:
         return self._shape() != before
 
     def brokers(self, now: int) -> list[Broker]:
-        """Return the brokers that are polled: the listed ones, and those that were a short time ago."""
+        """Return the polled brokers: the listed ones, and those listed a short time ago."""
         return [
             Broker(key, known.addr, bool(known.listed_by))
             for key, known in sorted(self._known.items())
@@ -72,9 +72,9 @@ class Topology:
 
 
 def leaders(brokers: Iterable[Broker], silent: set[str]) -> list[Broker]:
-    """Return for each broker name the broker that members are asked of: the lowest id whose address is not silent.
+    """Return for each broker name the broker to ask for members: the lowest id whose address is not silent.
 
-    As a rule that is the master. If none of a name answers, it is the lowest id.
+    Usually that is the master. If no broker of a name answers, it is the lowest id.
 
     >>> two = [Broker(("b", 0), "h:1", True), Broker(("b", 1), "h:2", True)]
     >>> leaders(two, set())[0].addr, leaders(two, {"h:1"})[0].addr, leaders(two, {"h:1", "h:2"})[0].addr

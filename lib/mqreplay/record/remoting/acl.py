@@ -1,7 +1,7 @@
 """Signatures of requests, for brokers with access control: plain_acl of 4.x, authentication of 5.x.
 
-Both expect the same over remoting: the values of all fields, in the order of their names, signed with HmacSHA1. The
-requests of mqreplay have no body, which would be signed too. Source: AclClientRPCHook, AclUtils, AclSigner;
+Both expect the same over remoting: the values of all fields, sorted by name, signed with HmacSHA1. A body would be
+signed too, but mqreplay's requests have none. Source: AclClientRPCHook, AclUtils, AclSigner;
 DefaultAuthenticationContextBuilder.
 """
 

@@ -1,7 +1,7 @@
-"""Connections to name servers and brokers: one for each address, shared by all requests to it.
+"""Connections to name servers and brokers: one per address, shared by all requests to it.
 
-A connection is opened by the first request and again by the next after it was lost. Answers are matched with requests
-by their number (opaque). Requests of a server are counted and dropped. Source: NettyRemotingClient.
+The first request opens a connection, and so does the next request after it was lost. Answers are matched to requests by
+their number (opaque). Requests from a server are counted and dropped. Source: NettyRemotingClient.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mqreplay.record.remoting.frames import Answer, encode_request, read_frame, 
 from mqreplay.record.remoting.requests import Request
 
 _BUFFER_BYTES: Final = 1024 * 1024
-_ALERT: Final = re.compile(r"^(?:ssl|tls)v\d+ alert ")  # as OpenSSL begins what the other side sent
+_ALERT: Final = re.compile(r"^(?:ssl|tls)v\d+ alert ")  # OpenSSL's prefix of an alert from the other side
 FailureKind = Literal["unreachable", "timeout", "closed", "refused_frame"]
 
 
@@ -28,7 +28,7 @@ class CallFailed(MqreplayError):
     """A request without an answer.
 
     ``kind``: unreachable (no connection, or no TLS), timeout (no answer in time), closed (the connection ended before
-    the answer), refused_frame (what came is not RocketMQ's protocol). ``detail`` is one line for the operator.
+    the answer), refused_frame (the data is not RocketMQ's protocol). ``detail`` is one line for the operator.
     """
 
     def __init__(self, kind: FailureKind, detail: str) -> None:
@@ -42,7 +42,7 @@ class CallFailed(MqreplayError):
 
 @dataclass(slots=True)
 class Traffic:
-    """What passed between us and an address. Bytes are those of RocketMQ's frames, without TLS."""
+    """The traffic with an address. Bytes are those of RocketMQ's frames, without TLS."""
 
     connections: int = 0
     requests: int = 0
@@ -66,7 +66,7 @@ class Connections:
         self._is_closed = False
 
     async def call(self, addr: str, request: Request, timeout_s: float) -> Answer:
-        """Send a request to ``host:port`` and return the answer, also one with an error code.
+        """Send a request to ``host:port`` and return the answer, even one with an error code.
 
         Raises:
             CallFailed: there is no answer.
@@ -87,7 +87,7 @@ class Connections:
         return self._without_key(answer)
 
     async def close(self) -> None:
-        """Close all connections. Requests that wait for an answer fail."""
+        """Close all connections. Open requests fail."""
         self._is_closed = True
         for connection in [*self._open.values(), *self._retired]:
             await connection.close("this client closed the connection")
@@ -107,9 +107,9 @@ class Connections:
             return connection
 
     def _retire(self, addr: str, connection: _Connection) -> None:
-        """Send no more over a connection that has gone silent: it may be dead without the system's knowing.
+        """Stop using a silent connection: it may be dead although the system does not know.
 
-        Requests that still wait keep it until their own end.
+        Open requests keep it until they end.
         """
         if self._open.get(addr) is connection:
             del self._open[addr]
@@ -119,7 +119,7 @@ class Connections:
             connection.end("the connection was silent")
 
     def _without_key(self, answer: Answer) -> Answer:
-        """Return the answer without the access key, which brokers quote when they refuse it."""
+        """Return the answer without the access key, which brokers repeat when they refuse it."""
         if self._credentials is None or answer.remark is None or answer.denied is None:
             return answer
         key = rf"(?<!\w){re.escape(self._credentials.access_key)}(?!\w)"
@@ -137,7 +137,7 @@ class _Connection:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._numbers = itertools.count(1)
         self._received = 0  # frames, of any kind
-        self.is_silent = False  # a request ended in a timeout, and nothing came meanwhile
+        self.is_silent = False  # a request timed out, and nothing was received meanwhile
         self.is_lost = False
         self._task = asyncio.create_task(self._read())
 
@@ -147,7 +147,7 @@ class _Connection:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request waits for its answer."""
+        """Return whether there is an open request."""
         return bool(self._waiting)
 
     async def call(self, request: Request, credentials: Credentials | None) -> Answer:
@@ -174,10 +174,10 @@ class _Connection:
         finally:
             del self._waiting[opaque]
             if future.done() and not future.cancelled():
-                future.exception()  # it has been seen, also where the write failed first
+                future.exception()  # mark its error as retrieved, also if the write failed first
 
     def end(self, why: str, kind: FailureKind = "closed") -> None:
-        """Give up the connection. Requests that wait for an answer fail."""
+        """Give up the connection. Open requests fail."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -207,7 +207,7 @@ class _Connection:
         except OSError as error:
             self.end(f"the connection was lost: {_reason(error)}")
         except DecodeError as error:
-            self.end(f"what came is not an answer of RocketMQ: {error.detail}", "refused_frame")
+            self.end(f"the answer is not RocketMQ's protocol: {error.detail}", "refused_frame")
 
     def _take(self, data: bytes) -> None:
         self._received += 1
@@ -228,13 +228,13 @@ async def _open(addr: str, tls: ssl.SSLContext | None, traffic: Traffic) -> _Con
     host, _, port = addr.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not (port.isascii() and port.isdigit() and int(port[:6]) <= 65535):
-        raise CallFailed("unreachable", f"{addr!r} is no address: it should be host:port")
+        raise CallFailed("unreachable", f"{addr!r} is not an address: it should be host:port")
     name = host if tls is not None else None
     try:
         reader, writer = await asyncio.open_connection(
             host, int(port), ssl=tls, server_hostname=name, limit=_BUFFER_BYTES
         )
-    except (OSError, ValueError) as error:  # ValueError: a name that no host has
+    except (OSError, ValueError) as error:  # ValueError: an invalid host name
         is_reset = tls is not None and isinstance(error, ConnectionResetError)
         hint = "; does it speak TLS?" if is_reset else ""
         raise CallFailed("unreachable", f"no connection to {addr}: {_reason(error)}{hint}") from None
@@ -247,7 +247,7 @@ def _reason(error: Exception) -> str:
         return f"its certificate is refused: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         said = (error.reason or "no handshake").replace("_", " ").lower()
-        return f"TLS failed: {_ALERT.sub('the server says ', said)}"
+        return f"TLS failed: {_ALERT.sub('the server reports ', said)}"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
     if isinstance(error, ConnectionResetError):

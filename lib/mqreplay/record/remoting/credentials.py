@@ -1,6 +1,6 @@
-"""The access and secret key of the user that mqreplay reads as. They come from a file or from the environment.
+"""The access and secret key of mqreplay's user, from a file or the environment.
 
-The file is RocketMQ's tools.yml, or properties with the same names. No key is in an error or in a repr.
+The file is RocketMQ's tools.yml, or properties with the same names. Errors and repr never contain a key.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Credentials:
 
 
 def load_credentials(path: str | None, environ: Mapping[str, str]) -> Credentials | None:
-    """Return the keys of the file, or those of the environment if there is no file, or None if there are none.
+    """Return the keys of the file, else those of the environment, else None.
 
     Raises:
         InputError: a key is missing, or the file is not readable.
@@ -89,7 +89,7 @@ def _lines(path: str) -> list[str]:
 
 
 def _value(sign: str, text: str) -> str:
-    """The value of a line: without the quotes and the comment that YAML allows.
+    """Return the value of a line without YAML quotes and comment.
 
     >>> _value(":", "'a key' # mine"), _value(":", "12345678 # mine"), _value("=", "a # b")
     ('a key', '12345678', 'a # b')

@@ -1,4 +1,4 @@
-"""Remoting commands on the wire: a request -> bytes, bytes -> an answer.
+"""Encode requests and decode answers of the remoting protocol.
 
 A frame is its length (4 bytes), the serialize type (1 byte) and the header's length (3 bytes), the header, the body.
 Source: RemotingCommand#encode and #decode.
@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def denied(self) -> str | None:
-        """Return the message with which the server's access control refused the request; None if it did not.
+        """Return the message of the server's access control if it refused the request; else None.
 
         4.9 answers with SYSTEM_ERROR and the text of an AclException, 5.x with NO_PERMISSION.
 
@@ -57,7 +57,7 @@ class Answer:
 
 
 class Received(NamedTuple):
-    """A command from a server. One that is not a response is a request to us."""
+    """A command from a server. If it is not a response, it is a request to this client."""
 
     opaque: int
     is_response: bool
@@ -68,7 +68,7 @@ def encode_request(request: Request, opaque: int, credentials: Credentials | Non
     """Return the frame of a request, signed if there are credentials.
 
     Raises:
-        ValueError: the request is not one of the allow-list.
+        ValueError: the request is not in the allow-list.
     """
     fields = dict(request.fields)
     header = {
@@ -85,10 +85,10 @@ def encode_request(request: Request, opaque: int, credentials: Credentials | Non
 
 
 def read_length(data: bytes) -> int:
-    """Return how many bytes of a frame follow its first 4.
+    """Return the number of bytes of a frame after its first 4.
 
     Raises:
-        DecodeError: they are too few or too many for a command.
+        DecodeError: the number is too small or too large for a command.
 
     >>> read_length(bytes([0, 0, 1, 0]))
     256
@@ -100,10 +100,10 @@ def read_length(data: bytes) -> int:
 
 
 def read_frame(data: bytes) -> Received:
-    """Return the command of a frame. ``data`` begins after the frame's length.
+    """Return the command of a frame. ``data`` are the bytes after the frame's length.
 
     Raises:
-        DecodeError: it is none.
+        DecodeError: it is not a command.
     """
     (word,) = struct.unpack_from(">I", data) if len(data) >= 4 else (0xFF << 24,)
     kind, length = word >> 24, word & 0xFFFFFF

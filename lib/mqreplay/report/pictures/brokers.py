@@ -23,7 +23,8 @@ WHY_EMPTY = (
     "No record of the brokers' state (broker_runtime) covers this night. `mqreplay record` asks the brokers for it."
 )
 KINDS = ("broker_down", "failover_pull", "stale_slave_offsets", "torn_snapshot")
-MOST_BROKERS = 24
+SQL = "SELECT * FROM silver.broker_runtime ORDER BY broker_name, broker_id, ts"
+MOST_BROKERS = 12
 SLOTS = 240  # time slots of the failed-over pulls
 GAP_S = 30  # a longer time without an answer or an error is unknown
 BAR = 15
@@ -63,7 +64,7 @@ def draw_brokers(view: NightView) -> Picture:
     )
     left_out = len(brokers) - len(shown)
     cut = f"{counted(left_out, 'broker')} not drawn; those with findings come first." if left_out else None
-    return Picture("brokers", TITLE, CAPTION, drawing.svg(), cut)
+    return drawing.picture("brokers", TITLE, CAPTION, cut, SQL)
 
 
 def _badness(broker: _Broker) -> tuple[bool, bool, str, int]:

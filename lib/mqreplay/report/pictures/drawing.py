@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
 from mqreplay.report.data import Row
+from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, WIDTH, TimeScale, shorten, text_width
 from mqreplay.report.text import span, visible
 
@@ -29,7 +31,9 @@ class Drawing:
     times: TimeScale
     y: float = 4
     parts: list[Markup] = field(default_factory=list)
+    links: dict[str, None] = field(default_factory=dict)  # ids of the findings that are marked
     linked: bool = False
+    severities: set[str] = field(default_factory=set)  # of the findings that are marked
 
     def add(self, template: str, **values: object) -> None:
         """Append an element; the values are escaped."""
@@ -53,11 +57,17 @@ class Drawing:
         more = Markup("<title>{}</title>").format(whole) if shown != whole else ""
         self.add('<text class="{css}" x="{x}" y="{y}">{shown}{more}</text>', css=css, x=x, y=y, shown=shown, more=more)
 
-    def open_link(self, finding: Row) -> None:
-        """Begin a link to a finding; close_link ends it."""
+    def open_link(self, finding: Row, what: str | None = None) -> None:
+        """Begin a link to a finding; close_link ends it. The tooltip is the finding, or ``what``."""
+        self.links[finding["finding_id"]] = None
+        self.severities.add(finding["severity"])
+        words = what or f"{finding['severity']}: {finding['summary']} {span(finding['from_ts'], finding['to_ts'])} UTC"
+        self.open_anchor(f"#f-{finding['finding_id']}", words)
+
+    def open_anchor(self, href: str, words: str) -> None:
+        """Begin a link within the page; close_link ends it."""
         self.linked = True
-        words = f"{finding['severity']}: {finding['summary']} {span(finding['from_ts'], finding['to_ts'])} UTC"
-        self.add('<a href="#f-{id}" aria-label="{words}"><title>{words}</title>', id=finding["finding_id"], words=words)
+        self.add('<a href="{href}" aria-label="{words}"><title>{words}</title>', href=href, words=words)
 
     def close_link(self) -> None:
         """End a link."""
@@ -75,15 +85,15 @@ class Drawing:
             start += step
         self.path("".join(lines), css)
 
-    def finding_strip(self, findings: list[Row]) -> int:
-        """Draw marks of findings, from their begin to their end, and move down. Return how many had no room."""
+    def finding_strip(self, findings: list[Row], most: int = MOST_STRIPS) -> int:
+        """Draw marks of findings, from begin to end, in at most ``most`` lines. Return how many had no room."""
         lanes: list[float] = []
         left_out = 0
         for finding in sorted(findings, key=lambda f: (f["from_ts"] or self.times.night.first, f["finding_id"])):
             begin = self.times.x(finding["from_ts"] or self.times.night.first)
             end = max(self.times.x(finding["to_ts"] or self.times.night.last), begin)
             lane = next((i for i, taken in enumerate(lanes) if taken <= begin - 8), len(lanes))
-            if lane == MOST_STRIPS:
+            if lane == most:
                 left_out += 1
                 continue
             lanes[lane : lane + 1] = [end + 8]
@@ -96,14 +106,13 @@ class Drawing:
         self.open_link(finding)
         if end - begin > 6:
             self.rect(begin, y - 2, end - begin, 4, f"p-{severity}")
-        self.add(
-            '<path class="p-mark p-{severity}" transform="translate({x} {y})" d="{d}"/>',
-            severity=severity,
-            x=begin,
-            y=y,
-            d=MARKS[severity],
-        )
+        self.mark(severity, begin, y)
         self.close_link()
+
+    def mark(self, severity: str, x: float, y: float) -> None:
+        """Draw the shape of a severity around a point."""
+        shape = '<path class="p-mark p-{severity}" transform="translate({x} {y})" d="{d}"/>'
+        self.add(shape, severity=severity, x=x, y=y, d=MARKS[severity])
 
     def time_axis(self, top: float) -> None:
         """Draw the time axis below everything that begins at ``top``, with a grid behind it."""
@@ -118,8 +127,9 @@ class Drawing:
 
     def legend(self, entries: list[tuple[str, str]]) -> None:
         """Draw boxes of a class and their words, in as many lines as are needed, then the marks of findings."""
-        if self.linked:
-            entries = [*entries, *((f"p-{severity}", f"{severity} finding") for severity in MARKS)]
+        entries = [*entries, *((f"p-{word}", f"{word} finding") for word in MARKS if word in self.severities)]
+        drawn = set(" ".join(re.findall('class="([^"]*)"', "".join(self.parts))).split())
+        entries = [entry for entry in entries if entry[0].endswith("-box") or entry[0].split()[0] in drawn]
         if not entries:
             return
         x, line = 8.0, 20
@@ -146,6 +156,10 @@ class Drawing:
         role = "group" if self.linked else "img"
         head = Markup('<svg class="picture" viewBox="0 0 {} {:g}" role="{}" aria-label="{}">')
         return head.format(WIDTH, self.y, role, visible(self.label)) + Markup("\n").join(self.parts) + Markup("</svg>")
+
+    def picture(self, name: str, title: str, caption: str, cut: str | None = None, sql: str = "") -> Picture:
+        """Return what was drawn as a picture of the page."""
+        return Picture(name, title, caption, self.svg(), cut, sql=sql if cut else "", links=tuple(self.links))
 
 
 def at(moment: dt.datetime) -> str:

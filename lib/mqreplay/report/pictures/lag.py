@@ -21,6 +21,7 @@ WHY_EMPTY = (
     "No committed offset and end of its queue are known at the same time. Record copies of consumerOffset.json, or "
     "offset commits, together with topic_stats or pulls; `mqreplay record` does."
 )
+SQL = "SELECT * FROM gold.group_status ORDER BY lag DESC"
 SLOTS = 180
 END_HOLDS_S = 60  # the end of a queue is not known for longer after it was last seen
 MOST_GROUPS = 8
@@ -46,7 +47,7 @@ def draw_lag(view: NightView) -> Picture:
         f"{counted(left_out, 'other group and topic', 'other groups and topics')} not drawn: those with findings, then "
         "those with the greatest lag come first."
     )
-    return Picture("lag", TITLE, CAPTION, drawing.svg(), cut if left_out else None)
+    return drawing.picture("lag", TITLE, CAPTION, cut if left_out else None, SQL)
 
 
 def _panel(

@@ -11,7 +11,8 @@ from markupsafe import Markup
 class Picture:
     """One inline SVG with its words.
 
-    ``cut`` states what was not drawn, ``why_empty`` why there is nothing to draw and which evidence would help.
+    ``name`` is its id on the page. ``links`` are the ids of the findings that it marks. ``cut`` states what was not
+    drawn and ``sql`` asks for all of it. ``why_empty`` says why there is nothing to draw and what would help.
     """
 
     name: str
@@ -20,3 +21,5 @@ class Picture:
     svg: Markup = field(default_factory=Markup)
     cut: str | None = None
     why_empty: str | None = None
+    sql: str = ""
+    links: tuple[str, ...] = ()

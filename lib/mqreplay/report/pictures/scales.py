@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from mqreplay.report.pictures.night import Night
 from mqreplay.report.text import visible
-from mqreplay.report.timeline import WIDTH as TIMELINE_WIDTH
-from mqreplay.report.timeline import ticks
 
 WIDTH = 960  # of a picture, in its own units
 LEFT = 200  # where the plot begins; the names of the rows are left of it
 PLOT = WIDTH - LEFT - 20
+MOST_TICKS = 7
+STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400)
 CHARACTER = 7.1  # average width of a character of 13 units
 UNITS = (("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000))
 BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -34,7 +34,7 @@ class TimeScale:
     def ticks(self) -> list[tuple[float, str]]:
         """Return the places and labels of round instants."""
         found = ticks(self.night.first, self.night.seconds)
-        return [(round(LEFT + t.x / TIMELINE_WIDTH * PLOT, 1), t.label) for t in found]
+        return [(round(LEFT + share * PLOT, 1), label) for share, label in found]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,26 @@ class ByteScale:
         spread = math.log(self.high / self.low) or 1.0
         share = math.log(max(value, self.low) / self.low) / spread
         return round(self.top + self.height * (1 - min(max(share, 0.0), 1.0)), 1)
+
+
+def ticks(first: dt.datetime, seconds: float) -> list[tuple[float, str]]:
+    """Return round instants of the day as shares of the time range and labels, at most MOST_TICKS of them.
+
+    >>> [label for _, label in ticks(dt.datetime(2026, 11, 21, 2, 39, 52), 1110)]
+    ['02:40', '02:45', '02:50', '02:55']
+    """
+    longest = STEPS_S[-1]
+    step = next((s for s in STEPS_S if seconds / s <= MOST_TICKS), longest * -int(-seconds // (MOST_TICKS * longest)))
+    midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
+    since_midnight = (first - midnight).total_seconds()
+    form = "%m-%d" if step >= longest else "%H:%M" if step >= 60 else "%H:%M:%S"
+    found: list[tuple[float, str]] = []
+    second = -int(-since_midnight // step) * step
+    while second <= since_midnight + seconds:
+        label = (midnight + dt.timedelta(seconds=second)).strftime(form)
+        found.append(((second - since_midnight) / seconds, label))
+        second += step
+    return found
 
 
 def round_up(value: float) -> int:

@@ -1,0 +1,198 @@
+"""Queues of each client before and after each rebalance."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import polars as pl
+
+from mqreplay.report.data import Row
+from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.owners import KINDS
+from mqreplay.report.pictures.picture import Picture
+from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
+from mqreplay.report.text import counted
+
+TITLE = "Allocation before and after each rebalance"
+CAPTION = (
+    "A column shows the group after a rebalance; a box is one queue of the client. A plus marks a queue that the "
+    "client got, a dashed box one that it gave up. A red frame marks queues that differ from what the strategy gives."
+)
+WHY_EMPTY = (
+    "No rebalance was recorded. Record rebalances or assignments (`mqreplay record`), or import rocketmq_client.log."
+)
+SQL = "SELECT * FROM gold.allocation ORDER BY consumer_group, topic, rebalance_ts"
+MOST_GROUPS = 3
+MOST_CLIENTS = 6
+MOST_COLUMNS = 7
+MOST_BOXES = 8  # of one cell; more are a number
+SETTLES = dt.timedelta(seconds=25)  # clients rebalance every 20 s: changes closer than this are one rebalance
+ROW, BOX = 17, 9
+Pair = tuple[str, str]
+Queues = frozenset[str]
+
+
+@dataclass
+class _Column:
+    ts: dt.datetime
+    last_ts: dt.datetime
+    held: dict[str, Queues] = field(default_factory=dict)
+    differ: set[str] = field(default_factory=set)
+
+
+def draw_allocations(view: NightView) -> Picture:
+    """Draw a panel for each group and topic: those with findings first, then those with the most changes."""
+    changes = _changes(view)
+    findings = view.findings_of(KINDS)
+    chosen, total = _chosen(changes, findings)
+    if not chosen:
+        return Picture("allocation", TITLE, CAPTION, why_empty=WHY_EMPTY)
+    drawing = Drawing(TITLE, TimeScale(view.night))
+    rebalances = 0
+    for pair in chosen:
+        rows = changes.filter(pl.col("consumer_group") == pair[0], pl.col("topic") == pair[1])
+        rebalances += _panel(drawing, pair, _columns(rows.to_dicts()), [f for f in findings if _concerns(f, pair)])
+    drawing.legend([("p-kept", "queue kept"), ("p-got", "queue got"), ("p-lost", "queue given up")])
+    left = [counted(total - len(chosen), "other group and topic", "other groups and topics")]
+    left = left if total > len(chosen) else []
+    left += [counted(rebalances, "other rebalance")] if rebalances else []
+    cut = f"{' and '.join(left)} not drawn; those with findings come first." if left else None
+    return drawing.picture("allocation", TITLE, CAPTION, cut, SQL)
+
+
+def _chosen(changes: pl.DataFrame, findings: list[Row]) -> tuple[list[Pair], int]:
+    """Return the groups and topics to draw, and how many there are."""
+    counts = changes.group_by("consumer_group", "topic").agg(pl.len()).rows()
+    rank: dict[str, list[Row]] = {}
+    for finding in findings:
+        rank.setdefault(finding["consumer_group"] or "", []).append(finding)
+
+    def order(row: tuple[str, str, int]) -> tuple[int, int, str, str]:
+        kinds = [KINDS.index(f["kind"]) for f in rank.get(row[0], []) if _concerns(f, (row[0], row[1]))]
+        return (min(kinds, default=len(KINDS)), -row[2], row[0], row[1])
+
+    return [(group, topic) for group, topic, _ in sorted(counts, key=order)[:MOST_GROUPS]], len(counts)
+
+
+def _concerns(finding: Row, pair: Pair) -> bool:
+    return finding["consumer_group"] == pair[0] and finding["topic"] in (None, pair[1])
+
+
+def _changes(view: NightView) -> pl.DataFrame:
+    """Return the rebalances that changed what a client held, or who else was there."""
+    member = ["consumer_group", "topic", "client_id"]
+    queues = pl.col("actual").list.eval(
+        pl.element().struct.field("broker_name") + " / " + pl.element().struct.field("queue_id").cast(pl.String)
+    )
+    rows = (
+        view.rows("gold.allocation", "rebalance_ts")
+        .filter(~pl.col("topic").str.starts_with("%"), pl.col("actual").is_not_null())
+        .select(*member, "rebalance_ts", "cid_all", "judgement", queues=queues.list.sort())
+        .sort(*member, "rebalance_ts")
+    )
+    state = pl.struct(pl.col("queues").list.join("|"), pl.col("cid_all").list.sort().list.join("|"), "judgement")
+    changed = (state != state.shift(1).over(member)).fill_null(True)
+    return rows.filter(changed).sort("rebalance_ts", *member).collect()
+
+
+def _columns(rows: list[Row]) -> list[_Column]:
+    """Return the allocation after each time in which the clients changed what they held."""
+    columns: list[_Column] = []
+    for row in rows:
+        held = dict(columns[-1].held) if columns else {}
+        held[row["client_id"]] = frozenset(row["queues"])
+        members = set(row["cid_all"] or []) | {row["client_id"]}
+        held = {client: queues for client, queues in held.items() if row["cid_all"] is None or client in members}
+        if not columns or (held != columns[-1].held and row["rebalance_ts"] - columns[-1].last_ts > SETTLES):
+            columns.append(_Column(row["rebalance_ts"], row["rebalance_ts"]))
+        if held != columns[-1].held or not columns[-1].held:
+            columns[-1].last_ts = row["rebalance_ts"]
+        columns[-1].held = held
+        (columns[-1].differ.add if row["judgement"] == "differ" else columns[-1].differ.discard)(row["client_id"])
+    # Clients that joined and left within one column leave no trace.
+    kept = columns[:1]
+    kept += [new for old, new in pairwise(columns) if new.held != old.held or new.differ]
+    return kept
+
+
+def _panel(drawing: Drawing, pair: Pair, columns: list[_Column], findings: list[Row]) -> int:
+    """Draw the last columns; return how many earlier ones were left out."""
+    shown = columns[-MOST_COLUMNS:]
+    before = columns[-MOST_COLUMNS - 1].held if len(columns) > MOST_COLUMNS else {}
+    clients = sorted({c for column in shown for c in column.held} | set(before))
+    width = PLOT / max(len(shown), 3)
+    drawing.y += 6
+    drawing.text(8, drawing.y + 11, f"{pair[0]} · {pair[1]}", "p-t p-strong", LEFT + 100)
+    for finding, x in zip(findings[:6], range(LEFT + 130, LEFT + PLOT, 90), strict=False):
+        _finding_mark(drawing, finding, x, drawing.y + 7)
+    drawing.y += 20
+    for i, column in enumerate(shown):
+        drawing.text(LEFT + i * width, drawing.y + 10, at(column.ts), "p-t p-small p-dim")
+    top = drawing.y + 16
+    for row, client in enumerate(clients[:MOST_CLIENTS]):
+        y = top + row * ROW
+        drawing.text(24, y + 11, client, "p-t p-small p-dim", LEFT - 34)
+        previous = before.get(client, frozenset())
+        for i, column in enumerate(shown):
+            first = i == 0 and not before
+            _cell(drawing, LEFT + i * width, y, client, column, None if first else previous, width)
+            previous = column.held.get(client, frozenset())
+    drawing.y = top + min(len(clients), MOST_CLIENTS) * ROW + 3
+    if len(clients) > MOST_CLIENTS:
+        drawing.text(
+            24, drawing.y + 10, f"and {counted(len(clients) - MOST_CLIENTS, 'more client')}", "p-t p-small p-dim"
+        )
+        drawing.y += 16
+    drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    return len(columns) - len(shown)
+
+
+def _cell(
+    drawing: Drawing, x: float, y: float, client: str, column: _Column, before: Queues | None, width: float
+) -> None:
+    held = column.held.get(client)
+    if held is None and not before:
+        return
+    now, old = held or frozenset(), before if before is not None else held or frozenset()
+    kept, got, lost = sorted(now & old), sorted(now - old), sorted(old - now)
+    words = f"{client} after {at(column.ts)}: {counted(len(now), 'queue')}"
+    words += "".join(
+        f"; {word} {', '.join(q[:20])}" for word, q in (("kept", kept), ("got", got), ("gave up", lost)) if q
+    )
+    if held is None:
+        words = f"{client} left the group; it gave up {', '.join(lost[:20])}"
+    boxes = [(css, q) for css, each in (("p-kept", kept), ("p-got", got), ("p-lost", lost)) for q in each]
+    if client in column.differ:
+        drawing.rect(x - 3, y, min(width - 4, 112), ROW - 2, "p-differ", f"{words}. This differs from the strategy.")
+    if len(boxes) > min(MOST_BOXES, (width - 8) // (BOX + 2)):
+        change = "".join(f" {sign}{len(q)}" for sign, q in (("+", got), ("−", lost)) if q)
+        drawing.add(
+            '<text class="p-t p-small" x="{x}" y="{y}">{n}{c}<title>{w}</title></text>',
+            x=x,
+            y=y + 11,
+            n=len(now),
+            c=change,
+            w=words,
+        )
+        return
+    if not boxes:
+        drawing.add(
+            '<text class="p-t p-small p-dim" x="{x}" y="{y}">none<title>{w}</title></text>', x=x, y=y + 11, w=words
+        )
+    for i, (css, _) in enumerate(boxes):
+        left = x + i * (BOX + 2)
+        drawing.rect(left, y + 3, BOX, BOX, css, words)
+        if css == "p-got":
+            drawing.path(
+                f"M{left + 2:g} {y + 3 + BOX / 2:g}h{BOX - 4}m-{(BOX - 4) / 2:g} -{(BOX - 4) / 2:g}v{BOX - 4}", "p-plus"
+            )
+
+
+def _finding_mark(drawing: Drawing, finding: Row, x: float, y: float) -> None:
+    drawing.open_link(finding)
+    drawing.mark(finding["severity"], x, y)
+    drawing.text(x + 10, y + 4, finding["finding_id"][:8], "p-t p-small p-link")
+    drawing.close_link()

@@ -1,0 +1,41 @@
+"""All findings over the night: a row for each kind, the worst kind first."""
+
+from __future__ import annotations
+
+from mqreplay.report.data import Row
+from mqreplay.report.pictures.drawing import Drawing
+from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.picture import Picture
+from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
+from mqreplay.report.text import counted
+
+TITLE = "Findings over the night"
+CAPTION = "Each mark is a finding, from its begin to its end, and leads to it."
+WHY_EMPTY = "There are no findings in this night."
+MOST_KINDS = 24
+MOST_LINES = 4  # of one kind
+
+
+def draw_finding_times(view: NightView) -> Picture:
+    """Draw a row for each kind of finding."""
+    by_kind: dict[str, list[Row]] = {}
+    for finding in view.findings:
+        by_kind.setdefault(finding["kind"], []).append(finding)
+    if not by_kind:
+        return Picture("when", TITLE, CAPTION, why_empty=WHY_EMPTY)
+    drawing = Drawing(TITLE, TimeScale(view.night))
+    left_out = sum(len(found) for found in list(by_kind.values())[MOST_KINDS:])
+    for kind, found in list(by_kind.items())[:MOST_KINDS]:
+        top = drawing.y
+        drawing.y += 3
+        drawing.text(8, top + 14, kind, "p-t p-small", LEFT - 50)
+        drawing.add(
+            '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{n}</text>', x=LEFT - 14, y=top + 14, n=len(found)
+        )
+        left_out += drawing.finding_strip(found, MOST_LINES)
+        drawing.y = max(drawing.y + 3, top + 20)
+        drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    drawing.time_axis(4)
+    drawing.legend([])
+    cut = f"{counted(left_out, 'finding')} not marked; the list below has them." if left_out else None
+    return drawing.picture("when", TITLE, CAPTION, cut)

@@ -1,0 +1,198 @@
+"""Committed offsets of queues over the night, with rewinds, jumps and other breaks marked."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from mqreplay.report.data import Row
+from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.picture import Picture
+from mqreplay.report.pictures.queue_ends import ends_of_queues
+from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, ValueScale, path_through, short
+from mqreplay.report.text import counted, number
+
+TITLE = "Offsets of queues"
+CAPTION = (
+    "The solid line is the offset that the group committed; the dotted line is the end of the queue. "
+    "Between them lies the lag. A triangle marks a break: it points where the offset went."
+)
+WHY_EMPTY = (
+    "No change of a committed offset was recorded. Record copies of consumerOffset.json; `mqreplay record` does."
+)
+SQL = "SELECT * FROM gold.offset_continuity ORDER BY from_ts"
+KINDS = ("offset_reset", "offset_rewind", "offset_jump", "offset_beyond_max", "stale_slave_offsets", "stuck_queue")
+MOST_QUEUES = 8
+MOST_OF_A_TOPIC = 2  # queues of one group and topic with the same kinds of breaks
+MOST_BREAKS = 12  # marks in one panel
+SLOTS = 240
+HEIGHT = 62
+LINE = ["consumer_group", "topic", "broker_name", "queue_id"]
+Queue = tuple[str, str, str, int]
+DOWN, UP, ROUND = "M-6 -5H6L0 6Z", "M0 -6L6 5H-6Z", "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z"
+
+
+@dataclass
+class _Curve:
+    queue: Queue
+    points: list[tuple[dt.datetime, int]] = field(default_factory=list)
+    ends: list[tuple[int, int]] = field(default_factory=list)  # time slot, offset
+    breaks: list[Row] = field(default_factory=list)
+
+
+def draw_offsets(view: NightView) -> Picture:
+    """Draw a panel for each queue: those with breaks first, then those that stood still, then the busiest."""
+    breaks = view.rows("gold.offset_continuity", "to_ts").sort("from_ts", *LINE, "broker_id", "kind").collect()
+    chosen, broken = _chosen(view, breaks)
+    curves = _curves(view, chosen, breaks)
+    if not curves:
+        return Picture("offsets", TITLE, CAPTION, why_empty=WHY_EMPTY)
+    drawing = Drawing(TITLE, TimeScale(view.night))
+    for curve in curves:
+        _panel(drawing, view, curve)
+    drawing.time_axis(4)
+    drawing.legend([("p-line-box", "committed offset"), ("p-end-box", "end of the queue"), ("p-break", "break")])
+    left_out = broken - sum(bool(curve.breaks) for curve in curves)
+    cut = f"{counted(left_out, 'other queue')} with breaks not drawn." if left_out > 0 else None
+    return drawing.picture("offsets", TITLE, CAPTION, cut, SQL)
+
+
+def _chosen(view: NightView, breaks: pl.DataFrame) -> tuple[list[Queue], int]:
+    """Return the queues to draw, and how many have breaks. Queues that share a fate are drawn twice at most."""
+    kinds: dict[Queue, dict[str, None]] = {}
+    for row in breaks.sort(pl.col("broker_id") != 0, "from_ts", *LINE, maintain_order=True).iter_rows(named=True):
+        kinds.setdefault(_queue(row), {})[row["kind"]] = None
+    marked = {group: i for i, group in enumerate(f["consumer_group"] for f in reversed(view.findings_of(KINDS)))}
+    by_worst = sorted(kinds, key=lambda q: (-len(kinds[q]), -marked.get(q[0], -1), q))
+    drawn: dict[tuple[str, ...], int] = {}
+    chosen: dict[Queue, None] = {}
+    for queue in by_worst:
+        fate = (*queue[:2], *sorted(kinds[queue]))
+        drawn[fate] = drawn.get(fate, 0) + 1
+        if drawn[fate] <= MOST_OF_A_TOPIC:
+            chosen[queue] = None
+    stuck = [f for f in view.findings_of(KINDS) if f["consumer_group"] and f["topic"]]
+    busy = (
+        view.rows("silver.offset_change", "to_ts")
+        .filter(~pl.col("topic").str.starts_with("%"), pl.col("client_id").is_null())
+        .group_by(LINE)
+        .agg(pl.len())
+        .sort(-pl.col("len").cast(pl.Int64), *LINE)
+        .head(2_000)
+        .collect()
+    )
+    others = [_queue(row) for row in busy.iter_rows(named=True)]
+    for finding in stuck[:MOST_QUEUES]:
+        chosen |= dict.fromkeys([q for q in others if _concerns(finding, q)][:1])
+    chosen |= dict.fromkeys(others[:2])
+    return list(chosen)[:MOST_QUEUES], len(kinds)
+
+
+def _queue(row: Row) -> Queue:
+    return (row["consumer_group"], row["topic"], row["broker_name"], row["queue_id"])
+
+
+def _concerns(finding: Row, queue: Queue) -> bool:
+    place = zip(LINE, queue, strict=True)
+    return finding["consumer_group"] is not None and all(finding[k] is None or finding[k] == v for k, v in place)
+
+
+def _curves(view: NightView, chosen: list[Queue], breaks: pl.DataFrame) -> list[_Curve]:
+    if not chosen:
+        return []
+    curves = {queue: _Curve(queue) for queue in chosen}
+    wanted = pl.LazyFrame(
+        chosen, schema=dict(zip(LINE, (pl.String, pl.String, pl.String, pl.Int32), strict=True)), orient="row"
+    )
+    changes = (
+        view.rows("silver.offset_change", "to_ts")
+        .join(wanted, on=LINE, how="semi")
+        .filter(pl.col("client_id").is_null(), pl.col("new_offset").is_not_null())
+    )
+    # The master's copies; a slave's only where the master's are missing.
+    of_best = changes.filter(pl.col("broker_id") == pl.col("broker_id").min().over(LINE))
+    # The last change of a slot, and its least and greatest: a short excursion stays visible.
+    slot = view.bucket("to_ts", SLOTS)
+    ends = pl.concat(
+        [
+            of_best.sort("to_ts").group_by(*LINE, slot=slot).agg(pl.col("to_ts", "new_offset").last()),
+            of_best.sort("new_offset", "to_ts").group_by(*LINE, slot=slot).agg(pl.col("to_ts", "new_offset").first()),
+            of_best.sort("new_offset", "to_ts").group_by(*LINE, slot=slot).agg(pl.col("to_ts", "new_offset").last()),
+        ]
+    )
+    for *queue, _, ts, offset in ends.unique().sort(*LINE, "to_ts").collect().iter_rows():
+        curves[tuple(queue)].points.append((ts, offset))
+    topics = sorted({topic for _, topic, _, _ in chosen})
+    for topic, broker, queue_id, slot_no, end in ends_of_queues(view, topics, SLOTS).sort("slot").collect().iter_rows():
+        for curve in curves.values():
+            if curve.queue[1:] == (topic, broker, queue_id):
+                curve.ends.append((slot_no, end))
+    of_copy = breaks.filter(pl.col("broker_id") == pl.col("broker_id").min().over(LINE))
+    for row in of_copy.iter_rows(named=True):
+        if _queue(row) in curves:
+            curves[_queue(row)].breaks.append(row)
+    return [curve for curve in curves.values() if curve.points]
+
+
+def _panel(drawing: Drawing, view: NightView, curve: _Curve) -> None:
+    group, topic, broker, queue_id = curve.queue
+    findings = [f for f in view.findings_of(KINDS) if _concerns(f, curve.queue)]
+    drawing.y += 5
+    drawing.finding_strip(findings)
+    top = drawing.y + 6
+    low, high = _range(curve)
+    scale = ValueScale(low, high, top, HEIGHT)
+    drawing.text(8, top + 10, group, "p-t p-strong", LEFT - 60)
+    drawing.text(8, top + 26, topic, "p-t p-small p-dim", LEFT - 60)
+    drawing.text(8, top + 42, f"{broker} queue {queue_id}", "p-t p-small p-dim", LEFT - 60)
+    for value, y in ((high, top + 9), (low, top + HEIGHT)):
+        drawing.add('<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=y, t=short(value))
+    drawing.path(f"M{LEFT} {top:g}H{LEFT + PLOT}M{LEFT} {top + HEIGHT:g}H{LEFT + PLOT}", "p-rule")
+    places = [(round(LEFT + (slot + 0.5) * PLOT / SLOTS, 1), scale.y(end)) for slot, end in curve.ends]
+    drawing.path(path_through(list(places)), "p-end")
+    steps: list[str] = []
+    for ts, offset in curve.points:
+        x, y = drawing.times.x(ts), scale.y(offset)
+        steps.append(f"H{x:g}V{y:g}" if steps else f"M{x:g} {y:g}")
+    first, last = curve.points[0][1], curve.points[-1][1]
+    words = f"{group} on {topic}, {broker} queue {queue_id}: from {number(first)} to {number(last)}"
+    drawing.path("".join(steps) + f"H{drawing.times.x(view.night.last):g}", "p-line", words)
+    for row in curve.breaks[:MOST_BREAKS]:
+        _mark(drawing, row, scale, findings)
+    drawing.y = top + HEIGHT + 8
+
+
+def _range(curve: _Curve) -> tuple[int, int]:
+    """Return the offsets at the bottom and the top. An offset far past the end of its queue is cut off."""
+    offsets = [offset for _, offset in curve.points]
+    low, high = min(offsets), max([*offsets, *(end for _, end in curve.ends)])
+    if curve.ends:
+        end = max(end for _, end in curve.ends)
+        high = min(high, max(end + (end - min(low, end)) // 8, low + 1))
+    return (low, max(high, low + 1))
+
+
+def _mark(drawing: Drawing, row: Row, scale: ValueScale, findings: list[Row]) -> None:
+    before, after = row["previous_offset"], row["new_offset"]
+    shape = ROUND if before is None or after is None else DOWN if after < before else UP
+    change = f"{row['kind']}: {number(before)} → {number(after)}"
+    words = f"{change}, between {at(row['from_ts'])} and {at(row['to_ts'])}, cause: {row['cause']}"
+    value = next((offset for offset in (after, before) if offset is not None), int(scale.low))
+    x, y = drawing.times.x(row["to_ts"]), scale.y(value)
+    finding = next((f for f in findings if _at_the_time(f, row)), None)
+    mark = '<path class="p-break" transform="translate({x} {y})" d="{d}"><title>{words}</title></path>'
+    if finding is not None:
+        drawing.open_link(finding, words)
+    drawing.add(mark, x=x, y=y, d=shape, words=words)
+    if value > scale.high:
+        drawing.text(x + 9, y + 10, f"↑ {number(value)}", "p-t p-small")
+    if finding is not None:
+        drawing.close_link()
+
+
+def _at_the_time(finding: Row, row: Row) -> bool:
+    begin, end = finding["from_ts"], finding["to_ts"]
+    return (begin is None or begin <= row["to_ts"]) and (end is None or end >= row["from_ts"])

@@ -1,0 +1,190 @@
+"""Who held which queue, as a Gantt chart: gaps in which nobody did and overlaps in which several clients did."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from mqreplay.report.data import Row
+from mqreplay.report.pictures.clients import MOST_COLOURS, client_css, client_letters
+from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.picture import Picture
+from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
+from mqreplay.report.pictures.spans import Span, gaps, merged, overlaps, seconds
+from mqreplay.report.text import counted, lasting
+
+TITLE = "Owners of queues"
+CAPTION = (
+    "A bar shows that a client held the queue; colour and letter name the client. A hatched box shows that nobody held "
+    "the queue while the group had clients. A black bar below shows that several clients held it at once."
+)
+WHY_EMPTY = (
+    "No record says which client held which queue. Record assignments or rebalances (`mqreplay record`), or import "
+    "rocketmq_client.log of each client."
+)
+SQL = "SELECT * FROM gold.queue_owner ORDER BY consumer_group, topic, broker_name, queue_id, from_ts"
+KINDS = (
+    "double_owned_queue",
+    "orphan_queue",
+    "strategy_conflict",
+    "subscription_conflict",
+    "idle_consumer",
+    "uneven_allocation",
+    "consumer_lost",
+)
+MOST_GROUPS = 4
+MOST_QUEUES = 8  # of one group and topic
+MOST_BARS = 60  # of one queue
+BAR = 13
+BAD_S = 1.0  # shorter gaps and overlaps are ordinary moments of a rebalance
+Pair = tuple[str, str]
+
+
+@dataclass
+class _Lane:
+    name: str
+    bars: list[tuple[str, dt.datetime, dt.datetime]] = field(default_factory=list)
+    gaps: list[Span] = field(default_factory=list)
+    overlaps: list[Span] = field(default_factory=list)
+
+    @property
+    def bad_s(self) -> float:
+        """Seconds in which the queue did not have exactly one owner."""
+        return seconds(self.gaps) + seconds(self.overlaps)
+
+
+def draw_owners(view: NightView) -> Picture:
+    """Draw a panel for each group and topic, those with findings first, and a row for each of its queues."""
+    chosen, total = chosen_pairs(view, KINDS, MOST_GROUPS)
+    if not chosen:
+        return Picture("owners", TITLE, CAPTION, why_empty=WHY_EMPTY)
+    spans = _spans(view, chosen)
+    drawing = Drawing(TITLE, TimeScale(view.night))
+    queues_left = 0
+    for pair in chosen:
+        queues_left += _panel(drawing, view, pair, spans[pair])
+    drawing.time_axis(4)
+    drawing.legend(
+        [("p-c0", "held by client A"), ("p-down p-hatched", "nobody"), ("p-double", "several clients at once")]
+    )
+    left = (
+        [counted(total - len(chosen), "other group and topic", "other groups and topics")]
+        if total > len(chosen)
+        else []
+    )
+    left += [counted(queues_left, "other queue")] if queues_left else []
+    cut = f"{' and '.join(left)} not drawn; those with findings come first." if left else None
+    return drawing.picture("owners", TITLE, CAPTION, cut, SQL)
+
+
+def chosen_pairs(view: NightView, kinds: tuple[str, ...], most: int) -> tuple[list[Pair], int]:
+    """Return the groups and topics to draw, those with findings of these kinds first, and how many there are."""
+    owners = view.rows("gold.queue_owner", "to_ts").filter(~pl.col("topic").str.starts_with("%"))
+    spans = (
+        owners.group_by("consumer_group", "topic")
+        .agg(pl.len())
+        .sort(-pl.col("len").cast(pl.Int64), "consumer_group", "topic")
+    )
+    known: dict[Pair, None] = {(group, topic): None for group, topic, _ in spans.collect().iter_rows()}
+    by_group: dict[str, list[Pair]] = {}
+    for pair in known:
+        by_group.setdefault(pair[0], []).append(pair)
+    findings = view.findings_of(kinds)
+    first: dict[Pair, None] = {}
+    for finding in sorted(findings, key=lambda f: kinds.index(f["kind"])):
+        for pair in by_group.get(finding["consumer_group"] or "", []):
+            if finding["topic"] in (None, pair[1]):
+                first[pair] = None
+    return list({**first, **known})[:most], len(known)
+
+
+def _spans(view: NightView, chosen: list[Pair]) -> dict[Pair, list[Row]]:
+    pairs = pl.LazyFrame(chosen, schema=["consumer_group", "topic"], orient="row")
+    owners = (
+        view.rows("gold.queue_owner", "to_ts")
+        .join(pairs, on=["consumer_group", "topic"], how="semi")
+        .sort("broker_name", "queue_id", "from_ts", "client_id")
+        .collect()
+    )
+    found: dict[Pair, list[Row]] = {pair: [] for pair in chosen}
+    for row in owners.iter_rows(named=True):
+        found[row["consumer_group"], row["topic"]].append(row)
+    return found
+
+
+def _lanes(rows: list[Row]) -> list[_Lane]:
+    lanes: dict[tuple[str, int], _Lane] = {}
+    for row in rows:
+        lane = lanes.setdefault(
+            (row["broker_name"], row["queue_id"]), _Lane(f"{row['broker_name']} / {row['queue_id']}")
+        )
+        lane.bars.append((row["client_id"], row["from_ts"], row["to_ts"]))
+    whole = merged((begin, end) for lane in lanes.values() for _, begin, end in lane.bars)
+    for lane in lanes.values():
+        held = [(begin, end) for _, begin, end in lane.bars]
+        since, until = min(begin for begin, _ in held), max(end for _, end in held)
+        # A queue that came or went with its broker or topic is not an orphan before or after.
+        here = [(max(a, since), min(b, until)) for a, b in whole if a < until and b > since]
+        lane.gaps = [gap for gap in gaps(held, here) if seconds([gap]) >= BAD_S]
+        lane.overlaps = [each for each in overlaps(held) if seconds([each]) >= BAD_S]
+    return list(lanes.values())
+
+
+def _panel(drawing: Drawing, view: NightView, pair: Pair, rows: list[Row]) -> int:
+    """Draw the queues of a group and topic; return how many were left out."""
+    lanes = _lanes(rows)
+    shown = sorted(lanes, key=lambda lane: -lane.bad_s)[:MOST_QUEUES]
+    kept = {id(lane) for lane in shown}
+    findings = [f for f in view.findings_of(KINDS, consumer_group=pair[0], topic=pair[1]) if f["consumer_group"]]
+    letters = client_letters(row["client_id"] for row in rows)
+    drawing.y += 6
+    drawing.text(8, drawing.y + 11, f"{pair[0]} · {pair[1]}", "p-t p-strong", LEFT + 150)
+    drawing.y += 18
+    drawing.finding_strip(findings)
+    for lane in lanes:
+        if id(lane) in kept:
+            _draw_lane(drawing, lane, letters)
+    drawing.y += 4
+    _name_clients(drawing, letters)
+    drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
+    return len(lanes) - len(shown)
+
+
+def _draw_lane(drawing: Drawing, lane: _Lane, letters: dict[str, int]) -> None:
+    y = drawing.y + 2
+    drawing.text(24, y + 11, lane.name, "p-t p-small p-dim", LEFT - 30)
+    for client, begin, end in lane.bars[:MOST_BARS]:
+        x = drawing.times.x(begin)
+        width = max(drawing.times.x(end) - x, 1.5)
+        words = f"{lane.name}: {client}, {at(begin)} – {at(end)}, {lasting(begin, end)}"
+        drawing.rect(x, y, width, BAR, f"p-bar {client_css(letters[client])}", words)
+        if width > 14:
+            drawing.text(x + 4, y + 10.5, chr(ord("A") + letters[client] % 26), "p-t p-letter")
+    for begin, end in lane.gaps:
+        x = drawing.times.x(begin)
+        width = max(drawing.times.x(end) - x, 2)
+        drawing.rect(x, y, width, BAR, "p-down", f"{lane.name}: nobody, {at(begin)} – {at(end)}, {lasting(begin, end)}")
+        drawing.hatch(x, y, width, BAR, "p-hatch")
+    for begin, end in lane.overlaps:
+        x = drawing.times.x(begin)
+        clients = ", ".join(sorted({c for c, a, b in lane.bars if a < end and b > begin}))
+        words = f"{lane.name}: held at once by {clients}, {at(begin)} – {at(end)}, {lasting(begin, end)}"
+        drawing.rect(x, y + BAR + 1, max(drawing.times.x(end) - x, 2), 4, "p-double", words)
+    drawing.y = y + BAR + (6 if lane.overlaps else 1)
+
+
+def _name_clients(drawing: Drawing, letters: dict[str, int]) -> None:
+    shown = list(letters.items())[:MOST_COLOURS]
+    for i, (client, letter) in enumerate(shown):
+        x, y = LEFT + (i % 3) * 250, drawing.y + (i // 3) * 16
+        drawing.rect(x, y + 1, 14, 11, f"p-bar {client_css(letter)}")
+        drawing.text(x + 3.5, y + 10.5, chr(ord("A") + letter), "p-t p-letter")
+        drawing.text(x + 20, y + 11, client, "p-t p-small p-dim", 220)
+    drawing.y += (len(shown) + 2) // 3 * 16 + 4
+    if len(letters) > len(shown):
+        more = counted(len(letters) - len(shown), "more client shares", "more clients share")
+        drawing.text(LEFT, drawing.y + 8, f"{more} these colours.", "p-t p-small p-dim")
+        drawing.y += 16

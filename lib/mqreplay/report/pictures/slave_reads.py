@@ -1,0 +1,150 @@
+"""Share of pulls that a slave served, and how far behind the readers were, against the memory of the broker."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.report.pictures.drawing import Drawing, at
+from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.picture import Picture
+from mqreplay.report.pictures.scales import LEFT, PLOT, ByteScale, TimeScale, in_bytes, path_through
+from mqreplay.report.text import counted, number
+
+TITLE = "Pulls from master and slave"
+CAPTION = (
+    "Top: share of the pulls that the master (light) and its slaves (hatched) served. Below: the greatest distance of "
+    "a reader from the end of the commit log, on a logarithmic scale. Above the dashed line, the broker suggests a "
+    "slave."
+)
+WHY_EMPTY = "No pull was recorded. Capture the brokers' ports with tcpdump and run `mqreplay import` on the capture."
+SQL = "SELECT * FROM gold.slave_suggestion ORDER BY diff_max DESC"
+KINDS = ("slave_pull", "failover_pull")
+MOST_BROKERS = 6
+SLOTS = 90
+SHARE, DISTANCE = 26, 46  # heights
+LOWEST = 4_096.0  # bytes; less is drawn at the bottom
+
+
+def draw_slave_reads(view: NightView) -> Picture:
+    """Draw a panel for each broker name: those with findings first, then those with the most pulls from slaves."""
+    shares = _shares(view)
+    if not shares:
+        return Picture("slaves", TITLE, CAPTION, why_empty=WHY_EMPTY)
+    marked = {f["broker_name"] for f in view.findings_of(KINDS)}
+    order = sorted(shares, key=lambda b: (b not in marked, -sum(s for _, s in shares[b].values()), b))
+    shown = sorted(order[:MOST_BROKERS])
+    distances, memories = _distances(view, shown)
+    drawing = Drawing(TITLE, TimeScale(view.night))
+    for broker in shown:
+        _panel(drawing, view, broker, shares[broker], distances.get(broker, {}), memories.get(broker, []))
+    drawing.time_axis(4)
+    drawing.legend(
+        [("p-up", "from the master"), ("p-slave p-hatched", "from a slave"), ("p-line-box", "greatest distance")]
+    )
+    left_out = len(order) - len(shown)
+    cut = f"{counted(left_out, 'other broker')} not drawn; those with findings come first." if left_out else None
+    return drawing.picture("slaves", TITLE, CAPTION, cut, SQL)
+
+
+def _shares(view: NightView) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return for each broker the pulls from master and slave in each time slot."""
+    pulls = view.rows("gold.pull_route", "request_ts").filter(pl.col("from_slave").is_not_null())
+    by_slot = pulls.group_by("broker_name", slot=view.bucket("request_ts", SLOTS)).agg(
+        master=(~pl.col("from_slave")).sum(), slave=pl.col("from_slave").sum()
+    )
+    found: dict[str, dict[int, tuple[int, int]]] = {}
+    for broker, slot, master, slave in by_slot.sort("broker_name", "slot").collect().iter_rows():
+        found.setdefault(broker, {})[slot] = (master, slave)
+    return found
+
+
+def _distances(view: NightView, brokers: list[str]) -> tuple[dict[str, dict[int, int]], dict[str, list[int]]]:
+    """Return the greatest distance in each time slot, and the memory that it is compared with."""
+    here = pl.col("broker_name").is_in(brokers)
+    reads = view.rows("gold.slave_suggestion", "request_ts").filter(here)
+    by_slot = reads.filter(pl.col("diff_max").is_not_null()).group_by(
+        "broker_name", slot=view.bucket("request_ts", SLOTS)
+    )
+    distances: dict[str, dict[int, int]] = {}
+    for broker, slot, diff in by_slot.agg(pl.col("diff_max").max()).sort("broker_name", "slot").collect().iter_rows():
+        distances.setdefault(broker, {})[slot] = diff
+    memories: dict[str, list[int]] = {}
+    of_master = (
+        reads.filter(pl.col("memory") > 0).group_by("broker_name", "memory").agg(pl.len()).sort("broker_name", "memory")
+    )
+    for broker, memory, _ in of_master.collect().iter_rows():
+        memories.setdefault(broker, []).append(memory)
+    return distances, memories
+
+
+def _panel(
+    drawing: Drawing,
+    view: NightView,
+    broker: str,
+    shares: dict[int, tuple[int, int]],
+    distances: dict[int, int],
+    memories: list[int],
+) -> None:
+    drawing.y += 5
+    drawing.finding_strip([f for f in view.findings_of(KINDS) if f["broker_name"] == broker])
+    top = drawing.y + 3
+    master, slave = (sum(each[i] for each in shares.values()) for i in (0, 1))
+    drawing.text(8, top + 11, broker, "p-t p-strong", LEFT - 60)
+    drawing.text(8, top + 27, f"{number(master)} from the master", "p-t p-small p-dim")
+    drawing.text(8, top + 43, f"{number(slave)} from slaves", "p-t p-small p-dim")
+    step = PLOT / SLOTS
+    for label, y in (("100 %", top + 9), ("0", top + SHARE)):
+        drawing.add('<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>', x=LEFT - 6, y=y, t=label)
+    _bars(drawing, top, step, shares)
+    drawing.path(f"M{LEFT} {top + SHARE:g}H{LEFT + PLOT}", "p-rule")
+    y = top + SHARE + 14
+    if distances:
+        high = max([*distances.values(), *memories]) * 1.3
+        scale = ByteScale(LOWEST, max(high, LOWEST * 16), y, DISTANCE)
+        places = [
+            (round(LEFT + (slot + 0.5) * step, 1), scale.y(distances[slot])) if slot in distances else None
+            for slot in range(SLOTS)
+        ]
+        for memory in memories:
+            limit = scale.y(memory)
+            words = f"{broker}: a reader more than {in_bytes(memory)} behind is sent to a slave"
+            drawing.path(f"M{LEFT} {limit:g}H{LEFT + PLOT}", "p-limit", words)
+            drawing.add(
+                '<text class="p-t p-small p-end" x="{x}" y="{y}">{t}</text>',
+                x=LEFT - 6,
+                y=limit + 4,
+                t=in_bytes(memory),
+            )
+        worst = max(distances, key=lambda slot: distances[slot])
+        words = f"{broker}: at most {in_bytes(distances[worst])} behind, at {at(view.bucket_start(worst, SLOTS))}"
+        drawing.path(path_through(places), "p-line", words)
+        for place in places:
+            if place is not None:
+                drawing.path(f"M{place[0]:g} {place[1]:g}h.1", "p-dot")
+        drawing.path(f"M{LEFT} {y + DISTANCE:g}H{LEFT + PLOT}", "p-rule")
+        lowest = '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{t}</text>'
+        drawing.add(lowest, x=LEFT - 6, y=y + DISTANCE, t=f"≤ {in_bytes(LOWEST)}")
+        y += DISTANCE
+    drawing.y = max(y + 8, top + 52)
+
+
+def _bars(drawing: Drawing, top: float, step: float, shares: dict[int, tuple[int, int]]) -> None:
+    """Draw the shares; neighbouring slots without a pull from a slave are one bar."""
+    run: list[int] = []
+    for slot in [*sorted(shares), SLOTS + 1]:
+        if run and (slot != run[-1] + 1 or shares.get(slot, (0, 1))[1]):
+            drawing.rect(LEFT + run[0] * step, top, len(run) * step, SHARE, "p-up")
+            run = []
+        if slot not in shares:
+            continue
+        master, slave = shares[slot]
+        if not slave:
+            run.append(slot)
+            continue
+        height = SHARE * slave / (master + slave)
+        x = LEFT + slot * step
+        drawing.rect(x, top, step, SHARE - height, "p-up")
+        words = f"{counted(slave, 'pull')} from a slave, {number(master)} from the master"
+        drawing.rect(x, top + SHARE - height, step, height, "p-slave", words)
+        if height > 4:
+            drawing.hatch(x, top + SHARE - height, step, height, "p-slave-hatch")

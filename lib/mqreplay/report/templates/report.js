@@ -1,0 +1,134 @@
+"use strict";
+// Search, filters and permalinks. Their state is in the fragment: #f-ID&severity=critical&q=words
+(() => {
+  document.documentElement.classList.add("scripted");
+  const form = document.getElementById("filters");
+  const all = [...document.querySelectorAll(".finding")];
+  const branches = [...document.querySelectorAll(".branch")].reverse();
+  const texts = new Map();
+  const fields = ["q", "kind", "consumer_group", "topic", "broker_name", "from", "to"];
+  const boxes = form ? [...form.querySelectorAll("[name=severity]")] : [];
+
+  function text(finding) {
+    if (!texts.has(finding)) texts.set(finding, (finding.textContent + " " + finding.id).toLowerCase());
+    return texts.get(finding);
+  }
+
+  function wanted() {
+    const state = {};
+    for (const name of fields) if (form.elements[name].value.trim()) state[name] = form.elements[name].value.trim();
+    for (const name of ["from", "to"]) {
+      if (state[name] && !state[name].includes("T")) state[name] = form.dataset.day + "T" + state[name];
+    }
+    const severities = boxes.filter((box) => box.checked).map((box) => box.value);
+    if (severities.length) state.severity = severities.join(",");
+    return state;
+  }
+
+  function matches(finding, state, words) {
+    const data = finding.dataset;
+    const has = (name) => !state[name] || data[name].toLowerCase().includes(state[name].toLowerCase());
+    return (!state.severity || state.severity.split(",").includes(data.severity))
+      && (!state.kind || data.kind === state.kind)
+      && has("consumer_group") && has("topic") && has("broker_name")
+      && (!state.from || !data.to || data.to >= state.from)
+      && (!state.to || !data.from || data.from <= state.to)
+      && words.every((word) => text(finding).includes(word));
+  }
+
+  function filter() {
+    const state = wanted();
+    const words = (state.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const active = Object.keys(state).length > 0;
+    let count = 0;
+    for (const finding of all) {
+      const match = matches(finding, state, words);
+      finding.classList.toggle("context", active && !match);
+      count += match;
+    }
+    // Inner branches come first: a cause stays as the context of an effect that matches.
+    for (const branch of branches) {
+      branch.hidden = active && !branch.querySelector(".finding:not(.context), .branch:not([hidden])");
+      const folded = branch.parentElement.closest("details.fold");
+      if (active && !branch.hidden && folded) folded.open = true;
+    }
+    for (const card of document.querySelectorAll(".card.list")) {
+      card.hidden = active && !card.querySelector(".root:not([hidden])");
+    }
+    document.getElementById("matches").textContent =
+      active ? count + " of " + all.length + " findings match" : all.length + " findings";
+    document.getElementById("nothing").hidden = count > 0;
+    form.querySelector("[type=reset]").hidden = !active;
+  }
+
+  function parsed() {
+    const state = { at: "" };
+    for (const part of location.hash.slice(1).split("&")) {
+      const cut = part.indexOf("=");
+      if (cut < 0) state.at = part;
+      else try { state[part.slice(0, cut)] = decodeURIComponent(part.slice(cut + 1)); } catch { /* not ours */ }
+    }
+    return state;
+  }
+
+  function fragment(at) {
+    const parts = Object.entries(wanted()).map(([key, value]) => key + "=" + encodeURIComponent(value));
+    return [...(at ? [at] : []), ...parts].join("&");
+  }
+
+  function show(id) {
+    for (const old of document.querySelectorAll(".target")) old.classList.remove("target");
+    const element = id && document.getElementById(id);
+    if (!element) return;
+    for (let up = element; up; up = up.parentElement) {
+      up.hidden = false;
+      if (up.tagName === "DETAILS") up.open = true;
+    }
+    if (element.classList.contains("finding")) {
+      element.classList.add("target");
+      if (!element.hasAttribute("tabindex")) element.tabIndex = -1;
+      element.focus({ preventScroll: true });
+    }
+    element.scrollIntoView({ block: element.classList.contains("finding") ? "center" : "start" });
+  }
+
+  function read() {
+    const state = parsed();
+    if (form) {
+      for (const name of fields) {
+        const value = state[name] || "";
+        form.elements[name].value = form.elements[name].type === "time" ? value.slice(value.indexOf("T") + 1) : value;
+      }
+      const severities = (state.severity || "").split(",");
+      for (const box of boxes) box.checked = severities.includes(box.value);
+      filter();
+    }
+    show(state.at);
+    if (!state.at && Object.keys(state).length > 1) form?.scrollIntoView({ block: "start" });
+  }
+
+  function changed() {
+    filter();
+    const hash = fragment("");
+    history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    const to = link.getAttribute("href").slice(1);
+    event.preventDefault();
+    // A link to a place keeps the filters; a link with filters replaces them.
+    const hash = "#" + (to.includes("=") || !form ? to : fragment(to));
+    if (hash !== location.hash) history.pushState(null, "", hash);
+    read();
+  });
+  addEventListener("hashchange", read);
+  if (form) {
+    form.hidden = false;
+    form.addEventListener("input", changed);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("reset", () => setTimeout(changed));
+  }
+  read();
+})();

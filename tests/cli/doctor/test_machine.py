@@ -1,0 +1,73 @@
+"""What `mqreplay doctor` says about the machine, and how it is mended."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from mqreplay.cli.doctor.machine import examine_machine
+from mqreplay.lake.jars import JARS
+from mqreplay.settings import Settings
+
+
+def checks() -> dict[str, tuple[bool, str]]:
+    out = StringIO()
+    good = examine_machine(Settings(source=("own.toml",)), out, as_json=True)
+    found = {each["what"]: (each["ok"], each["said"]) for each in json.loads(out.getvalue())["checks"]}
+    assert good == all(ok for ok, _ in found.values())
+    return found
+
+
+@pytest.fixture
+def spark_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another Spark, with Delta's JARs and without Spark's own."""
+    for name in JARS:
+        (tmp_path / "jars" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "jars" / name).touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_this_machine_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    found = checks()
+    assert all(ok for ok, _ in found.values()), found
+    assert found["settings"][1] == "own.toml"
+
+
+def test_missing_jars_and_the_command_of_this_python(spark_home: Path) -> None:
+    next(iter((spark_home / "jars").iterdir())).unlink()
+    good, said = checks()["jars"]
+    assert not good
+    assert said.startswith(f"missing from {spark_home}/jars: ")
+    assert said.endswith(f"; run `{sys.executable} -m mqreplay.lake.jars`")
+
+
+@pytest.mark.parametrize(
+    ("core", "good", "said"),
+    [
+        (None, False, "has no Spark; unset SPARK_HOME"),
+        ("spark-core_2.13-3.5.1.jar", False, "has Spark 3.5.1; unset SPARK_HOME"),
+        (f"spark-core_2.13-{pyspark.__version__}.jar", True, f"Spark {pyspark.__version__} of SPARK_HOME"),
+    ],
+)
+def test_another_spark(spark_home: Path, core: str | None, good: bool, said: str) -> None:
+    if core is not None:
+        (spark_home / "jars" / core).touch()
+    found = checks()
+    assert found["jars"][0]
+    assert found["spark"][0] == good
+    assert said in found["spark"][1]
+
+
+def test_java_home_that_has_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    good, said = checks()["java"]
+    assert not good
+    assert said.startswith(f"{tmp_path}/bin/java of JAVA_HOME does not exist; install Java 17")
+    assert said.endswith("--engine local, which needs no Java")

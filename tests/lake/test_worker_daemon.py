@@ -1,0 +1,70 @@
+"""Python workers of Spark end without a traceback when Java closes their sockets."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests_shared import ROOT
+
+DAEMON = "mqreplay.lake.worker_daemon"
+
+
+@contextmanager
+def daemon(folder: Path, module: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """The process that forks workers, as Java starts it, and the path of its socket."""
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "lib"),
+        "PYTHON_UNIX_DOMAIN_ENABLED": "true",
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(folder),
+        "SPARK_REUSE_WORKER": "1",
+    }
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", module, "pyspark.worker"]
+    with subprocess.Popen(command, env=env, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        length = int.from_bytes(process.stdout.read(4), "big")
+        yield process, process.stdout.read(length).decode()
+
+
+def worker_end(folder: Path, module: str, sent: bytes) -> str:
+    """Start a worker, send it ``sent``, close the socket; return what the daemon and the worker wrote on stderr."""
+    with daemon(folder, module) as (process, path):
+        with socket.socket(socket.AF_UNIX) as java:
+            java.connect(path)
+            worker = int.from_bytes(java.recv(4), "big")
+            java.sendall(sent)
+        # The daemon lets Linux remove workers that ended.
+        handle = os.pidfd_open(worker) if Path(f"/proc/{worker}").exists() else None
+        if handle is not None:
+            assert select.select([handle], [], [], 30)[0]
+            os.close(handle)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+    return said.decode()
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0\0\0\0"], ids=["idle", "at the begin of a task"])
+def test_a_worker_whose_socket_is_closed_says_nothing(tmp_path: Path, sent: bytes) -> None:
+    assert worker_end(tmp_path, DAEMON, sent) == ""
+
+
+def test_pysparks_own_prints_a_traceback(tmp_path: Path) -> None:
+    # Once it does not, mqreplay's is needed no more.
+    assert "BrokenPipeError" in worker_end(tmp_path, "pyspark.daemon", b"")
+
+
+def test_the_session_uses_it(spark) -> None:
+    assert spark.sparkContext.getConf().get("spark.python.daemon.module") == DAEMON
+    ours = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.modules["__main__"].__file__).collect()
+    assert [Path(path).name for path in ours] == ["worker_daemon.py"]

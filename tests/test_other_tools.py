@@ -1,0 +1,162 @@
+"""Every example of docs/other_tools.md runs as it is written there, gives the same answer and leaves no file behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from made_warehouse import made_warehouse
+from mqreplay.lake.class_archive import archive_options
+from standalone_cluster import environment
+from tests_shared import ROOT
+
+PAGE = (ROOT / "docs" / "other_tools.md").read_text(encoding="utf-8")
+GIVEN = {"conf", "warehouse", "register.sql"}
+PORT = "10015"
+STARTS_S = 120
+FINDINGS = {"critical": 1, "info": 4, "warning": 2}  # of each severity
+
+
+def examples(title: str, language: str) -> list[str]:
+    """Return the code blocks of a section of the page."""
+    section = PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return re.findall(rf"^```{language}\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+
+
+def answer(text: str) -> dict[str, int]:
+    """Return the number of findings of each severity in what a tool printed."""
+    return {severity: int(number) for severity, number in re.findall(r"(critical|warning|info)\W+(\d+)", text)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working folder of a reader: the settings, the warehouse and the SQL file of the page.
+
+    The warehouse has few tables, which Spark registers faster; tests/lake/test_registration.py registers all.
+    """
+    made = tmp_path_factory.mktemp("reader")
+    (made / "conf").symlink_to(ROOT / "conf")
+    severities = [severity for severity, number in FINDINGS.items() for _ in range(number)]
+    rows = [{"finding_id": str(number), "severity": severity} for number, severity in enumerate(severities)]
+    made_warehouse(made / "warehouse" / "bulk", {"gold.finding": rows, "silver.broker": [{}]})
+    (command,) = re.findall(r"^    (mqreplay register .*)$", PAGE, re.MULTILINE)
+    command = command.replace("mqreplay", f"{sys.executable} -m mqreplay.cli", 1)
+    subprocess.run(["bash", "-c", command], cwd=made, check=True)
+    return made
+
+
+def environment_of_a_reader() -> dict[str, str]:
+    """Stock Spark. Java starts faster here: the tests of a session start do without that."""
+    options = f"{archive_options()} -XX:TieredStopAtLevel=1"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**environment(), "PATH": path, "PYTHONPATH": str(ROOT / "lib"), "SPARK_SUBMIT_OPTS": options}
+
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment_of_a_reader(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+@contextmanager
+def thrift_server(command: str, port: int, folder: Path) -> Iterator[None]:
+    """The server of the page, until the block ends."""
+    log = folder.parent / f"{folder.name}.thrift.log"
+    with log.open("w") as out:
+        command = f"exec {command.strip()}"
+        server = subprocess.Popen(
+            ["bash", "-c", command], cwd=folder, env=environment_of_a_reader(), stdout=out, stderr=out
+        )
+    try:
+        deadline = time.monotonic() + STARTS_S
+        while True:
+            assert server.poll() is None, log.read_text()[-3000:]
+            assert time.monotonic() < deadline, log.read_text()[-3000:]
+            with socket.socket() as client:
+                if client.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.2)
+        yield
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+
+
+@pytest.mark.parametrize("tool", ["polars", "DuckDB", "delta-rs"])
+def test_tools_without_java(tool: str, folder: Path, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    (code,) = examples(tool, "python")
+    out = StringIO()
+    with redirect_stdout(out):
+        exec(code, {})
+    assert answer(out.getvalue()) == FINDINGS
+
+
+def test_pyspark_in_a_running_session(folder: Path, spark, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {}
+    out = StringIO()
+    try:
+        with redirect_stdout(out):
+            for code in examples("PySpark", "python"):
+                exec(code, names)
+    finally:
+        for name in re.findall(r"CREATE TABLE IF NOT EXISTS (\S+)", (folder / "register.sql").read_text()):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+    assert answer(out.getvalue()) == FINDINGS
+    assert names["spark"].sparkContext is spark.sparkContext
+    assert "{orders, broker-a, 1}" in out.getvalue()
+    assert {path.name for path in folder.iterdir()} == GIVEN
+
+
+@pytest.mark.long  # test_pyspark_in_a_running_session runs the same text
+def test_pyspark_script(folder: Path) -> None:
+    code = "\n".join(examples("PySpark", "python"))
+    (folder.parent / "night.py").write_text(code)
+    done = run("python ../night.py", folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert answer(done.stdout) == FINDINGS
+    assert {path.name for path in folder.iterdir()} == GIVEN
+
+
+def test_spark_sql(folder: Path) -> None:
+    (command,) = examples("spark-sql", "sh")
+    done = run(command, folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert answer(done.stdout) == FINDINGS
+    assert {path.name for path in folder.iterdir()} == GIVEN
+
+
+def test_thrift_server_and_a_jdbc_client(folder: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    server, client = (code.replace(PORT, str(port)) for code in examples("Thrift server and JDBC", "sh"))
+    with thrift_server(server, port, folder):
+        done = run(client, folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert answer(done.stdout) == FINDINGS
+    assert {path.name for path in folder.iterdir()} == GIVEN
+
+
+def test_every_example_is_tested() -> None:
+    assert PAGE.count("```python") == 5
+    assert PAGE.count("```sh") == 3
