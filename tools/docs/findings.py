@@ -113,8 +113,9 @@ def _when(cause: Cause) -> str:
     places = [PLACES.get(column, column) for column in cause.same]
     same = f"same {' and '.join(places)}" if places else "any group and broker"
     end = f"{cause.after_s} s after its end" if cause.after_s else "its end"
+    master = "; only the master's" if cause.of_master else ""
     critical = "; only if the cause is critical" if cause.critical else ""
-    return f"{same}, from {cause.before_s} s before its start to {end}{critical}"
+    return f"{same}, from {cause.before_s} s before its start to {end}{master}{critical}"
 
 
 def _follows(kind: FindingKind, cause: str) -> bool:

@@ -26,7 +26,7 @@ SLAVE_PULL = FindingKind(
     example="Group bulk-group read bulk-topic of broker-a from a slave in 3688 pulls: it lagged further behind than the"
     " broker keeps in memory.",
     causes=(
-        Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
         # A slave that refuses reads explains the pulls that were sent to it.
         Cause("slave_pull", same=("broker_name",), critical=True),
     ),
@@ -61,7 +61,7 @@ def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: i
     of_keepers = exceptional.filter(pl.col("why") == KEPT)
     settings = _settings(of_keepers, cluster, warn_s)
     groups = _sessions(exceptional.filter(pl.col("why") != KEPT), gap_s).with_columns(_lasts(warn_s).alias("lasts"))
-    kept = _with_short_lag(_sessions(of_keepers, gap_s), groups, gap_s)
+    kept = _with_lag(_sessions(of_keepers, gap_s), groups, gap_s)
     # A short lag is told with the reads that followed from it.
     alone = groups.join(
         kept.select("lag_number").drop_nulls().unique(), left_on="number", right_on="lag_number", how="anti"
@@ -140,7 +140,19 @@ def _kept_groups(kept: pl.DataFrame, settings: pl.DataFrame, cluster: str) -> pl
         first.fill_null(""),
         pl.lit("."),
     )
-    advice = "Nothing is wrong with the group. Change the setting of the slave, as the cause of this finding says."
+    # Most answers left nothing in the queue, so the group does not lag, whatever the master's memory.
+    at_end = 2 * pl.col("behind") <= pl.col("pulls")
+    change = "change the setting of the slave, as the advice of the cause says."
+    advice = (
+        pl.when(at_end)
+        .then(pl.lit(f"The group does not lag. To send it back to the master, {change}"))
+        .otherwise(
+            pl.lit(
+                "Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group lags, and to send it back"
+                f" to the master, {change}"
+            )
+        )
+    )
     return finding(rows, SLAVE_PULL, cluster, severity="info", summary=summary, advice=advice)
 
 
@@ -176,12 +188,12 @@ def _groups(found: pl.DataFrame, cluster: str) -> pl.DataFrame:
     return finding(found, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
 
 
-def _with_short_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.DataFrame:
-    """Add lag_ts, lag_pulls and lag_number: the short lag of the group that these reads followed, if there is one."""
+def _with_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.DataFrame:
+    """Add lag_ts and lag_pulls, the lag of the group that these reads followed, and lag_number, set if it was short."""
     place = ["broker_name", "consumer_group", "topic"]
-    short = groups.filter((pl.col("why") == LAGGED) & ~pl.col("lasts")).select(
+    lags = groups.filter(pl.col("why") == LAGGED).select(
         *place,
-        pl.col("number").alias("lag_number"),
+        pl.when(~pl.col("lasts")).then("number").alias("lag_number"),
         pl.col("from_ts").alias("lag_ts"),
         pl.col("to_ts").alias("lag_to"),
         pl.col("pulls").alias("lag_pulls"),
@@ -189,7 +201,7 @@ def _with_short_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.
     reach = pl.duration(seconds=gap_s)
     near = (
         kept.select("number", *place, "from_ts", "to_ts")
-        .join(short, on=place)
+        .join(lags, on=place)
         .filter((pl.col("lag_ts") <= pl.col("to_ts")) & (pl.col("lag_to") + reach >= pl.col("from_ts")))
     )
     first = near.sort("lag_ts", "lag_number").unique("number", keep="first", maintain_order=True)

@@ -16,6 +16,8 @@ from mqreplay.report.pictures import pictures
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
 SHOWN_EVIDENCE = 8  # rows of a finding's evidence
+SHOWN_OF_MANY = 3  # the same, of more than MANY findings
+MANY = 200
 COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
@@ -27,6 +29,7 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
 
     files = _files(here("bronze.source_file"))
     findings, total = _findings(here("gold.finding"))
+    shown = findings[:MOST_FINDINGS]
     first = [row["first_ts"] for row in files if row["first_ts"] is not None]
     last = [row["last_ts"] for row in files if row["last_ts"] is not None]
     return ReportData(
@@ -35,9 +38,9 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
         last_ts=max(last, default=None),
         findings=findings,
         findings_total=total,
-        evidence=evidence_of(warehouse, cluster, findings[:MOST_FINDINGS], SHOWN_EVIDENCE),
+        evidence=evidence_of(warehouse, cluster, shown, SHOWN_EVIDENCE if len(shown) <= MANY else SHOWN_OF_MANY),
         coverage=coverage(warehouse, cluster),
-        pictures=pictures(warehouse, cluster, findings[:MOST_FINDINGS]),
+        pictures=pictures(warehouse, cluster, shown),
         judgements=_judgements(here("gold.judgement")),
         breaks=_breaks(here("gold.offset_continuity")),
         gaps=_gaps(here("gold.replay_gap")),

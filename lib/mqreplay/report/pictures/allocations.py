@@ -45,34 +45,40 @@ class _Column:
 
 def draw_allocations(view: NightView) -> Picture:
     """Draw a panel for each group and topic: those with findings first, then those with the most changes."""
-    rows = _changes(view)
-    by_pair: dict[Pair, list[Row]] = {}
-    for row in rows.iter_rows(named=True):
-        by_pair.setdefault((row["consumer_group"], row["topic"]), []).append(row)
-    if not by_pair:
+    changes = _changes(view)
+    findings = view.findings_of(KINDS)
+    chosen, total = _chosen(changes, findings)
+    if not chosen:
         return Picture("allocation", TITLE, CAPTION, why_empty=WHY_EMPTY)
-    columns = {pair: _columns(found) for pair, found in by_pair.items()}
-    chosen = sorted(columns, key=lambda pair: _rank(view, pair, columns[pair]))[:MOST_GROUPS]
     drawing = Drawing(TITLE, TimeScale(view.night))
     rebalances = 0
     for pair in chosen:
-        findings = [f for f in view.findings_of(KINDS, consumer_group=pair[0], topic=pair[1]) if f["consumer_group"]]
-        rebalances += _panel(drawing, pair, columns[pair], findings)
+        rows = changes.filter(pl.col("consumer_group") == pair[0], pl.col("topic") == pair[1])
+        rebalances += _panel(drawing, pair, _columns(rows.to_dicts()), [f for f in findings if _concerns(f, pair)])
     drawing.legend([("p-kept", "queue kept"), ("p-got", "queue got"), ("p-lost", "queue given up")])
-    left = [counted(len(columns) - len(chosen), "other group and topic", "other groups and topics")]
-    left = left if len(columns) > len(chosen) else []
+    left = [counted(total - len(chosen), "other group and topic", "other groups and topics")]
+    left = left if total > len(chosen) else []
     left += [counted(rebalances, "other rebalance")] if rebalances else []
     cut = f"{' and '.join(left)} not drawn; those with findings come first." if left else None
     return drawing.picture("allocation", TITLE, CAPTION, cut, SQL)
 
 
-def _rank(view: NightView, pair: Pair, columns: list[_Column]) -> tuple[object, ...]:
-    kinds = [
-        KINDS.index(f["kind"])
-        for f in view.findings_of(KINDS, consumer_group=pair[0], topic=pair[1])
-        if f["consumer_group"]
-    ]
-    return (min(kinds, default=len(KINDS)), -len(columns), pair)
+def _chosen(changes: pl.DataFrame, findings: list[Row]) -> tuple[list[Pair], int]:
+    """Return the groups and topics to draw, and how many there are."""
+    counts = changes.group_by("consumer_group", "topic").agg(pl.len()).rows()
+    rank: dict[str, list[Row]] = {}
+    for finding in findings:
+        rank.setdefault(finding["consumer_group"] or "", []).append(finding)
+
+    def order(row: tuple[str, str, int]) -> tuple[int, int, str, str]:
+        kinds = [KINDS.index(f["kind"]) for f in rank.get(row[0], []) if _concerns(f, (row[0], row[1]))]
+        return (min(kinds, default=len(KINDS)), -row[2], row[0], row[1])
+
+    return [(group, topic) for group, topic, _ in sorted(counts, key=order)[:MOST_GROUPS]], len(counts)
+
+
+def _concerns(finding: Row, pair: Pair) -> bool:
+    return finding["consumer_group"] == pair[0] and finding["topic"] in (None, pair[1])
 
 
 def _changes(view: NightView) -> pl.DataFrame:

@@ -85,7 +85,7 @@ def _chosen(view: NightView, breaks: pl.DataFrame) -> tuple[list[Queue], int]:
         .collect()
     )
     others = [_queue(row) for row in busy.iter_rows(named=True)]
-    for finding in stuck:
+    for finding in stuck[:MOST_QUEUES]:
         chosen |= dict.fromkeys([q for q in others if _concerns(finding, q)][:1])
     chosen |= dict.fromkeys(others[:2])
     return list(chosen)[:MOST_QUEUES], len(kinds)
