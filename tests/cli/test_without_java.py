@@ -54,6 +54,12 @@ def test_explain(root: str) -> None:
     assert "of pay-topic" in done.stdout
 
 
+def test_sql(root: str) -> None:
+    done = run("sql", "SELECT summary, memory_threshold(7, 40).value AS v FROM gold.finding", "--warehouse", root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Broker b is down." in done.stdout
+
+
 def test_report(root: str) -> None:
     done = run("report", "--warehouse", root)
     assert done.returncode == 0, done.stderr
