@@ -369,10 +369,16 @@ def test_an_offset_that_nobody_committed_was_set_by_somebody():
     assert (found["severity"], found["confidence"], found["from_ts"]) == ("warning", 0.8, at(45))
     assert (pushed_later["from_ts"], pushed_later["confidence"]) == (at(400), 1.0)
     assert found["evidence"] == [
-        {
-            "table_name": "gold.offset_continuity",
-            "key": "broker_name=b topic=T consumer_group=g queue_id=0 kind=rewind to_ts=2026-11-21 02:00:50",
-        }
+        evidence_of(
+            "gold.offset_continuity",
+            consumer_group="g",
+            topic="T",
+            broker_name="b",
+            broker_id=0,
+            queue_id=0,
+            kind="rewind",
+            to_ts=at(50),
+        )
     ]
 
 

@@ -63,6 +63,7 @@ READS = [
     *pulled("keeps", 101, 130, consumer_group="long lag", **OF_KEEPER),
     *pulled("keeps", 40, 41, consumer_group="kept", topic="U", **OF_KEEPER),
     *pulled("keeps", 40, 41, consumer_group="kept behind", behind=True, **OF_KEEPER),
+    *pulled("master sends all", 0, 20, **OF_KEEPER | {"keeper_id": 0, "keeper_ratio": 0, "keeper_configured": 0}),
     *pulled("keeps for a moment", 40, 49, **OF_KEEPER),
 ]
 
@@ -140,6 +141,17 @@ def test_a_slave_that_keeps_readers_is_one_finding_with_its_groups_below(found: 
     effects = (short, kept_later, kept, behind)
     assert {row["follows_from"] for row in effects} == {setting["finding_id"]}
     assert sum(int(re.findall(r"in (\d+) pulls", row["summary"])[0]) for row in effects) == 9, "as the cause says"
+
+
+def test_a_master_may_send_all_its_readers_to_a_slave(found: dict) -> None:
+    by_group = {row["consumer_group"]: row for row in found["master sends all"]}
+    assert by_group[None]["summary"] == (
+        "The master of master sends all sends its readers to a slave, whether they lag or not: its effective"
+        " accessMessageInMemoryMaxRatio is 0 (configured: 0), so it suggests a slave while it finds messages. It sent 2"
+        " pulls of 1 group there."
+    )
+    assert "to 1 or more" in by_group[None]["advice"]
+    assert "in 2 pulls: the master sent it there by its" in by_group["g"]["summary"]
 
 
 def test_a_slave_that_kept_readers_for_a_moment_only_is_info(found: dict) -> None:

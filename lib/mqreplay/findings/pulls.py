@@ -7,7 +7,7 @@ import polars as pl
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.shape import counted, evidence_rows, finding, none, record_key
-from mqreplay.judge.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED
+from mqreplay.judge.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
 
 SLAVE_PULL = FindingKind(
     name="slave_pull",
@@ -83,30 +83,31 @@ def _settings(runs: pl.DataFrame, cluster: str, warn_s: int) -> pl.DataFrame:
     # An outage may have sent the readers there, but the setting is what keeps them.
     rows = found.rename({"keeper_id": "broker_id"}).with_columns(pl.lit("").alias("cause_id"))
     configured = pl.format(" (configured: {})", "keeper_configured")
-    summary = pl.concat_str(
-        pl.format(
-            "Slave {} of {} keeps its readers, whether they lag or not: its effective accessMessageInMemoryMaxRatio"
-            " is {}",
-            "broker_id",
-            "broker_name",
-            "keeper_ratio",
-        ),
-        configured.fill_null(""),
-        pl.format(
-            ", so it suggests itself while it finds messages. It kept {} of {} from the master.",
-            counted("pulls", "pull"),
-            counted("groups", "group"),
-        ),
+    is_master = pl.col("broker_id") == MASTER_ID
+    who = (
+        pl.when(is_master)
+        .then(pl.format("The master of {} sends its readers to a slave", "broker_name"))
+        .otherwise(pl.format("Slave {} of {} keeps its readers", "broker_id", "broker_name"))
     )
+    counts = counted("pulls", "pull"), counted("groups", "group")
+    effect = (
+        pl.when(is_master)
+        .then(pl.format(", so it suggests a slave while it finds messages. It sent {} of {} there.", *counts))
+        .otherwise(
+            pl.format(", so it suggests itself while it finds messages. It kept {} of {} from the master.", *counts)
+        )
+    )
+    ratio = pl.format(", whether they lag or not: its effective accessMessageInMemoryMaxRatio is {}", "keeper_ratio")
+    summary = pl.concat_str(who, ratio, configured.fill_null(""), effect)
     # The least ratio that works: 5.x subtracts 10 on slaves, 4.x subtracts nothing.
     subtracted = pl.col("keeper_configured") - pl.col("keeper_ratio")
-    least = (subtracted.fill_null(10) + 1).cast(pl.String)
+    least = (subtracted.fill_null(pl.when(is_master).then(0).otherwise(10)) + 1).cast(pl.String)
     advice = pl.format(
-        "Set the ratio of the slave to {} or more, so that the effective ratio is at least 1 (default 40): `mqadmin"
-        " updateBrokerConfig -b {} -k accessMessageInMemoryMaxRatio -v 40 -n NAMESRV`. Write it into the slave's"
+        "Set the ratio of this broker to {} or more, so that the effective ratio is at least 1 (default 40): `mqadmin"
+        " updateBrokerConfig -b {} -k accessMessageInMemoryMaxRatio -v 40 -n NAMESRV`. Write it into the broker's"
         " broker.conf too, then read the value back with `mqadmin getBrokerConfig`.",
         least,
-        pl.col("keeper_addr").fill_null("SLAVE_ADDR"),
+        pl.col("keeper_addr").fill_null("BROKER_ADDR"),
     )
     severity = pl.when(_lasts(warn_s)).then(pl.lit("warning")).otherwise(pl.lit("info"))
     return finding(rows, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
@@ -130,19 +131,22 @@ def _kept_groups(kept: pl.DataFrame, settings: pl.DataFrame, cluster: str) -> pl
     )
     summary = pl.concat_str(
         pl.format(
-            "Group {} read {} of {} from a slave in {}: slave {} kept it there by its accessMessageInMemoryMaxRatio",
+            "Group {} read {} of {} from a slave in {}: ",
             "consumer_group",
             "topic",
             "broker_name",
             counted("pulls", "pull"),
-            "keeper_id",
         ),
+        pl.when(pl.col("keeper_id") == MASTER_ID)
+        .then(pl.lit("the master sent it there"))
+        .otherwise(pl.format("slave {} kept it there", "keeper_id")),
+        pl.lit(" by its accessMessageInMemoryMaxRatio"),
         first.fill_null(""),
         pl.lit("."),
     )
     # Most answers left nothing in the queue, so the group does not lag, whatever the master's memory.
     at_end = 2 * pl.col("behind") <= pl.col("pulls")
-    change = "change the setting of the slave, as the advice of the cause says."
+    change = "change the setting, as the advice of the cause says."
     advice = (
         pl.when(at_end)
         .then(pl.lit(f"The group does not lag. To send it back to the master, {change}"))
