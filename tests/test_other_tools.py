@@ -117,8 +117,10 @@ def test_pyspark_in_a_running_session(folder: Path, spark, monkeypatch) -> None:
     try:
         with redirect_stdout(out):
             for code in examples("PySpark", "python"):
-                exec(code, names)
+                # Java has the working folder of its start.
+                exec(code.replace('"warehouse/', f'"{folder}/warehouse/'), names)
     finally:
+        spark.catalog.dropTempView("finding")
         for name in re.findall(r"CREATE TABLE IF NOT EXISTS (\S+)", (folder / "register.sql").read_text()):
             spark.sql(f"DROP TABLE IF EXISTS {name}")
     assert answer(out.getvalue()) == FINDINGS

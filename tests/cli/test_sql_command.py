@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -130,6 +131,26 @@ def test_a_shell(root: str, capsys) -> None:
     assert "query: there is no column kindd; did you mean kind?\n" in err
     assert "there is no table gold.findin; did you mean gold.finding?\n" in err
     assert "there is no command .nothing\n" in err
+
+
+def test_ctrl_c_ends_a_query_and_sigterm_the_shell(root: str, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    received: list[int] = [signal.SIGINT]
+    monkeypatch.setattr("mqreplay.stop_signals._received", received)
+    reads = typed("SELECT 1;", "SELECT 2;", "SELECT 3;")
+
+    def answer(text: str) -> Any:
+        if "1" in text:
+            raise KeyboardInterrupt
+        if "3" in text:
+            received.append(signal.SIGTERM)
+            raise KeyboardInterrupt
+        return ["a"], [(2,)]
+
+    with pytest.raises(KeyboardInterrupt):
+        run_shell(root, answer, "csv", None, reads)
+    out, err = capsys.readouterr()
+    assert out.split() == ["a", "2"]
+    assert err.count("interrupted") == 1
 
 
 def test_what_tab_completes() -> None:

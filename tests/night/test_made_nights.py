@@ -22,7 +22,14 @@ def names(faults: list[tuple[str, int]]) -> list[str]:
 
 
 QUIET = ("quiet-4.9.7", "quiet-joins-5.3.3")
-FAULTY = ("ratios-5.3.3", "resets-4.9.7", "resets-circle-4.9.7", "conflicts-5.3.3", "polled-resets-5.3.3")
+FAULTY = (
+    "ratios-5.3.3",
+    "outages-5.3.3",
+    "resets-4.9.7",
+    "resets-circle-4.9.7",
+    "conflicts-5.3.3",
+    "polled-resets-5.3.3",
+)
 FAULTS = [(name, number) for name in FAULTY for number in range(len(truth_of(name)["faults"]))]
 REDELIVERING = [(name, number) for name, number in FAULTS if "again" in truth_of(name)["faults"][number]]
 OFFSET_KINDS = ["offset_reset", "offset_rewind", "offset_jump", "offset_beyond_max"]

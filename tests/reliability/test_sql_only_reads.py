@@ -307,3 +307,40 @@ def test_a_process_that_cannot_write(tmp_path, inside) -> None:
         assert "refused" not in done.stdout, said
         assert digest(root) != before
         assert len(list(tmp_path.glob("outside*"))) == 2
+
+
+# DuckDB without its lock and without the judgement: what the process itself may do.
+UNLOCKED = """
+import argparse, sys
+from pathlib import Path
+from mqreplay.cli import sql_command
+from mqreplay.lake.duckdb_database import Database, literal
+from mqreplay.settings import load_settings
+
+root, inside = sys.argv[1:]
+if inside == "confined":
+    sql_command._confine(argparse.Namespace(own_process=True, engine="duckdb"), load_settings(), [])
+new = literal(root + "/new")
+with Database() as database:
+    for text in [f"COPY (SELECT 1) TO {new}", f"ATTACH {new} AS x", "SELECT 1"]:
+        try:
+            database.run(text)
+            print("done")
+        except Exception:
+            print("refused")
+        Path(root, "new").unlink(missing_ok=True) if inside == "free" else None
+"""
+
+
+@pytest.mark.parametrize(("inside", "said"), [("confined", ["refused"] * 2), ("free", ["done"] * 2)])
+def test_a_process_of_duckdb_that_cannot_write(tmp_path, inside, said) -> None:
+    from mqreplay.lake.confinement import _rights
+
+    if _rights() is None:
+        pytest.skip("this kernel has no Landlock")
+    command = [sys.executable, "-c", UNLOCKED, str(tmp_path), inside]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT / "lib")}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == [*said, "done"], done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -42,7 +42,7 @@ def test_spark_joins_evidence_with_its_table(session) -> None:
 
 
 def assert_on_page(text: str, session) -> None:
-    query = text
+    query = text.replace("unnest(", "explode(")
     for layer in ("bronze", "silver", "gold"):
         query = query.replace(f" {layer}.", f" questions_{layer}.")
     rows = session.sql(query)

@@ -47,15 +47,15 @@ query reads the pulls that failed while a broker was down:
 
 {pulls}
 
-In DuckDB, write `unnest` instead of `explode`. If an item has a `record_id`, it identifies one row. Otherwise, join on
+In Spark, write `explode` instead of `unnest`. If an item has a `record_id`, it identifies one row. Otherwise, join on
 all columns of the item that are not null. `evidence` has at most 50 items beside the findings that follow, and
 `evidence_count` is the number of all. `mqreplay explain FINDING_ID` prints the rows of every table.
 """
 
-# In Spark; DuckDB calls `explode` `unnest`.
+# In DuckDB; Spark calls `unnest` `explode`.
 EVIDENCE = """
 WITH item AS (
-  SELECT cluster, finding_id, explode(evidence) AS e
+  SELECT cluster, finding_id, unnest(evidence) AS e
   FROM gold.finding
   WHERE kind = 'broker_down' AND broker_name = 'broker-b'
 )
@@ -334,7 +334,7 @@ def page(ask: Callable[[str], Rows]) -> str:
     """Return the text of docs/questions.md."""
     contents = "\n".join(f"{n}. [{each.title}](#{_anchor(n, each.title)})" for n, each in enumerate(QUESTIONS, 1))
     sections = "\n\n".join(_section(n, each, ask(each.query)) for n, each in enumerate(QUESTIONS, 1))
-    pulls = table(ask(EVIDENCE.replace("explode(", "unnest(")))
+    pulls = table(ask(EVIDENCE))
     return PAGE.format(contents=contents, sections=sections, evidence=EVIDENCE.strip(), pulls=pulls)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -17,13 +18,14 @@ from mqreplay.lake.contract import Contract
 from mqreplay.lake.similar import unknown_table
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.printable import printable
+from mqreplay.stop_signals import forget_stops, stopped_by
 
 HELP = """\
 A statement ends with a semicolon and may take several lines.
   .tables         the tables of the warehouse
   .schema TABLE   the columns of a table, with their types and comments
   .help           this list
-  .quit           leave (also Ctrl-D)
+  .quit           leave (also Ctrl-D); Ctrl-C ends a query
 Tab completes tables, columns, functions and words of SQL. DESCRIBE FUNCTION name; explains a function."""
 KEYWORDS = (
     *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "ALL", "HAVING", "LIMIT", "JOIN", "LEFT", "USING", "AND"),
@@ -55,9 +57,9 @@ def run_shell(
             print(file=sys.stderr)
             return
         except KeyboardInterrupt:
-            if not pending:
-                raise
+            _continue_after_interrupt()
             pending = ""
+            print(file=sys.stderr)
             continue
         if not pending and line.strip().startswith("."):
             if line.strip() == ".quit":
@@ -158,4 +160,12 @@ def _say_errors(run: Callable[[], None]) -> None:
     except MqreplayError as error:
         print(printable(error), file=sys.stderr)
     except KeyboardInterrupt:
+        _continue_after_interrupt()
         print("interrupted", file=sys.stderr)
+
+
+def _continue_after_interrupt() -> None:
+    """Let Ctrl-C end what runs, and SIGTERM the shell."""
+    if stopped_by() == signal.SIGTERM:
+        raise KeyboardInterrupt
+    forget_stops()

@@ -21,6 +21,15 @@ from mqreplay.lake.scratch import scratch
 MEMORY = "1GB"
 PATTERN = re.compile(r"[*?\[]")  # DuckDB takes a path with one of these for a pattern
 ZONED = "TIMESTAMP WITH TIME ZONE"
+PLAIN = {
+    "string": "VARCHAR",
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+    "date32[day]": "DATE",
+    "binary": "BLOB",
+}
 
 
 class Database:
@@ -101,7 +110,23 @@ def without_zone(schema: pa.Schema, columns: Iterable[str]) -> list[str]:
 
 def _types(schema: pa.Schema) -> dict[str, str]:
     """Return the columns' types as DuckDB writes them."""
-    return dict(zip(schema.names, map(str, duckdb.from_arrow(schema.empty_table()).types), strict=True))
+    return {field.name: duckdb_type(field.type) for field in schema}
+
+
+def duckdb_type(kind: pa.DataType) -> str:
+    """Return an Arrow type that contracts use as DuckDB writes it. (DuckDB itself would load pandas to tell.)
+
+    >>> duckdb_type(pa.list_(pa.struct([("queue_id", pa.int32()), ("ts", pa.timestamp("us", "UTC"))])))
+    'STRUCT("queue_id" INTEGER, "ts" TIMESTAMP WITH TIME ZONE)[]'
+    """
+    if pa.types.is_list(kind):
+        return f"{duckdb_type(kind.value_type)}[]"
+    if pa.types.is_map(kind):
+        return f"MAP({duckdb_type(kind.key_type)}, {duckdb_type(kind.item_type)})"
+    if pa.types.is_struct(kind):
+        fields = (kind.field(at) for at in range(kind.num_fields))
+        return f"STRUCT({', '.join(f'{quoted(field.name)} {duckdb_type(field.type)}' for field in fields)})"
+    return ZONED if pa.types.is_timestamp(kind) else PLAIN[str(kind)]
 
 
 def quoted(name: str) -> str:

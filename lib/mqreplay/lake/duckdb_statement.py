@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 
 from mqreplay.errors import InputError
+from mqreplay.lake.duckdb_database import literal
 from mqreplay.lake.similar import unknown_table
 
 READS = "mqreplay sql runs SELECT, VALUES, SHOW, DESCRIBE and EXPLAIN, and changes nothing"
@@ -89,7 +90,8 @@ def _only_query(connection: duckdb.DuckDBPyConnection, text: str) -> str:
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
-    row = connection.execute("SELECT CAST(json_serialize_sql(?) AS VARCHAR)", [query]).fetchone()
+    # Not as a parameter: DuckDB would load pandas to find out what it is.
+    row = connection.execute(f"SELECT CAST(json_serialize_sql({literal(query)}) AS VARCHAR)").fetchone()
     found = json.loads(row[0]) if row else {"error": True}
     if found["error"]:
         said = str(found.get("error_message", "it cannot be parsed")).splitlines()[0]

@@ -15,7 +15,7 @@ from mqreplay.report.evidence_rows import evidence_of
 from mqreplay.report.pictures import pictures
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
-SHOWN_EVIDENCE = 8  # rows of a finding's evidence
+SHOWN_EVIDENCE = 12  # rows of a finding's evidence
 SHOWN_OF_MANY = 3  # the same, of more than MANY findings
 MANY = 200
 COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")

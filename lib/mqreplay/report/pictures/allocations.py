@@ -102,16 +102,18 @@ def _columns(rows: list[Row]) -> list[_Column]:
     """Return the allocation after each time in which the clients changed what they held."""
     columns: list[_Column] = []
     for row in rows:
-        held = dict(columns[-1].held) if columns else {}
-        held[row["client_id"]] = frozenset(row["queues"])
-        members = set(row["cid_all"] or []) | {row["client_id"]}
-        held = {client: queues for client, queues in held.items() if row["cid_all"] is None or client in members}
-        if not columns or (held != columns[-1].held and row["rebalance_ts"] - columns[-1].last_ts > SETTLES):
-            columns.append(_Column(row["rebalance_ts"], row["rebalance_ts"]))
-        if held != columns[-1].held or not columns[-1].held:
-            columns[-1].last_ts = row["rebalance_ts"]
-        columns[-1].held = held
-        (columns[-1].differ.add if row["judgement"] == "differ" else columns[-1].differ.discard)(row["client_id"])
+        client, ts = row["client_id"], row["rebalance_ts"]
+        last = columns[-1] if columns else _Column(ts, ts)
+        held = last.held | {client: frozenset(row["queues"])}
+        if row["cid_all"] is not None:
+            held = {member: held[member] for member in held if member in row["cid_all"] or member == client}
+        differ = {member for member in last.differ if member in held and member != client}
+        differ |= {client} if row["judgement"] == "differ" else set()
+        is_new = held != last.held or bool(differ - last.differ)
+        if not columns or (is_new and ts - last.last_ts > SETTLES):
+            columns.append(_Column(ts, ts))
+        columns[-1].last_ts = ts if is_new else columns[-1].last_ts
+        columns[-1].held, columns[-1].differ = held, differ
     # Clients that joined and left within one column leave no trace.
     kept = columns[:1]
     kept += [new for old, new in pairwise(columns) if new.held != old.held or new.differ]

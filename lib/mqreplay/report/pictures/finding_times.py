@@ -7,7 +7,7 @@ from mqreplay.report.pictures.drawing import Drawing
 from mqreplay.report.pictures.night import NightView
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
-from mqreplay.report.text import counted
+from mqreplay.report.text import counted, number
 
 TITLE = "Findings over the night"
 CAPTION = "Each mark is a finding, from its begin to its end, and leads to it."
@@ -30,7 +30,10 @@ def draw_finding_times(view: NightView) -> Picture:
         drawing.y += 3
         drawing.text(8, top + 14, kind, "p-t p-small", LEFT - 50)
         drawing.add(
-            '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{n}</text>', x=LEFT - 14, y=top + 14, n=len(found)
+            '<text class="p-t p-small p-dim p-end" x="{x}" y="{y}">{n}</text>',
+            x=LEFT - 14,
+            y=top + 14,
+            n=number(len(found)),
         )
         left_out += drawing.finding_strip(found, MOST_LINES)
         drawing.y = max(drawing.y + 3, top + 20)

@@ -19,7 +19,7 @@ from mqreplay.report.text import counted, lasting
 TITLE = "Owners of queues"
 CAPTION = (
     "A bar shows that a client held the queue; colour and letter name the client. A hatched box shows that nobody held "
-    "the queue while the group had clients. A black bar below shows that several clients held it at once."
+    "the queue while the group had clients. A line below a bar shows that several clients held the queue at once."
 )
 WHY_EMPTY = (
     "No record says which client held which queue. Record assignments or rebalances (`mqreplay record`), or import "

@@ -9,6 +9,10 @@
   const fields = ["q", "kind", "consumer_group", "topic", "broker_name", "from", "to"];
   const boxes = form ? [...form.querySelectorAll("[name=severity]")] : [];
 
+  function number(value) {
+    return value.toLocaleString("en-US");
+  }
+
   function text(finding) {
     if (!texts.has(finding)) texts.set(finding, (finding.textContent + " " + finding.id).toLowerCase());
     return texts.get(finding);
@@ -56,7 +60,8 @@
       card.hidden = active && !card.querySelector(".root:not([hidden])");
     }
     document.getElementById("matches").textContent =
-      active ? count + " of " + all.length + " findings match" : all.length + " findings";
+      (active ? number(count) + " of " : "") + number(all.length)
+      + (all.length === 1 ? " finding" : " findings") + (active ? " match" : "");
     document.getElementById("nothing").hidden = count > 0;
     form.querySelector("[type=reset]").hidden = !active;
   }
