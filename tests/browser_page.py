@@ -1,4 +1,4 @@
-"""A page opened in a real Chromium, and what it does there."""
+"""A page in a real Chromium."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Page:
         return self.browser.execute_script(f"return {script}")
 
     def fetched(self) -> list[str]:
-        """What the browser asked for since the page was opened."""
+        """Return the requests of the browser since the page was opened."""
         events = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
         asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
         return [url for url in asked if not url.startswith("data:")]

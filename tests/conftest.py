@@ -1,6 +1,6 @@
-"""Options of the whole test suite, and what many tests share: one Spark session, one night already run.
+"""Options and shared fixtures of the test suite: one Spark session, one completed night.
 
-Pure tests ask for none of it, and so never load pyspark.
+Pure tests use none of them, so they never import pyspark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A warehouse that a test makes of a few rows: what the test says of a row, and something fitting in the rest."""
+"""A warehouse of a few rows: given columns of a row, and valid values in all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows for the tests of quality: what a test says of a row, and something fitting in every other column."""
+"""Rows for the tests of quality: given columns of a row, and valid values in all others."""
 
 from __future__ import annotations
 

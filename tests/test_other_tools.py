@@ -13,17 +13,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from made_warehouse import made_warehouse
 from mqreplay.lake.class_archive import archive_options
 from standalone_cluster import environment
-from tests_shared import ROOT, table_at
+from tests_shared import ROOT
 
 PAGE = (ROOT / "docs" / "other_tools.md").read_text(encoding="utf-8")
 GIVEN = {"conf", "warehouse", "register.sql"}
 PORT = "10015"
 STARTS_S = 120
+FINDINGS = {"critical": 1, "info": 4, "warning": 2}  # of each severity
 
 
 def examples(title: str, language: str) -> list[str]:
@@ -38,22 +41,20 @@ def answer(text: str) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def folder(night, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The working folder of a reader: the settings, the warehouse and the SQL file of the page."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working folder of a reader: the settings, the warehouse and the SQL file of the page.
+
+    The warehouse has few tables, which Spark registers faster; tests/lake/test_registration.py registers all.
+    """
     made = tmp_path_factory.mktemp("reader")
     (made / "conf").symlink_to(ROOT / "conf")
-    (made / "warehouse").mkdir()
-    (made / "warehouse" / "bulk").symlink_to(night.root)
+    severities = [severity for severity, number in FINDINGS.items() for _ in range(number)]
+    rows = [{"finding_id": str(number), "severity": severity} for number, severity in enumerate(severities)]
+    made_warehouse(made / "warehouse" / "bulk", {"gold.finding": rows, "silver.broker": [{}]})
     (command,) = re.findall(r"^    (mqreplay register .*)$", PAGE, re.MULTILINE)
     command = command.replace("mqreplay", f"{sys.executable} -m mqreplay.cli", 1)
     subprocess.run(["bash", "-c", command], cwd=made, check=True)
     return made
-
-
-@pytest.fixture
-def expected(night) -> dict[str, int]:
-    severities = table_at(night.root, "gold.finding")["severity"].to_list()
-    return {severity: severities.count(severity) for severity in severities}
 
 
 def environment_of_a_reader() -> dict[str, str]:
@@ -100,49 +101,53 @@ def thrift_server(command: str, port: int, folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("tool", ["polars", "DuckDB", "delta-rs"])
-def test_tools_without_java(tool: str, folder: Path, expected: dict[str, int], monkeypatch) -> None:
+def test_tools_without_java(tool: str, folder: Path, monkeypatch) -> None:
     monkeypatch.chdir(folder)
     (code,) = examples(tool, "python")
     out = StringIO()
     with redirect_stdout(out):
         exec(code, {})
-    assert answer(out.getvalue()) == expected
+    assert answer(out.getvalue()) == FINDINGS
 
 
-def test_pyspark_in_a_running_session(folder: Path, expected: dict[str, int], spark, monkeypatch) -> None:
+def test_pyspark_in_a_running_session(folder: Path, spark, monkeypatch) -> None:
     monkeypatch.chdir(folder)
-    (code,) = examples("PySpark", "python")
+    names: dict[str, Any] = {}
     out = StringIO()
     try:
         with redirect_stdout(out):
-            exec(code, {})
+            for code in examples("PySpark", "python"):
+                # Java has the working folder of its start.
+                exec(code.replace('"warehouse/', f'"{folder}/warehouse/'), names)
     finally:
+        spark.catalog.dropTempView("finding")
         for name in re.findall(r"CREATE TABLE IF NOT EXISTS (\S+)", (folder / "register.sql").read_text()):
             spark.sql(f"DROP TABLE IF EXISTS {name}")
-    assert answer(out.getvalue()) == expected
+    assert answer(out.getvalue()) == FINDINGS
+    assert names["spark"].sparkContext is spark.sparkContext
     assert "{orders, broker-a, 1}" in out.getvalue()
     assert {path.name for path in folder.iterdir()} == GIVEN
 
 
 @pytest.mark.long  # test_pyspark_in_a_running_session runs the same text
-def test_pyspark_script(folder: Path, expected: dict[str, int]) -> None:
-    (code,) = examples("PySpark", "python")
+def test_pyspark_script(folder: Path) -> None:
+    code = "\n".join(examples("PySpark", "python"))
     (folder.parent / "night.py").write_text(code)
     done = run("python ../night.py", folder)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert answer(done.stdout) == expected
+    assert answer(done.stdout) == FINDINGS
     assert {path.name for path in folder.iterdir()} == GIVEN
 
 
-def test_spark_sql(folder: Path, expected: dict[str, int]) -> None:
+def test_spark_sql(folder: Path) -> None:
     (command,) = examples("spark-sql", "sh")
     done = run(command, folder)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert answer(done.stdout) == expected
+    assert answer(done.stdout) == FINDINGS
     assert {path.name for path in folder.iterdir()} == GIVEN
 
 
-def test_thrift_server_and_a_jdbc_client(folder: Path, expected: dict[str, int]) -> None:
+def test_thrift_server_and_a_jdbc_client(folder: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -150,10 +155,10 @@ def test_thrift_server_and_a_jdbc_client(folder: Path, expected: dict[str, int])
     with thrift_server(server, port, folder):
         done = run(client, folder)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert answer(done.stdout) == expected
+    assert answer(done.stdout) == FINDINGS
     assert {path.name for path in folder.iterdir()} == GIVEN
 
 
 def test_every_example_is_tested() -> None:
-    assert PAGE.count("```python") == 4
+    assert PAGE.count("```python") == 5
     assert PAGE.count("```sh") == 3

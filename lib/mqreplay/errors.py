@@ -1,4 +1,4 @@
-"""One tree of errors. Each says what was found, where, and what to do about it."""
+"""The tree of errors. Each message gives the problem, the place, and what to do."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SettingsError(InputError):
 
 
 class DecodeError(MqreplayError):
-    """Text that RocketMQ or a recorder does not write. ``code`` is a short stable word, ``offset`` the byte."""
+    """Text that RocketMQ or a recorder does not write. ``code`` is a short stable code, ``offset`` the byte."""
 
     def __init__(self, code: str, detail: str, offset: int | None = None) -> None:
         super().__init__(f"{code}: {detail}" + (f" (byte {offset})" if offset is not None else ""))

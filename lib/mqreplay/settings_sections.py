@@ -220,6 +220,14 @@ class FindingSettings:
         "a consumer without a queue for longer is idle: two rebalance intervals",
         "Set it to twice rebalance_interval_s.",
     )
+    idle_rebalances: int = _setting(
+        2,
+        "rebalance",
+        "a consumer that gets no queue in so many rebalances is idle sooner, after one interval and 5 s",
+        "To report only consumers that stay without a queue for longer, as during rolling restarts.",
+        least=1,
+        most=10_000,
+    )
     uneven_queues: int = _setting(
         2,
         "queue",

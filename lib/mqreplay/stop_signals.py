@@ -55,6 +55,11 @@ def stopped_by() -> int | None:
     return _received[0] if _received else None
 
 
+def forget_stops() -> None:
+    """Count signals anew: in a shell, Ctrl-C ends one query and not the process."""
+    _received.clear()
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _received.append(number)
     if len(_received) > 1:

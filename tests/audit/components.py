@@ -1,4 +1,4 @@
-"""What mqreplay is made of: the locked Python packages, and the JARs beside Spark, each with its licence."""
+"""The components of mqreplay: the locked Python packages, and the JARs added to Spark, each with its licence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Component:
 
 
 def knowledge() -> dict[str, Any]:
-    """What licences.toml says."""
+    """Return the content of licences.toml."""
     return tomllib.loads((HERE / "licences.toml").read_text(encoding="utf-8"))
 
 
@@ -120,7 +120,7 @@ def _of_project(artifact: str) -> str:
 
 
 def _told(packed: zipfile.ZipFile, pom: str | None) -> str | None:
-    """What the JAR says of its licence: in its pom.xml, its manifest, or the first lines of a licence file."""
+    """Return the licence in a JAR: from its pom.xml, its manifest, or the first lines of a licence file."""
     if pom is not None:
         text = re.sub(r'\sxmlns="[^"]*"', "", packed.read(pom).decode("utf-8", "replace"))
         names = [name.text or "" for name in ElementTree.fromstring(text.encode()).findall("licenses/license/name")]

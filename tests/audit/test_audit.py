@@ -1,4 +1,4 @@
-"""The audit: every component has a licence that is allowed, and what is known of it is asked for and told."""
+"""The audit: every component has an allowed licence, and its known vulnerabilities are reported."""
 
 from __future__ import annotations
 

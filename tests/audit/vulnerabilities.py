@@ -13,7 +13,7 @@ PATIENCE_S = 30
 
 
 def known_vulnerabilities(components: Sequence[Component], service: str) -> dict[str, list[str]]:
-    """Identifiers of what is known of each component (by purl) of which anything is. Raises OSError, ValueError."""
+    """Return the identifiers of known vulnerabilities by purl of the component. Raises OSError, ValueError."""
     found: dict[str, list[str]] = {}
     for start in range(0, len(components), AT_ONCE):
         part = components[start : start + AT_ONCE]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +18,8 @@ from mqreplay.bind.arrow_values import as_pairs
 from mqreplay.bind.function import BoundFunction
 from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.bind.register import register
+from mqreplay.bind.register_duckdb import register_duckdb
+from mqreplay.lake.duckdb_database import quoted
 
 DATA = Path(__file__).parents[1] / "vectors" / "data"
 PYTHON_FACES = ("udf", "pandas_udf", "arrow_udf")
@@ -25,7 +28,7 @@ Answer = dict[str, Any]
 Case = tuple[tuple[Any, ...], Answer]
 
 
-@pytest.fixture(params=[*PYTHON_FACES, "sql"])
+@pytest.fixture(params=[*PYTHON_FACES, "sql", "duckdb"])
 def face(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -79,6 +82,8 @@ class Ask:
 
     def answers(self, face: str, bound: BoundFunction, data: DataFrame) -> list[Answer]:
         """What a face answers to each row, in order; its type is checked first."""
+        if face == "duckdb":
+            return answers_of_duckdb(bound, data.toArrow())
         if face == "sql":
             assert FUNCTIONS[bound.name] is bound
             register(self.spark)
@@ -98,6 +103,14 @@ class Ask:
             if canonical(each) != canonical(want)
         ]
         assert not differing, f"{len(differing)} of {len(cases)} differ, as {differing[:SHOWN]}"
+
+
+def answers_of_duckdb(bound: BoundFunction, data: pa.Table) -> list[Answer]:
+    with duckdb.connect() as connection:
+        register_duckdb(connection, [bound.name])
+        connection.register("data", data)
+        call = f"{bound.name}({', '.join(map(quoted, data.column_names))})"
+        return connection.sql(f"SELECT {call} AS answer FROM data").to_arrow_table()["answer"].to_pylist()
 
 
 def canonical(answer: Any) -> str:

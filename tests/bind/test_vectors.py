@@ -52,7 +52,7 @@ def test_allocate_by_strategy_name(ask: Any, face: str) -> None:
         for stem in ALLOCATIONS
         for strategy, arguments, answer in allocations(ask, stem)
     ]
-    unknown = "'AVERAGE' is none of RocketMQ's own allocation strategies"
+    unknown = "'AVERAGE' is not one of RocketMQ's own allocation strategies"
     cases.append((("AVERAGE", "g", "c", [], []), ask.error("UnknownStrategy", unknown)))
     cases.append(((None, "g", "c", [], []), ask.error("NullArgument", "strategy_name is null")))
     ask.check(face, functions.allocate, cases)

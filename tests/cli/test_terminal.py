@@ -140,7 +140,7 @@ MISTAKES = {
 def test_a_mistake_in_a_query(kind: str, spark, tmp_path: Path, capsys) -> None:
     (tmp_path / "gold").mkdir()
     text, said = MISTAKES[kind]
-    assert cli.main(["sql", text, "--warehouse", str(tmp_path)]) == 2
+    assert cli.main(["sql", text, "--engine", "spark", "--warehouse", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith(f"mqreplay: query: {said}")
@@ -152,7 +152,7 @@ def test_keys_that_python_cannot_hold(form: str, spark, tmp_path: Path, capsys) 
     query = (
         "SELECT map(array(1), 'x') AS a, 'y' AS a, map(named_struct('k', array(1)), 'z') AS b, array(map(array(2), 3))"
     )
-    assert cli.main(["sql", query, "--warehouse", str(tmp_path), "--format", form]) == 0
+    assert cli.main(["sql", query, "--engine", "spark", "--warehouse", str(tmp_path), "--format", form]) == 0
     out = capsys.readouterr().out.replace('""', '"')
     for said in ('{"[1]": "x"}', "y", '{"{[1]}": "z"}', "[{[2] -> 3}]"):
         assert said in out
@@ -179,7 +179,7 @@ def test_a_machine_that_fails_in_a_query(made, said: str, spark, tmp_path: Path,
 
     (tmp_path / "gold").mkdir()
     monkeypatch.setattr(DataFrame, "collect", fail)
-    assert cli.main(["sql", "SELECT 1", "--warehouse", str(tmp_path)]) == 4
+    assert cli.main(["sql", "SELECT 1", "--engine", "spark", "--warehouse", str(tmp_path)]) == 4
     assert capsys.readouterr().err.startswith(f"mqreplay: {said} (")
 
 
@@ -192,5 +192,5 @@ def test_a_python_worker_that_finds_the_disk_full(spark, tmp_path: Path, capsys,
 
     (tmp_path / "gold").mkdir()
     monkeypatch.setattr("mqreplay.cli.query.register", add_function)
-    assert cli.main(["sql", "SELECT full(1)", "--warehouse", str(tmp_path)]) == 4
+    assert cli.main(["sql", "SELECT full(1)", "--engine", "spark", "--warehouse", str(tmp_path)]) == 4
     assert capsys.readouterr().err.startswith("mqreplay: the disk is full (")

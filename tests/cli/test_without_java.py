@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from evidence_keys import evidence_of
 from made_warehouse import CLUSTER, made_warehouse
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    evidence = [{"table_name": "silver.pull", "key": "record_id=p"}]
+    evidence = [evidence_of("silver.pull", record_id="p")]
     finding = {"finding_id": "f1", "kind": "broker_down", "severity": "critical", "from_ts": AT, "to_ts": AT}
     tables = {
         "bronze.source_file": [
@@ -49,7 +50,14 @@ def test_explain(root: str) -> None:
     done = run("explain", "f1", "--warehouse", root)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Broker b is down." in done.stdout
-    assert "topic=pay-topic" in done.stdout
+    assert "Evidence: 1 row\n" in done.stdout
+    assert "of pay-topic" in done.stdout
+
+
+def test_sql(root: str) -> None:
+    done = run("sql", "SELECT summary, memory_threshold(7, 40).value AS v FROM gold.finding", "--warehouse", root)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Broker b is down." in done.stdout
 
 
 def test_report(root: str) -> None:

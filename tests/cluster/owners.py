@@ -1,4 +1,4 @@
-"""Who held a queue at which moment: by the Java clients themselves, and by gold.queue_owner."""
+"""Owners of queues over time, by the Java clients and by gold.queue_owner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Histories = dict[str, dict[str, list[HeldChange]]]  # by group, by client id
 
 
 def histories(consumers: list[Consumer]) -> Histories:
-    """Return what the Java clients say that they held."""
+    """Return the queues that the Java clients report."""
     found: Histories = {}
     for consumer in consumers:
         found.setdefault(consumer.group, {})[consumer.client_id] = consumer.changes()

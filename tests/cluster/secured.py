@@ -1,4 +1,4 @@
-"""Clusters that ask for signatures (ACL) or for TLS, and the users they know."""
+"""Clusters with ACL or TLS, and their users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a recorder: it is killed, suspended, its disk fills, the wall clock steps, no server answers."""
+"""Faults of a recorder: it is killed or suspended, its disk is full, the wall clock steps, no server answers."""
 
 from __future__ import annotations
 

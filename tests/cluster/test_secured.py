@@ -1,4 +1,4 @@
-"""Recordings of clusters that ask for signatures (ACL) or TLS, and the one line of whoever is refused."""
+"""Recordings of clusters with ACL or TLS, and the error line of a refused recorder."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _recorded(running: Recorder) -> None:
 
 
 def _refused(cluster: Cluster, out: Path, env: dict[str, str], reason: str, *arguments: str) -> None:
-    """A recorder that is refused says why in one line, and what to do."""
+    """Check that a refused recorder prints the reason and the advice in one line."""
     with recorder(cluster.name_servers, out, *arguments, env=env) as running:
         assert running.wait() == 2
     lines = running.output().splitlines()

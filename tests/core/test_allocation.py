@@ -105,7 +105,7 @@ def test_room_names_need_exactly_two_parts() -> None:
 def test_a_strategy_of_ones_own_cannot_be_replayed() -> None:
     with pytest.raises(UnknownStrategy) as raised:
         allocate("MY_OWN", "g", "c", queues(1), ["c"])
-    assert str(raised.value) == "'MY_OWN' is none of RocketMQ's own allocation strategies"
+    assert str(raised.value) == "'MY_OWN' is not one of RocketMQ's own allocation strategies"
 
 
 def test_places_that_fall_on_one_are_no_longer_counted_for_the_first_owner() -> None:

@@ -27,7 +27,7 @@ JUST_AFTER, LONG_AFTER = 41_000, 90_000
 def literally(
     offsets: Sequence[int], times: Sequence[int], lags: Sequence[int], lag: int, ends: Sequence[int], now: int
 ) -> Status:
-    """The rules one by one, as Burrow has them, for lags that are all known."""
+    """Apply Burrow's rules one by one, with all lags known."""
     offsets, times, lags = offsets[-10:], times[-10:], lags[-10:]
     if not offsets or lag <= 0:
         return "OK"

@@ -1,4 +1,4 @@
-"""Every public function of core says what it follows and in which units, shows an example, is typed, is short."""
+"""Every public function of core names its Java method and units, has an example and types, and is short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stretches of a clock: what is off, what jumps, and what is no clock at all."""
+"""Time spans of a clock: wrong clocks, jumps, and differences with other reasons."""
 
 from __future__ import annotations
 

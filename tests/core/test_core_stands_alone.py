@@ -1,4 +1,4 @@
-"""core is the bottom of the house: it imports the standard library, the errors and itself, and for SQL92 lark."""
+"""core imports only the standard library, the errors, itself, and lark for SQL92."""
 
 from __future__ import annotations
 

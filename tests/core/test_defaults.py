@@ -1,4 +1,4 @@
-"""RocketMQ's settings and arguments where nobody gave others: its own classes' values, each written out once more."""
+"""Default settings and arguments are those of RocketMQ's classes, each written out again."""
 
 from __future__ import annotations
 

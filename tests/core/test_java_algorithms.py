@@ -1,4 +1,4 @@
-"""Orders that depend on how Java does it, against Java's algorithms written out step by step, as the JDK has them."""
+"""Orders that depend on Java's implementation, compared with the JDK's algorithms written out step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the allocation to the queues really held, and where each is pulled from first."""
+"""From the allocation to the held queues, and the first offset of each."""
 
 from __future__ import annotations
 

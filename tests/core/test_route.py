@@ -1,4 +1,4 @@
-"""A cluster's life as a name server sees it, and what clients make of the routes it gives."""
+"""A cluster over time as a name server sees it, and the queues that clients derive from its routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a message is sent, and where it is sent again."""
+"""The target of a message, and of its retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stale copies: what was below all that the master held, what was watched, and both together."""
+"""Stale copies: offsets below all of the master's, watched time spans, and both together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue's windows: each as if asked at its end, with what was known by then."""
+"""A queue's windows: each equals an evaluation at its end, with the data until then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""consumerOffset.json: whole files of two versions, everything that is refused, and no half belief."""
+"""consumerOffset.json: complete files of two versions, refused files, and no partial result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker reads from a consumerOffset.json that is not as it should be."""
+"""A broker's reading of an invalid consumerOffset.json."""
 
 from __future__ import annotations
 

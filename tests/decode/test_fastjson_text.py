@@ -1,4 +1,4 @@
-"""fastjson's dialect: what its writer gives is read, and nothing that only its parser would let pass."""
+"""fastjson's dialect: output of its writer is read, and text that only its parser accepts is refused."""
 
 from __future__ import annotations
 

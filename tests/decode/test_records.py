@@ -1,4 +1,4 @@
-"""What the lines of a recording say, looked at in real ones."""
+"""Content of real lines of a recording."""
 
 from __future__ import annotations
 

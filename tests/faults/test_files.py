@@ -1,4 +1,4 @@
-"""Files and names that would stop a run: each is told of, the rest is read, and what is mended is read next time."""
+"""Unreadable files and names: each is reported, the rest is read, and repaired files are read by the next run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever lies in a recording has a row in the ledger: what became of it, why, and what to do."""
+"""Every entry of a recording has a row in the ledger with its status, the reason, and the advice."""
 
 from __future__ import annotations
 

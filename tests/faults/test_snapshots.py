@@ -1,4 +1,4 @@
-"""Snapshots that cannot be believed: they go to quarantine, and the rest of the night is judged as if they were not."""
+"""Unusable snapshots go to quarantine, and the rest of the night is judged as without them."""
 
 from __future__ import annotations
 

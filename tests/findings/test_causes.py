@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.findings.causes import LONGEST, with_causes
+from mqreplay.findings.causes import LONGEST, with_causes, with_renamed_causes
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import HIDDEN, SCHEMA, none
 from silver_moments import at
@@ -24,6 +24,7 @@ def finding_of(kind: str, start: float, end: float | None, severity: str = "warn
         "evidence": [evidence_of("silver.pull", record_id="r")],
     }
     row |= {"consumer_group": place.get("g"), "topic": place.get("t"), "broker_name": place.get("b")}
+    row["broker_id"] = 0 if place.get("b") else None
     return row | {"from_ts": at(start), "to_ts": None if end is None else at(end)}
 
 
@@ -42,6 +43,14 @@ NIGHTS: dict[str, tuple[dict[str, Finding], dict[str, str]]] = {
             "elsewhere": finding_of("failover_pull", 130, 195, "critical", b="b"),
         },
         {"pulls": "down", "just in time": "down"},
+    ),
+    "the outage of a slave sends nobody to a slave": (
+        {
+            "slave down": finding_of("broker_down", 100, 190, b="a") | {"broker_id": 1},
+            "lagged": finding_of("slave_pull", 130, 195, b="a", g="g") | {"broker_id": 1},
+            "stale": finding_of("stale_slave_offsets", 130, 195, b="a") | {"broker_id": 1},
+        },
+        {"stale": "slave down"},
     ),
     "an effect may be seen a little before its cause, but not long before": (
         {
@@ -155,6 +164,44 @@ def test_a_cause_keeps_fifty_rows_of_its_own_and_names_every_effect() -> None:
     assert rows["down"]["evidence"] == own[:50] + effects
 
 
+def test_a_cause_that_the_evidence_shows_counts_before_time_and_place() -> None:
+    found = {
+        "near": finding_of("consumer_lost", 100, 120, g="g"),
+        "far": finding_of("consumer_lost", 10, 12, g="g"),
+        "shown": finding_of("duplicate_delivery", 110, 120, g="g") | {"cause_id": "far", "redelivered": 3},
+        "two": finding_of("duplicate_delivery", 111, 120, g="g") | {"cause_id": "far", "redelivered": 1},
+        "none": finding_of("duplicate_delivery", 112, 120, g="g") | {"cause_id": "", "redelivered": 9},
+        "not kept": finding_of("duplicate_delivery", 113, 120, g="g") | {"cause_id": "of another day"},
+        "by time": finding_of("duplicate_delivery", 114, 120, g="g"),
+        "one": finding_of("duplicate_delivery", 115, 120, g="g") | {"cause_id": "near", "redelivered": 1},
+    }
+    found = {name: row | {"summary": "S."} for name, row in found.items()}
+    rows = {row["finding_id"]: row for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
+    follows = {name: row["follows_from"] for name, row in rows.items() if row["follows_from"] is not None}
+    assert follows == {"shown": "far", "two": "far", "by time": "near", "one": "near"}
+    assert rows["far"]["summary"] == "S. 4 messages were delivered again."
+    assert rows["near"]["summary"] == "S. 1 message was delivered again."
+    assert {rows[name]["summary"] for name in ("shown", "none", "by time")} == {"S."}
+
+
+def test_a_cause_is_found_by_the_name_that_the_day_before_gave_it() -> None:
+    found = {
+        "old": finding_of("consumer_lost", 10, 12, g="g") | {"begun_id": "new"},
+        "shown": finding_of("duplicate_delivery", 110, 120, g="g") | {"cause_id": "new", "begun_id": "shown"},
+        "none": finding_of("duplicate_delivery", 110, 120, g="g") | {"cause_id": "", "begun_id": "none"},
+        "by time": finding_of("duplicate_delivery", 300, 320, g="g") | {"begun_id": "by time"},
+    }
+    begun = frame_of(found).with_columns(begun_id=pl.Series([row["begun_id"] for row in found.values()]))
+    renamed = with_renamed_causes(begun, "begun_id")
+    assert dict(renamed.select("finding_id", "cause_id").rows()) == {
+        "old": None,
+        "shown": "old",
+        "none": "",
+        "by time": None,
+    }
+    assert dict(renamed.schema) == SCHEMA
+
+
 def plainly(found: dict[str, Finding]) -> dict[str, str]:
     """Effect and first cause, pair by pair."""
 
@@ -170,7 +217,8 @@ def plainly(found: dict[str, Finding]) -> dict[str, str]:
                 grave = of["severity"] == "critical" and row["severity"] != "critical"
                 since, late = ms(name, "from_ts") - ms(other, "from_ts"), ms(name, "from_ts") - ms(other, "to_ts")
                 in_time = since >= -cause.before_s * 1000 and late <= cause.after_s * 1000
-                if of["kind"] == cause.name and same and in_time and (grave or not cause.critical):
+                known = (grave or not cause.critical) and (of["broker_id"] == 0 or not cause.of_master)
+                if of["kind"] == cause.name and same and in_time and known:
                     met.append((number, abs(since), other))
         if met:
             by[name] = min(met)[2]
@@ -190,7 +238,7 @@ def test_as_pair_by_pair(seed: int) -> None:
         severity = rng.choice(("critical", "warning", "info"))
         found[f"f{number:03}"] = finding_of(
             rng.choice(list(KINDS)), start, start + rng.randrange(0, 90, 5), severity, **place
-        )
+        ) | {"broker_id": rng.choice((0, 1))}
     causes = with_causes(frame_of(found), KINDS.values()).filter(pl.col("follows_from").is_not_null())
     assert dict(causes.select("finding_id", "follows_from").rows()) == plainly(found)
 

@@ -130,6 +130,18 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[str | None]]] = {
         {"consumed": twice(500, 130, 140), "found": [RESET], "resets": [pushed(5, 100)]},
         [None],
     ),
+    "a message that was stored after the reset, and delivered soon": (
+        {
+            "consumed": twice(500, 105, 112, "cd", store_ts=at(103)),
+            "found": [RESET, other("consumer_lost", 108, 110, client_id="c")],
+            "resets": [pushed(5, 100)],
+        },
+        ["consumer_lost"],
+    ),
+    "a message that was in flight at the reset": (
+        {"consumed": twice(500, 105, 125, born_ts=at(99)), "found": [RESET], "resets": [pushed(5, 100)]},
+        ["offset_reset"],
+    ),
     "of a reset and a later rewind, the later": (
         {
             "consumed": twice(5, 90, 171),
@@ -144,7 +156,7 @@ CASES: dict[str, tuple[dict[str, list[Row]], list[str | None]]] = {
             "consumed": twice(5, 200, 230),
             "found": [RESET, other("offset_reset", 220, 220, "second", topic="T"), REWIND | {"to_ts": at(240)}],
             "resets": [pushed(0, 100), pushed(5, 220)],
-            "breaks": [rewound(0, 100, 105, cause="reset"), rewound(5, 225, 240, cause="reset")],
+            "breaks": [rewound(0, 100, 105, cause="reset"), rewound(5, 225, 240, cause="client_commit")],
         },
         ["second"],
     ),
@@ -225,8 +237,8 @@ def test_a_few_messages_of_a_queue_that_changes_hands_are_normal() -> None:
     assert judged(few) == []
     (row,) = judged([*few, *twice(WARN, 10, 20, "cd")])
     assert row["summary"] == (
-        "Group g received 4 messages of T more than once: their queues changed hands, with more than the 3 messages of"
-        " a queue that are normal then."
+        "Group g received 4 messages of T more than once: queues changed hands, with more than the 3 messages per queue"
+        " that are normal then."
     )
     assert (row["severity"], row["queue_id"], row["broker_name"]) == ("warning", 0, "b")
 
@@ -235,8 +247,8 @@ def test_the_same_client_again_is_a_handover_only_if_it_took_the_queue_anew() ->
     kept, anew = [held("c", 0, 100)], [held("c", 0, 12), held("d", 12, 15), held("c", 15, 100)]
     (row,) = judged(twice(5, 10, 20), owners=kept)
     assert row["summary"] == (
-        "Group g received 1 message of T more than once: the same client got them again, and no rewind, reset or"
-        " change of owner explains it."
+        "Group g received 1 message of T more than once: the same client received an offset again, and no rewind,"
+        " reset or change of owner explains it."
     )
     assert row["severity"] == "warning"
     assert judged(twice(5, 10, 20), owners=anew) == []

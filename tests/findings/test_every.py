@@ -35,6 +35,7 @@ LIMITS = Limits(
     heartbeat_interval_s=30,
     dispute_s=45,
     idle_s=40,
+    idle_rebalances=2,
     lost_s=LOST_S,
     stuck_s=60,
     failed_over_s=60,

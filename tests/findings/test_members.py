@@ -46,6 +46,7 @@ SESSIONS = [
     member("cut", "silent for longer", 240, ENDED - LOST_S - 0.001),
     member("pulls alone", "perhaps stopped", 0, 45, beat=False),
     member("released", "gave all up before", 0, 60),
+    member("spare", "with a retry topic alone", 0, 60),
 ]
 OWNERS = [
     *[held("g", "killed", q, 0, 60) for q in (0, 1)],
@@ -57,6 +58,8 @@ OWNERS = [
     held("pulls alone", "perhaps stopped", 0, 0, 45),
     held("cut", "recorded no longer", 0, 240, ENDED),
     held("cut", "silent for longer", 0, 240, ENDED - LOST_S - 0.001),
+    held("g", "killed", 0, 0, 60) | {"topic": "%RETRY%g"},
+    held("spare", "with a retry topic alone", 0, 0, 60) | {"topic": "%RETRY%spare"},
     held("released", "gave all up before", 0, 0, 60 - LOST_S - 0.001),
 ]
 
@@ -95,6 +98,7 @@ def test_only_who_fell_silent_without_a_word_is_lost(lost: dict[str, dict]) -> N
     assert {client: row["severity"] for client, row in lost.items()} == {
         "killed": "warning",
         "silent for longer": "warning",
+        "with a retry topic alone": "warning",
         "without a queue": "info",
     }
     assert lost["without a queue"]["evidence"] == [evidence_of("silver.heartbeat", client_id="without a queue")]
@@ -112,6 +116,9 @@ def test_lost_from_the_last_sign_until_all_its_queues_had_new_owners(lost: dict[
         evidence_of("silver.heartbeat", client_id="killed"),
         evidence_of("gold.queue_owner", consumer_group="g", client_id="killed"),
     ]
+    assert "while it held no queue but of its retry topic:" in lost["with a retry topic alone"]["summary"]
+    assert "while it held no queue:" in lost["without a queue"]["summary"]
+    assert "while it held 1 queue:" in lost["silent for longer"]["summary"]
     assert lost["silent for longer"]["to_ts"] == at(ENDED), "nobody took its queue"
 
 

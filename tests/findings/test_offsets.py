@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evidence_keys import evidence_of
-from mqreplay.findings.offset_resets import concluded_reset_findings, reset_findings
+from mqreplay.findings.offset_resets import reset_findings
 from mqreplay.findings.offsets import offset_findings
 from mqreplay.findings.shape import EVIDENCE_ROWS, INSTANT, SCHEMA
 from silver_moments import at
@@ -24,7 +24,9 @@ Row = dict[str, Any]
 
 def broke(group: str, seconds: float, size: int | None, again: int | None = 0, **differs: object) -> Row:
     row = {"consumer_group": group, "from_ts": at(seconds - 5), "to_ts": at(seconds), "size": size}
-    return BREAK | row | {"new_offset": 100, "redelivered_max": again} | differs
+    step = 0 if size is None else -size if differs.get("kind") in ("jump", "beyond_max") else size
+    row |= {"previous_offset": 100 + step, "new_offset": 100, "redelivered_max": again}
+    return BREAK | row | differs
 
 
 BREAKS = [
@@ -54,9 +56,9 @@ BREAKS = [
     broke("handed over long before", 100, 7, 7),
     broke("held alone", 100, 7, 7),
     broke("within the gap", 10, 7, 7),
-    broke("within the gap", 135 - 5, 7, 7),
+    broke("within the gap", 40, 7, 7),
     broke("past the gap", 10, 7, 7),
-    broke("past the gap", 130.001, 7, 7),
+    broke("past the gap", 40.001, 7, 7),
     broke("reset back", 108, 7, 7, cause="reset"),
     broke("reset ahead", 108, 80, kind="jump", cause="reset"),
     broke("reset ahead", 109, 90, kind="jump", cause="reset", queue_id=1),
@@ -92,7 +94,12 @@ OWNERS = [
 def pushed(group: str, seconds: float, client: str = "c1") -> list[Row]:
     """A reset of two queues, as offset_resets gives it."""
     place = {"consumer_group": group, "topic": "T", "broker_name": "b", "offset": 100}
-    sent = {"ts": at(seconds), "table_name": "silver.server_request", "record_id": f"{group}{seconds}{client}"}
+    sent = {
+        "since": at(seconds),
+        "ts": at(seconds),
+        "table_name": "silver.server_request",
+        "record_id": f"{group}{seconds}{client}",
+    }
     return [place | sent | {"queue_id": queue} for queue in (0, 1)]
 
 
@@ -109,11 +116,17 @@ RESETS = {
     "broker_name": pl.String,
     "topic": pl.String,
     "queue_id": pl.Int32,
+    "asked": pl.Int64,
     "offset": pl.Int64,
+    "given_to": pl.Int64,
+    "since": pl.Datetime("us", "UTC"),
     "ts": pl.Datetime("us", "UTC"),
     "table_name": pl.String,
     "record_id": pl.String,
 }
+
+
+NO_RESETS = pl.DataFrame(schema=RESETS)
 
 
 def breaks(differs: list[Row]) -> pl.DataFrame:
@@ -125,13 +138,15 @@ def owned(differs: list[Row]) -> pl.DataFrame:
 
 
 def of_resets(resets: list[Row], differs: list[Row]) -> list[Row]:
-    return reset_findings(pl.DataFrame(resets, RESETS), breaks(differs), "c", RESET_GAP_S, REACH_S).to_dicts()
+    found = reset_findings(pl.DataFrame(resets, RESETS), breaks(differs), "c", RESET_GAP_S, REACH_S)
+    return found.sort("from_ts").to_dicts()
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Row]]:
-    moved = offset_findings(breaks(BREAKS), owned(OWNERS), down(), "c", GAP_S, HANDOVER_S)
-    resets = reset_findings(pl.DataFrame(PUSHES, RESETS), breaks(BREAKS), "c", RESET_GAP_S, REACH_S)
+    sent = pl.DataFrame(PUSHES, RESETS)
+    moved = offset_findings(breaks(BREAKS), owned(OWNERS), down(), "c", GAP_S, HANDOVER_S, sent)
+    resets = reset_findings(sent, breaks(BREAKS), "c", RESET_GAP_S, REACH_S)
     groups: dict[str, list[Row]] = {}
     for row in pl.concat([moved, resets]).sort("from_ts", "kind").iter_rows(named=True):
         groups.setdefault(row["consumer_group"], []).append(row)
@@ -146,7 +161,8 @@ def test_queues_of_one_cause_are_one_finding_of_the_master(found):
         "b",
         None,
     )
-    assert "the offset of 2 queues went back by up to 9 messages, by a commit by a client" in row["summary"]
+    where = "(b/1: from 109 to 100)"
+    assert f"the offset of 2 queues went back by up to 9 messages {where}, by a commit by a client" in row["summary"]
     assert "at most 16 messages" in row["summary"], "the slave's copy delivers nothing"
     assert row["evidence"][0] == evidence_of(
         "gold.offset_continuity",
@@ -174,7 +190,8 @@ def test_a_break_that_only_a_slave_shows(found):
 
 
 def test_several_causes_are_all_named(found):
-    (row,) = found["two causes"]
+    reset, row = found["two causes"]
+    assert reset["kind"] == "offset_reset"
     assert "by a commit by a client and a change from outside: no client committed it; at most" in row["summary"]
 
 
@@ -198,7 +215,8 @@ def test_commits_of_two_clients_between_which_a_queue_goes_are_no_alarm(found):
     (row,) = found["handed over"]
     assert row["severity"] == "info"
     assert "by commits of the clients between which queues changed hands; at most 7 messages" in row["summary"]
-    (row,) = found["handed over and back"]
+    reset, row = found["handed over and back"]
+    assert (row["kind"], reset["kind"]) == ("offset_rewind", "offset_reset")
     assert row["severity"] == "warning", "somebody else set it, too"
     assert [found[group][0]["severity"] for group in ("held alone", "handed over long before")] == ["warning"] * 2
     assert all("by a commit by a client;" in found[g][0]["summary"] for g in ("held alone", "handed over long before"))
@@ -212,7 +230,10 @@ def test_breaks_further_apart_are_two_findings(found):
 def test_a_reset_says_which_way_it_went(found):
     back, rewind = found["reset back"]
     assert (back["kind"], back["severity"], rewind["kind"]) == ("offset_reset", "warning", "offset_rewind")
-    assert back["summary"] == "Group reset back on T: 2 queues reset, back by up to 7 messages."
+    assert back["summary"] == (
+        "Group reset back on T: 2 queues reset, back by up to 7 messages (b/0: from 107 to 100); at most 7 messages"
+        " delivered again."
+    )
     assert "by an offset reset" in rewind["summary"]
     keys = [evidence_of("silver.server_request", record_id=f"reset back100{c}") for c in ("c1", "c2")]
     assert back["evidence"] == keys
@@ -244,7 +265,9 @@ def test_evidence_is_bounded():
     many = [row for client in range(EVIDENCE_ROWS + 10) for row in pushed("g", 100, f"c{client:03}")]
     (reset,) = of_resets(many, [])
     assert len(reset["evidence"]) == EVIDENCE_ROWS
-    back = offset_findings(breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), down(), "c", 1, 1)
+    back = offset_findings(
+        breaks([broke("g", 10, 7, queue_id=q) for q in range(99)]), owned([]), down(), "c", 1, 1, NO_RESETS
+    )
     assert back["evidence"].list.len().to_list() == [EVIDENCE_ROWS]
     assert "the offset of 99 queues" in back["summary"][0]
 
@@ -254,7 +277,7 @@ def test_other_breaks_are_no_findings(found):
 
 
 def test_no_rows_give_no_findings():
-    assert offset_findings(breaks([]), owned([]), down(), "c", GAP_S, HANDOVER_S).schema == SCHEMA
+    assert offset_findings(breaks([]), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS).schema == SCHEMA
     assert reset_findings(pl.DataFrame(schema=RESETS), breaks([]), "c", RESET_GAP_S, REACH_S).schema == SCHEMA
 
 
@@ -272,26 +295,122 @@ def test_two_clients_held_the_queue(spans, moments, handover_s):
         row = broke("g", to, 7, from_ts=at(to - long))
         near = row["from_ts"] - dt.timedelta(seconds=handover_s)
         here = [o for o in owners if o["queue_id"] == 0 and o["from_ts"] <= row["to_ts"] and o["to_ts"] >= near]
-        (finding,) = offset_findings(breaks([row]), owned(owners), down(), "c", 1, handover_s).to_dicts()
+        (finding,) = offset_findings(breaks([row]), owned(owners), down(), "c", 1, handover_s, NO_RESETS).to_dicts()
         assert ("changed hands" in finding["summary"]) == (len({o["client_id"] for o in here}) > 1)
 
 
 def test_a_broker_that_was_killed_comes_back_with_older_offsets():
     rewinds = breaks([broke("g", 50, 7, 7, cause="unknown"), broke("h", 10, 7, 7, cause="unknown")])
-    found = offset_findings(rewinds, owned([]), down((46, 49)), "c", GAP_S, HANDOVER_S).sort("consumer_group")
+    found = offset_findings(rewinds, owned([]), down((46, 49)), "c", GAP_S, HANDOVER_S, NO_RESETS).sort(
+        "consumer_group"
+    )
     restarted, unknown = found["summary"].to_list()
     assert "by a restart of the broker, which had not saved its latest offsets" in restarted
     assert "by an unknown cause" in unknown
 
 
-def test_a_reset_is_concluded_from_offsets_where_none_was_recorded():
-    reset = [broke("g", 50, size, queue_id=queue, cause="reset") for queue, size in enumerate((7, 29))]
-    others = [broke("recorded", 50, 7, cause="reset"), broke("other", 50, 7)]
-    pushed = pl.DataFrame([PUSHES[0] | {"consumer_group": "recorded", "topic": "T"}], RESETS)
-    (found,) = concluded_reset_findings(breaks([*reset, *others]), pushed, "c", RESET_GAP_S).to_dicts()
+@pytest.mark.parametrize(("sent", "bound"), [([], "about"), (pushed("g", 40), "at most")])
+def test_how_much_is_delivered_again_is_bounded_where_clients_were_recorded(sent, bound):
+    frames = breaks([broke("g", 50, 7, 7, cause="reset")]), owned([]), down()
+    (row,) = offset_findings(*frames, "c", GAP_S, HANDOVER_S, pl.DataFrame(sent, RESETS)).to_dicts()
+    assert f"by an offset reset; {bound} 7 messages delivered again." in row["summary"]
+
+
+def answer(group: str, seconds: float, asked: int, offset: int = 100, queue: int = 0) -> Row:
+    """A pull that a 5.x broker answered with where a reset leads."""
+    place = {"consumer_group": group, "topic": "T", "broker_name": "b", "queue_id": queue, "asked": asked}
+    told = {"since": at(seconds - 1), "ts": at(seconds), "table_name": "silver.pull", "record_id": f"p{seconds}{queue}"}
+    return place | told | {"offset": offset}
+
+
+def test_a_reset_is_dated_when_the_offset_was_set_and_not_when_the_group_comes_back():
+    lost = [broke("g", 50, 30, 30, previous_offset=130, cause="reset", queue_id=queue) for queue in (0, 1)]
+    # One member was up, and the queues of the other were pulled two minutes later. One queue was there already.
+    answers = [answer("g", 48, 130), answer("g", 170, 100, queue=1), answer("g", 171, 100, queue=2)]
+    (found,) = of_resets(answers, lost)
+    assert (found["severity"], found["from_ts"], found["to_ts"]) == ("warning", at(48), at(171))
     assert found["summary"] == (
-        "Group g on T: at least 2 queues reset, back by up to 29 messages, concluded from the offsets that its brokers"
-        " hold."
+        "Group g on T: 3 queues reset, back by up to 30 messages (b/1: from 130 to 100); at most 60 messages delivered"
+        " again."
+    )
+    # A second reset of these queues is another one, though it moves nothing.
+    later = [answer("g", 300, 100, queue=queue) for queue in (1, 2)]
+    assert [(f["from_ts"], f["severity"]) for f in of_resets([*answers, *later], lost)] == [
+        (at(48), "warning"),
+        (at(300), "info"),
+    ]
+
+
+def test_an_answer_alone_says_how_far_the_client_was_sent():
+    (ahead,) = of_resets([answer("g", 48, 70)], [])
+    assert ahead["summary"] == "Group g on T: 1 queue reset, ahead by up to 30 messages (b/0: from 70 to 100)."
+    assert (ahead["severity"], ahead["broker_name"], ahead["queue_id"]) == ("warning", "b", 0)
+
+
+def test_a_push_that_a_client_carried_out_counts_from_what_it_had_committed():
+    # The group had consumed all of it again before the next copy, which shows a fall of three messages.
+    again = broke("g", 115, 3, 8, cause="reset", previous_offset=140, new_offset=137)
+    carried_out = {"asked": 140, "given_to": 145}
+    (found,) = of_resets([row | carried_out for row in pushed("g", 100)[:1]], [again])
+    assert "back by up to 40 messages (b/0: from 140 to 100); at most 8 messages" in found["summary"]
+    assert found["from_ts"] == at(100)
+    (found,) = of_resets([row | carried_out for row in pushed("g", 100)[:1]], [])
+    assert "(b/0: from 140 to 100); at most 45 messages delivered again" in found["summary"]
+
+
+def test_an_offset_that_nobody_committed_was_set_by_somebody():
+    by_hand = broke("g", 50, 45, 45, cause="set_from_outside", previous_offset=48, new_offset=3)
+    online = [row | {"asked": 130} for row in pushed("g", 400)]
+    (found, pushed_later) = of_resets(online, [by_hand])
+    assert found["summary"] == (
+        "Group g on T: 1 queue reset, back by up to 45 messages (b/0: from 48 to 3); at most 45 messages delivered"
+        " again; no client of the group committed that."
+    )
+    assert (found["severity"], found["confidence"], found["from_ts"]) == ("warning", 0.8, at(45))
+    assert (pushed_later["from_ts"], pushed_later["confidence"]) == (at(400), 1.0)
+    assert found["evidence"] == [
+        evidence_of(
+            "gold.offset_continuity",
+            consumer_group="g",
+            topic="T",
+            broker_name="b",
+            broker_id=0,
+            queue_id=0,
+            kind="rewind",
+            to_ts=at(50),
+        )
+    ]
+
+
+@pytest.mark.parametrize("differs", [{"broker_id": 1}, {"kind": "beyond_max"}, {"cause": "client_commit"}])
+def test_what_is_no_reset(differs):
+    assert of_resets([], [broke("g", 50, 45, 45, **{"cause": "set_from_outside"} | differs)]) == []
+
+
+def test_rewinds_of_several_causes_are_several_findings_unless_they_are_at_once():
+    first, second = broke("g", 10, 7, 7, cause="reset"), broke("g", 60, 7, 7, cause="set_from_outside")
+    at_once = broke("g", 12, 7, 7, cause="set_from_outside", queue_id=1)
+    second_of_slave = second | {"broker_id": 1, "from_ts": at(60), "to_ts": at(75)}
+    for breaks_of_g, count in (([first, second, second_of_slave], 2), ([first, at_once], 1)):
+        assert len(offset_findings(breaks(breaks_of_g), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS)) == count
+
+
+def test_a_slave_that_copies_its_master_is_no_finding_by_itself():
+    copied = broke("g", 20, 33, 33, broker_id=1, cause="copied_from_master")
+    assert offset_findings(breaks([copied]), owned([]), down(), "c", GAP_S, HANDOVER_S, NO_RESETS).is_empty()
+
+
+def test_a_reset_is_concluded_from_offsets_where_none_was_recorded():
+    reset = [
+        broke("g", 50, size, size, queue_id=queue, cause="reset", previous_offset=100 + size)
+        for queue, size in enumerate((7, 29))
+    ]
+    others = [broke("recorded", 50, 7, cause="reset"), broke("other", 50, 7)]
+    sent = PUSHES[0] | {"consumer_group": "recorded", "topic": "T", "ts": at(300), "since": at(300)}
+    (found, _) = of_resets([sent], [*reset, *others])
+    assert found["summary"] == (
+        "Group g on T: at least 2 queues reset, back by up to 29 messages (b/1: from 129 to 100); about 36 messages"
+        " delivered again, concluded from the offsets that its brokers hold."
     )
     assert (found["severity"], found["confidence"], found["broker_name"]) == ("warning", 0.8, "b")
     assert found["evidence"][0]["table_name"] == "gold.offset_continuity"

@@ -12,7 +12,8 @@ from mqreplay.findings.ownership import ownership_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at
 
-DISPUTE_S, IDLE_S, GAP_S = 45, 40, 120
+DISPUTE_S, GAP_S = 45, 120
+IDLE_LIMITS = (40, 2, 20)  # seconds; rebalances; the interval between them in seconds
 INSTANT = pl.Datetime("us", "UTC")
 DISPUTES = {
     "consumer_group": pl.String,
@@ -23,7 +24,13 @@ DISPUTES = {
     "to_ts": INSTANT,
     "owners": pl.Int64,
 }
-IDLE = {"consumer_group": pl.String, "client_id": pl.String, "from_ts": INSTANT, "to_ts": INSTANT}
+IDLE = {
+    "consumer_group": pl.String,
+    "client_id": pl.String,
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "rebalances": pl.Int64,
+}
 Row = dict[str, Any]
 SHOWN = pl.DataFrame({"consumer_group": ["g"], "table_name": ["silver.rebalance"]})
 QUEUE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
@@ -33,14 +40,15 @@ def dispute(owners: int, began: float, ended: float, **differs: object) -> Row:
     return QUEUE | {"owners": owners, "from_ts": at(began), "to_ts": at(ended)} | differs
 
 
-def idle(began: float, ended: float, client: str = "c1") -> Row:
-    return {"consumer_group": "g", "client_id": client, "from_ts": at(began), "to_ts": at(ended)}
+def idle(began: float, ended: float, client: str = "c1", rebalances: int = 0) -> Row:
+    span = {"from_ts": at(began), "to_ts": at(ended), "rebalances": rebalances}
+    return {"consumer_group": "g", "client_id": client} | span
 
 
 def found(disputes: list[Row], members: list[Row]) -> list[Row]:
     frames = pl.DataFrame(disputes, DISPUTES), pl.DataFrame(members, IDLE)
     return (
-        ownership_findings(*frames, SHOWN, "c", DISPUTE_S, IDLE_S, GAP_S)
+        ownership_findings(*frames, SHOWN, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S)
         .sort("kind", "from_ts", "client_id")
         .to_dicts()
     )
@@ -49,12 +57,10 @@ def found(disputes: list[Row], members: list[Row]) -> list[Row]:
 def test_a_queue_left_to_nobody_and_one_held_twice():
     double, orphan = found([dispute(2, 0, 200), dispute(0, 0, 200, queue_id=1)], [])
     assert double["summary"] == (
-        "Group g: 1 queue of T was held by up to 2 clients at once, for 200 queue-seconds; what they held was consumed"
-        " more than once."
+        "Group g: 1 queue of T was held by up to 2 clients at once, for 200 queue-seconds; messages of it were"
+        " consumed more than once."
     )
-    assert orphan["summary"] == (
-        "Group g left 1 queue of T to nobody: 200 queue-seconds in which nothing of them was consumed."
-    )
+    assert orphan["summary"] == ("Group g left 1 queue of T to nobody: 200 queue-seconds in which nobody consumed it.")
     kinds = [(row["kind"], row["severity"]) for row in (double, orphan)]
     assert kinds == [("double_owned_queue", "warning"), ("orphan_queue", "warning")]
     assert (double["queue_id"], orphan["queue_id"], orphan["broker_name"]) == (0, 1, "b")
@@ -84,7 +90,7 @@ def test_a_retry_topic_counts_only_if_messages_were_sent_to_it():
     disputes = [dispute(0, 0, 100, **retry), dispute(2, 0, 100, **retry)]
     assert found(disputes, []) == []
     frames = pl.DataFrame(disputes, DISPUTES), pl.DataFrame([], IDLE)
-    both = ownership_findings(*frames, SHOWN, "c", DISPUTE_S, IDLE_S, GAP_S, {"%RETRY%g", "%RETRY%h"})
+    both = ownership_findings(*frames, SHOWN, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S, {"%RETRY%g", "%RETRY%h"})
     assert both["severity"].to_list() == ["warning"] * 2
 
 
@@ -93,8 +99,16 @@ def test_a_member_is_idle_after_two_rebalances(seconds, reported):
     assert len(found([], [idle(10, 10 + seconds)])) == reported
 
 
+@pytest.mark.parametrize(
+    ("seconds", "rebalances", "reported"), [(25, 2, 0), (25.001, 2, 1), (25.001, 1, 0), (39, 1, 0), (38, 3, 1)]
+)
+def test_a_member_that_got_nothing_in_two_rebalances_is_idle_sooner(seconds, rebalances, reported):
+    assert len(found([], [idle(10, 10 + seconds, rebalances=rebalances)])) == reported
+
+
 def test_an_idle_consumer_is_named():
-    first, second = found([], [idle(10, 60.5), idle(10, 60.5), idle(10, 100, "c2")])
+    first, second = found([], [idle(10, 60.5), idle(10, 60.5), idle(10, 100, "c2", 5)])
+    assert second["summary"] == "Consumer c2 of group g held no queue for 90 s, in 5 rebalances."
     assert first["summary"] == "Consumer c1 of group g held no queue for 51 s."
     assert second["client_id"] == "c2"
     assert (first["kind"], first["severity"], first["from_ts"]) == ("idle_consumer", "info", at(10))
@@ -103,7 +117,7 @@ def test_an_idle_consumer_is_named():
 
 def test_no_rows_give_no_findings():
     frames = pl.DataFrame(schema=DISPUTES), pl.DataFrame(schema=IDLE)
-    assert ownership_findings(*frames, SHOWN, "c", DISPUTE_S, IDLE_S, GAP_S).schema == SCHEMA
+    assert ownership_findings(*frames, SHOWN, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S).schema == SCHEMA
 
 
 def test_evidence_of_a_polled_group_is_what_its_members_answered_and_what_brokers_listed():
@@ -111,7 +125,7 @@ def test_evidence_of_a_polled_group_is_what_its_members_answered_and_what_broker
     polled = pl.DataFrame({"consumer_group": ["g", "g"], "table_name": tables})
     disputes = pl.DataFrame([dispute(0, 0, 200), dispute(2, 0, 200)], DISPUTES)
     frames = disputes, pl.DataFrame([idle(0, 200)], IDLE)
-    made = ownership_findings(*frames, polled, "c", DISPUTE_S, IDLE_S, GAP_S).sort("kind")
+    made = ownership_findings(*frames, polled, "c", DISPUTE_S, *IDLE_LIMITS, GAP_S).sort("kind")
     double, lonely, orphan = made["evidence"].to_list()
     of_group = [evidence_of(table, consumer_group="g") for table in tables]
     assert orphan == of_group

@@ -62,6 +62,8 @@ READS = [
     *pulled("keeps", 5, 100, consumer_group="long lag"),
     *pulled("keeps", 101, 130, consumer_group="long lag", **OF_KEEPER),
     *pulled("keeps", 40, 41, consumer_group="kept", topic="U", **OF_KEEPER),
+    *pulled("keeps", 40, 41, consumer_group="kept behind", behind=True, **OF_KEEPER),
+    *pulled("master sends all", 0, 20, **OF_KEEPER | {"keeper_id": 0, "keeper_ratio": 0, "keeper_configured": 0}),
     *pulled("keeps for a moment", 40, 49, **OF_KEEPER),
 ]
 
@@ -118,7 +120,7 @@ def test_a_slave_that_keeps_readers_is_one_finding_with_its_groups_below(found: 
     (setting,) = by_group[None]
     assert setting["summary"] == (
         "Slave 1 of keeps keeps its readers, whether they lag or not: its effective accessMessageInMemoryMaxRatio is"
-        " -9 (configured: 1), so it suggests itself while it finds messages. It kept 7 pulls of 3 groups from the"
+        " -9 (configured: 1), so it suggests itself while it finds messages. It kept 9 pulls of 4 groups from the"
         " master."
     )
     assert (setting["severity"], setting["broker_id"], setting["follows_from"]) == ("warning", 1, None)
@@ -126,14 +128,30 @@ def test_a_slave_that_keeps_readers_is_one_finding_with_its_groups_below(found: 
     assert "to 11 or more" in setting["advice"]
     assert "mqadmin updateBrokerConfig -b 10.0.0.2:1 -k accessMessageInMemoryMaxRatio -v 40" in setting["advice"]
     (short,), (lags, kept_later), (kept,) = by_group["short lag"], by_group["long lag"], by_group["kept"]
+    (behind,) = by_group["kept behind"]
     assert (short["severity"], short["follows_from"]) == ("info", setting["finding_id"])
     assert short["summary"].endswith("; it was sent there at 02:00:00 UTC, when it lagged (2 pulls).")
     assert (lags["severity"], lags["follows_from"]) == ("warning", None), "it really lags"
     assert "in 2 pulls: it lagged" in lags["summary"]
+    assert kept_later["summary"].endswith("; it was sent there at 02:00:05 UTC, when it lagged (2 pulls).")
     assert kept["topic"] == "U"
-    effects = (short, kept_later, kept)
+    assert kept["summary"].endswith(" kept it there by its accessMessageInMemoryMaxRatio.")
+    assert kept["advice"].startswith("The group does not lag.")
+    assert "mqadmin consumerProgress" in behind["advice"]
+    effects = (short, kept_later, kept, behind)
     assert {row["follows_from"] for row in effects} == {setting["finding_id"]}
-    assert sum(int(re.findall(r"in (\d+) pulls", row["summary"])[0]) for row in effects) == 7, "as the cause says"
+    assert sum(int(re.findall(r"in (\d+) pulls", row["summary"])[0]) for row in effects) == 9, "as the cause says"
+
+
+def test_a_master_may_send_all_its_readers_to_a_slave(found: dict) -> None:
+    by_group = {row["consumer_group"]: row for row in found["master sends all"]}
+    assert by_group[None]["summary"] == (
+        "The master of master sends all sends its readers to a slave, whether they lag or not: its effective"
+        " accessMessageInMemoryMaxRatio is 0 (configured: 0), so it suggests a slave while it finds messages. It sent 2"
+        " pulls of 1 group there."
+    )
+    assert "to 1 or more" in by_group[None]["advice"]
+    assert "in 2 pulls: the master sent it there by its" in by_group["g"]["summary"]
 
 
 def test_a_slave_that_kept_readers_for_a_moment_only_is_info(found: dict) -> None:

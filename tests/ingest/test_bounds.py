@@ -1,4 +1,4 @@
-"""What is kept of what is refused is bounded, and all of it is counted; files of unheard-of sizes are not read."""
+"""Kept refused rows are bounded, all refused rows are counted, and files of extreme size are not read."""
 
 from __future__ import annotations
 

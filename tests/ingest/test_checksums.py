@@ -1,4 +1,4 @@
-"""SHA256SUMS of a recording: what it lists is read only as it was written."""
+"""SHA256SUMS of a recording: listed files are read only if unchanged."""
 
 from __future__ import annotations
 

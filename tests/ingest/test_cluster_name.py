@@ -1,4 +1,4 @@
-"""Of which cluster a recording is, where its brokers.json cannot tell."""
+"""The cluster of a recording without a name in brokers.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in are rows out, quarantined or duplicate, or the run fails; what a refused line says is nobody's to read."""
+"""Rows in are rows out, quarantined or duplicate, or the run fails; refused lines are private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker's snapshots read in pieces give the tables that reading them in one gives."""
+"""Snapshots read in pieces give the same tables as snapshots read in one piece."""
 
 from __future__ import annotations
 

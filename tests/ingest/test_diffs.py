@@ -1,4 +1,4 @@
-"""Snapshots in time order: what changed, what was refused, and when a .bak is believed."""
+"""Snapshots in time order: changes, refusals, and use of a .bak."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
-from mqreplay.ingest import diffs, moves
+from mqreplay.ingest import diffs, offset_changes
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Moves, SnapshotFile, decode
 from mqreplay.ingest.offset_changes import change_batches
@@ -147,7 +147,7 @@ def test_what_is_known_from_earlier_runs_is_carried_on(tmp_path):
 
 
 def test_batches_have_the_columns_asked_for_and_are_of_a_size(monkeypatch):
-    monkeypatch.setattr(moves, "BATCH_ROWS", 4)
+    monkeypatch.setattr(offset_changes, "BATCH_ROWS", 4)
     rows = [0, 5, 0, 11, 3, 0]
 
     def given(source):

@@ -1,4 +1,4 @@
-"""Digests of unchanged files are remembered; whatever touches a file has it read again."""
+"""Digests of unchanged files are cached; any change of a file causes a new read."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Files that a recorder still writes: what is read while they grow are the tables of one run at the end."""
+"""Growing files: reading them while they grow gives the same tables as one run at the end."""
 
 from __future__ import annotations
 

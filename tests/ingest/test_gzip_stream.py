@@ -1,4 +1,4 @@
-"""A gzip stream is whole, truncated or damaged; of a damaged one nothing is believed."""
+"""A gzip stream is complete, truncated or damaged; nothing of a damaged one is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A snapshot that comes late: the tables are as if it had come in time, and no more is read than needed."""
+"""Late snapshots: the tables are as if they had come in time, and only needed files are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JSONL file as the workers read it: what decodes, what is refused, and that every line is counted."""
+"""A JSONL file as the workers read it: decoded lines, refused lines, and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has to do, so that the tables hold what the recordings hold now."""
+"""The plan of a run that makes the tables equal to the recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stood when a day began is the same whichever days are kept, and those before it are not asked again."""
+"""Offsets at the start of a day do not depend on the stored days, and earlier days are not read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only regular files of the recording are opened, whatever takes their place after they were listed."""
+"""Only regular files of the recording are opened, even if they are replaced after they were listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A day cut into pieces is the day read whole: the same moves, the same rows."""
+"""A day read in pieces gives the same changes and rows as a day read as a whole."""
 
 from __future__ import annotations
 

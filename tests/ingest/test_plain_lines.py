@@ -1,4 +1,4 @@
-"""Lines read many at a time are what the decoder takes one by one, or are left to it."""
+"""Lines read in blocks equal those of the decoder, or are left to it."""
 
 from __future__ import annotations
 

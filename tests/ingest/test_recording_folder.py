@@ -1,4 +1,4 @@
-"""What is found in a recording's folder: names, links, and what cannot be looked into."""
+"""Entries of a recording's folder: names, links, and unreadable folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a silver table requires of a record, its decoder requires of the line: no line ends a run for what it lacks."""
+"""The decoder of a kind requires all required columns of its silver table, so no line can end a run."""
 
 from __future__ import annotations
 

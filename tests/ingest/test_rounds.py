@@ -1,4 +1,4 @@
-"""Snapshots read in rounds: the same tables as in one, and a round that is written stays when the run dies."""
+"""Snapshots read in rounds give the same tables as in one, and a written round stays if the run dies."""
 
 from __future__ import annotations
 

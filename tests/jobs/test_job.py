@@ -1,8 +1,9 @@
-"""What a job says about its command line, without spark-submit and Java."""
+"""Errors and help of a job's command line, without spark-submit and Java."""
 
 from __future__ import annotations
 
 import doctest
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,23 @@ def test_options_of_spark_submit_after_the_job_are_refused(options: str, capsys:
         f"mqreplay: {options} after the job has no effect on Spark; give it before the job: "
         f"spark-submit {options} ... jobs/nightly.py ...\n"
     )
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["its descriptor", "its path"])
+def test_stderr_of_the_parent_is_continued(taken: bool, tmp_path: Path) -> None:
+    """As spark-submit runs a job: Java's stderr is a file, and the job's stderr is its stdout."""
+    refuse = "" if taken else "job._stderr_of = lambda process: f'/proc/{process}/fd/2'; "
+    child = f"from mqreplay.cli import job; {refuse}print('progress', file=job._own_stderr())"
+    parent = (
+        "import os, subprocess, sys; os.write(2, b'java\\n'); env = {**os.environ, 'PYSPARK_GATEWAY_PORT': '1'}; "
+        f"subprocess.run([sys.executable, '-c', {child!r}], env=env, stderr=subprocess.STDOUT, check=True); "
+        "os.write(2, b'end\\n')"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
+    with (tmp_path / "err").open("a" if not taken else "w") as err, (tmp_path / "out").open("w") as out:
+        subprocess.run([sys.executable, "-c", parent], env=env, stdout=out, stderr=err, check=True)
+    assert (tmp_path / "err").read_text() == "java\nprogress\nend\n"
+    assert (tmp_path / "out").read_text() == ""
 
 
 def test_doctests() -> None:

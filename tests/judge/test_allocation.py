@@ -53,7 +53,7 @@ def test_the_order_of_queues_does_not_matter_but_their_number_does() -> None:
 def test_config_without_its_list_is_undetermined_and_names_what_is_missing() -> None:
     ((judgement, reason, expected),) = judged({"strategy": "CONFIG"})
     assert (judgement, expected) == ("undetermined", None)
-    assert reason == 'not judged: [strategies.groups."g"] queues says no list of c1'
+    assert reason == 'not judged: [strategies.groups."g"] queues has no list for c1'
 
 
 def test_config_with_its_list_is_judged() -> None:
@@ -85,7 +85,7 @@ def test_places_on_the_ring_are_a_setting() -> None:
 def test_without_the_lists_or_with_an_unknown_strategy_nothing_is_judged() -> None:
     unseen, own = judged({"strategy": "AVG", "cid_all": None}, {"strategy": "MY_OWN"})
     assert unseen == ("undetermined", LISTS, None)
-    assert own == ("undetermined", "not judged: 'MY_OWN' is none of RocketMQ's own allocation strategies", None)
+    assert own == ("undetermined", "not judged: 'MY_OWN' is not one of RocketMQ's own allocation strategies", None)
 
 
 def test_what_a_recording_lacks_is_undetermined_and_never_a_difference() -> None:

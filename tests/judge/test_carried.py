@@ -1,4 +1,4 @@
-"""What held before the rows of a replay: as if its recording had begun there."""
+"""State from before the rows of a replay: as if its recording had begun there."""
 
 from __future__ import annotations
 

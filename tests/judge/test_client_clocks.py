@@ -1,4 +1,4 @@
-"""Whose clock is off, and their instants put right: each just below its bound and above, and against the law."""
+"""Wrong clocks and corrected times: just below and above each bound, and compared with core."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ def polled(*boots: tuple[float, float]) -> list[Row]:
 RAN = polled((99, -50), (104, -50), (109, -50))
 
 
-def causes(breaks: list[Row], owners: list[Row], polls: list[Row]) -> list[str]:
+def causes(breaks: list[Row], owners: list[Row], polls: list[Row], has_pushes: bool = False) -> list[str]:
     frames = (pl.DataFrame(rows, schema) for rows, schema in ((breaks, BREAKS), (polls, POLLS), (owners, OWNERS)))
-    return with_concluded_resets(*frames)["cause"].to_list()
+    return with_concluded_resets(*frames, has_pushes)["cause"].to_list()
 
 
 def test_several_offsets_that_fall_at_once_were_reset():
@@ -55,9 +55,22 @@ def test_a_queue_that_changed_hands_falls_with_the_others():
     assert causes([fell(0), fell(1), fell(2)], owners, RAN) == ["reset"] * 3
 
 
+@pytest.mark.parametrize("has_pushes", [False, True])
+@pytest.mark.parametrize(("until", "cause"), [(79, "reset"), (85, "unknown")], ids=["down", "just left"])
+def test_an_offset_that_falls_while_nobody_holds_its_queue_was_reset(has_pushes, until, cause):
+    # No broker pushes a reset to a group that is down.
+    owners = [held(0, until=until), held(0, since=130), held(1)]
+    assert causes([fell(0)], owners, RAN, has_pushes) == [cause]
+    assert causes([fell(0)], owners, polled((99, -50), (109, 102)), has_pushes) == ["unknown"]
+
+
+def test_where_pushes_are_recorded_and_there_was_none_members_did_not_reset():
+    assert causes([fell(0), fell(1)], [held(0), held(1)], RAN, has_pushes=True) == ["unknown", "unknown"]
+
+
 def test_one_known_cause_stays():
     breaks = [fell(0), fell(1), fell(2, cause="client_commit"), fell(3, kind="vanished", cause="removed")]
-    assert causes(breaks, [held(0)], RAN) == ["reset", "reset", "client_commit", "removed"]
+    assert causes(breaks, [held(0), held(1)], RAN) == ["reset", "reset", "client_commit", "removed"]
 
 
 @pytest.mark.parametrize(

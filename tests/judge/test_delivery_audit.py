@@ -1,4 +1,4 @@
-"""What became of messages, by both logs: each scenario is a group of its own, all audited at once."""
+"""Outcomes of messages by both logs: each scenario is a separate group, all audited together."""
 
 from __future__ import annotations
 
@@ -93,21 +93,21 @@ def test_order_is_counted_for_orderly_listeners_only(audit):
     [
         (
             "no heartbeat",
-            "no heartbeat tells what the group subscribed to: what it was not given may not have been for it",
+            "no heartbeat tells what the group subscribed to: messages without a delivery may not match it",
         ),
-        ("sql", "a SQL92 filter decides what the group takes: what it was not given may not be lost"),
-        ("no commit", "no commit tells how far the group came: what it was not given may be pending"),
+        ("sql", "a SQL92 filter decides what the group receives: messages without a delivery may have been filtered"),
+        ("no commit", "no commit tells how far the group came: messages without a delivery may be pending"),
         (
             "unlogged",
-            "who committed past them left no log of deliveries: what it was not given may be in it",
+            "a client that committed past them left no log of deliveries: messages without a delivery may be in it",
         ),
         (
             "by the file",
-            "who committed past them left no log of deliveries: what it was not given may be in it",
+            "a client that committed past them left no log of deliveries: messages without a delivery may be in it",
         ),
         (
             "sampled",
-            "by the logs of producers and consumers, of each 100th place of a queue, as logged; "
+            "by the logs of producers and consumers, of every 100th offset of a queue, as logged; "
             "order is promised to orderly listeners only",
         ),
         ("fine", "by the logs of producers and consumers; order is promised to orderly listeners only"),

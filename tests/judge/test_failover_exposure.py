@@ -1,4 +1,4 @@
-"""What a master's loss would cost: by the copies as they stood, and unknown is never nothing."""
+"""The cost of losing a master, by the copies at that time; unknown is never zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group's status in each window: by what it committed, what queues held then, and never by a guess."""
+"""A group's status in each window, by its commits and the queues' ends."""
 
 from __future__ import annotations
 

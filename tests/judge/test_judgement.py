@@ -1,4 +1,4 @@
-"""gold.judgement: decisions counted by judgement and reason, whatever numbers are in it."""
+"""gold.judgement: decisions counted by judgement and reason, without the numbers in reasons."""
 
 from __future__ import annotations
 

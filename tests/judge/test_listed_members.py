@@ -1,4 +1,4 @@
-"""Members by the lists that brokers gave the recorder: who was there, who vanished, and who fell silent."""
+"""Members by polled lists: present, vanished and silent ones."""
 
 from __future__ import annotations
 

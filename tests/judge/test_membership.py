@@ -1,4 +1,4 @@
-"""Who was a member, from when to when: sessions end with UNREGISTER_CLIENT or with a silence, and with nothing else."""
+"""Sessions of members: they end only with UNREGISTER_CLIENT or a silence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of the night are the same whichever rows are surveyed together."""
+"""Facts of the night do not depend on the rows that are surveyed together."""
 
 from __future__ import annotations
 

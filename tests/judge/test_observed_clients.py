@@ -1,4 +1,4 @@
-"""Clients that no hook records: what polls show of them, and within which precision."""
+"""Clients without hooks: facts from polls, and their precision."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_two_sources_that_disagree_beyond_their_precision_are_a_gap() -> None:
     wrong = assignments(*hooks, told("c1", 0, 0, 1), told("c1", 60, 0, before=40), told("c1", 110, 0, before=100))
     (gap,) = source_gaps(wrong, none, members).to_dicts()
     assert (gap["decision"], gap["topic"], gap["from_ts"], gap["to_ts"]) == ("gold.queue_owner", "T", at(0), at(50))
-    assert gap["reason"] == "assignment and running_info disagree on who held a queue; assignment counts"
+    assert gap["reason"] == "assignment and running_info disagree about the owner of a queue; assignment counts"
     right = assignments(*hooks, told("c1", 0, 0, 1), told("c1", 20, 0, before=0), told("c1", 110, 0, before=100))
     assert source_gaps(right, none, members).is_empty()
 

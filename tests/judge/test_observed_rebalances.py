@@ -1,4 +1,4 @@
-"""What clients hold while nothing changes is what their strategy gives; where something changed, nothing is judged."""
+"""Rebalances from polls: judged while nothing changes, undetermined after a change."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from mqreplay.judge.offset_causes import (
     moved_resets_of_shard,
     offset_resets,
     pushed_resets,
+    with_awaited_reset,
     with_committed,
     with_reset,
     with_skip,
@@ -72,7 +73,13 @@ class Night:
         since, by = self.second(), self.random.choice(["server_request", "pull"])
         wait = self.random.choice([0, 0, 1, 4, 8])
         times = {"since": at(since), "ts": at(since + wait)}
-        return {"offset": self.offset(), "table_name": f"silver.{by}", "record_id": "r"} | times
+        return {
+            "asked": 3,
+            "given_to": 3,
+            "offset": self.offset(),
+            "table_name": f"silver.{by}",
+            "record_id": "r",
+        } | times
 
     def skip(self) -> Row:
         skipped = {f"skipped_{end}": self.random.randrange(4) for end in ("from", "to")}
@@ -121,9 +128,10 @@ def test_resets(seed):
         back, answered = is_back(change), reset["table_name"] == "silver.pull"
         latest = change["to_ts"] + (REACH if back and answered else timedelta())
         in_reach = reset["ts"] >= began(change) - REACH and reset["since"] <= latest
-        between = began(change) <= reset["ts"] <= change["to_ts"]
+        since = began(change) - (timedelta() if reset["table_name"] == "silver.pull" else REACH)
+        between = since <= reset["ts"] <= change["to_ts"]
         to_this = reset["offset"] == change["new_offset"] and in_reach
-        return to_this or (back and reset["offset"] < change["new_offset"] and between)
+        return to_this or (back and reset["offset"] <= change["new_offset"] and between)
 
     night = Night(seed)
     changes, resets = night.changes(), night.some(night.reset)
@@ -197,12 +205,12 @@ def pull():
 
 def test_resets_pushed_and_answered(server_request, pull):
     resets = offset_resets(server_request, pull)
-    assert resets.columns == [*GROUP_QUEUE, "offset", "since", "ts", "table_name", "record_id"]
+    assert resets.columns == [*GROUP_QUEUE, "asked", "given_to", "offset", "since", "ts", "table_name", "record_id"]
     assert resets.rows() == [
-        ("g", "b", "T", 0, 7, at(1), at(1), "silver.server_request", "r0"),
-        ("g", "b", "T", 1, 8, at(1), at(1), "silver.server_request", "r0"),
-        ("g", "b", "T", 0, 3, at(1), at(4), "silver.pull", "r0"),
-        ("g", "b", "T", 1, 3, at(2), at(2), "silver.pull", "r1"),
+        ("g", "b", "T", 0, None, None, 7, at(1), at(1), "silver.server_request", "r0"),
+        ("g", "b", "T", 1, None, None, 8, at(1), at(1), "silver.server_request", "r0"),
+        ("g", "b", "T", 0, 5, 3, 3, at(1), at(4), "silver.pull", "r0"),
+        ("g", "b", "T", 1, 9, None, 3, at(2), at(2), "silver.pull", "r1"),
     ]
 
 
@@ -216,3 +224,85 @@ def test_without_rows_there_are_no_resets(server_request, pull):
     empty = offset_resets(server_request.clear(), pull.clear())
     assert empty.is_empty()
     assert empty.schema == offset_resets(server_request, pull).schema
+
+
+def commit_by(client: str) -> Row:
+    return (
+        BASE
+        | {"consumer_group": "g", "queue_id": 0, "ts": at(9), "kind": "UPDATE", "commit_offset": 3}
+        | {"client_id": client}
+    )
+
+
+@pytest.mark.parametrize(
+    ("client", "pulls", "committed"),
+    [
+        ("c", [PULL | {"opaque": 1}], True),
+        # mqadmin commits for a group that is down; the group's own clients pull.
+        ("mqadmin", [PULL | {"opaque": 1}], False),
+        ("mqadmin", [PULL | {"opaque": 1, "queue_id": 1}], True),
+        # The log of a client has a few answers, and no requests.
+        ("another", [PULL | {"opaque": None}], True),
+    ],
+)
+def test_a_commit_by_a_client_that_never_pulled_the_queue_is_from_outside(client, pulls, committed):
+    change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 9, "new_offset": 3}
+    changes = rows("silver.offset_change", change, [{"from_ts": at(8), "to_ts": at(10)}])
+    frames = (rows("silver.offset_commit", {}, [commit_by(client)]), rows("silver.pull", {}, pulls))
+    assert with_committed(changes, *frames, {"g"}, 60)["committed"].to_list() == [committed]
+
+
+def test_a_master_shows_a_commit_within_seconds_and_a_slave_within_a_minute():
+    change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 9, "new_offset": 3}
+    spans = [{"from_ts": at(start), "to_ts": at(start + 5), "broker_id": b} for start in (20, 40) for b in (0, 1)]
+    changes = rows("silver.offset_change", change, spans)
+    found = with_committed(changes, rows("silver.offset_commit", {}, [commit_by("c")]), NONE["pull"], {"g"}, 60)
+    assert found["committed"].to_list() == [True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("differs", "reset"),
+    [
+        ({}, True),
+        ({"offset": 4}, False),
+        ({"table_name": "silver.server_request"}, False),
+        ({"since": at(9)}, False),
+        ({"queue_id": 1}, False),
+    ],
+    ids=["answered", "elsewhere", "pushed", "before it", "another queue"],
+)
+def test_a_pull_that_is_told_minutes_later_of_a_reset(differs, reset):
+    change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 9, "new_offset": 3}
+    changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
+    changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(None, pl.Boolean))
+    told = {
+        "consumer_group": "g",
+        "broker_name": "b",
+        "topic": "T",
+        "queue_id": 0,
+        "asked": 3,
+        "given_to": 3,
+        "offset": 3,
+    }
+    told |= {"since": at(600), "ts": at(601), "table_name": "silver.pull", "record_id": "r"}
+    found = with_awaited_reset(changes, framed([told | differs], NO_RESET))
+    assert found["reset"].to_list() == [reset]
+    assert found.drop("reset").equals(changes.drop("reset"))
+
+
+@pytest.mark.parametrize(("committed", "reset"), [(True, False), (None, False), (False, True)])
+def test_an_offset_that_rose_to_where_a_reset_leads_is_of_it_only_if_nobody_committed_it(committed, reset):
+    change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 1, "new_offset": 3}
+    changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
+    changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(committed, pl.Boolean))
+    told = {
+        "consumer_group": "g",
+        "broker_name": "b",
+        "topic": "T",
+        "queue_id": 0,
+        "asked": 3,
+        "given_to": 3,
+        "offset": 3,
+    }
+    told |= {"since": at(600), "ts": at(601), "table_name": "silver.pull", "record_id": "r"}
+    assert with_awaited_reset(changes, framed([told], NO_RESET))["reset"].to_list() == [reset]

@@ -1,8 +1,8 @@
-"""Breaks in offsets: each kind with its proof, and no alarm where there is none."""
+"""Breaks in offsets: each kind with its evidence, and no alarm without evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -35,9 +35,10 @@ def test_a_rewind_by_a_client_and_one_from_outside():
     ]
 
 
-def at_once(cases: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...] | None]:
+def at_once(cases: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...] | None]:
     """What each case (a change, pulls, pushed resets) comes to, in a queue of its own."""
-    changes, pulls, requests, commits = [], [], [], [{"ts": at(1), "commit_offset": 9}]
+    changes, pulls, requests = [], [], []
+    commits = [{"ts": at(1), "commit_offset": 9, "queue_id": queue} for queue in range(len(cases))]
     for queue, (changed, pulled, *resets) in enumerate(cases):
         changes.append(changed | {"queue_id": queue})
         pulls += [one | {"queue_id": queue} for one in pulled]
@@ -57,7 +58,7 @@ def test_a_commit_that_a_pull_carried():
         # Whoever went back to it afterwards, when the group had passed it.
         (change(10, 9, 3), [pull(3, 20, 21, 30, **carried)]),
     ]
-    assert at_once(cases) == [("rewind", c, 6) for c in ("client_commit", *["set_from_outside"] * 2)]
+    assert at_once(cases) == [("rewind", c, 18) for c in ("client_commit", *["set_from_outside"] * 2)]
 
 
 def moved(seconds: float, to: int) -> dict[str, object]:
@@ -71,7 +72,8 @@ def test_resets_that_the_broker_sets_itself():
         (change(10, 9, 3), [moved(11, 3)]),
         (change(10, 9, 3), [moved(45, 3)]),
         (change(10, 9, 3), [moved(11, 2)]),
-        (change(10, 9, 3), [moved(90, 3)]),
+        # The group is down when it is reset: the first pull of its queue comes minutes later.
+        (change(10, 9, 3), [moved(190, 3)]),
         # An offset that rose to where a later reset leads did not jump.
         (change(10, 5, 9), [moved(45, 9)]),
         # The group goes on from there before the next copy; long after it, something else moved it.
@@ -82,8 +84,8 @@ def test_resets_that_the_broker_sets_itself():
     ]
     back, other = ("rewind", "reset"), ("rewind", "set_from_outside")
     assert at_once(cases) == [
-        *[(*back, 6), (*back, 6), (*other, 6), (*other, 6), None],
-        *[(*back, 3), (*other, 3), (*back, 3), (*other, 3)],
+        *[(*back, 6), (*back, 6), (*other, 6), (*back, 6), None],
+        *[(*back, 6), (*other, 3), (*back, 6), (*other, 3)],
     ]
 
 
@@ -200,3 +202,31 @@ def test_without_rows_no_end_is_stated(pulls, topic_stats):
     empty = queue_ends(pulls.clear(), topic_stats.clear())
     assert empty.is_empty()
     assert empty.schema == queue_ends(pulls, topic_stats).schema
+
+
+LEAP = [change(10, 50, 57), change(20, 57, 999_999), change(40, 999_999, 59), change(50, 59, 60)]
+BEYOND = [("beyond_max", "unknown", 0), ("rewind", "corrected", 0)]
+
+
+def test_an_offset_that_leaps_and_comes_back_was_past_the_end():
+    assert breaks(LEAP) == BEYOND
+    near = [row | {"consumer_group": "h"} for row in (change(10, 40, 58), change(40, 58, 999_998))]
+    assert breaks([*LEAP, *near])[:2] == BEYOND
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        # Another group was there: those messages exist.
+        [*LEAP, change(10, 40, 999_999) | {"consumer_group": "h"}],
+        # The group consumed a backlog in seconds, and somebody set it back to where it had begun, or much further on.
+        [*LEAP[:2], change(40, 999_999, 57)],
+        [*LEAP[:2], change(40, 999_999, 50_000)],
+        [change(20, 57, 1_000), change(40, 1_000, 59)],
+        # It was seen again in between.
+        [*LEAP[:2], change(30, 999_999, 1_000_000), change(40, 1_000_000, 59)],
+    ],
+)
+def test_a_leap_that_proves_nothing(others):
+    assert breaks(others)[-1][:2] == ("rewind", "unknown")
+    assert "beyond_max" not in {kind for kind, *_ in breaks(others)}

@@ -8,7 +8,15 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from mqreplay.judge.offset_causes import offset_resets, with_committed, with_reset, with_skip
+from mqreplay.judge.offset_causes import (
+    offset_resets,
+    with_awaited_reset,
+    with_committed,
+    with_extent,
+    with_reset,
+    with_reset_ahead,
+    with_skip,
+)
 from mqreplay.judge.offset_continuity import CHAIN, queue_ends, skips
 from mqreplay.judge.queue_events import groups_with_commits_of_shard, queue_events
 from mqreplay.lake.column_types import arrow_schema
@@ -40,11 +48,15 @@ def expected_row(row: dict[str, Any], before: dict[str, Any] | None, ends: list[
     else:
         corrected = before["kind"] == "beyond_max" and new is not None and new >= before["queue_max_offset"]
     cause = {True: "client_commit", False: "set_from_outside", None: "unknown"}[row["committed"]]
+    if row["broker_id"] > 0 and not row["committed"]:
+        cause = "copied_from_master"
     cause = "reset" if row["reset"] else cause
     again = None if kind in (None, "vanished") else 0
     if kind == "rewind":
         top = old if above_old is None else min(old, above_old)
-        again = 0 if corrected else max(top - max(new, below if below is not None else 0), 0)
+        top = top if row["given_to"] is None else max(top, row["given_to"])
+        bottom = min(new, new if row["reset_to"] is None else row["reset_to"])
+        again = 0 if corrected else max(top - max(bottom, below if below is not None else 0), 0)
         cause = "corrected" if corrected else cause
     cause = "removed" if kind == "vanished" else cause
     ends_then = {"queue_min_offset": below, "queue_max_offset": above}
@@ -56,8 +68,11 @@ def test_the_kind_and_cause_of_any_change(seed):
     night = random_night(seed)
     commits, pulls, stats = (night[name] for name in ("offset_commit", "pull", "topic_stats"))
     skipped = pl.DataFrame(pl.from_arrow(skips(queue_events(night["offset_change"], commits, pulls, stats, set()))))
-    changes = with_reset(night["offset_change"].unique(), offset_resets(night["server_request"], pulls), REACH_S)
+    resets = offset_resets(night["server_request"], pulls)
+    changes = with_reset(night["offset_change"].unique(), resets, REACH_S)
     changes = with_committed(with_skip(changes, skipped, REACH_S), commits, pulls, {"g"}, REACH_S)
+    changes = with_reset_ahead(with_awaited_reset(changes, resets), resets, skipped, REACH_S)
+    changes = with_extent(changes, resets, pulls, REACH_S)
     ends, last, expected = queue_ends(pulls, stats).rows(), {}, []
     for row in changes.sort("to_ts").rows(named=True):
         chain = tuple(row[name] for name in CHAIN)
@@ -77,7 +92,7 @@ def test_shards_together_are_the_whole(seed):
     columns = [(c.name, c.type) for c in load_contracts()["gold.offset_continuity"].columns if c.name != "cluster"]
     assert whole.schema == pl.DataFrame(pl.from_arrow(arrow_schema(columns).empty_table())).schema
     assert set(whole["kind"]) == {"rewind", "vanished", "beyond_max", "below_min", "jump"}
-    causes = {"removed", "reset", "client_commit", "set_from_outside", "unknown", "corrected"}
+    causes = {"removed", "reset", "client_commit", "set_from_outside", "unknown", "corrected", "copied_from_master"}
     assert set(whole["cause"]) == causes
     recording = groups_with_commits_of_shard(night["offset_commit"])
     for count in (1, 7):

@@ -1,4 +1,4 @@
-"""Who held which queue: owners by the best evidence, long disputes and idle members."""
+"""Owners of queues by the best evidence, long disputes, and idle members."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from mqreplay.judge.membership import (
     unregistrations,
     unshared_groups,
 )
-from mqreplay.judge.ownership import disputes, due_queues, idle_members, pulled_queues_of_shard, subscribers
+from mqreplay.judge.ownership import (
+    disputes,
+    due_queues,
+    empty_rebalances,
+    idle_members,
+    pulled_queues_of_shard,
+    subscribers,
+)
 from mqreplay.judge.queue_owner import owned_from, pull_intervals_of_shard, queue_owner
 from queue_shards import queue_shards
 from silver_moments import BEGAN, at
@@ -215,7 +222,7 @@ def judge(night: Night, shards: int) -> Judged:
     subscribed = subscribers(members, heartbeat, rebalance, owners)
     queues = pl.concat([pulled_queues_of_shard(pull) for pull in of_shards])
     due = due_queues(rebalance, queues, subscribed, unshared, REBALANCE_S)
-    return Judged(owners, disputes(owners, due), idle_members(subscribed, owners, unshared))
+    return Judged(owners, disputes(owners, due), idle_members(subscribed, owners, unshared, rebalance, REBALANCE_S))
 
 
 def seconds(frame: pl.DataFrame) -> pl.Series:
@@ -301,3 +308,31 @@ def test_an_interval_ends_with_the_last_answer():
     assert span(row["from_ts"], row["to_ts"]) == (0, 15)
     (row,) = pulled_queues_of_shard(rows("silver.pull", PULL, answered)).to_dicts()
     assert span(row["first_ts"], row["last_ts"]) == (0, 15)
+
+
+def test_rebalances_of_an_idle_member_are_counted(judged):
+    counts = [judged[name].idle.filter(client_id="c2")["rebalances"].to_list() for name in NIGHTS if "idle for" in name]
+    assert counts == [[2], [3]]
+
+
+SEEN = {"client_id": "c2", "topic": "T", "mq_all": BOTH, "cid_all": ["c1", "c2"], "mq_divided": []}
+
+
+@pytest.mark.parametrize(
+    ("differs", "seconds_of"),
+    [
+        ([{"ts": at(s)} for s in (0, 0.5, 20, 40, 41, 60)], [0.5, 20, 41, 60]),
+        # The lock of an orderly listener is still held by another client.
+        ([{"ts": at(0)}, {"ts": at(20), "mq_divided": FIRST}, {"ts": at(40)}], [0, 40]),
+        ([{"ts": at(0), "cid_all": ["c1"]}, {"ts": at(0.2)}], [0.2]),
+        ([{"ts": at(0), "cid_all": ["c1"]}], []),
+        ([{"ts": at(0), "mq_all": []}], []),
+        ([{"ts": at(0), "error": "no route"}], []),
+        ([{"ts": at(0), "topic": "%RETRY%g"}], []),
+        # A list of members that was not recorded.
+        ([{"ts": at(0), "cid_all": None}], [0]),
+    ],
+)
+def test_rebalances_that_give_nothing(differs, seconds_of):
+    found = empty_rebalances(rows("silver.rebalance", GROUP | SEEN, differs), REBALANCE_S)
+    assert found["ts"].sort().to_list() == [at(s) for s in seconds_of]

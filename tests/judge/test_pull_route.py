@@ -1,4 +1,4 @@
-"""Where pulls should have gone: judged by recorded answers alone, never by a guess at those that were not recorded."""
+"""Routes of pulls: judged only by recorded answers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_suggestion_of_1_leads_to_the_slave_whatever_its_id() -> None:
     routes = [route(1, {0: "m:1", 2: "s:1"}), route(30, {2: "s:1"})]
     assert judged(pulls, routes) == [(0, "agree", None), (2, "agree", "suggested"), (2, "agree", "master_gone")]
     assert rows_of(pulls, routes)[1]["reason"] == (
-        "broker id 1 was not in the client's route (ids 0, 2): the next it falls to"
+        "broker id 1 was not in the client's route (ids 0, 2): fell back to broker id 2"
     )
 
 

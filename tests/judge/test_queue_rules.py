@@ -1,4 +1,4 @@
-"""What is judged queue by queue, against the laws of core, which take one queue and group at a time."""
+"""Rules of single queues, compared with the functions of core."""
 
 from __future__ import annotations
 

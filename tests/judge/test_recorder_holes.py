@@ -1,4 +1,4 @@
-"""When the recorder did not watch: stopped, killed, suspended or cut off; a broker that is down is no hole."""
+"""Holes of the recorder: stopped, killed, suspended or cut off; a broker that is down is not a hole."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_polls_that_were_not_made_at_all_are_a_hole_and_those_of_one_broker_are_
     gaps = hole_gaps(found, rows("silver.recorder_event", {}, [event("start", 0), skipped, one]), NO_OUTAGES)
     assert dict(gaps.schema) == GAP
     assert sorted(gaps["reason"]) == [
-        "not polled: GET_X (no reason is known)",
+        "not polled: GET_X (the reason is unknown)",
         "the recorder made no polls: disk full",
     ]
 
@@ -127,7 +127,7 @@ def test_a_step_of_the_clock_and_a_server_that_was_not_reached_are_gaps() -> Non
     gaps = hole_gaps(holes(events, []), rows("silver.recorder_event", {}, events), NO_OUTAGES).sort("from_ts")
     assert gaps.select("reason", "from_ts", "to_ts").rows() == [
         (
-            "the clock of the recorder's host was set 3600 s ahead; times of the recording go on by the old clock",
+            "the clock of the recorder's host was set 3600 s ahead; times of the recording follow the old clock",
             at(10),
             at(10),
         ),

@@ -1,4 +1,4 @@
-"""gold.replay_gap: what could not be judged, for want of which file, and why a row is undetermined."""
+"""gold.replay_gap: decisions that could not be judged, missing files, and reasons."""
 
 from __future__ import annotations
 

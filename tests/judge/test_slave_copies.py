@@ -1,4 +1,4 @@
-"""Slaves that no longer copy offsets: just below the bound, above it, and all that must stay silent."""
+"""Slaves that no longer copy offsets: just below and above the bound, and cases without an alarm."""
 
 from __future__ import annotations
 

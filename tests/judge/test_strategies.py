@@ -1,4 +1,4 @@
-"""Strategies made with settings: what a user gives is used, what nobody gives is never guessed."""
+"""Strategies with parameters: given ones are used, missing ones are never guessed."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_places_on_the_ring_are_the_groups_own_or_the_common_ones() -> None:
 @pytest.mark.parametrize(
     ("strategy", "group", "lacks"),
     [
-        ("CONFIG", {}, "queues has no list of 10.0.1.1@1"),
-        ("CONFIG", {"queues": {"10.0.9.*": ["T/a/0"]}}, "queues has no list of 10.0.1.1@1"),
+        ("CONFIG", {}, "queues has no list for 10.0.1.1@1"),
+        ("CONFIG", {"queues": {"10.0.9.*": ["T/a/0"]}}, "queues has no list for 10.0.1.1@1"),
         ("MACHINE_ROOM", {}, "machine_rooms is not set"),
         ("MACHINE_ROOM_NEARBY", ROOMS, "nearby_strategy is not set"),
-        ("MACHINE_ROOM_NEARBY-AVG", {}, "broker_rooms says no room of r1@a"),
-        ("MACHINE_ROOM_NEARBY-AVG", {"broker_rooms": {"*": "r1"}}, "client_rooms says no room of 10.0.1.1@1"),
+        ("MACHINE_ROOM_NEARBY-AVG", {}, "broker_rooms has no room for r1@a"),
+        ("MACHINE_ROOM_NEARBY-AVG", {"broker_rooms": {"*": "r1"}}, "client_rooms has no room for 10.0.1.1@1"),
         ("MACHINE_ROOM_NEARBY-CONFIG", ROOMS, "queues has no list"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Members of which only a broker's log tells: what they held is not known."""
+"""Members that only a broker's log shows: their queues are unknown."""
 
 from __future__ import annotations
 

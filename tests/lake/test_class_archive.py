@@ -1,4 +1,4 @@
-"""Java takes its classes from the archive that setup made, and says nothing on stdout where it cannot."""
+"""Java loads its classes from the archive that setup made, and prints nothing on stdout if it cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contracts: those shipped keep to the standard and to themselves; a wrong one is refused by file and field."""
+"""Contracts: the shipped ones are valid and consistent; a wrong one is refused with file and field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits without Java are Delta's: Spark and delta-rs read them, obey them and add to them, and we to theirs."""
+"""Commits without Java follow Delta's protocol: Spark and delta-rs read and extend them, and mqreplay theirs."""
 
 from __future__ import annotations
 

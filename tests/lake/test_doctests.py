@@ -8,7 +8,9 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["column_types", "java_process", "landing", "maintenance", "sql"])
+@pytest.mark.parametrize(
+    "name", ["column_types", "duckdb_database", "java_process", "landing", "maintenance", "similar", "sql"]
+)
 def test_examples(name: str) -> None:
     result = doctest.testmod(importlib.import_module(f"mqreplay.lake.{name}"), report=True)
     assert result.attempted > 0

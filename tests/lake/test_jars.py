@@ -1,4 +1,4 @@
-"""Delta's JARs: what is missing is fetched, checked and put in whole, or nothing is. No Spark, no network."""
+"""Delta's JARs: missing ones are downloaded, checked and installed completely or not at all. No Spark, no network."""
 
 from __future__ import annotations
 

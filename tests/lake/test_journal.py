@@ -259,7 +259,7 @@ def test_one_table_removed_by_hand_is_named(warehouse, rows, contracts, interrup
     with pytest.raises(Interrupted), Journal(both).transaction("test"):
         raise Interrupted
     shutil.rmtree(both.location(TABLE))
-    with pytest.raises(InputError, match=f"table {TABLE} .* is gone"):
+    with pytest.raises(InputError, match=f"table {TABLE} .* is missing"):
         Journal(Warehouse(warehouse.root, both.contracts)).recover(print)
     assert both.exists(other.name)
 

@@ -1,4 +1,4 @@
-"""Rows of tasks lie in files that Delta, and others, read as their own; what is not committed is gone."""
+"""Files written by tasks are readable by Delta and others; uncommitted files are removed."""
 
 from __future__ import annotations
 

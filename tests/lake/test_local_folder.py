@@ -1,4 +1,4 @@
-"""Folders that a user names: what is no folder of this machine is refused in one line, before anything is made."""
+"""Folders given by a user: a path that is not a local folder is refused in one line, before anything is made."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def test_warehouse_and_recording_do_not_overlap(tmp_path: Path) -> None:
     recording.mkdir()
     (tmp_path / "link").symlink_to(recording)
     for warehouse in (recording, recording / "w", tmp_path / "link" / "w", recording / "a" / ".." / "w"):
-        with pytest.raises(InputError, match=r"warehouse .* lies in the recording .*/night"):
+        with pytest.raises(InputError, match=r"warehouse .* is inside the recording .*/night"):
             check_folders(str(warehouse), [str(tmp_path), str(recording)][1:])
-    with pytest.raises(InputError, match=r"recording .*/night lies in the warehouse"):
+    with pytest.raises(InputError, match=r"recording .*/night is inside the warehouse"):
         check_folders(str(tmp_path), [str(recording)])
     check_folders(str(tmp_path / "night-tables"), [str(recording)])
 
@@ -123,5 +123,5 @@ def test_commands_refuse_before_they_make_anything(arguments, tmp_path: Path, mo
     out, err = capfd.readouterr()
     *progress, said = err.splitlines()
     assert (out, [line for line in progress if "starting Spark" not in line]) == ("", [])
-    assert "is a URI: only folders of this machine" in said or "lies in the recording" in said
+    assert "is a URI: only folders of this machine" in said or "is inside the recording" in said
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["night", "night/pull_log.jsonl"]

@@ -1,4 +1,4 @@
-"""What is kept for the next run counts only while the tables are as they were."""
+"""Cached results count only while the tables are unchanged."""
 
 from __future__ import annotations
 

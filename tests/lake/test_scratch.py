@@ -1,4 +1,4 @@
-"""Temporary files lie in one folder of the process; of processes that were killed, the next one removes it."""
+"""Temporary files are in one folder per process; the next process removes the folder of a killed one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said while something long goes on."""
+"""Progress lines of a long step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows are replaced whole or not at all, other rows stay, and nothing is written for nothing."""
+"""Rows are replaced completely or not at all, other rows stay, and no change writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings made of a recording: less of it, the same in another order, or with a clock that is off.
+"""Recordings derived from a recording: a part of it, in another order, or with a wrong clock.
 
     python tests/night/cut.py data/sample/orders-4.9.7 /tmp/small --group stuck-group --since 30 --until 200
 

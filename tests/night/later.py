@@ -1,8 +1,8 @@
-"""A recording as if its night had been another: every instant in it moved by the same time.
+"""A recording of another night: every instant in it is moved by the same time.
 
     python tests/night/later.py data/sample/orders-4.9.7 /tmp/over-midnight --midnight-after 650
 
-Logs, packet captures and what mqadmin said are left out: their times are words, and no decision rests on them.
+Logs, packet captures and output of mqadmin are left out: their times are text.
 """
 
 from __future__ import annotations

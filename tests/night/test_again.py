@@ -1,4 +1,4 @@
-"""The same recordings again: nothing is read, judged or written twice."""
+"""A repeated run: nothing is read, judged or written twice."""
 
 from __future__ import annotations
 

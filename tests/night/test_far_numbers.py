@@ -1,4 +1,4 @@
-"""Numbers at the ends of what a field holds, in any line of any kind: no night ends on one."""
+"""Extreme numbers in any field of any kind do not end a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets and instants far from all others, as anybody may set them: the night goes on, and breaks are told."""
+"""Extreme offsets and instants: the run completes, and breaks are reported."""
 
 from __future__ import annotations
 

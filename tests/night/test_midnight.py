@@ -1,4 +1,4 @@
-"""A night that goes on after midnight: told alike by one recording or two, at once or one after the other."""
+"""A night over midnight: the same result from one recording or two, together or one after the other."""
 
 from __future__ import annotations
 

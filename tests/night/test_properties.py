@@ -1,4 +1,4 @@
-"""Findings rest on what happened, not on how it was told: order, repetition, a clock that is off, missing evidence."""
+"""Findings do not depend on the form of the recording: order, repetition, a wrong clock, missing evidence."""
 
 from __future__ import annotations
 

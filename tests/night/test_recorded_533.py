@@ -1,4 +1,4 @@
-"""Nights of another real cluster, of 5.3.3: a quiet one alarms nobody; what a broker resets itself is told as that."""
+"""Nights of another real cluster of 5.3.3: a quiet one has no alarm; a reset by a broker is reported as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a day's replay rests on: its own files, and no others."""
+"""The inputs of a day's replay: only its own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nights that are kept cost nothing: a day is validated again only when it or the day before changed."""
+"""Stored nights cost nothing: a day is validated again only if it or the day before changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A day's chains go on from what stood before it: as kept for the day, or found from the changes since."""
+"""A day's chains continue from the offsets before it: stored ones, or those found from changes."""
 
 from __future__ import annotations
 

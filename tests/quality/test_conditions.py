@@ -1,4 +1,4 @@
-"""CHECK conditions mean to DuckDB what they mean to Spark, which enforces them when rows are written."""
+"""CHECK conditions mean the same in DuckDB and in Spark, which enforces them when rows are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of every contract, broken once: it fails, and shows the row that breaks it."""
+"""Every rule of every contract, violated once: it fails, and its sample has the violating row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contracts become suites: everything a contract says, and nothing it does not."""
+"""Suites have exactly the rules of their contracts."""
 
 from __future__ import annotations
 

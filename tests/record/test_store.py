@@ -164,7 +164,7 @@ def test_two_stores(tmp_path: Path) -> None:
         record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=["broker-a-0"])
     with pytest.raises(InputError, match="two stores are of the same broker"):
         record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=["broker-a-0"] * 2)
-    with pytest.raises(InputError, match="lie in each other"):
+    with pytest.raises(InputError, match="overlap"):
         record_store(stores[1:], str(tmp_path), 0.05, 0.1, said.append)
     brokers = ["broker-a-0", str(tmp_path / "b/broker.properties")]
     record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=brokers)
@@ -250,7 +250,7 @@ def test_disk_that_is_full_for_a_while(tmp_path: Path) -> None:
     assert said == [
         f"recording {out}: the limit of a file's size is reached (ulimit -f) (File too large); earlier files are "
         "complete; copies wait until there is space",
-        "the disk takes copies again; recording goes on",
+        "the disk has space again; recording continues",
     ]
     [skipped] = [event for event in events(out) if event["kind"] == "skipped"]
     assert skipped["detail"] == "the disk was full: nothing was copied"

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import mqreplay.cli.command_line as cli
+from made_warehouse import made_warehouse
 from mqreplay.crash import failure_of
 from mqreplay.errors import ContractError, DecodeError, InputError, InputErrors, WarehouseLocked
 from tests_shared import ROOT
@@ -286,7 +287,7 @@ def java_of(process: int) -> int:
         pytest.param(signal.SIGINT, False, 130, "mqreplay: interrupted; .*", marks=pytest.mark.long),
     ],
 )
-def test_a_query_that_is_stopped(tmp_path: Path, number, java, status, said) -> None:
+def test_a_query_of_spark_that_is_stopped(tmp_path: Path, number, java, status, said) -> None:
     (tmp_path / "gold").mkdir()
     query = "SELECT count(*) FROM range(100000000000000)"
     foreground = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
@@ -296,7 +297,11 @@ def test_a_query_that_is_stopped(tmp_path: Path, number, java, status, said) -> 
         f"{foreground}; from mqreplay.cli.command_line import main; raise SystemExit(main())",
     ]
     run = subprocess.Popen(
-        [*command, "sql", query, "--warehouse", str(tmp_path)], env=ENVIRONMENT, stdout=-1, stderr=-1, text=True
+        [*command, "sql", query, "--engine", "spark", "--warehouse", str(tmp_path)],
+        env=ENVIRONMENT,
+        stdout=-1,
+        stderr=-1,
+        text=True,
     )
     try:
         process = java_of(run.pid)
@@ -307,3 +312,32 @@ def test_a_query_that_is_stopped(tmp_path: Path, number, java, status, said) -> 
         run.kill()
     assert (run.returncode, out) == (status, ""), err
     assert re.fullmatch(said + "\n", err), err
+
+
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGTERM, "terminated"), (signal.SIGINT, "interrupted")])
+def test_a_query_of_duckdb_that_is_stopped(tmp_path: Path, number: int, said: str) -> None:
+    made_warehouse(tmp_path, {"gold.judgement": [{"decision": "x", "decisions": 1}]})
+    query = (
+        "SELECT count(*) FROM range(100000000000000) a, range(1000) b, gold.judgement WHERE a.range * b.range % 7 = 1"
+    )
+    foreground = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{foreground}; from mqreplay.cli.command_line import main; raise SystemExit(main())"
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, "sql", query, "--warehouse", str(tmp_path)],
+        env=ENVIRONMENT | {"TMPDIR": str(tmp_path)},
+        stdout=-1,
+        stderr=-1,
+        text=True,
+    )
+    try:
+        for _ in range(600):
+            if run.poll() is not None or any(tmp_path.glob("mqreplay-*/tmp*")):  # the database is open
+                break
+            time.sleep(0.05)
+        time.sleep(0.5)
+        run.send_signal(number)
+        out, err = run.communicate(timeout=30)
+    finally:
+        run.kill()
+    assert (run.returncode, out) == (128 + number, ""), err
+    assert err == f"mqreplay: {said}; the next run continues where this one ended\n"

@@ -172,14 +172,18 @@ def test_the_progress_of_a_run() -> None:
 def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     from mqreplay.cli.explain import _print
     from mqreplay.cli.story import Story, decision
+    from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
+    from mqreplay.report.evidence_words import WORDINGS, what, who
 
     for name in names:
         one = finding(kind=name, summary=name, advice=f"mqadmin -g {name}")
         row = {"topic": name, "client_id": name, "broker_name": name, "pull_from_which_node": 0} | dict.fromkeys(
             ("expected_broker_id", "actual_broker_id", "reason"), name
         )
-        step = {"table_name": "gold.pull_route", "ts": SINCE, "row": row}
-        story = Story(one, "a rule", "", [step], [str(decision("gold.pull_route", row))], one, [one])
+        wording = WORDINGS["gold.pull_route"]
+        rows = [EvidenceRow("gold.pull_route", SINCE, who(row), what(wording, row), row)]
+        decisions = [str(decision("gold.pull_route", row))]
+        story = Story(one, "a rule", "", EvidenceRows(rows, 1), decisions, one, [one])
         _print(story)
         assert_shows_only(capsys.readouterr().out)
 

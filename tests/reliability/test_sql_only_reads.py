@@ -213,13 +213,15 @@ def test_a_query_has_its_rows_and_changes_nothing(spark, warehouse) -> None:
 
 def test_another_warehouses_table_is_not_this_ones(spark, warehouse, tmp_path) -> None:
     from mqreplay.cli.query import query
+    from mqreplay.lake.contract import load_contracts
     from mqreplay.settings import load_settings
 
     spark.sql("CREATE DATABASE IF NOT EXISTS gold")
     spark.sql("DROP TABLE IF EXISTS gold.allocation")
     spark.sql(f"CREATE TABLE gold.allocation (other INT) USING delta LOCATION '{tmp_path / 'other'}'")
-    with pytest.raises(InputError, match=r"gold.*allocation.* cannot be found"):
-        query(warehouse, "SELECT * FROM gold.allocation", load_settings())
+    rows = query(warehouse, "SELECT * FROM gold.allocation", load_settings())
+    assert rows.count() == 0
+    assert rows.columns == [column.name for column in load_contracts()["gold.allocation"].columns]
 
 
 def test_no_text_is_replaced_by_a_setting(spark, warehouse) -> None:
@@ -305,3 +307,40 @@ def test_a_process_that_cannot_write(tmp_path, inside) -> None:
         assert "refused" not in done.stdout, said
         assert digest(root) != before
         assert len(list(tmp_path.glob("outside*"))) == 2
+
+
+# DuckDB without its lock and without the judgement: what the process itself may do.
+UNLOCKED = """
+import argparse, sys
+from pathlib import Path
+from mqreplay.cli import sql_command
+from mqreplay.lake.duckdb_database import Database, literal
+from mqreplay.settings import load_settings
+
+root, inside = sys.argv[1:]
+if inside == "confined":
+    sql_command._confine(argparse.Namespace(own_process=True, engine="duckdb"), load_settings(), [])
+new = literal(root + "/new")
+with Database() as database:
+    for text in [f"COPY (SELECT 1) TO {new}", f"ATTACH {new} AS x", "SELECT 1"]:
+        try:
+            database.run(text)
+            print("done")
+        except Exception:
+            print("refused")
+        Path(root, "new").unlink(missing_ok=True) if inside == "free" else None
+"""
+
+
+@pytest.mark.parametrize(("inside", "said"), [("confined", ["refused"] * 2), ("free", ["done"] * 2)])
+def test_a_process_of_duckdb_that_cannot_write(tmp_path, inside, said) -> None:
+    from mqreplay.lake.confinement import _rights
+
+    if _rights() is None:
+        pytest.skip("this kernel has no Landlock")
+    command = [sys.executable, "-c", UNLOCKED, str(tmp_path), inside]
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT / "lib")}, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == [*said, "done"], done.stderr
+    assert list(tmp_path.iterdir()) == []

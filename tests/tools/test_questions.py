@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docs.pages import ROOT
-from docs.questions import QUESTIONS, Question, Rows, ask_duckdb, page, table
+from docs.questions import EVIDENCE, QUESTIONS, Question, Rows, ask_duckdb, page, table
 from mqreplay.lake.registration import registration
 from mqreplay.lake.warehouse import Warehouse
 
@@ -34,9 +34,17 @@ def session(night, spark):
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda each: each.title)
 def test_spark_gives_the_rows_of_the_page(question: Question, session) -> None:
-    query = question.query
+    assert_on_page(question.query, session)
+
+
+def test_spark_joins_evidence_with_its_table(session) -> None:
+    assert_on_page(EVIDENCE, session)
+
+
+def assert_on_page(text: str, session) -> None:
+    query = text.replace("unnest(", "explode(")
     for layer in ("bronze", "silver", "gold"):
         query = query.replace(f" {layer}.", f" questions_{layer}.")
     rows = session.sql(query)
     answer: Rows = rows.columns, [tuple(row) for row in rows.collect()]
-    assert f"{question.query.strip()}\n```\n\n{table(answer)}\n" in PAGE.read_text(encoding="utf-8")
+    assert f"{text.strip()}\n```\n\n{table(answer)}\n" in PAGE.read_text(encoding="utf-8")

@@ -68,7 +68,7 @@ ASKED: dict[str, list[str]] = {
 
 def without_memo(bound: BoundFunction) -> Callable[..., Column]:
     """The Arrow face with every row taken for distinct."""
-    answer, kind = bound._answering, to_arrow_type(bound.answer_type)
+    answer, kind = bound.answering, to_arrow_type(bound.answer_type)
 
     def face(*batch: pa.Array) -> pa.Array:
         rows = zip(*map(law_values, batch), strict=True)

@@ -18,6 +18,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "docs/settings.md": ("tools/docs/settings.py",),
     "docs/findings.md": ("tools/docs/findings.py",),
     "docs/questions.md": ("tools/docs/questions.py",),
+    "docs/sql.md": ("tools/docs/sql.py",),
     "docs/tables.md": ("-m", "mqreplay.lake.table_docs"),
     "docs/decisions.md": ("tests/vectors/decisions.py",),
 }

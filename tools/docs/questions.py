@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import duckdb
-from deltalake import DeltaTable
+from mqreplay.cli.duckdb_query import duckdb_rows
 
 Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]  # names of columns, rows
 
@@ -28,13 +27,45 @@ Twenty questions of operators, each with a query and its answer on the two night
     make demo
     mqreplay sql "SELECT severity, count(*) AS findings FROM gold.finding GROUP BY ALL" --warehouse warehouse/demo
 
-The queries run in DuckDB and in Spark. A test runs each one in both, and compares the rows with this page. All times
-are UTC. The sample has one night of two clusters. If a warehouse has more, add a condition on `cluster` and `day`.
-[Tables](tables.md) describes the columns, [Replay in SQL](replay_in_sql.md) replays the decisions themselves.
+The queries run in both engines of `mqreplay sql`. A test runs each one in both, and compares the rows with this page.
+All times are UTC. The sample has one night of two clusters. If a warehouse has more, add a condition on `cluster` and
+`day`. [Tables](tables.md) describes the columns, [SQL](sql.md) the engines and functions, and
+[Replay in SQL](replay_in_sql.md) replays the decisions themselves.
 
 {contents}
 
 {sections}
+
+## The rows behind a finding
+
+`gold.finding.evidence` is an array. Each item has the name of a table and the columns that identify its rows. This
+query reads the pulls that failed while a broker was down:
+
+```sql
+{evidence}
+```
+
+{pulls}
+
+In Spark, write `explode` instead of `unnest`. If an item has a `record_id`, it identifies one row. Otherwise, join on
+all columns of the item that are not null. `evidence` has at most 50 items beside the findings that follow, and
+`evidence_count` is the number of all. `mqreplay explain FINDING_ID` prints the rows of every table.
+"""
+
+# In DuckDB; Spark calls `unnest` `explode`.
+EVIDENCE = """
+WITH item AS (
+  SELECT cluster, finding_id, unnest(evidence) AS e
+  FROM gold.finding
+  WHERE kind = 'broker_down' AND broker_name = 'broker-b'
+)
+SELECT item.finding_id, pull.request_ts, pull.consumer_group, pull.broker_name, pull.queue_id, pull.error
+FROM item
+JOIN silver.pull AS pull
+  ON pull.cluster = item.cluster AND pull.record_id = item.e.record_id
+WHERE item.e.table_name = 'silver.pull'
+ORDER BY pull.request_ts, pull.record_id
+LIMIT 5
 """
 
 
@@ -303,7 +334,8 @@ def page(ask: Callable[[str], Rows]) -> str:
     """Return the text of docs/questions.md."""
     contents = "\n".join(f"{n}. [{each.title}](#{_anchor(n, each.title)})" for n, each in enumerate(QUESTIONS, 1))
     sections = "\n\n".join(_section(n, each, ask(each.query)) for n, each in enumerate(QUESTIONS, 1))
-    return PAGE.format(contents=contents, sections=sections)
+    pulls = table(ask(EVIDENCE))
+    return PAGE.format(contents=contents, sections=sections, evidence=EVIDENCE.strip(), pulls=pulls)
 
 
 def table(rows: Rows) -> str:
@@ -325,18 +357,13 @@ def cell(value: Any) -> str:
 
 
 def ask_duckdb(root: str) -> Callable[[str], Rows]:
-    """Return a function that runs a query over the tables of a warehouse."""
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    for log in sorted(Path(root).glob("*/*/_delta_log")):
-        layer, name = log.parts[-3:-1]
-        connection.register(f"{layer}_{name}", DeltaTable(str(log.parent)).to_pyarrow_dataset())
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
-        connection.execute(f"CREATE VIEW {layer}.{name} AS FROM {layer}_{name}")
+    """Return a function that runs a query as `mqreplay sql` does."""
 
     def ask(query: str) -> Rows:
-        answer = connection.execute(query)
-        return [each[0] for each in answer.description or ()], answer.fetchall()
+        names, rows = duckdb_rows(root, query)
+        return names, [
+            [each.replace(tzinfo=UTC) if isinstance(each, datetime) else each for each in row] for row in rows
+        ]
 
     return ask
 

@@ -1,6 +1,6 @@
-"""The Python bodies of the three faces: rows, pandas Series or Arrow arrays in, answers out.
+"""The Python bodies of the faces for rows and for Arrow arrays: values in, answers out.
 
-These run in Spark's Python workers.
+These run in Spark's Python workers, or in the process of DuckDB.
 """
 
 from __future__ import annotations
@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
 from mqreplay.bind.answer import Answer, Answering
 from mqreplay.bind.arrow_values import answers_column, law_values
-from mqreplay.bind.pandas_columns import arrow_columns
 from mqreplay.bind.values import Converter
 from mqreplay.judge.distinct import Codes, distinct_rows
 
@@ -27,29 +25,16 @@ def row_face(answer: Answering, converters: Sequence[Converter]) -> Callable[...
     return face
 
 
-def arrow_face(answer: Answering, answer_type: pa.StructType) -> Callable[..., pa.Array]:
-    """Of an Arrow UDF."""
+def arrow_face(
+    answer: Answering, answer_type: pa.StructType, check: Callable[[Sequence[pa.Array]], None] = lambda columns: None
+) -> Callable[..., pa.Array]:
+    """Of an Arrow UDF. ``check`` raises TypeError for columns that the law does not take."""
 
     def face(*columns: pa.Array) -> pa.Array:
+        check(columns)
         answers, places = distinct_answers(answer, columns)
         answered = answers_column(answers, answer_type)
         return answered if places is None else answered.take(pa.array(places))
-
-    return face
-
-
-def pandas_face(answer: Answering, argument_types: Sequence[pa.DataType]) -> Callable[..., pd.DataFrame]:
-    """Of a pandas UDF over `pandas_columns`. Values stay objects, so no integer passes through a float."""
-
-    def face(*series: pd.Series) -> pd.DataFrame:
-        answers, places = distinct_answers(answer, arrow_columns(series, argument_types))
-        frame = pd.DataFrame(
-            {
-                "value": pd.Series([value for value, _ in answers], dtype=object),
-                "error": pd.Series([error for _, error in answers], dtype=object),
-            }
-        )
-        return frame if places is None else frame.take(places).reset_index(drop=True)
 
     return face
 

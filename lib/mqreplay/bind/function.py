@@ -1,9 +1,11 @@
-"""A law with its three Spark faces, which differ in how rows travel to Python, never in what they answer.
+"""A law as SQL sees it: its arguments, its answer, its documentation, and its faces in Spark and DuckDB.
 
 Each face gives STRUCT<value: T, error: STRUCT<code: STRING, detail: STRING>>: one of both is null, or both
-where the law's answer is None. `udf` pickles each row; `pandas_udf` and `arrow_udf` take a batch at a time
-and ask the law once for each distinct input in it, since RocketMQ repeats itself: every member of a group
+where the law's answer is None. `udf` pickles each row; `pandas_udf`, `arrow_udf` and DuckDB's face take a batch at
+a time and ask the law once for each distinct input in it, since RocketMQ repeats itself: every member of a group
 sees the same queues, a queue is pulled thousands of times a minute.
+
+PySpark is loaded by the faces of Spark alone.
 """
 
 from __future__ import annotations
@@ -12,32 +14,37 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, StructType
+from typing import TYPE_CHECKING, Any
 
 from mqreplay.bind.answer import Answering, answering
-from mqreplay.bind.faces import arrow_face, pandas_face, row_face
-from mqreplay.bind.pandas_columns import pandas_columns
-from mqreplay.bind.values import to_law, to_spark
+from mqreplay.bind.sql_types import Argument, arguments_of
+from mqreplay.bind.values import to_sql
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
+
+ERROR_TYPE = "STRUCT<code: STRING, detail: STRING>"
 
 
 @dataclass(frozen=True)
 class BoundFunction:
-    """A law of core and how Spark sees it.
+    """A law of core and how SQL sees it.
 
-    arguments is DDL, `name TYPE [NOT NULL]`, by the law's own argument names: NULL for one that is NOT NULL
+    arguments is Spark's DDL, `name TYPE [NOT NULL]`, by the law's own argument names: NULL for one that is NOT NULL
     is an error value. Arguments at the end that the law has defaults for may be left out. A queue may come
     as <broker_name, queue_id>, without its topic, and is then given back with topic null.
+
+    ``java`` is the Java method that the law follows, ``example`` the arguments of a call, as Python has them.
     """
 
     name: str
     law: Callable[..., Any]
     arguments: str
     value_type: str
+    description: str = ""
+    java: str = ""
+    example: tuple[Any, ...] = ()
 
     def udf(self, *columns: Column | str) -> Column:
         """The law, a row at a time, pickled."""
@@ -45,6 +52,8 @@ class BoundFunction:
 
     def pandas_udf(self, *columns: Column | str) -> Column:
         """The law over pandas Series; integers stay integers beside nulls."""
+        from mqreplay.bind.pandas_columns import pandas_columns
+
         return self.pandas_function(*pandas_columns(self._checked(columns), self.argument_types))
 
     def arrow_udf(self, *columns: Column | str) -> Column:
@@ -54,35 +63,60 @@ class BoundFunction:
     @cached_property
     def row_function(self) -> Callable[..., Column]:
         """The pickled UDF itself."""
-        types = [field.dataType for field in self.argument_types]
-        face = row_face(self._answering, [to_law(data_type) for data_type in types])
+        from pyspark.sql import functions as F
+
+        from mqreplay.bind.faces import row_face
+        from mqreplay.bind.values import to_law
+
+        face = row_face(self.answering, [to_law(argument.type) for argument in self.argument_list])
         return F.udf(face, self.answer_type, useArrow=False)
 
     @cached_property
     def pandas_function(self) -> Callable[..., Column]:
         """The pandas UDF itself; its columns are those of `pandas_columns`."""
+        from pyspark.sql import functions as F
+        from pyspark.sql.pandas.types import to_arrow_type
+
+        from mqreplay.bind.pandas_face import pandas_face
+
         types = [to_arrow_type(field.dataType) for field in self.argument_types]
-        made: Callable[..., Column] = F.pandas_udf(pandas_face(self._answering, types), self.answer_type)  # type: ignore[attr-defined]
+        made: Callable[..., Column] = F.pandas_udf(pandas_face(self.answering, types), self.answer_type)  # type: ignore[attr-defined]
         return made
 
     @cached_property
     def arrow_function(self) -> Callable[..., Column]:
         """The Arrow UDF itself."""
-        face = arrow_face(self._answering, to_arrow_type(self.answer_type))
+        from pyspark.sql import functions as F
+        from pyspark.sql.pandas.types import to_arrow_type
+
+        from mqreplay.bind.arguments_check import arguments_check
+        from mqreplay.bind.faces import arrow_face
+
+        checked = arguments_check(self.name, self.argument_list, self.fewest_arguments)
+        face = arrow_face(self.answering, to_arrow_type(self.answer_type), checked)
         made: Callable[..., Column] = F.arrow_udf(face, self.answer_type)  # type: ignore[attr-defined]
         return made
 
     @cached_property
+    def argument_list(self) -> tuple[Argument, ...]:
+        """The arguments in order."""
+        return arguments_of(self.arguments)
+
+    @cached_property
     def argument_types(self) -> StructType:
         """The arguments as Spark's types; needs a session."""
+        from pyspark.sql.types import DataType, StructType
+
         types = DataType.fromDDL(self.arguments)
         assert isinstance(types, StructType)
         return types
 
     @cached_property
     def answer_type(self) -> StructType:
-        """What every face gives."""
-        answer = DataType.fromDDL(f"value {self.value_type}, error STRUCT<code: STRING, detail: STRING>")
+        """What every face gives, as Spark's type; needs a session."""
+        from pyspark.sql.types import DataType, StructType
+
+        answer = DataType.fromDDL(f"value {self.value_type}, error {ERROR_TYPE}")
         assert isinstance(answer, StructType)
         return answer
 
@@ -92,12 +126,15 @@ class BoundFunction:
         return sum(p.default is p.empty for p in inspect.signature(self.law).parameters.values())
 
     @property
-    def _answering(self) -> Answering:
-        required = [field.name for field in self.argument_types if not field.nullable]
-        out = to_spark(self.answer_type["value"].dataType)
-        return answering(self.law, self.argument_types.names, required, out)
+    def answering(self) -> Answering:
+        """A call of the law, whose errors are values."""
+        names = [argument.name for argument in self.argument_list]
+        required = [argument.name for argument in self.argument_list if not argument.nullable]
+        return answering(self.law, names, required, to_sql(self.value_type))
 
     def _checked(self, columns: Sequence[Column | str]) -> list[Column]:
-        if not self.fewest_arguments <= len(columns) <= len(self.argument_types):
+        from pyspark.sql import functions as F
+
+        if not self.fewest_arguments <= len(columns) <= len(self.argument_list):
             raise TypeError(f"{self.name}({self.arguments}) got {len(columns)} columns")
         return [F.col(column) if isinstance(column, str) else column for column in columns]

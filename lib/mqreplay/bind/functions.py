@@ -1,7 +1,7 @@
-"""The catalogue: every law that Spark can ask, one entry each, by the law's own name and argument names.
+"""The catalogue: every law that SQL can ask, one entry each, by the law's own name and argument names.
 
-`functions.allocate_averagely.arrow_udf(...)` is a column; `register.register(spark)` makes all of them SQL
-functions of a session.
+`functions.allocate_averagely.arrow_udf(...)` is a column in Spark; `register.register(spark)` makes all of them SQL
+functions of a session. docs/sql.md is generated from the catalogue.
 """
 
 from __future__ import annotations
@@ -11,29 +11,64 @@ from mqreplay.bind.function import BoundFunction
 from mqreplay.core import allocation, offset_store, pull_answer, pull_node
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
+from mqreplay.core.message_queue import MessageQueue
 
 QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
 _ALLOCATE = f"consumer_group STRING, current_cid STRING, mq_all ARRAY<{QUEUE}>, cid_all ARRAY<STRING>"
+_QUEUES = [MessageQueue("pay", "broker-a", 0), MessageQueue("pay", "broker-a", 1), MessageQueue("pay", "broker-a", 2)]
+_ALLOCATE_EXAMPLE = ("pay-group", "client-2", _QUEUES, ["client-1", "client-2"])
 
-allocate_averagely = BoundFunction("allocate_averagely", allocation.allocate_averagely, _ALLOCATE, f"ARRAY<{QUEUE}>")
+allocate_averagely = BoundFunction(
+    "allocate_averagely",
+    allocation.allocate_averagely,
+    _ALLOCATE,
+    f"ARRAY<{QUEUE}>",
+    "The queues that a client takes with the strategy AVG, the default. Each client gets neighbouring queues; the "
+    "first clients get one more if the division leaves a rest. mq_all and cid_all must be sorted.",
+    "AllocateMessageQueueAveragely#allocate",
+    _ALLOCATE_EXAMPLE,
+)
 allocate_averagely_by_circle = BoundFunction(
-    "allocate_averagely_by_circle", allocation.allocate_averagely_by_circle, _ALLOCATE, f"ARRAY<{QUEUE}>"
+    "allocate_averagely_by_circle",
+    allocation.allocate_averagely_by_circle,
+    _ALLOCATE,
+    f"ARRAY<{QUEUE}>",
+    "The queues that a client takes with the strategy AVG_BY_CIRCLE: queues go to the clients in turn. mq_all and "
+    "cid_all must be sorted.",
+    "AllocateMessageQueueAveragelyByCircle#allocate",
+    _ALLOCATE_EXAMPLE,
 )
 # By getName(). CONFIG, MACHINE_ROOM and MACHINE_ROOM_NEARBY-* need settings that no recording has: core answers as it
 # does without them.
-allocate = BoundFunction("allocate", laws.allocate, f"strategy_name STRING NOT NULL, {_ALLOCATE}", f"ARRAY<{QUEUE}>")
+allocate = BoundFunction(
+    "allocate",
+    laws.allocate,
+    f"strategy_name STRING NOT NULL, {_ALLOCATE}",
+    f"ARRAY<{QUEUE}>",
+    "The queues that a client takes with the strategy of this name: AVG, AVG_BY_CIRCLE or CONSISTENT_HASH. CONFIG, "
+    "MACHINE_ROOM and MACHINE_ROOM_NEARBY need settings of the client's code, and are answered as without them.",
+    "AllocateMessageQueueStrategy#allocate",
+    ("AVG_BY_CIRCLE", *_ALLOCATE_EXAMPLE),
+)
 
 recalculate_pull_from_which_node = BoundFunction(
     "recalculate_pull_from_which_node",
     pull_node.recalculate_pull_from_which_node,
     "suggestion BIGINT, connect_broker_by_user BOOLEAN NOT NULL, default_broker_id BIGINT NOT NULL",
     "BIGINT",
+    "The broker id that a client asks next for a queue: the last suggestion, 0 (the master) before the first one, or "
+    "default_broker_id if the user fixed the broker.",
+    "PullAPIWrapper#recalculatePullFromWhichNode",
+    (1,),
 )
 update_pull_from_which_node = BoundFunction(
     "update_pull_from_which_node",
     laws.update_pull_from_which_node,
     f"pull_from_which_node_table MAP<{QUEUE}, BIGINT>, mq {QUEUE} NOT NULL, broker_id BIGINT NOT NULL",
     f"MAP<{QUEUE}, BIGINT>",
+    "A client's table of suggestions after an answer suggested broker_id for the queue mq.",
+    "PullAPIWrapper#updatePullFromWhichNode",
+    ({_QUEUES[0]: 0}, _QUEUES[0], 1),
 )
 find_broker_address_in_subscribe = BoundFunction(
     "find_broker_address_in_subscribe",
@@ -41,28 +76,53 @@ find_broker_address_in_subscribe = BoundFunction(
     "broker_addr_table MAP<STRING, MAP<BIGINT, STRING>>, broker_name STRING, broker_id BIGINT NOT NULL, "
     "only_this_broker BOOLEAN NOT NULL, version STRING NOT NULL",
     "STRUCT<broker_addr: STRING, broker_id: BIGINT, slave: BOOLEAN>",
+    "The broker that a client asks, given its route. If the route lacks broker_id, the client takes another broker of "
+    "the same name, unless only_this_broker is true. The answer is NULL if there is none. version is the version of "
+    "the client, 4.9.8 by default.",
+    "MQClientInstance#findBrokerAddressInSubscribe",
+    ({"broker-a": {0: "10.0.0.1:10911", 1: "10.0.0.2:10911"}}, "broker-a", 1, False),
 )
 
 _MEMORY = "total_physical_memory_size BIGINT NOT NULL, access_message_in_memory_max_ratio BIGINT NOT NULL"
 
-memory_threshold = BoundFunction("memory_threshold", memory.memory_threshold, _MEMORY, "BIGINT")
+memory_threshold = BoundFunction(
+    "memory_threshold",
+    memory.memory_threshold,
+    _MEMORY,
+    "BIGINT",
+    "The number of bytes behind the end of the commit log that count as in memory. The size is in bytes, the ratio in "
+    "percent.",
+    "DefaultMessageStore#getMessage",
+    (16_000_000_000, 40),
+)
 effective_ratio = BoundFunction(
     "effective_ratio",
     memory.effective_ratio,
     "access_message_in_memory_max_ratio BIGINT NOT NULL, broker_role STRING, version STRING NOT NULL",
     "BIGINT",
+    "The ratio with which a broker works, in percent. Since version 5.0 a slave subtracts 10 from the ratio of its "
+    "properties. broker_role is ASYNC_MASTER, SYNC_MASTER or SLAVE; version is 4.9.7 by default.",
+    "BrokerStartup#createBrokerController (4.x), #buildBrokerController (5.x)",
+    (40, "SLAVE", "5.3.3"),
 )
 slave_suggestion = BoundFunction(
     "slave_suggestion",
     memory.slave_suggestion,
     f"max_offset_py BIGINT NOT NULL, max_phy_offset_pulling BIGINT NOT NULL, {_MEMORY}",
     "BOOLEAN",
+    "Whether the answer of a pull suggests a slave: the last message read begins further behind the end of the commit "
+    "log (max_offset_py) than memory reaches. All in bytes, the ratio in percent.",
+    "DefaultMessageStore#getMessage, setSuggestPullingFromSlave",
+    (1001, 600, 1000, 40),
 )
 check_in_disk_by_commit_offset = BoundFunction(
     "check_in_disk_by_commit_offset",
     memory.check_in_disk_by_commit_offset,
     f"offset_py BIGINT NOT NULL, max_offset_py BIGINT NOT NULL, {_MEMORY}",
     "BOOLEAN",
+    "Whether the message at offset_py counts as on disk only. All in bytes, the ratio in percent.",
+    "DefaultMessageStore#checkInDiskByCommitOffset (4.x), #estimateInMemByCommitOffset (5.x, negated)",
+    (599, 1000, 1000, 40),
 )
 suggest_which_broker_id = BoundFunction(
     "suggest_which_broker_id",
@@ -72,6 +132,11 @@ suggest_which_broker_id = BoundFunction(
     "broker_id BIGINT NOT NULL, min_broker_id_in_group BIGINT NOT NULL, "
     "in_broker_container BOOLEAN NOT NULL, version STRING NOT NULL",
     "BIGINT",
+    "The broker id that an answer tells the client to ask next. group_broker_id and which_broker_when_consume_slowly "
+    "are settings of the subscription group, slave_read_enable is one of the broker. The last four arguments matter "
+    "since version 5.0.",
+    "PullMessageProcessor#processRequest (4.x), #composeResponseHeader (5.x)",
+    (True, True, 0, 1),
 )
 
 compare_and_increase_only = BoundFunction(
@@ -79,12 +144,19 @@ compare_and_increase_only = BoundFunction(
     laws.compare_and_increase_only,
     "target BIGINT NOT NULL, value BIGINT NOT NULL",
     "STRUCT<moved: BOOLEAN, offset: BIGINT>",
+    "Whether value is greater than target, and the greater of the two.",
+    "MixAll#compareAndIncreaseOnly",
+    (5, 9),
 )
 update_offset = BoundFunction(
     "update_offset",
     offset_store.update_offset,
     "offset_old BIGINT, offset BIGINT NOT NULL, increase_only BOOLEAN NOT NULL",
     "BIGINT",
+    "The offset that a client keeps for a queue after an update. offset_old is NULL before the first one. With "
+    "increase_only, a smaller offset is ignored.",
+    "RemoteBrokerOffsetStore#updateOffset",
+    (5, 3, True),
 )
 _OFFSET_TABLE = "MAP<STRING, MAP<INT, BIGINT>>"
 commit_offset = BoundFunction(
@@ -93,6 +165,9 @@ commit_offset = BoundFunction(
     f"offset_table {_OFFSET_TABLE}, group STRING NOT NULL, topic STRING NOT NULL, "
     "queue_id INT NOT NULL, offset BIGINT NOT NULL",
     f"STRUCT<previous_offset: BIGINT, offset_table: {_OFFSET_TABLE}>",
+    "A broker's table of offsets after a commit, and the offset that the commit replaced (NULL if there was none).",
+    "ConsumerOffsetManager#commitOffset",
+    ({"pay@pay-group": {0: 5}}, "pay-group", "pay", 0, 9),
 )
 
 status_windows = BoundFunction(
@@ -102,6 +177,10 @@ status_windows = BoundFunction(
     "head_offset ARRAY<BIGINT> NOT NULL, window_ms BIGINT NOT NULL, until_ms BIGINT NOT NULL",
     "ARRAY<STRUCT<window_end_ms: BIGINT, status: STRING, lag: BIGINT, time_lag_ms: DOUBLE, commits: INT, "
     "committed_offset: BIGINT>>",
+    "The status of a group on one queue in each window, by Burrow's rules. commit_ts and commit_offset are the "
+    "commits, head_ts and head_offset the end of the queue, oldest first. Times are epoch milliseconds.",
+    "none; Burrow evaluates on demand, here at the end of each window",
+    ([1_000, 61_000], [5, 9], [500, 60_500], [5, 9], 60_000, 130_000),
 )
 
 FUNCTIONS: dict[str, BoundFunction] = {

@@ -1,4 +1,4 @@
-"""Between one Spark value, as Python sees it, and what a law takes and gives.
+"""Between one SQL value, as Python sees it, and what a law takes and gives. Types are those of the catalogue.
 
 A law takes MessageQueue tuples, dicts and plain integers. Spark hands a pickled UDF Rows, dicts and lists,
 and takes tuples, dicts and lists back. Null is None both ways. A number that does not fit 64 bits wraps, as
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql.types import ArrayType, DataType, IntegralType, MapType, StructType
-
+from mqreplay.bind.sql_types import INTEGERS, inner_types, is_queue, kind_of
 from mqreplay.core.java import to_long
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.errors import InputError
@@ -50,33 +49,28 @@ def without_made_up_topic(mq: MessageQueue | None) -> tuple[str | None, str, int
     return (None, mq.broker_name, mq.queue_id) if mq is not None and mq.topic is NO_TOPIC else mq
 
 
-def is_message_queue(data_type: DataType) -> bool:
-    """Whether a type of the catalogue is a struct of a queue."""
-    return isinstance(data_type, StructType) and {"broker_name", "queue_id"} <= set(data_type.names)
-
-
-def to_law(data_type: DataType) -> Converter:
-    """How a value of that Spark type, as a pickled UDF gets it, becomes a law's argument."""
-    if isinstance(data_type, ArrayType):
-        each = to_law(data_type.elementType)
+def to_law(kind: str) -> Converter:
+    """How a value of that type, as a pickled UDF gets it, becomes a law's argument."""
+    if kind_of(kind) == "ARRAY":
+        each = to_law(inner_types(kind)[0])
         return lambda values: None if values is None else [each(value) for value in values]
-    if isinstance(data_type, MapType):
-        key, item = to_law(data_type.keyType), to_law(data_type.valueType)
+    if kind_of(kind) == "MAP":
+        key, item = map(to_law, inner_types(kind))
         return lambda values: None if values is None else {key(k): item(v) for k, v in values.items()}
-    if is_message_queue(data_type):
+    if is_queue(kind):
         return lambda row: None if row is None else message_queue(row.asDict())
-    if isinstance(data_type, IntegralType):
+    if kind_of(kind) in INTEGERS:
         return wrap
     return lambda value: value
 
 
-def to_spark(data_type: DataType) -> Converter:
-    """How a law's answer becomes a value of that Spark type; None is not given to it."""
-    if isinstance(data_type, ArrayType) and is_message_queue(data_type.elementType):
+def to_sql(kind: str) -> Converter:
+    """How a law's answer becomes a value of that type; None is not given to it."""
+    if kind_of(kind) == "ARRAY" and is_queue(inner_types(kind)[0]):
         return lambda mqs: [without_made_up_topic(mq) for mq in mqs]
-    if isinstance(data_type, MapType) and is_message_queue(data_type.keyType):
+    if kind_of(kind) == "MAP" and is_queue(inner_types(kind)[0]):
         return lambda values: {without_made_up_topic(mq): value for mq, value in values.items()}
-    return wrap if isinstance(data_type, IntegralType) else lambda value: value
+    return wrap if kind_of(kind) in INTEGERS else lambda value: value
 
 
 def wrap(value: Any) -> int | None:

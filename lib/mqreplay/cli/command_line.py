@@ -13,13 +13,22 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mqreplay import __version__
-from mqreplay.cli import record_arguments, register_command
+from mqreplay.cli import (
+    completion,
+    findings_command,
+    record_arguments,
+    register_command,
+    sql_command,
+    step_commands,
+    tables_command,
+)
+from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, WarehouseLocked
-from mqreplay.printable import json_text, printable
+from mqreplay.printable import printable
 from mqreplay.stop_signals import handle_stops, leave_at_once, stopped_by
 
 if TYPE_CHECKING:
@@ -36,19 +45,20 @@ exit status:
        the line names the log file
   130  stopped by Ctrl-C; 143 by SIGTERM: the next run continues
 """
-FORMATS = (
-    "how rows are printed (%(default)s). Control and invisible characters are shown as escapes such as \\x1b; in csv, "
-    "text that a spreadsheet would run as a formula (it begins with = + - or @) gets an apostrophe before it; "
-    "json gives every value exactly"
+
+
+EXPLAIN_EXAMPLES = (
+    "mqreplay explain 701391d9 --warehouse warehouse/night",
+    "mqreplay explain 701391d9 --warehouse warehouse/night --json",
 )
-STEPS = {
-    "nightly": "all of a night: ingest, replay, validate, report",
-    "ingest": "recordings into the silver tables; what was read before is not read again",
-    "replay": "silver into gold: every decision judged, and the findings",
-    "validate": "run the contracts' expectations on the tables",
-    "report": "one HTML page for each cluster",
-    "maintain": "compact the tables, and remove files that no version needs",
-}
+RECORD_EXAMPLES = (
+    'mqreplay record "10.0.0.1:9876;10.0.0.2:9876" --out recordings/night --for 8h',
+    "mqreplay record --store /home/rocketmq/store --out recordings/store",
+)
+IMPORT_EXAMPLES = ("mqreplay import /tmp/store-copy /tmp/logs.tar.gz --out recordings/imported --broker broker-a-0",)
+UNPACK_EXAMPLES = ("mqreplay unpack night.pcap.gz --out recordings/night",)
+DOCTOR_EXAMPLES = ("mqreplay doctor", "mqreplay doctor recordings/night/pull_log.jsonl.gz")
+PRINTING = {"sql": sql_command.run, "findings": findings_command.run, "tables": tables_command.run}
 
 
 class Parser(argparse.ArgumentParser):
@@ -70,68 +80,58 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"mqreplay {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in STEPS.items():
-        command = commands.add_parser(name, help=text, description=text)
-        if name in ("nightly", "ingest"):
-            command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
-        _common(command)
-    demo = commands.add_parser("demo", help="the nightly run on the sample recording")
-    demo.add_argument("--warehouse", metavar="DIR", default="warehouse/demo", help="folder of the tables (%(default)s)")
-    _options(demo)
-    sql = commands.add_parser("sql", help="a query over the tables; RocketMQ's decisions are functions in it")
-    sql.add_argument("query", metavar="SELECT", help="the query")
-    sql.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
-    sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help=FORMATS)
-    sql.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
-    explain = commands.add_parser("explain", help="a finding's story: the rule, the evidence in time order, its cause")
-    explain.add_argument("finding", metavar="FINDING", help="its finding_id, or enough of its beginning")
-    explain.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
-    explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
-    explain.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
-    explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
-    explain.add_argument("--json", action="store_true", help="print the story as JSON")
-    register_command.add(
+    step_commands.add(commands)
+    text = "a query over the tables; RocketMQ's decisions are functions in it"
+    sql_command.add(commands.add_parser("sql", help=text, description=sql_command.DESCRIPTION, **sql_command.EXAMPLES))
+    text = "the findings, filtered by kind, severity, group, topic, broker and time"
+    findings_command.add(
         commands.add_parser(
-            "register",
-            help="print SQL that registers the tables in a metastore",
-            epilog=register_command.EXAMPLES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            "findings", help=text, description=findings_command.DESCRIPTION, **findings_command.EXAMPLES
         )
     )
-    record_arguments.add(commands.add_parser("record", help="a running cluster, as a recording"))
-    imports = commands.add_parser("import", help="what lies on disk (copies, mqadmin outputs, logs), as a recording")
+    text = "a finding explained: the rule, the evidence in time order, its cause"
+    explain = commands.add_parser("explain", help=text, description=text, **with_examples(*EXPLAIN_EXAMPLES))
+    explain.add_argument("finding", metavar="FINDING", help="its finding_id, or enough of its beginning")
+    add_warehouse(explain)
+    explain.add_argument("--cluster", metavar="NAME", help="the cluster, where several have it")
+    add_conf(explain)
+    explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
+    explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
+    text = "the tables, or the columns of one table, with their comments"
+    tables_command.add(
+        commands.add_parser("tables", help=text, description=tables_command.DESCRIPTION, **tables_command.EXAMPLES)
+    )
+    text = "print SQL that registers the tables in a metastore"
+    register_command.add(commands.add_parser("register", help=text, description=text, **register_command.EXAMPLES))
+    _add_recording(commands)
+    text = "what is wrong with this machine, or with files, and how to mend it"
+    doctor = commands.add_parser("doctor", help=text, description=text, **with_examples(*DOCTOR_EXAMPLES))
+    doctor.add_argument("files", nargs="*", metavar="FILE", help="files of a recording; none: this machine")
+    doctor.add_argument("--json", action="store_true", help="print what is found as JSON")
+    add_conf(doctor)
+    text = "a script that completes commands and options in bash, zsh or fish"
+    completion.add(
+        commands.add_parser("completion", help=text, description=completion.DESCRIPTION, **completion.EXAMPLES)
+    )
+    return top
+
+
+def _add_recording(commands: Any) -> None:
+    """Add the commands that make recordings."""
+    text = "a running cluster, as a recording"
+    record_arguments.add(commands.add_parser("record", help=text, **with_examples(*RECORD_EXAMPLES)))
+    text = "what lies on disk (copies, mqadmin outputs, logs), as a recording"
+    imports = commands.add_parser("import", help=text, description=text, **with_examples(*IMPORT_EXAMPLES))
     imports.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a tar or zip archive")
     imports.add_argument("--out", required=True, metavar="DIR", help="folder of the recording; new or empty")
     imports.add_argument("--broker", metavar="NAME-ID", help="the broker of files whose path names none: broker-a-0")
     imports.add_argument("--time-zone", metavar="ZONE", help="the zone of times that name none: +08:00 (UTC)")
     imports.add_argument("--json", action="store_true", help="print what came of them as JSON")
-    unpack = commands.add_parser("unpack", help="the records in packet captures, as JSONL files of a recording")
+    text = "the records in packet captures, as JSONL files of a recording"
+    unpack = commands.add_parser("unpack", help=text, description=text, **with_examples(*UNPACK_EXAMPLES))
     unpack.add_argument("captures", nargs="+", metavar="CAPTURE", help="a .pcap or .pcapng, gzipped or not")
     unpack.add_argument("--out", required=True, metavar="DIR", help="folder of the recording that they go into")
     unpack.add_argument("--json", action="store_true", help="print what came of them as JSON")
-    doctor = commands.add_parser("doctor", help="what is wrong with this machine, or with files, and how to mend it")
-    doctor.add_argument("files", nargs="*", metavar="FILE", help="files of a recording; none: this machine")
-    doctor.add_argument("--json", action="store_true", help="print what is found as JSON")
-    doctor.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
-    return top
-
-
-def _common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
-    _options(command)
-
-
-def _options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--cluster", metavar="NAME", help="the cluster, where the recording does not name it")
-    command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
-    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    command.add_argument(
-        "--engine",
-        choices=("spark", "local"),
-        default="spark",
-        help="what runs the tasks (%(default)s); local needs no Java",
-    )
-    command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
 def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) -> int:
@@ -149,6 +149,9 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # no name is beyond the terminal's character set
+        if not arguments:
+            parser().print_help()
+            return DONE
         parser().parse_args(arguments, args)
         args.own_process = own
         status = _command(args)
@@ -233,31 +236,23 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "register":
         register_command.print_registration(args.warehouse, args.catalog, args.prefix, sys.stdout)
         return DONE
+    if args.command == "completion":
+        print(completion.script(parser(), args.shell), end="")
+        return DONE
+    if args.command in PRINTING:
+        PRINTING[args.command](args)
+        return DONE
     from mqreplay.settings import load_settings
 
-    settings = load_settings(args.conf or _demo_conf(args.command))
+    settings = load_settings(args.conf or step_commands.demo_conf(args.command))
     if args.command == "doctor":
         return _doctor(args, settings)
-    if args.command == "sql":
-        from mqreplay.cli.query import keep_from_writing
-        from mqreplay.cli.terminal import print_query
-
-        if args.own_process:
-            keep_from_writing(settings)
-        print_query(args.warehouse, args.query, settings, args.format)
-        return DONE
     if args.command == "explain":
         from mqreplay.cli.explain import print_story
 
         print_story(args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit)
         return DONE
-    return run_step(args, settings)
-
-
-def _demo_conf(command: str) -> str | None:
-    from mqreplay.places import conf_dir
-
-    return str(conf_dir() / "sample.toml") if command == "demo" else None
+    return DONE if step_commands.run_step(args, settings) else FAILED
 
 
 def _doctor(args: argparse.Namespace, settings: Settings) -> int:
@@ -268,34 +263,6 @@ def _doctor(args: argparse.Namespace, settings: Settings) -> int:
     from mqreplay.cli.doctor.machine import examine_machine
 
     return DONE if examine_machine(settings, sys.stdout, args.json) else BAD_INPUT
-
-
-def run_step(args: argparse.Namespace, settings: Settings) -> int:
-    """Runs a step, or all; prints the outcome."""
-    from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
-    from mqreplay.night.nightly import run
-    from mqreplay.places import sample_dir
-
-    if args.command in ("replay", "validate", "report", "maintain"):
-        require_warehouse(args.warehouse)
-    step = "nightly" if args.command == "demo" else args.command
-    recordings = [str(sample_dir() / "orders-4.9.7")] if args.command == "demo" else getattr(args, "recordings", [])
-    with Progress(sys.stderr) as progress:
-        outcomes = run(
-            step,
-            args.warehouse,
-            settings,
-            progress,
-            recordings=recordings,
-            cluster=args.cluster,
-            engine=args.engine,
-        )
-    if args.json:
-        print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
-    else:
-        print_outcome(outcomes, step, args.warehouse)
-    failed = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
-    return FAILED if failed or any(o.reaches(args.fail_on) for o in outcomes) else DONE
 
 
 if __name__ == "__main__":

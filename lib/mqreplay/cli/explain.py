@@ -88,14 +88,9 @@ def _print(story: Story) -> None:
     console.print(Text(f"Evidence: {_of(len(shown), story.evidence.total, 'row')}", "bold"))
     for row in shown:
         when = row.ts.strftime("%H:%M:%S.%f")[:-3] if row.ts else ""
-        texts = (
-            (f"{when:12}", "dim"),
-            "  ",
-            (f"{printable(row.table_name):24}", "cyan"),
-            "  ",
-            _row_text(row.who, row.what),
-        )
-        console.print(Padding(Text.assemble(*texts), (0, 0, 0, 2)))
+        table = (f"{printable(row.table_name):22}", "cyan")
+        line = Text.assemble("  ", (f"{when:12}", "dim"), "  ", table, "  ", _row_text(row.who, row.what))
+        console.print(line, soft_wrap=True)  # one line a row, for grep
 
 
 def _row_text(who: str, what: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import re
 import sys
@@ -19,6 +20,7 @@ SUBMIT_OPTION = re.compile(
     r"jars|packages|exclude-packages|repositories|py-files|files|archives|"
     r"driver-[a-z-]+|executor-[a-z]+|num-executors|total-executor-cores)(=.*)?"
 )
+PIDFD_GETFD = 438  # the number of the system call on every processor
 SPARK_SETTING = re.compile(r"spark\.[\w.-]+=.*", re.DOTALL)
 
 
@@ -62,11 +64,23 @@ def options_of_submit(words: Iterable[str]) -> list[str]:
 def _own_stderr() -> TextIO:
     """spark-submit (PythonRunner) joins a program's stderr to its stdout; progress would stand among the results.
 
-    The JVM's own stderr is then the parent's, which Linux shows under /proc.
+    The JVM's own stderr is then the parent's.
     """
-    if "PYSPARK_GATEWAY_PORT" in os.environ and os.path.sameopenfile(1, 2):
-        try:
-            return open(f"/proc/{os.getppid()}/fd/2", "w", encoding="utf-8", buffering=1)
-        except OSError:
-            return sys.stderr
-    return sys.stderr
+    if "PYSPARK_GATEWAY_PORT" not in os.environ or not os.path.sameopenfile(1, 2):
+        return sys.stderr
+    try:
+        return open(_stderr_of(os.getppid()), "a", encoding="utf-8", buffering=1)
+    except OSError:
+        return sys.stderr
+
+
+def _stderr_of(process: int) -> int | str:
+    """Return the stderr of a process: its own descriptor, which keeps one position in a file, or the file's path."""
+    handle = os.pidfd_open(process)
+    try:
+        taken = ctypes.CDLL(None).syscall(ctypes.c_long(PIDFD_GETFD), handle, 2, 0)
+    except AttributeError:  # no Linux
+        taken = -1
+    finally:
+        os.close(handle)
+    return taken if taken >= 0 else f"/proc/{process}/fd/2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,12 +18,14 @@ from mqreplay.bind.register import register
 from mqreplay.crash import is_of_machine, java_exceptions
 from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
-from mqreplay.lake.existing import require_warehouse
+from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.existing import LAYERS, require_warehouse
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.session import build_session, fit_plans
+from mqreplay.lake.similar import unknown_table
 from mqreplay.lake.sql import check_text, quoted
 from mqreplay.lake.statement import check_analyzed, read_statement
-from mqreplay.lake.warehouse import LAYERS, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.log_folder import temporary_logs
 from mqreplay.settings import Settings
 from mqreplay.stop_signals import handle_stops_again
@@ -30,6 +33,8 @@ from mqreplay.stop_signals import handle_stops_again
 # In the session of a query: no file is a table by its path, and no text is replaced by a setting or a variable.
 READ_ONLY = {"spark.sql.runSQLOnFiles": "false", "spark.sql.variable.substitute": "false"}
 SMALL_SILVER = 16_000_000  # bytes of the silver tables: planning takes most of the time for less
+PYTHON_ERROR = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): (.+)", re.MULTILINE)
+NO_TABLE = re.compile(r"^\[TABLE_OR_VIEW_NOT_FOUND\] The table or view (\S+) cannot be found")
 # Classes of SQLSTATE by which Spark names a mistake of a query. Its message may quote any text of the query.
 MISTAKES = ("0A", "21", "22", "23", "42", "54", "P0")
 
@@ -50,7 +55,8 @@ def query(root: str, text: str, settings: Settings) -> DataFrame:
     with _mistakes_named():
         statement = read_statement(spark, text, warehouse.contracts)
         _register_tables(spark, warehouse, warehouse.contracts if statement.asks_for_tables else statement.tables)
-        rows = spark.sql(text)
+        with _empty_views(spark, warehouse, statement.tables):
+            rows = spark.sql(text)
         if statement.is_query:
             check_analyzed(rows)
     return rows
@@ -88,7 +94,12 @@ def query_error(error: Exception) -> InputError:
     """Return what is wrong with a query, in the first line of Spark's message that says something."""
     # The text of Py4JJavaError begins with a name that Python gave to an object of Java.
     text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
-    said = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if found := PYTHON_ERROR.findall(text):  # of a worker: the first line names no reason
+        return InputError(f"query: {found[-1]}")
+    said = lines[0] if lines else type(error).__name__
+    if found := NO_TABLE.findall(said):
+        return InputError(f"query: {unknown_table(found[0].replace('`', ''), load_contracts())}")
     if isinstance(error, RecursionError) or "StackOverflowError" in said:
         return InputError(f"query: the statement is nested too deeply ({said})")
     return InputError(f"query: {said}")
@@ -136,14 +147,15 @@ def _parts(kind: DataType) -> list[DataType]:
     return [kind.elementType] if isinstance(kind, ArrayType) else []
 
 
-def keep_from_writing(settings: Settings) -> bool:
-    """Take from this process, for good, the right to write files other than temporary ones. Call it before Java starts.
+def keep_from_writing(settings: Settings, folders: Iterable[Path] = ()) -> bool:
+    """Take from this process, for good, the right to write but for temporary files and in ``folders``.
 
+    Call it before Java starts.
     False where Linux cannot do that; then what is refused of a query is the only protection.
     """
     if SparkContext._gateway is not None or not (settings.spark.master or "local").startswith("local"):
         return False  # Java runs already, or elsewhere
-    return confine_writes([scratch().folder, *temporary_logs()])
+    return confine_writes([scratch().folder, *temporary_logs(), *folders])
 
 
 def _register_tables(spark: SparkSession, warehouse: Warehouse, names: Iterable[str]) -> None:
@@ -155,6 +167,21 @@ def _register_tables(spark: SparkSession, warehouse: Warehouse, names: Iterable[
         spark.sql(f"DROP TABLE IF EXISTS {name}")
         if warehouse.exists(name):
             spark.sql(f"CREATE TABLE {name} USING delta LOCATION {quoted(warehouse.location(name))}")
+
+
+@contextmanager
+def _empty_views(spark: SparkSession, warehouse: Warehouse, names: Iterable[str]) -> Iterator[None]:
+    """Within, tables that were never made are views without rows."""
+    missing = [name for name in names if not warehouse.exists(name)]
+    try:
+        for name in missing:
+            columns = warehouse.contracts[name].columns
+            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {column.name}" for column in columns)
+            spark.sql(f"CREATE OR REPLACE VIEW {name} AS SELECT {nulls} WHERE false")
+        yield
+    finally:
+        for name in missing:
+            spark.sql(f"DROP VIEW IF EXISTS {name}")
 
 
 def _session(root: str, settings: Settings) -> SparkSession:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TextIO
 
-EXAMPLES = """\
-examples:
-  mqreplay register --warehouse warehouse/night
-  mqreplay register --warehouse warehouse/night --prefix orders_ > register.sql
-"""
+from mqreplay.cli.arguments import add_warehouse, with_examples
+
+EXAMPLES = with_examples(
+    "mqreplay register --warehouse warehouse/night",
+    "mqreplay register --warehouse warehouse/night --prefix orders_ > register.sql",
+)
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder of the tables")
+    add_warehouse(command)
     command.add_argument("--catalog", metavar="NAME", help="catalog of the databases (default: the session's own)")
     command.add_argument(
         "--prefix", metavar="TEXT", default="", help="prefix of each database name: orders_ gives orders_gold"

@@ -7,7 +7,8 @@ import math
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -19,7 +20,6 @@ from mqreplay.lake.existing import require_warehouse as require_warehouse  # for
 from mqreplay.lake.journal import interrupted_run
 from mqreplay.night.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
-from mqreplay.settings import Settings
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 LEVELS = {"critical": "red", "warning": "yellow", "unknown": "yellow", "info": "cyan", "quiet": "green"}
@@ -61,17 +61,31 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
     causes = [f for f in outcome.findings if not f["follows_from"]]
     effects = Counter(str(f["follows_from"]) for f in outcome.findings if f["follows_from"])
     for finding in causes[:SHOWN]:
-        severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
-        when = f"{_time(finding['from_ts'], date=True)} to {_time(finding['to_ts'])} UTC"
-        head = (f"{severity:9}", COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold"), (when, "dim")
-        console.print(Text.assemble(*head, (f"  {printable(finding_id[:8])}", "dim")))
-        follow = effects[finding_id]
+        follow = effects[str(finding["finding_id"])]
         more = f" {follow} more finding{'s follow' if follow > 1 else ' follows'} from it." if follow else ""
-        console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
+        _print_finding(console, finding, more)
     if len(causes) > SHOWN:
         console.print(f"... and {len(causes) - SHOWN} more in gold.finding")
     if causes:
         console.print()
+
+
+def _print_finding(console: Console, finding: Mapping[str, Any], more: str) -> None:
+    severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
+    when = f"{_time(finding['from_ts'], date=True)} to {_time(finding['to_ts'])} UTC"
+    head = (f"{severity:9}", COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold"), (when, "dim")
+    console.print(Text.assemble(*head, (f"  {printable(finding_id[:8])}", "dim")))
+    console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
+
+
+def print_findings(findings: Sequence[Mapping[str, Any]]) -> None:
+    """Print each finding on two lines: severity, kind, time and id, then its summary."""
+    console = Console(highlight=False)
+    for finding in findings:
+        cause = finding["follows_from"]
+        _print_finding(console, finding, f" Follows from {printable(str(cause)[:8])}." if cause else "")
+    if not findings:
+        console.print("No findings.")
 
 
 def _time(value: object, date: bool = False) -> str:
@@ -133,15 +147,6 @@ def note_interruption(warehouse: str) -> None:
     if doing is not None:
         text = f"note: the last run was interrupted ({doing}); until the next run, some tables may hold a part of it"
         print(printable(text), file=sys.stderr)
-
-
-def print_query(warehouse: str, text: str, settings: Settings, form: str) -> None:
-    """The rows of a query on stdout, as a table, CSV or one JSON object a line."""
-    from mqreplay.cli.query import fetch, query  # late: pyspark takes a second to load
-
-    note_interruption(warehouse)
-    names, rows = fetch(query(warehouse, text, settings))
-    print_rows(names, rows, form)
 
 
 def print_rows(names: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> None:

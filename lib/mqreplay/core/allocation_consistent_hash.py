@@ -37,7 +37,7 @@ def hash_ring(
 ) -> tuple[tuple[int, ...], tuple[str | None, ...]]:
     """Return (ascending hashes, client id of each): virtual_node_cnt positions for each entry of cid_all.
 
-    The key of a place is ``cid-i``. An id met again goes on counting from the places it still has; where two
+    The key of a place is ``cid-i``. A repeated id continues counting from its existing positions; if two
     places fall on one hash, the later one takes it. Kept for the last few rings: all members of a group share
     theirs.
     Follows ConsistentHashRouter#addNode.

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 Status = Literal["OK", "WARN", "STOP", "STALL", "REWIND"]
-# By the number Burrow gives them (protocol.StatusConstant: 1, 2, 4, 5, 6); 3 is ERR, which says only "one of these".
+# In the order of Burrow's numbers (protocol.StatusConstant: 1, 2, 4, 5, 6); 3 is ERR, which means "one of these".
 STATUSES: tuple[Status, ...] = ("OK", "WARN", "STOP", "STALL", "REWIND")
 INTERVALS = 10  # commits kept of each queue: Burrow's storage option `intervals`
 
@@ -86,7 +86,7 @@ def _status_by_lag(offsets: Sequence[int], lags: Sequence[int | None]) -> Status
     if offsets.count(offsets[-1]) == len(offsets):
         status: Status = "STALL"
     elif any(after < before for before, after in pairwise(known)):
-        return "OK"  # where known lags fall, some step between them does, whatever lies in the gap
+        return "OK"  # if known lags decrease, at least one step between them does, regardless of unknown ones
     else:
         status = "WARN"
     return status if len(known) == len(lags) else None

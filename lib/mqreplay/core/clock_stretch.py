@@ -15,9 +15,9 @@ from mqreplay.core.client_clock import ClockSample
 
 WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
 LEAST = 3  # samples that must agree; of a stretch among others, copies
-NEAR_MS = 15_000  # samples of one stretch differ by less, and by what copies far apart leave open
+NEAR_MS = 15_000  # samples of one span differ by less than this plus the uncertainty from the distance of copies
 SURE_MS = 20_000  # a stretch among others lasts so long: in less, a few commits may have been lost, or another's
-AROUND = 5  # a copy is judged with those around it, so many in all: one that is wrong ends no stretch
+AROUND = 5  # copies around a copy for its median, so that a single wrong one does not end a span
 
 
 class ClockStretch(NamedTuple):

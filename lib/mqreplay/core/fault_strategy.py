@@ -85,7 +85,7 @@ def update_fault_item(
 ) -> dict[str, FaultItem]:
     """Return the table after one send (MQFaultStrategy#updateFaultItem, with sendLatencyFaultEnable).
 
-    ``isolation``: the send failed; ``now`` in epoch ms. 4.9 sets the time of availability anew each time,
+    ``isolation``: the send failed; ``now`` in epoch ms. 4.9 sets the time of availability again each time,
     so a fast answer frees the broker; 5.x only ever puts it off. ``settings`` default to those of the
     version.
 

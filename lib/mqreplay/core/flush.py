@@ -16,8 +16,8 @@ OS_PAGE_SIZE = 4_096  # bytes
 class FlushPolicy(NamedTuple):
     """When one service flushes.
 
-    It looks every ``interval`` ms; ``least_pages`` dirty pages make it flush; after ``thorough_interval`` ms it flushes
-    whatever is dirty; at shutdown it tries ``retry_times_over`` times.
+    It checks every ``interval`` ms; ``least_pages`` dirty pages cause a flush; after ``thorough_interval`` ms it
+    flushes all dirty pages; at shutdown it tries ``retry_times_over`` times.
     """
 
     interval: int
@@ -46,7 +46,7 @@ def dirty_pages(write_position: int, flushed_position: int) -> int:
 def is_able_to_flush(write_position: int, flushed_position: int, flush_least_pages: int, file_size: int) -> bool:
     """Return whether a mapped file is written to disk now (MappedFile#isAbleToFlush).
 
-    A full file always is; with ``flush_least_pages`` 0 whatever is dirty; else from so many pages on.
+    A full file always is; with ``flush_least_pages`` 0 any dirty page; else from that number of pages.
 
     >>> is_able_to_flush(16_384, 0, 4, 1 << 30), is_able_to_flush(1, 0, 4, 1 << 30), is_able_to_flush(1, 0, 0, 1 << 30)
     (True, False, True)
@@ -108,7 +108,7 @@ def unflushed_bytes_max(bytes_per_second: float, policy: FlushPolicy = COMMIT_LO
     """Return an upper bound of the bytes lost if the machine fails, at a constant write rate.
 
     Either the pages that do not yet make it flush, or what comes in between two thorough turns, whichever is less;
-    and what comes in during one interval, before the service looks again. Counted without the time the disk takes.
+    plus the bytes written during one interval, before the next check. The time of the disk is not included.
     No method of RocketMQ: it follows from the policy.
 
     >>> unflushed_bytes_max(1_000_000.0), unflushed_bytes_max(100.0)

@@ -2,8 +2,8 @@
 
 DefaultMessageStore#getMessage over a described store (see consume_queue). The offset asked for is first
 placed in the queue's range; inside it, entries are walked one by one until the batch is full. 4.x and 5.x
-differ in which entry the suggestion of a slave follows, and in what they say of a pull whose entries are
-gone.
+differ in the entry that decides the suggestion of a slave, and in the answer to a pull whose entries are
+deleted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def get_message(
 ) -> GetMessageResult:
     """Return the store's answer to a pull of at most max_msg_nums messages from offset (messages).
 
-    consume_queue is None where the broker has no such queue. message_filter says by an entry's tags code
+    consume_queue is None if the broker has no such queue. message_filter returns for an entry's tags code
     whether its message matches. Raises IllegalArgument for a negative max_msg_nums where 4.x would size its
     list by it. Follows DefaultMessageStore#getMessage.
 
@@ -124,13 +124,13 @@ def get_message(
 def _found_null(
     consume_queue: ConsumeQueue, offset: int, commit_log: CommitLog, config: StoreConfig, version: str
 ) -> GetMessageResult:
-    """The offset is in range, but its consume queue file is gone: go on at the next file."""
+    """The offset is in range, but its consume queue file is deleted: continue at the next file."""
     return GetMessageResult(
         OFFSET_FOUND_NULL,
         _correct(offset, consume_queue.roll_next_file(offset), config),
         consume_queue.min_offset_in_queue,
         consume_queue.max_offset_in_queue,
-        # 5.x has then looked at nothing, and counts from byte 0 of the commit log; 4.x does not judge.
+        # 5.x has then read no entry, and compares with byte 0 of the commit log; 4.x does not compare.
         suggest_pulling_from_slave=at_least(version, "5.0.0") and _suggest(commit_log, 0, config),
     )
 
@@ -170,7 +170,7 @@ class _Walk:
         self.next_phy_file_start_offset = LONG_MIN
 
     def visit_4(self, units: Sequence[CqUnit]) -> int:
-        """Walk as 4.x does: the suggestion follows every entry looked at, also the one that did not fit."""
+        """Walk as 4.x does: every entry read affects the suggestion, also the one that did not fit."""
         if self.max_msg_nums < 0:
             raise IllegalArgument(f"Illegal Capacity: {self.max_msg_nums}")
         for i, unit in enumerate(units):
@@ -185,7 +185,7 @@ class _Walk:
         return len(units)
 
     def visit_5(self, units: Sequence[CqUnit]) -> int:
-        """Walk as 5.x does: the suggestion follows only entries that the batch had room for."""
+        """Walk as 5.x does: only entries that fit into the batch affect the suggestion."""
         for i, unit in enumerate(units):
             if i * CQ_STORE_UNIT_SIZE >= self.max_filter_bytes:
                 return i
@@ -213,7 +213,7 @@ class _Walk:
         )
 
     def _take(self, unit: CqUnit) -> None:
-        """Add the entry's message, if it matches and is still there; else say why there is none yet."""
+        """Add the entry's message if it matches and still exists; else set the status to the reason."""
         if self.message_filter is not None and not self.message_filter(unit.tags_code):
             self._miss(NO_MATCHED_MESSAGE)
         elif not self.commit_log.holds(unit.offset_py, unit.size_py):

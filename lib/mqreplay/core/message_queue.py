@@ -80,7 +80,7 @@ def message_queue_hash(mq: MessageQueue) -> int:
 
 
 def sort_key(mq: MessageQueue) -> tuple[bytes, bytes, int]:
-    """A sort key that agrees with MessageQueue#compareTo while queue ids lie within 2**31 - 1 of each other.
+    """A sort key that agrees with MessageQueue#compareTo while queue ids differ by at most 2**31 - 1.
 
     >>> sort_key(MessageQueue("T", "b", 3)) < sort_key(MessageQueue("T", "b", 10))
     True

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from mqreplay.core.burrow import HeadPoint
 from mqreplay.core.topic_route import MASTER_ID
 
-# No queue holds so many messages. A broker keeps whatever offset it is given, Long.MAX_VALUE too: offsets that are
-# further from each other were set, not consumed.
+# More messages than any queue holds. A broker stores any offset, even Long.MAX_VALUE: offsets with a larger distance
+# were set, not consumed.
 COUNTLESS = 2**53
 
 
@@ -31,7 +31,7 @@ class OffsetChange(NamedTuple):
 
 
 class QueueEnd(NamedTuple):
-    """A master's statement about its queue at ``ts`` (epoch us): the offsets (messages) between which messages are.
+    """The bounds of a queue at ``ts`` (epoch us), from its master, in messages.
 
     ``min_offset`` is the first message's, ``max_offset`` that of the next message to be written; None: not stated.
     """

@@ -82,7 +82,7 @@ class RemoteBrokerOffsetStore(Generic[Q]):
         """Return the offset of a queue in messages, or NO_OFFSET, ASK_FAILED, NO_QUEUE.
 
         read_type is a ReadOffsetType; fetch_consume_offset asks the broker: it gives the offset or raises a
-        RocketMQError. What the broker says replaces what was kept, also if it is lower. That the broker has
+        RocketMQError. The broker's offset replaces the stored one, even if it is lower. That the broker has
         no offset (4.x: that it answers with any error) is NO_OFFSET, every other failure ASK_FAILED.
         Follows RemoteBrokerOffsetStore#readOffset.
 

@@ -22,7 +22,7 @@ PULL_MAX_IDLE_TIME = 120_000  # ms
 
 
 class PulledMessage(NamedTuple):
-    """What ProcessQueue looks at in a MessageExt.
+    """The fields of a MessageExt that ProcessQueue uses.
 
     ``queue_offset`` in messages; ``body_size`` in bytes, None for a message without a body; ``max_offset``
     the property MAX_OFFSET that the pull added (the queue's end, in messages, as text), or None.

@@ -1,7 +1,7 @@
 """A broker's answer to a pull, given its store's result: code, suggestion, hold, commit.
 
 The store's status gives the code; the group's configuration gives the broker to ask next. A slave that finds
-a consumer out of its range does not correct it, for it may itself be behind its master: it says "again", at
+a consumer out of its range does not correct it, because it may be behind its master: it answers "try again" at
 the group's broker.
 """
 
@@ -83,7 +83,7 @@ def suggest_which_broker_id(
 ) -> int:
     """Return the broker id that an answer suggests for the next pull.
 
-    suggest_pulling_from_slave is the store's word (see slave_suggestion); group_broker_id and
+    suggest_pulling_from_slave is the store's result (see slave_suggestion); group_broker_id and
     which_broker_when_consume_slowly are the subscription group's; slave_read_enable the broker's. The rest
     matters since 5.0 only: the broker's own id, the lowest id of its name that lives, and whether it runs in
     a container. Not included: a slave that leaves an offset uncorrected suggests group_broker_id (see

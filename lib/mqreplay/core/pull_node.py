@@ -33,7 +33,7 @@ def recalculate_pull_from_which_node(
     """Return the broker id for the next pull of a queue.
 
     suggestion is the last one kept for that queue, None before the first. A user who fixed the broker
-    (connect_broker_by_user) gets default_broker_id, whatever was suggested.
+    (connect_broker_by_user) gets default_broker_id, regardless of suggestions.
     Follows PullAPIWrapper#recalculatePullFromWhichNode.
 
     >>> recalculate_pull_from_which_node(None), recalculate_pull_from_which_node(1)

@@ -36,7 +36,7 @@ class HeldQueue(NamedTuple):
 class RebalanceStep(NamedTuple):
     """The result of the step; each list in order.
 
-    ``added``: queue and the offset to pull from first; ``removed``: dropped and gone, offset persisted;
+    ``added``: queue and the offset to pull from first; ``removed``: dropped and removed, offset persisted;
     ``kept_dropped``: dropped, but their listener is still busy, so still in the table, and in the way of
     taking them again; ``lock_failed`` and ``no_offset``: not taken, for that reason; ``changed``: a new
     allocation is logged and sent to the brokers; ``rebalance_later``: ms after which the client tries
@@ -113,7 +113,7 @@ def drop_queues(
 ) -> Dropped:
     """First half: drop a topic's queues that are not in mq_set or were not pulled for two minutes.
 
-    (The latter are taken anew in the second half, in the same step.) A queue under orderly consumption goes
+    (The latter are taken again in the second half, in the same step.) A queue under orderly consumption goes
     only when its listener is done, in 5.x at the latest 20 s after its last lock. ``now`` in epoch ms.
     RebalanceImpl#updateProcessQueueTableInRebalance, RebalancePushImpl#removeUnnecessaryMessageQueue.
 

@@ -106,7 +106,7 @@ class RouteInfoManager:
     def unregister_broker(self, cluster_name: str, broker_addr: str, broker_name: str, broker_id: int) -> None:
         """UNREGISTER_BROKER, as a broker sends it at shutdown (RouteInfoManager#unregisterBroker).
 
-        What goes is the id's address, whatever it is. With the last address of a name its topics go.
+        The id's current address is removed. With the last address of a name its topics are removed.
 
         >>> RouteInfoManager().unregister_broker("C", "1:1", "b", 0)
         """

@@ -1,7 +1,7 @@
 """A broker's handling of a message that a consumer sends back: retry or dead letter.
 
-The message is stored anew in %RETRY%group with a delay that grows with its retries, or, once they are used
-up or the consumer asks for it, in %DLQ%group. Follows
+The message is stored again in %RETRY%group with a delay that grows with its retries, or, without retries left
+or at the consumer's request, in %DLQ%group. Follows
 org.apache.rocketmq.broker.processor.SendMessageProcessor (4.9), AbstractSendMessageProcessor (5.x):
 #consumerSendMsgBack.
 """
@@ -53,7 +53,7 @@ class RetryGroup(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message as far as sending back looks at it. ``reconsume_times`` counts retries so far."""
+    """The fields of a message that sending back uses. ``reconsume_times`` counts retries so far."""
 
     topic: str
     msg_id: str
@@ -62,7 +62,7 @@ class StoredMessage(NamedTuple):
 
 
 class SentBack(NamedTuple):
-    """The message stored anew: ``delay_time_level`` 0 is no delay."""
+    """The message that is stored again: ``delay_time_level`` 0 is no delay."""
 
     topic: str
     queue_id: int

@@ -80,7 +80,7 @@ def _evaluate_one(expression: Expression, properties: Mapping[str, str]) -> Valu
     if isinstance(expression, Not):
         return None if value is None else not value
     if isinstance(expression, BooleanCast):
-        # A property is a string, and a string is no Boolean, whatever it says.
+        # A property is a string, and a string is never a Boolean.
         return None if value is None else value is True
     if isinstance(expression, In):
         return (value in expression.elements) != expression.negated if isinstance(value, str) else None
@@ -101,7 +101,7 @@ def _text_match(expression: TextMatch, value: Value) -> bool:
 
 
 def _logic(expression: Logic, left: Value, properties: Mapping[str, str]) -> bool | None:
-    # The value that settles it: true for OR, false for AND; then the right side is not looked at.
+    # The deciding value: true for OR, false for AND; then the right side is not evaluated.
     settles = expression.symbol == "||"
     if left is settles:
         return settles

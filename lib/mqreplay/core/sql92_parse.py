@@ -53,7 +53,7 @@ class Parsed:
 
 
 def parse(text: str, version: str) -> Parsed:
-    """The first complete expression of ``text``, a string of UTF-16 units; what follows it is not looked at.
+    """Parse the first complete expression of ``text``, a string of UTF-16 units; the rest is ignored.
 
     Follows SelectorParser#JmsSelector.
 
@@ -120,7 +120,7 @@ def _parser(five: bool) -> Lark:
 
 
 def _finish(parser: InteractiveParser, end: int) -> Node:
-    """The tree, after made-up tokens that stand behind the end of the text."""
+    """Return the tree after adding made-up tokens at the end of the text."""
     while _END not in (accepted := _accepted(parser)):
         kind = next(kind for kind in _FINISHING if kind in accepted)
         parser.feed_token(Token(kind, "", start_pos=end))

@@ -16,7 +16,7 @@ from mqreplay.core.offset_evidence import COUNTLESS, OffsetChange
 class StaleSpan(NamedTuple):
     """The time between two moments (epoch ms), in all of which the slave's offset was below the master's.
 
-    ``began_ms``: when that began, in the first of the spans that go on from each other; ``lacks``: messages by which it
+    ``began_ms``: the start of the first of consecutive spans; ``lacks``: messages by which it
     was below at ``to_ts``, at most 2**53: what the master ``holds`` then, less what the slave's copy ``has``.
     """
 

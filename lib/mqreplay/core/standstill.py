@@ -13,7 +13,7 @@ from typing import NamedTuple
 from mqreplay.core.java import LONG_MAX
 from mqreplay.core.offset_evidence import OffsetChange, QueueEnd
 
-USUAL_STEPS = 3  # without commits, a standstill is longer than so many usual intervals between two pulls
+USUAL_STEPS = 3  # without commits, a standstill is longer than this number of usual intervals between two pulls
 
 
 class OffsetStatement(NamedTuple):
@@ -83,9 +83,8 @@ def standstills(
 def offset_moves(statements: Iterable[OffsetStatement]) -> list[OffsetStatement]:
     """Return the first statement of each client and of the file, and each that differs from that source's last one.
 
-    By ``ts`` (epoch us) and offset (messages). A client that states an offset again does not move it, whatever others
-    state in between.
-    No method of RocketMQ: mqreplay's own rule.
+    By ``ts`` (epoch us) and offset (messages). A client that repeats an offset does not change it, regardless of other
+    clients in between. No method of RocketMQ: mqreplay's own rule.
 
     >>> moves = offset_moves([OffsetStatement(1, 5, "a"), OffsetStatement(2, 7, "b"), OffsetStatement(3, 5, "a")])
     >>> [(move.ts, move.offset) for move in moves]

@@ -54,7 +54,7 @@ def status_windows(
     while end - window_ms <= until_ms:
         seen = bisect_right(commit_ts, end, before)
         reached = bisect_right(head_ts, end, known)
-        # What is kept hangs on the last two only: each point is looked at once, in whichever window it falls.
+        # Only the last two points decide what is kept, so each point is processed once.
         kept[-2:] = keep_head_points(kept[-2:] + points[known:reached])
         last = commits[max(0, seen - INTERVALS) : seen]
         lags = [_lag_at(points, head_ts, at, offset) for at, offset in last]

@@ -1,7 +1,7 @@
 """Bytes and text that RocketMQ, its clients and a recorder left behind, as plain typed records.
 
-Pure: no I/O, no clock, no Spark. What is not whole, or not what it claims to be, is a DecodeError: a stable
-code, words, and the byte. Nothing is half believed.
+Pure: no I/O, no clock, no Spark. Incomplete or foreign content is a DecodeError with a stable code, a message and the
+byte. Content is accepted completely or not at all.
 
 Files of a snapshot, read whole:
     consumer_offset     consumerOffset.json and .bak: flat columns; offset_table: its table, fast and strict
@@ -15,11 +15,11 @@ Lines of a recording: `kinds.KINDS` maps a file's stem to its decoder and column
     consumer_connections, consume_stats, recorder_events
     polled_offsets      the lines of consumerOffset.jsonl.gz
 
-What else clusters leave behind
+Other evidence of clusters
     capture             packets of the remoting protocol
     logs                the log files of clients, brokers and name servers
 
-What these stand on:
+Basics:
     text                bytes to text, and errors at a byte
     fastjson_text       fastjson's JSON with bare and object keys, strictly
     jsonl               a line as a JSON object, strictly

@@ -70,7 +70,7 @@ def decode_consumer_offset(data: bytes) -> ConsumerOffsets:
     if start == len(text):
         fail("empty", f"there is only white space{TAKE_BAK}", text, 0)
     if text[start] != "{":
-        fail("foreign", f"it starts with {text[start]!r}, so it is no consumerOffset.json", text, start)
+        fail("foreign", f"it starts with {text[start]!r}, so it is not a consumerOffset.json", text, start)
     entries, others, end = _read_members(text, start)
     refuse_trailing(text, end)
     if entries is None:

@@ -80,7 +80,7 @@ def read_fastjson_text(text: str) -> Value:
 def read_value(text: str, at: int, depth: int) -> tuple[Value, int]:
     """The value that starts at ``at`` (characters, no white space before it), and where it ends.
 
-    ``depth`` is how many containers stand around it; more than `MAX_DEPTH` is ``too_deep``.
+    ``depth`` is the number of containers around it; more than `MAX_DEPTH` is ``too_deep``.
 
     >>> read_value('[1,{2:"x"}] ', 0, 0)
     ([1, {2: 'x'}], 11)
@@ -193,7 +193,7 @@ def read_string(text: str, at: int) -> tuple[str, int]:
         fail("bad_string", f"{text[end : end + 2]!r} may not stand in a string", text, end)
     value: str = json.loads(text[at : end + 1])
     if any("\ud800" <= char <= "\udfff" for char in value):
-        fail("bad_string", "half a surrogate pair is no character", text, at)
+        fail("bad_string", "half a surrogate pair is not a character", text, at)
     return value, end + 1
 
 

@@ -16,7 +16,7 @@ INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 
 class DataVersion(NamedTuple):
-    """RocketMQ's DataVersion: how often a table changed, and when (epoch ms); None where not said."""
+    """RocketMQ's DataVersion: how often a table changed, and when (epoch ms); None if missing."""
 
     counter: int | None
     timestamp: int | None
@@ -59,7 +59,7 @@ def table_of(root: Value, table: str) -> Mapping[Key, Value]:
 
     >>> table_of({"other": {}}, "topicConfigTable")
     Traceback (most recent call last):
-    mqreplay.errors.DecodeError: foreign: there is no 'topicConfigTable': another file (byte 0)
+    mqreplay.errors.DecodeError: foreign: there is no 'topicConfigTable': it is another file (byte 0)
     """
     if not isinstance(root, dict) or table not in root:
         raise DecodeError("foreign", f"there is no {table!r}: it is another file", 0)

@@ -108,4 +108,4 @@ def _refuse_half_pairs(text: str) -> None:
     try:
         json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        raise DecodeError("bad_string", "half a surrogate pair is no character") from None
+        raise DecodeError("bad_string", "half a surrogate pair is not a character") from None

@@ -41,7 +41,7 @@ FAILOVER_PULL = FindingKind(
     needs=("pull_log",),
     thresholds=("findings.failed_over_s", "findings.same_cause_gap_s"),
     example="The master of broker-a was missing from the route: 132 pulls of 11 groups went to a slave instead.",
-    causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
+    causes=(Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),),
 )
 OUTAGE = ("broker_name", "outage_ts")
 NARROW = ("consumer_group", "topic")  # a finding names them if all its pulls share them

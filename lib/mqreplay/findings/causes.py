@@ -77,6 +77,8 @@ def _pairs(effects: pl.DataFrame, causes: pl.DataFrame, cause: Cause, number: in
     if cause.critical:
         effects = effects.filter(pl.col("severity") != "critical")
         causes = causes.filter(pl.col("severity") == "critical")
+    if cause.of_master:
+        causes = causes.filter(pl.col("broker_id") == 0)
     began, ended = (pl.col(ts).dt.epoch("ms") for ts in ("from_ts", "to_ts"))
     effect = effects.select(*cause.same, pl.col("finding_id").alias("effect_id"), began.alias("began_ms"))
     by = causes.select(

@@ -33,7 +33,7 @@ DUPLICATE_DELIVERY = FindingKind(
         Cause("double_owned_queue", same=("consumer_group",)),
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
-        Cause("broker_down", same=("broker_name",), after_s=60),
+        Cause("broker_down", same=("broker_name",), after_s=60, of_master=True),
     ),
 )
 GROUP = ("consumer_group",)
@@ -42,10 +42,10 @@ WHY = {
     "offset_rewind": "its offsets had gone back",
     "offset_reset": "its offsets were reset",
     "offset_beyond_max": "an offset past the end of its queue was corrected",
-    "consumer_lost": "the client that had them was lost before it had committed them",
-    "double_owned_queue": "several of its clients held their queues at once",
-    "strategy_conflict": "several of its clients held their queues at once",
-    "subscription_conflict": "several of its clients held their queues at once",
+    "consumer_lost": "a client was lost before it had committed what it had processed",
+    "double_owned_queue": "several of its clients held a queue at once",
+    "strategy_conflict": "several of its clients held a queue at once",
+    "subscription_conflict": "several of its clients held a queue at once",
     "broker_down": "reads went from the master to a slave and back",
 }
 
@@ -102,10 +102,10 @@ def _counts() -> list[pl.Expr]:
 
 def _findings(merged: pl.DataFrame, cluster: str, warn_messages: int) -> pl.DataFrame:
     handed_over = pl.format(
-        "their queues changed hands, with more than the {} messages of a queue that are normal then",
+        "queues changed hands, with more than the {} messages per queue that are normal then",
         pl.lit(warn_messages),
     )
-    to_same = pl.lit("the same client got them again, and no rewind, reset or change of owner explains it")
+    to_same = pl.lit("the same client received an offset again, and no rewind, reset or change of owner explains it")
     alone = pl.when("same_client").then(to_same).otherwise(handed_over)
     why = pl.col("cause_kind").replace_strict(WHY, default=None, return_dtype=pl.String)
     topics = pl.when(pl.col("topics") > 1).then(counted("topics", "topic")).otherwise("topic")

@@ -130,6 +130,7 @@ class Limits:
     heartbeat_interval_s: int
     dispute_s: int
     idle_s: int
+    idle_rebalances: int
     lost_s: int
     stuck_s: int
     failed_over_s: int
@@ -166,11 +167,16 @@ def finish(
 def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     continuity, cluster = evidence.offset_continuity, evidence.cluster
     resets = offset_resets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
-    concluded = offset_resets.concluded_reset_findings(continuity, evidence.resets, cluster, RESET_GAP_S)
     moved = offsets.offset_findings(
-        continuity, evidence.queue_owner, evidence.outages, cluster, limits.same_cause_gap_s, limits.dispute_s
+        continuity,
+        evidence.queue_owner,
+        evidence.outages,
+        cluster,
+        limits.same_cause_gap_s,
+        limits.dispute_s,
+        evidence.resets,
     )
-    return pl.concat([moved, resets, concluded])
+    return pl.concat([moved, resets])
 
 
 def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
@@ -210,11 +216,13 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     rebalanced = rebalance.select("consumer_group", pl.lit("silver.rebalance").alias("table_name")).unique()
     return ownership.ownership_findings(
         owned.disputes(owners, due),
-        owned.idle_members(subscribed, owners, unshared, polled.unwatched),
+        owned.idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
         rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
         evidence.cluster,
         limits.dispute_s,
         limits.idle_s,
+        limits.idle_rebalances,
+        limits.rebalance_interval_s,
         limits.same_cause_gap_s,
         messages.retried_topics(evidence.came_back, _returned_ends(evidence)),
     )

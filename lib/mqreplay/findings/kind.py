@@ -13,6 +13,7 @@ class Cause:
     same: tuple[str, ...]  # columns of gold.finding in which both agree
     after_s: int = 60
     before_s: int = 30  # a cause is seen a little later than what it did: polls and copies are seconds apart
+    of_master: bool = False  # only a finding of a master (broker id 0) is the cause
     critical: bool = False  # only a critical finding is the cause, and only of a lesser one
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import (
     INSTANT,
     counted,
@@ -20,30 +20,61 @@ from mqreplay.findings.shape import (
 
 STRATEGY_CONFLICT = FindingKind(
     name="strategy_conflict",
-    rule="Members of one group allocated by different strategies at the same time.",
-    follows="RebalanceImpl#rebalanceByTopic",
-    advice="Give all members of the group the same AllocateMessageQueueStrategy; roll it out to all at once.",
+    meaning=(
+        "Members of a group share out the same queues in different ways: some queues have two owners, others have none."
+    ),
+    rule="Members of one group allocated by different strategies at the same time, longer than lists take to spread.",
+    follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
+    advice=(
+        "Give all members of the group the same AllocateMessageQueueStrategy, and change it on all of them at once. Who"
+        " uses which: `mqreplay explain FINDING`, or `mqadmin consumerStatus -g GROUP -i CLIENT_ID`."
+    ),
     confidence=1.0,
     needs=("rebalance_log",),
+    thresholds=("findings.dispute_s", "findings.rebalance_interval_s"),
+    example=("Members of group mixalg-group shared out pay-topic by different strategies: AVG against AVG_BY_CIRCLE."),
 )
 SUBSCRIPTION_CONFLICT = FindingKind(
     name="subscription_conflict",
+    meaning=(
+        "A broker keeps one subscription for a group: that of the last heartbeat. Members with another one get queues"
+        " that they do not consume, and miss messages."
+    ),
     rule="Members of one group sent heartbeats with different subscriptions at the same time.",
     follows="ConsumerGroupInfo#updateSubscription keeps the last one's",
-    advice="Give all members of the group the same subscriptions, or give them groups of their own.",
+    advice=(
+        "Give all members of the group the same subscriptions, or each a group of its own. Who subscribes to what:"
+        " `mqadmin consumerConnection -g GROUP`, and `mqreplay explain FINDING`."
+    ),
     confidence=1.0,
     needs=("heartbeats",),
+    thresholds=("findings.dispute_s", "findings.heartbeat_interval_s"),
+    example=(
+        "Members of group mixsub-group subscribed to different things: order-topic TAG * against pay-topic TAG *."
+    ),
 )
 CONSUMER_LOST = FindingKind(
     name="consumer_lost",
+    meaning=(
+        "A consumer died or was cut off. Other members take its queues, and get the messages again that it had not"
+        " committed."
+    ),
     rule="A member fell silent without UNREGISTER_CLIENT, and the recording went on without it.",
     follows="ConsumerManager#doChannelCloseEvent",
-    advice="See why it died; what it had not committed is delivered again to whoever took its queues.",
+    advice=(
+        "Find out why it died: its own rocketmq_client.log, and the log of its machine or pod (out of memory, killed)."
+        " What it held last: `mqreplay explain FINDING`. Make consumers idempotent by message key."
+    ),
     confidence=0.9,
     needs=("heartbeats",),
-    causes=(Cause("broker_down", same=(), after_s=0),),
+    thresholds=("findings.lost_s", "findings.silent_s"),
+    example=(
+        "Consumer 10.20.12.3@13793#3080932234582 of group crash-group disappeared without unregistering while it held 2"
+        " queues: killed, crashed or cut off."
+    ),
 )
 POLL_INTERVAL_S = 21  # a client is polled every 20 s
+RETRY = "%RETRY%"  # MixAll.RETRY_GROUP_TOPIC_PREFIX
 MEMBER = ("consumer_group", "client_id")
 QUEUE = ("topic", "broker_name", "queue_id")
 
@@ -108,7 +139,9 @@ def lost_consumers(
     lost_s: int,
     vanished: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues (held until then).
+    """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues, retry_queues.
+
+    ``queues`` counts those that it held until then; those of retry topics are apart.
 
     ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
     the frame of judge/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
@@ -145,10 +178,12 @@ def lost_consumers(
         .group_by(*MEMBER, "session", "to_ts", "until_ts", "silent", *QUEUE)
         .agg(pl.when(by_another).then(pl.max_horizontal("since_ts", "to_ts")).min().alias("taken_ts"))
     )
+    of_retry = pl.col("topic").str.starts_with(RETRY).fill_null(False)
     return taken.group_by(*MEMBER, "session").agg(
         pl.col("to_ts").first().alias("from_ts"),
         pl.coalesce(pl.col("taken_ts").max(), pl.col("until_ts").first()).alias("to_ts"),
-        pl.col("broker_name").count().cast(pl.Int64).alias("queues"),
+        (pl.col("broker_name").is_not_null() & ~of_retry).sum().cast(pl.Int64).alias("queues"),
+        (pl.col("broker_name").is_not_null() & of_retry).sum().cast(pl.Int64).alias("retry_queues"),
         pl.col("silent").first(),
     )
 
@@ -167,9 +202,8 @@ def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
         .otherwise(evidence_rows("silver.consumer_list", pl.concat_list(key_text("consumer_group"))))
     )
     held = evidence_rows("gold.queue_owner", pl.concat_list(key_text(*MEMBER)))
-    had_queues = pl.col("queues") > 0
-    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues", "silent"]).with_columns(
-        pl.when(had_queues).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence")
+    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues", "retry_queues", "silent"]).with_columns(
+        pl.when(_had_queues()).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence")
     )
     unlisted = ~pl.col("silent").fill_null(True)
     return pl.concat([_killed(rows.filter(~unlisted), cluster), _unlisted(rows.filter(unlisted), cluster)])
@@ -183,30 +217,40 @@ def _unlisted(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
         severity="info",
         confidence=0.5,
         advice=(
-            "If nobody stopped it, see why it died. The broker.log tells which it was: 'unregister a consumer' for a"
-            " client that was stopped, 'remove not active channel' for one that was killed or cut off."
+            "If nobody stopped it, find out why it died. broker.log says which it was: 'unregister a consumer' of a"
+            " client that was stopped, 'remove not active channel' of one that was killed or cut off."
         ),
         summary=pl.format(
             "Consumer {} of group {} left while it held {}; the recording cannot tell whether it was stopped in order"
             " or killed.",
             "client_id",
             "consumer_group",
-            counted("queues", "queue"),
+            _held(),
         ),
     )
 
 
+def _had_queues() -> pl.Expr:
+    return pl.col("queues") + pl.col("retry_queues") > 0
+
+
+def _held() -> pl.Expr:
+    """Return what a member held, in words: each client of a group has queues of its retry topic beside its own."""
+    own = pl.when(pl.col("queues") > 0).then(counted("queues", "queue"))
+    retry = pl.when(pl.col("retry_queues") > 0).then(pl.lit("no queue but of its retry topic"))
+    return pl.coalesce(own, retry, pl.lit("no queue"))
+
+
 def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    had_queues = pl.col("queues") > 0
     return finding(
         rows,
         CONSUMER_LOST,
         cluster,
-        severity=pl.when(had_queues).then(pl.lit("warning")).otherwise(pl.lit("info")),
+        severity=pl.when(_had_queues()).then(pl.lit("warning")).otherwise(pl.lit("info")),
         summary=pl.format(
             "Consumer {} of group {} disappeared without unregistering while it held {}: killed, crashed or cut off.",
             "client_id",
             "consumer_group",
-            counted("queues", "queue"),
+            _held(),
         ),
     )

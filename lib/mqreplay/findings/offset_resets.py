@@ -5,91 +5,118 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.findings.kind import FindingKind
-from mqreplay.findings.offsets import BREAK_KEY, GROUP_TOPIC, group_text, queue_count
-from mqreplay.findings.shape import counted, evidence, evidence_row, finding, one_or_none, record_key
-from mqreplay.judge.time_spans import with_session
+from mqreplay.findings.offsets import GROUP_TOPIC, group_text, queue_count
+from mqreplay.findings.shape import counted, evidence_row, finding, key_of, one_or_none
+from mqreplay.judge.reset_effects import reset_rows, with_reset_session
 
 OFFSET_RESET = FindingKind(
     name="offset_reset",
+    meaning=(
+        "Somebody set the offsets of a consumer group. Set back, the group consumes messages again; set ahead, it never"
+        " consumes those in between."
+    ),
     rule=(
         "A broker pushed RESET_CONSUMER_CLIENT_OFFSET to clients (4.9), or answered pulls with a moved offset (5.x)."
-        " Where such requests are not recorded: several offsets of a group fell at once, on a broker that ran."
+        " Without such a record: the saved offset of a queue changed although no client committed it, or several"
+        " offsets of a group fell at once on a broker that ran, or one fell while no member held its queue."
     ),
-    follows="Broker2Client#resetOffset",
-    advice="If nobody meant it, find who ran resetOffsetByTime; back means delivered again, ahead means skipped.",
+    follows="AdminBrokerProcessor#resetOffset, Broker2Client#resetOffset, ConsumerOffsetManager#assignResetOffset",
+    advice=(
+        "If nobody meant it, find who ran resetOffsetByTime: search broker.log for '[reset-offset] reset offset started"
+        " by', which names the address. To go back to before a reset ahead: `mqadmin resetOffsetByTime -g GROUP -t"
+        " TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
+    ),
     confidence=1.0,
+    thresholds=("replay.reset_reach_s",),
+    example=(
+        "Group redirect on address-change: 4 queues reset, back by up to 62 messages (sorter-n/1: from 141 to 79), at"
+        " most 240 messages delivered again."
+    ),
 )
 CONCLUDED = ", concluded from the offsets that its brokers hold"
+FROM_OUTSIDE = "; no client of the group committed that"
 CONCLUDED_CONFIDENCE = 0.8
 
 
 def reset_findings(
     resets: pl.DataFrame, continuity: pl.DataFrame, cluster: str, gap_s: int, reach_s: int
 ) -> pl.DataFrame:
-    """Return OFFSET_RESET, one for each group, topic and reset; ``continuity`` shows how far the offsets moved.
+    """Return OFFSET_RESET, one for each group, topic and reset.
 
-    ``resets`` is offset_resets' frame. Pushes ``gap_s`` seconds apart or less are one reset; its effect
-    shows within ``reach_s`` seconds.
+    ``resets`` is offset_causes.offset_resets' frame, ``continuity`` gold.offset_continuity with the causes of
+    judge/concluded_resets.py. Queues that are set ``gap_s`` seconds apart or less are of one reset; what clients commit
+    shows within ``reach_s`` seconds. A reset that moved an offset is a warning, else it is info.
     """
-    row = evidence_row(pl.col("table_name"), record_key(pl.col("record_id")))
-    sessions = with_session(resets, GROUP_TOPIC, "ts", "ts", gap_s)
-    merged = sessions.group_by(*GROUP_TOPIC, "session").agg(
-        pl.col("ts").min().alias("from_ts"),
-        pl.col("ts").max().alias("to_ts"),
+    rows = with_reset_session(reset_rows(resets, continuity, reach_s), gap_s)
+    by = [*GROUP_TOPIC, "session"]
+    is_break = pl.col("record_id").is_null()
+    of_break = {name: pl.col(name) for name in (*GROUP_TOPIC, "broker_name", "queue_id")}
+    of_break |= {"kind": pl.col("break_kind"), "to_ts": pl.col("break_ts"), "broker_id": pl.lit(0)}
+    key = {name: pl.when(is_break).then(value) for name, value in of_break.items()}
+    row = evidence_row(pl.col("table_name"), key_of({"record_id": pl.col("record_id"), **key}))
+    merged = rows.group_by(by).agg(
+        pl.col("set_ts").min().alias("from_ts"),
+        pl.col("seen_ts").max().alias("to_ts"),
         queue_count().alias("queues"),
+        pl.col("recorded").any(),
+        pl.col("from_outside").all(),
+        one_or_none("broker_name"),
+        one_or_none("queue_id"),
         row.unique().sort().implode().alias("evidence"),
     )
-    step = pl.when(pl.col("kind") == "rewind").then(-pl.col("size")).otherwise("size")
-    by_reset = continuity.filter(
-        (pl.col("cause") == "reset") & (pl.col("broker_id") == 0), pl.col("size").is_not_null()
-    ).select(*GROUP_TOPIC, pl.col("to_ts").alias("changed_ts"), step.alias("by"))
-    after = pl.col("changed_ts").is_between("from_ts", pl.col("to_ts") + pl.duration(seconds=reach_s))
-    largest = (
-        merged.join(by_reset, GROUP_TOPIC)
-        .filter(after)
-        .group_by(*GROUP_TOPIC, "session")
-        .agg(pl.col("by").sort_by(pl.col("by").abs(), -pl.col("by")).last())  # of two equal ones the one back
+    found = merged.join(_effects(rows, by), by, how="left", nulls_equal=True)
+    severity = pl.when(pl.col("largest").is_not_null()).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    return pl.concat(
+        [
+            finding(part, OFFSET_RESET, cluster, severity=severity, summary=_summary(), confidence=confidence)
+            for part, confidence in (
+                (found.filter("recorded"), OFFSET_RESET.confidence),
+                (found.filter(~pl.col("recorded")), CONCLUDED_CONFIDENCE),
+            )
+        ]
     )
-    rows = merged.join(largest, [*GROUP_TOPIC, "session"], how="left")
-    severity = pl.when(pl.col("by").is_not_null()).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(rows, OFFSET_RESET, cluster, severity=severity, summary=_summary())
 
 
-def concluded_reset_findings(continuity: pl.DataFrame, resets: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return OFFSET_RESET of the groups and topics of which no reset was recorded, but offsets show one.
+def _effects(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Return ``by``, back and ahead (most messages), again (in all), and the largest move as text with its direction.
 
-    ``continuity`` is gold.offset_continuity with the causes of judge/concluded_resets.py, ``resets`` offset_resets'
-    frame. Changes ``gap_s`` seconds apart or less are one reset.
+    Several clients may be told of one queue: it counts once.
     """
-    shown = continuity.filter((pl.col("cause") == "reset") & (pl.col("broker_id") == 0))
-    alone = shown.join(resets.select(GROUP_TOPIC).unique(), GROUP_TOPIC, how="anti")
-    step = pl.when(pl.col("kind") == "rewind").then(-pl.col("size")).otherwise("size").alias("by")
-    sessions = with_session(alone.with_columns(step), GROUP_TOPIC, "from_ts", "to_ts", gap_s)
-    rows = sessions.group_by(*GROUP_TOPIC, "session").agg(
-        pl.col("from_ts").min(),
-        pl.col("to_ts").max(),
-        queue_count().alias("queues"),
-        pl.col("by").sort_by(pl.col("by").abs(), -pl.col("by")).last(),
-        one_or_none("broker_name"),
-        evidence("gold.offset_continuity", *BREAK_KEY, "to_ts"),
+    queue = ["broker_name", "queue_id"]
+    moved = rows.filter(pl.col("moved").is_not_null())
+    each = moved.sort(pl.col("moved").abs(), "set_ts", "old", descending=True).unique([*by, *queue], keep="first")
+    place = pl.concat_str("broker_name", pl.col("queue_id").cast(pl.String), separator="/")
+    example = pl.format("{}: from {} to {}", place, "old", "new")
+    largest = pl.col("example").sort_by(pl.col("moved").abs(), -pl.col("moved"), "example").last()
+    return (
+        each.with_columns(example.alias("example"))
+        .group_by(by)
+        .agg(
+            (-pl.col("moved").filter(pl.col("moved") < 0).min()).alias("back"),
+            pl.col("moved").filter(pl.col("moved") > 0).max().alias("ahead"),
+            pl.col("again").sum(),
+            largest.alias("largest"),
+        )
     )
-    summary = _summary("at least ", CONCLUDED)  # an offset that caught up between two polls shows nothing
-    return finding(rows, OFFSET_RESET, cluster, severity="warning", summary=summary, confidence=CONCLUDED_CONFIDENCE)
 
 
-def _summary(bound: str = "", source: str = "") -> pl.Expr:
-    """Return the summary of a reset: its queues, and by how many messages (``by``) the offset moved that moved most.
-
-    ``bound`` precedes the number of queues, ``source`` says what the finding is concluded from.
-    """
-    size = counted(pl.col("by").abs(), "message")
-    effect = (
-        pl.when(pl.col("by") < 0)
-        .then(pl.lit(", back by up to ") + size)
-        .when(pl.col("by") > 0)
-        .then(pl.lit(", ahead by up to ") + size)
-        .otherwise(pl.lit(""))
-    )
+def _summary() -> pl.Expr:
+    """Return the summary of a reset: its queues, how far their offsets moved, and what shows it."""
+    sizes = [pl.lit(f", {way} by up to ") + counted(way, "message") for way in ("back", "ahead")]
+    # Without records of clients nothing bounds how far they were ahead of what they had committed.
+    bounded = pl.col("recorded") | pl.col("from_outside")
+    bound = pl.when(bounded).then(pl.lit("; at most ")).otherwise(pl.lit("; about "))
+    again = bound + counted("again", "message") + pl.lit(" delivered again")
+    source = pl.when("recorded").then(pl.lit("")).when("from_outside").then(pl.lit(FROM_OUTSIDE))
     return pl.concat_str(
-        group_text(), pl.lit(bound), counted("queues", "queue"), pl.lit(" reset"), effect, pl.lit(f"{source}.")
+        group_text(),
+        # An offset that catches up between two polls shows nothing.
+        pl.when(bounded).then(pl.lit("")).otherwise(pl.lit("at least ")),
+        counted("queues", "queue"),
+        pl.lit(" reset"),
+        *[size.fill_null("") for size in sizes],
+        (pl.lit(" (") + pl.col("largest") + ")").fill_null(""),
+        pl.when(pl.col("again") > 0).then(again).otherwise(pl.lit("")),
+        source.otherwise(pl.lit(CONCLUDED)),
+        pl.lit("."),
     )

@@ -7,17 +7,39 @@ from collections.abc import Callable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.offset_breaks import (
+    HANDOVER,
+    RESTART,
+    of_master,
+    with_break_session,
+    with_handovers,
+    with_restarts,
+)
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
-from mqreplay.judge.nearest import as_of
-from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.time_spans import with_session
+from mqreplay.judge.offset_causes import COPIED
 
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",
-    rule="A copy of consumerOffset.json holds a lower offset than the copy before it.",
-    follows="ConsumerOffsetManager#commitOffset puts what it is given",
-    advice="If nobody meant it, find who reset or committed it, and see that consumers bear messages delivered twice.",
+    meaning=(
+        "The saved offset of a queue is lower than before, so the group consumes messages again. The brokers store"
+        " whatever offset they are sent."
+    ),
+    rule=(
+        "A copy of consumerOffset.json of a master holds a lower offset than the copy before it. It is a warning if"
+        " messages are delivered again and more than a change of the queue's owner is behind it."
+    ),
+    follows="ConsumerOffsetManager#commitOffset stores what it is sent",
+    advice=(
+        "Make consumers idempotent by message key. If nobody meant it, see the offsets and their times:"
+        " `mqreplay explain FINDING`. broker.log names the address that sent a lower offset: search it for 'update"
+        " consumer offset less than store'."
+    ),
     confidence=1.0,
+    thresholds=("findings.same_cause_gap_s", "findings.dispute_s", "replay.reset_reach_s"),
+    example=(
+        "Group redirect on address-change: the offset of 4 queues went back by up to 41 messages (sorter-n/1: from 91"
+        " to 50), by an offset reset; at most 161 messages delivered again."
+    ),
     causes=(
         Cause("broker_down", same=("broker_name",), after_s=180),
         Cause("double_owned_queue", same=("consumer_group", "topic")),
@@ -26,31 +48,51 @@ OFFSET_REWIND = FindingKind(
 )
 OFFSET_JUMP = FindingKind(
     name="offset_jump",
-    rule="An offset rose past messages that the group was never given: a reset said so, or the next pull skips them.",
-    follows="ConsumerOffsetManager#commitOffset",
-    advice="If nobody meant it, reset the group by time to before this moment, so that what was skipped is consumed.",
+    meaning="The saved offset of a queue rose past messages that the group was never given: it does not consume them.",
+    rule="An offset rose past messages that the group was never given: a reset led there, or the next pull skips them.",
+    follows="ConsumerOffsetManager#commitOffset stores what it is sent",
+    advice=(
+        "If nobody meant it, go back to before this moment, and the skipped messages are consumed: `mqadmin"
+        " resetOffsetByTime -g GROUP -t TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
+    ),
     confidence=0.9,
+    thresholds=("findings.same_cause_gap_s", "replay.reset_reach_s"),
+    example=(
+        "Group reset-group on pay-topic: the offset of 8 queues was moved ahead by up to 82 messages (broker-a/3: from"
+        " 61 to 143), by an offset reset; the messages in between may never have been consumed."
+    ),
     causes=(Cause("offset_reset", same=("consumer_group", "topic"), after_s=30),),
 )
 OFFSET_BEYOND_MAX = FindingKind(
     name="offset_beyond_max",
-    rule="The master told, after the offset was saved, of a queue that ends before it.",
+    meaning=(
+        "The saved offset of a queue is greater than the end of the queue. The group gets no new message of it until"
+        " its next pull, which the broker answers with the end of the queue: messages before that end may be skipped."
+    ),
+    rule="The master stated, after the offset was saved, that the queue ends before it.",
     follows="DefaultMessageStore#getMessage: OFFSET_OVERFLOW_BADLY",
     advice=(
-        "See who set it; the next pull corrects it to the end of the queue, so check that nothing before was skipped."
+        "Find who set it: `mqreplay explain FINDING` shows the copies before and after. Compare the offsets with the"
+        " ends of the queues: `mqadmin consumerProgress -g GROUP`. If messages were skipped: `mqadmin resetOffsetByTime"
+        " -g GROUP -t TOPIC -s TIME`."
     ),
     confidence=1.0,
+    thresholds=("findings.same_cause_gap_s",),
+    example=(
+        "Group parcel-archive on parcel-in: the offset of 1 queue (sorter-s/1) was set to 999999, past the end of the"
+        " queue at 56, by a change from outside: no client committed it."
+    ),
 )
-HANDOVER, RESTART = "handover", "restart"
+GROUP_TOPIC = ("consumer_group", "topic")
 CAUSE_TEXT = {
     "reset": "an offset reset",
     HANDOVER: "commits of the clients between which queues changed hands",
     RESTART: "a restart of the broker, which had not saved its latest offsets",
     "client_commit": "a commit by a client",
     "set_from_outside": "a change from outside: no client committed it",
+    COPIED: "a copy of its master's offsets",
     "unknown": "an unknown cause: no commits or resets were recorded",
 }
-GROUP_TOPIC = ("consumer_group", "topic")
 BREAK_KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", "kind")
 
 
@@ -61,6 +103,7 @@ def offset_findings(
     cluster: str,
     gap_s: int,
     handover_s: int,
+    resets: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return OFFSET_REWIND, OFFSET_JUMP and OFFSET_BEYOND_MAX, of rows of gold.offset_continuity.
 
@@ -68,6 +111,7 @@ def offset_findings(
     shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is
     gold.queue_owner: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
     ``outages`` is the frame of broker_outages: a broker that is killed comes back with the offsets that it saved last.
+    ``resets`` is offset_causes.offset_resets' frame: other resets are concluded from the offsets.
     """
     # An offset put back from past the end is the end of the finding that it was there.
     put_back = (pl.col("kind") == "rewind") & (pl.col("cause") == "corrected")
@@ -77,35 +121,44 @@ def offset_findings(
         end_when_set=pl.when(pl.col("kind") == "beyond_max").then("queue_max_offset"),
     ).filter(pl.col("effect").is_in(["rewind", "jump", "beyond_max"]))
     by = [*GROUP_TOPIC, "effect"]
-    known = _with_restarts(_with_handovers(breaks, owners, handover_s), outages)
-    sessions = with_session(known, by, "to_ts", "to_ts", gap_s)
+    known = with_restarts(with_handovers(breaks, owners, handover_s), outages)
+    sessions = with_break_session(known, by, gap_s)
     merged = sessions.group_by(*by, "session").agg(
         _of_masters(pl.Expr.min, "from_ts"),
         _of_masters(pl.Expr.max, "to_ts"),
         queue_count().alias("queues"),
         _of_masters(pl.Expr.max, "size").alias("most"),
-        _sum_or_none(pl.col("redelivered_max").filter(_of_master())).alias("again"),
+        _sum_or_none(pl.col("redelivered_max").filter(of_master())).alias("again"),
         pl.col("new_offset").max().alias("highest"),
         pl.coalesce(_of_masters(pl.Expr.max, name) for name in ("end_when_set", "queue_max_offset")).alias("end"),
         # A slave's copy skips what its master held in between, so the masters' rows know the cause best.
-        _causes(_of_master()).alias("causes_of_masters"),
+        _causes(of_master()).alias("causes_of_masters"),
         _causes(pl.lit(True)).alias("causes"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
+        _largest(),
         evidence("gold.offset_continuity", *BREAK_KEY, "to_ts"),
     )
     has_masters = pl.col("causes_of_masters").list.len() > 0
     merged = merged.with_columns(causes=pl.when(has_masters).then("causes_of_masters").otherwise("causes"))
+    # A slave that copies what its master held delivers nothing again.
+    merged = merged.filter(pl.col("causes").list.join(" ") != COPIED)
+    recorded = resets.select(GROUP_TOPIC).unique().with_columns(pl.lit(True).alias("has_resets"))
+    merged = merged.join(recorded, GROUP_TOPIC, how="left", nulls_equal=True)
     return pl.concat([_rewinds(merged, cluster), _jumps(merged, cluster), _beyond_max(merged, cluster)])
-
-
-def _of_master() -> pl.Expr:
-    return pl.col("broker_id") == 0
 
 
 def _of_masters(over: Callable[[pl.Expr], pl.Expr], name: str) -> pl.Expr:
     """Return an aggregate over the masters' rows, or over all where no master's row has a value."""
-    return pl.coalesce(over(pl.col(name).filter(_of_master())), over(pl.col(name))).alias(name)
+    return pl.coalesce(over(pl.col(name).filter(of_master())), over(pl.col(name))).alias(name)
+
+
+def _largest() -> pl.Expr:
+    """Return an aggregate, ``largest``: the row that moved most as text, of the masters' rows if there are any."""
+    place = pl.concat_str("broker_name", pl.col("queue_id").cast(pl.String), separator="/")
+    text = pl.format("{}: from {} to {}", place, "previous_offset", "new_offset")
+    order = [pl.col("broker_id") != 0, -pl.col("size").fill_null(-1), "to_ts", text]
+    return text.sort_by(order).first().alias("largest")
 
 
 def queue_count() -> pl.Expr:
@@ -124,59 +177,12 @@ def _causes(of: pl.Expr) -> pl.Expr:
     return pl.col("cause").filter((pl.col("cause") != "corrected") & of).unique().sort().implode()
 
 
-def _with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int) -> pl.DataFrame:
-    """Return the breaks; the cause is HANDOVER where two clients held the queue just before, or while, it went back.
-
-    Both commit what they have consumed (RebalanceImpl#updateProcessQueueTableInRebalance persists on removal), and
-    ConsumerOffsetManager takes what comes last.
-    """
-    held = as_of(
-        breaks,
-        _second_holders(owners),
-        KEY,
-        "to_ts",
-        {"second_until": "second_until"},
-        right_at="from_ts",
-    )
-    went_back = (pl.col("cause") == "client_commit") & (pl.col("effect") == "rewind")
-    by_two = pl.col("second_until") >= pl.col("from_ts") - pl.duration(seconds=handover_s)
-    cause = pl.when(went_back & by_two).then(pl.lit(HANDOVER)).otherwise("cause")
-    return held.with_columns(cause=cause).drop("second_until")
-
-
-def _with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Return the breaks; the cause is RESTART where none is known and the broker was down between the two copies."""
-    down = outages.select("broker_name", "broker_id", pl.col("from_ts").alias("down_ts")).sort("down_ts")
-    by = ["broker_name", "broker_id"]
-    met = breaks.sort("to_ts").join_asof(
-        down, left_on="to_ts", right_on="down_ts", by=by, strategy="backward", check_sortedness=False
-    )
-    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == "unknown")
-    cause = pl.when(between & (pl.col("effect") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
-    return met.with_columns(cause=cause).drop("down_ts")
-
-
-def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
-    """Return the owners' spans, oldest first, with ``second_until``.
-
-    Of all spans of the queue up to this one, let the leader be the client that held it longest. ``second_until`` is
-    until when any other client held it: so at least two clients held the queue at or after an instant if, and only if,
-    ``second_until`` is not before it.
-    """
-    spans = owners.select(*KEY, "client_id", "from_ts", "to_ts").sort("from_ts")
-    spans = spans.with_columns(longest=pl.col("to_ts").cum_max().shift(1).over(KEY))
-    leads = pl.col("longest").is_null() | (pl.col("to_ts") > pl.col("longest"))
-    leader = pl.when(leads).then("client_id").forward_fill().shift(1).over(KEY)
-    other = pl.when(pl.col("client_id") != leader).then(pl.min_horizontal("to_ts", "longest"))
-    return spans.with_columns(second_until=other).with_columns(pl.col("second_until").cum_max().over(KEY))
-
-
 def group_text() -> pl.Expr:
     """Return the begin of a summary: the group and its topic."""
     return pl.format("Group {} on {}: ", *(pl.col(name).fill_null("") for name in GROUP_TOPIC))
 
 
-def _offset_ofqueue_count() -> pl.Expr:
+def _offset_of_queues() -> pl.Expr:
     return pl.concat_str(group_text(), pl.lit("the offset of "), counted("queues", "queue"))
 
 
@@ -184,13 +190,22 @@ def _cause_text() -> pl.Expr:
     return pl.col("causes").list.eval(pl.element().replace(CAUSE_TEXT)).list.join(" and ")
 
 
+def _largest_text() -> pl.Expr:
+    return (pl.lit(" (") + pl.col("largest") + ")").fill_null("")
+
+
 def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     again = pl.col("again") > 0
-    repeated = pl.when(again).then(pl.lit("; at most ") + counted("again", "message") + " delivered again")
+    # Without records of clients nothing bounds how far they were ahead of what they had committed.
+    concluded = pl.col("causes").list.contains("reset") & pl.col("has_resets").is_null()
+    unbounded = concluded | pl.any_horizontal(pl.col("causes").list.contains(cause) for cause in ("unknown", RESTART))
+    bound = pl.when(unbounded).then(pl.lit("; about ")).otherwise(pl.lit("; at most "))
+    repeated = pl.when(again).then(bound + counted("again", "message") + " delivered again")
     summary = pl.concat_str(
-        _offset_ofqueue_count(),
+        _offset_of_queues(),
         pl.lit(" went back by up to "),
         counted("most", "message"),
+        _largest_text(),
         pl.lit(", by "),
         _cause_text(),
         repeated.fill_null(""),
@@ -204,12 +219,13 @@ def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
 
 def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.concat_str(
-        _offset_ofqueue_count(),
+        _offset_of_queues(),
         pl.lit(" was moved ahead by up to "),
         counted("most", "message"),
+        _largest_text(),
         pl.lit(", by "),
         _cause_text(),
-        pl.lit("; what lay between may never have been consumed."),
+        pl.lit("; the messages in between may never have been consumed."),
     )
     rows = merged.filter(pl.col("effect") == "jump")
     return finding(rows, OFFSET_JUMP, cluster, severity="warning", summary=summary)
@@ -218,7 +234,7 @@ def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
 def _beyond_max(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
     past_end = pl.lit(", past the end of the queue")
     summary = pl.concat_str(
-        _offset_ofqueue_count(),
+        _offset_of_queues(),
         pl.lit(" was set to "),
         pl.col("highest").cast(pl.String),
         pl.coalesce(past_end + " at " + pl.col("end").cast(pl.String), past_end),

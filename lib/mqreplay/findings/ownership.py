@@ -14,13 +14,19 @@ from mqreplay.judge.time_spans import with_session
 OWNERS = ("assignments",)
 ORPHAN_QUEUE = FindingKind(
     name="orphan_queue",
+    meaning="No member of the group held the queue: its messages waited.",
     rule="A queue that the group's members saw was held by none of them, longer than lists take to spread.",
     follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
     advice=(
-        "See that all members have the same subscription and strategy, and reach the same brokers and name servers."
+        "Give all members the same subscription and strategy, and let them reach the same brokers and name servers:"
+        " compare them with `mqadmin consumerConnection -g GROUP`. What each member saw: `mqreplay explain FINDING`."
     ),
     confidence=0.95,
     needs=OWNERS,
+    thresholds=("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s"),
+    example=(
+        "Group mixalg-group left 2 queues of pay-topic to nobody: 160 queue-seconds in which nobody consumed them."
+    ),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
@@ -31,11 +37,20 @@ ORPHAN_QUEUE = FindingKind(
 )
 DOUBLE_OWNED_QUEUE = FindingKind(
     name="double_owned_queue",
+    meaning="Several members consumed the same queue. Each got its messages, and each overwrote the others' offsets.",
     rule="Several clients of a group held one queue at once, longer than lists take to spread.",
-    follows="RebalanceImpl#rebalanceByTopic",
-    advice="See that all members use the same strategy and see each other; they overwrite each other's offsets.",
+    follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
+    advice=(
+        "Give all members the same strategy, and let them reach the same brokers: compare them with `mqadmin"
+        " consumerConnection -g GROUP`. What each member saw: `mqreplay explain FINDING`."
+    ),
     confidence=0.95,
     needs=OWNERS,
+    thresholds=("findings.dispute_s", "findings.rebalance_interval_s", "findings.same_cause_gap_s"),
+    example=(
+        "Group mixalg-group: 2 queues of pay-topic were held by up to 2 clients at once, for 159 queue-seconds;"
+        " messages of them were consumed more than once."
+    ),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
@@ -44,11 +59,20 @@ DOUBLE_OWNED_QUEUE = FindingKind(
 )
 IDLE_CONSUMER = FindingKind(
     name="idle_consumer",
-    rule="A member held no queue of its topics for two rebalance intervals.",
+    meaning="A running consumer did no work, since the strategy gave it no queue. Retry topics do not count.",
+    rule=(
+        "A member held no queue of its topics for longer than two rebalance intervals, or got none in two rebalances"
+        " over more than one interval."
+    ),
     follows="AllocateMessageQueueStrategy#allocate",
-    advice="A group needs no more members than its topics have queues; add queues or take members away.",
+    advice=(
+        "A group needs no more members than its topics have queues. Stop the member, or add queues: `mqadmin"
+        " updateTopic -c CLUSTER -t TOPIC -r N -w N`. What it saw: `mqreplay explain FINDING`."
+    ),
     confidence=0.95,
     needs=OWNERS,
+    thresholds=("findings.idle_s", "findings.idle_rebalances", "findings.rebalance_interval_s"),
+    example="Consumer 10.42.3.5@4228#1956465375449 of group courier held no queue for 39 s, in 2 rebalances.",
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
@@ -56,6 +80,7 @@ IDLE_CONSUMER = FindingKind(
 )
 
 REBALANCE = "silver.rebalance"
+SPREAD_S = 5  # until all members see a change
 RETRY = "%RETRY%"  # MixAll.RETRY_GROUP_TOPIC_PREFIX
 # Columns that name rows of tables with what members saw and held; a list that the recorder asked for has no client.
 KEY_OF_TABLE = {
@@ -72,13 +97,16 @@ def ownership_findings(
     cluster: str,
     dispute_s: int,
     idle_s: int,
+    idle_rebalances: int,
+    interval_s: int,
     gap_s: int,
     retried: Collection[str] = (),
 ) -> pl.DataFrame:
     """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of judge/ownership.py's frames.
 
     Seconds of disagreement are normal while lists spread: a dispute counts if it lasts longer than ``dispute_s``
-    seconds, an idle member if it is idle for longer than ``idle_s``. Disputes of one group and topic that are ``gap_s``
+    seconds. A member is idle if it held no queue for longer than ``idle_s``, or got none in ``idle_rebalances``
+    rebalances over more than one interval of ``interval_s`` seconds. Disputes of one group and topic that are ``gap_s``
     seconds apart or less are one finding. A retry topic counts only if messages were sent to it: ``retried`` has the
     names of these.
     ``shown``: consumer_group and table_name, one of KEY_OF_TABLE, where the group has rows.
@@ -97,7 +125,9 @@ def ownership_findings(
         one_or_none("queue_id"),
         evidence("gold.queue_owner", *KEY),
     )
-    found = [_orphans(merged, shown, cluster), _doubles(merged, shown, cluster), _idle(idle, shown, cluster, idle_s)]
+    rebalanced = (pl.col("rebalances") >= idle_rebalances) & (_ms() > (interval_s + SPREAD_S) * 1000)
+    long = idle.filter((_ms() > idle_s * 1000) | rebalanced)
+    found = [_orphans(merged, shown, cluster), _doubles(merged, shown, cluster), _idle(long, shown, cluster)]
     return pl.concat(found)
 
 
@@ -125,13 +155,18 @@ def _seconds_text(ms: pl.Expr) -> pl.Expr:
     return ((ms + 500) // 1000).cast(pl.String)
 
 
+def _them() -> pl.Expr:
+    return pl.when(pl.col("queues") == 1).then(pl.lit("it")).otherwise(pl.lit("them"))
+
+
 def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
-        "Group {} left {} of {} to nobody: {} queue-seconds in which nothing of them was consumed.",
+        "Group {} left {} of {} to nobody: {} queue-seconds in which nobody consumed {}.",
         "consumer_group",
         counted("queues", "queue"),
         "topic",
         "seconds",
+        _them(),
     )
     # A queue that nobody holds is in no row of queue_owner.
     rows = _seen(merged.filter("orphan"), shown).with_columns(evidence="seen")
@@ -140,7 +175,7 @@ def _orphans(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.Data
 
 def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
     summary = pl.format(
-        "Group {}: {} of {} {} held by up to {} at once, for {} queue-seconds; what they held was consumed more than"
+        "Group {}: {} of {} {} held by up to {} at once, for {} queue-seconds; messages of {} were consumed more than"
         " once.",
         "consumer_group",
         counted("queues", "queue"),
@@ -148,16 +183,21 @@ def _doubles(merged: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.Data
         pl.when(pl.col("queues") == 1).then(pl.lit("was")).otherwise(pl.lit("were")),
         counted("owners", "client"),
         "seconds",
+        _them(),
     )
     polled = shown.filter(pl.col("table_name") != REBALANCE)
     rows = _seen(merged.filter(~pl.col("orphan")), polled).with_columns(pl.col("evidence").list.concat("seen"))
     return finding(rows, DOUBLE_OWNED_QUEUE, cluster, severity="warning", summary=summary)
 
 
-def _idle(idle: pl.DataFrame, shown: pl.DataFrame, cluster: str, idle_s: int) -> pl.DataFrame:
-    long = idle.filter(_ms() > idle_s * 1000)
-    rows = _seen(long.unique(), shown).with_columns(evidence="seen")
-    summary = pl.format(
-        "Consumer {} of group {} held no queue for {} s.", "client_id", "consumer_group", _seconds_text(_ms())
+def _idle(idle: pl.DataFrame, shown: pl.DataFrame, cluster: str) -> pl.DataFrame:
+    rows = _seen(idle.unique(), shown).with_columns(evidence="seen")
+    rebalances = pl.lit(", in ") + counted("rebalances", "rebalance")
+    summary = pl.concat_str(
+        pl.format("Consumer {} of group {} held no queue for ", "client_id", "consumer_group"),
+        _seconds_text(_ms()),
+        pl.lit(" s"),
+        pl.when(pl.col("rebalances") > 1).then(rebalances).otherwise(pl.lit("")),
+        pl.lit("."),
     )
     return finding(rows, IDLE_CONSUMER, cluster, severity="info", summary=summary)

@@ -7,7 +7,7 @@ import polars as pl
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.shape import counted, evidence_rows, finding, none, record_key
-from mqreplay.judge.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED
+from mqreplay.judge.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
 
 SLAVE_PULL = FindingKind(
     name="slave_pull",
@@ -26,7 +26,7 @@ SLAVE_PULL = FindingKind(
     example="Group bulk-group read bulk-topic of broker-a from a slave in 3688 pulls: it lagged further behind than the"
     " broker keeps in memory.",
     causes=(
-        Cause("broker_down", same=("broker_name",), after_s=120),
+        Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),
         # A slave that refuses reads explains the pulls that were sent to it.
         Cause("slave_pull", same=("broker_name",), critical=True),
     ),
@@ -61,7 +61,7 @@ def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: i
     of_keepers = exceptional.filter(pl.col("why") == KEPT)
     settings = _settings(of_keepers, cluster, warn_s)
     groups = _sessions(exceptional.filter(pl.col("why") != KEPT), gap_s).with_columns(_lasts(warn_s).alias("lasts"))
-    kept = _with_short_lag(_sessions(of_keepers, gap_s), groups, gap_s)
+    kept = _with_lag(_sessions(of_keepers, gap_s), groups, gap_s)
     # A short lag is told with the reads that followed from it.
     alone = groups.join(
         kept.select("lag_number").drop_nulls().unique(), left_on="number", right_on="lag_number", how="anti"
@@ -83,30 +83,31 @@ def _settings(runs: pl.DataFrame, cluster: str, warn_s: int) -> pl.DataFrame:
     # An outage may have sent the readers there, but the setting is what keeps them.
     rows = found.rename({"keeper_id": "broker_id"}).with_columns(pl.lit("").alias("cause_id"))
     configured = pl.format(" (configured: {})", "keeper_configured")
-    summary = pl.concat_str(
-        pl.format(
-            "Slave {} of {} keeps its readers, whether they lag or not: its effective accessMessageInMemoryMaxRatio"
-            " is {}",
-            "broker_id",
-            "broker_name",
-            "keeper_ratio",
-        ),
-        configured.fill_null(""),
-        pl.format(
-            ", so it suggests itself while it finds messages. It kept {} of {} from the master.",
-            counted("pulls", "pull"),
-            counted("groups", "group"),
-        ),
+    is_master = pl.col("broker_id") == MASTER_ID
+    who = (
+        pl.when(is_master)
+        .then(pl.format("The master of {} sends its readers to a slave", "broker_name"))
+        .otherwise(pl.format("Slave {} of {} keeps its readers", "broker_id", "broker_name"))
     )
+    counts = counted("pulls", "pull"), counted("groups", "group")
+    effect = (
+        pl.when(is_master)
+        .then(pl.format(", so it suggests a slave while it finds messages. It sent {} of {} there.", *counts))
+        .otherwise(
+            pl.format(", so it suggests itself while it finds messages. It kept {} of {} from the master.", *counts)
+        )
+    )
+    ratio = pl.format(", whether they lag or not: its effective accessMessageInMemoryMaxRatio is {}", "keeper_ratio")
+    summary = pl.concat_str(who, ratio, configured.fill_null(""), effect)
     # The least ratio that works: 5.x subtracts 10 on slaves, 4.x subtracts nothing.
     subtracted = pl.col("keeper_configured") - pl.col("keeper_ratio")
-    least = (subtracted.fill_null(10) + 1).cast(pl.String)
+    least = (subtracted.fill_null(pl.when(is_master).then(0).otherwise(10)) + 1).cast(pl.String)
     advice = pl.format(
-        "Set the ratio of the slave to {} or more, so that the effective ratio is at least 1 (default 40): `mqadmin"
-        " updateBrokerConfig -b {} -k accessMessageInMemoryMaxRatio -v 40 -n NAMESRV`. Write it into the slave's"
+        "Set the ratio of this broker to {} or more, so that the effective ratio is at least 1 (default 40): `mqadmin"
+        " updateBrokerConfig -b {} -k accessMessageInMemoryMaxRatio -v 40 -n NAMESRV`. Write it into the broker's"
         " broker.conf too, then read the value back with `mqadmin getBrokerConfig`.",
         least,
-        pl.col("keeper_addr").fill_null("SLAVE_ADDR"),
+        pl.col("keeper_addr").fill_null("BROKER_ADDR"),
     )
     severity = pl.when(_lasts(warn_s)).then(pl.lit("warning")).otherwise(pl.lit("info"))
     return finding(rows, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
@@ -130,17 +131,32 @@ def _kept_groups(kept: pl.DataFrame, settings: pl.DataFrame, cluster: str) -> pl
     )
     summary = pl.concat_str(
         pl.format(
-            "Group {} read {} of {} from a slave in {}: slave {} kept it there by its accessMessageInMemoryMaxRatio",
+            "Group {} read {} of {} from a slave in {}: ",
             "consumer_group",
             "topic",
             "broker_name",
             counted("pulls", "pull"),
-            "keeper_id",
         ),
+        pl.when(pl.col("keeper_id") == MASTER_ID)
+        .then(pl.lit("the master sent it there"))
+        .otherwise(pl.format("slave {} kept it there", "keeper_id")),
+        pl.lit(" by its accessMessageInMemoryMaxRatio"),
         first.fill_null(""),
         pl.lit("."),
     )
-    advice = "Nothing is wrong with the group. Change the setting of the slave, as the cause of this finding says."
+    # Most answers left nothing in the queue, so the group does not lag, whatever the master's memory.
+    at_end = 2 * pl.col("behind") <= pl.col("pulls")
+    change = "change the setting, as the advice of the cause says."
+    advice = (
+        pl.when(at_end)
+        .then(pl.lit(f"The group does not lag. To send it back to the master, {change}"))
+        .otherwise(
+            pl.lit(
+                "Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group lags, and to send it back"
+                f" to the master, {change}"
+            )
+        )
+    )
     return finding(rows, SLAVE_PULL, cluster, severity="info", summary=summary, advice=advice)
 
 
@@ -176,12 +192,12 @@ def _groups(found: pl.DataFrame, cluster: str) -> pl.DataFrame:
     return finding(found, SLAVE_PULL, cluster, severity=severity, summary=summary, advice=advice)
 
 
-def _with_short_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.DataFrame:
-    """Add lag_ts, lag_pulls and lag_number: the short lag of the group that these reads followed, if there is one."""
+def _with_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.DataFrame:
+    """Add lag_ts and lag_pulls, the lag of the group that these reads followed, and lag_number, set if it was short."""
     place = ["broker_name", "consumer_group", "topic"]
-    short = groups.filter((pl.col("why") == LAGGED) & ~pl.col("lasts")).select(
+    lags = groups.filter(pl.col("why") == LAGGED).select(
         *place,
-        pl.col("number").alias("lag_number"),
+        pl.when(~pl.col("lasts")).then("number").alias("lag_number"),
         pl.col("from_ts").alias("lag_ts"),
         pl.col("to_ts").alias("lag_to"),
         pl.col("pulls").alias("lag_pulls"),
@@ -189,7 +205,7 @@ def _with_short_lag(kept: pl.DataFrame, groups: pl.DataFrame, gap_s: int) -> pl.
     reach = pl.duration(seconds=gap_s)
     near = (
         kept.select("number", *place, "from_ts", "to_ts")
-        .join(short, on=place)
+        .join(lags, on=place)
         .filter((pl.col("lag_ts") <= pl.col("to_ts")) & (pl.col("lag_to") + reach >= pl.col("from_ts")))
     )
     first = near.sort("lag_ts", "lag_number").unique("number", keep="first", maintain_order=True)

@@ -69,8 +69,8 @@ def _by_offset(rows: pl.DataFrame, found: pl.DataFrame, continuity: pl.DataFrame
     went_back = continuity.filter((pl.col("kind") == "rewind") & (pl.col("broker_id") == 0)).with_columns(
         pl.coalesce("from_ts", "to_ts").alias("since_ts")
     )
-    # The trace of a reset in the broker's file: the reset itself came before, and counts if it is known.
-    by_reset = pl.col("cause") == "reset"
+    # After a reset, clients commit the new offset or a later one: the reset itself came before, and counts if known.
+    by_reset = pl.col("cause").is_in(["reset", "client_commit"])
     happened = pl.when(by_reset).then(pl.col("since_ts") - NEAR).otherwise("to_ts")
     went_back = went_back.with_columns(happened.alias("happened_ts"))
     corrected = pl.col("cause") == "corrected"
@@ -118,14 +118,14 @@ def _event(
     numbered = events.sort("since_ts", "to_ts").with_row_index("event")
     asked = rows.with_columns((pl.col("ts") + late).alias("_at"))
     last = as_of(asked, numbered, by, "_at", {"event": "event"}, right_at="since_ts").select(
-        "consumer_group", "topic", "previous_ts", "queue_offset", "event"
+        "consumer_group", "topic", "previous_ts", "stored_ts", "queue_offset", "event"
     )
     known = last.join(
         numbered.select("event", "new_offset", "to_ts", "happened_ts"), on="event", how="left", maintain_order="left"
     )
-    possible = (pl.col("previous_ts") <= pl.col("to_ts") + flight) & (
-        pl.col("new_offset").is_null() | (pl.col("new_offset") <= pl.col("queue_offset"))
-    )
+    at_or_below = pl.col("new_offset").is_null() | (pl.col("new_offset") <= pl.col("queue_offset"))
+    stored = (pl.col("stored_ts") <= pl.col("to_ts") + EXACT).fill_null(value=True)
+    possible = (pl.col("previous_ts") <= pl.col("to_ts") + flight) & at_or_below & stored
     placed = known.with_columns(pl.when(possible).then("to_ts").alias("event_ts"))
     by_topic = ["consumer_group", "topic"]
     inside, near = (_finding_at(placed, found, kind, by_topic, "event_ts", reach, reach) for reach in (EXACT, NEAR))

@@ -108,15 +108,16 @@ def that_reach(findings: pl.DataFrame, begin: dt.datetime, lost_s: int) -> pl.Da
 
 def key_text(*names: str) -> pl.Expr:
     """Return the key of each row, ``key``: a struct of EVIDENCE_KEY's columns, all but those named null."""
-    return _key({name: pl.col(name) for name in names})
+    return key_of({name: pl.col(name) for name in names})
 
 
 def record_key(record_ids: pl.Expr) -> pl.Expr:
     """Return the key of rows with these record ids; see `key_text`."""
-    return _key({"record_id": record_ids})
+    return key_of({"record_id": record_ids})
 
 
-def _key(values: Mapping[str, pl.Expr]) -> pl.Expr:
+def key_of(values: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return the key with these values, by their columns; see `key_text`."""
     typed = [values.get(name, pl.lit(None)).cast(of).alias(name) for name, of in EVIDENCE_KEY.items()]
     return pl.struct(typed).alias("key")
 

@@ -10,10 +10,22 @@ from mqreplay.judge.time_spans import with_session
 
 UNEVEN_ALLOCATION = FindingKind(
     name="uneven_allocation",
-    rule="A member took more queues than a fair share.",
+    meaning="A member has many more queues than the others: it is the first to lag.",
+    rule=(
+        "A member took at least `findings.uneven_queues` queues more than a fair share, longer than lists take to"
+        " spread."
+    ),
     follows="AllocateMessageQueueStrategy#allocate",
-    advice="If the strategy does not mean it, AVG shares out evenly; with CONSISTENT_HASH raise its virtual nodes.",
+    advice=(
+        "AllocateMessageQueueAveragely (AVG) shares queues out evenly. With CONSISTENT_HASH raise its virtualNodeCnt."
+        " Ignore this finding if rooms or a fixed configuration mean it. Who held what: `mqreplay explain FINDING`."
+    ),
     confidence=1.0,
+    thresholds=("findings.uneven_queues", "findings.dispute_s", "findings.rebalance_interval_s"),
+    example=(
+        "Consumer 10.42.1.1@4228#1919755504898 of group route-sort held up to 4 queues of parcel-in, where a fair share"
+        " is 2, by CONSISTENT_HASH."
+    ),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
@@ -59,13 +71,13 @@ def uneven_findings(over: pl.DataFrame, cluster: str, interval_s: int, dispute_s
         evidence("gold.allocation", "record_id"),
     )
     summary = pl.format(
-        "Consumer {} of group {} held up to {} of {}, where a fair share is {}, by {}.",
+        "Consumer {} of group {} held up to {} of {}, where a fair share is {}{}.",
         "client_id",
         "consumer_group",
         counted("held", "queue"),
         "topic",
         "fair",
-        pl.col("strategy").fill_null(""),
+        (pl.lit(", by ") + pl.col("strategy")).fill_null(""),
     )
     long = found.filter(seconds("from_ts", "to_ts") > dispute_s)
     return finding(long, UNEVEN_ALLOCATION, cluster, severity="info", summary=summary)

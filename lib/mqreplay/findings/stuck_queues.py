@@ -12,10 +12,22 @@ from mqreplay.judge.time_spans import with_session
 
 STUCK_QUEUE = FindingKind(
     name="stuck_queue",
+    meaning=(
+        "Messages wait in a queue that a member holds, and its offset does not move. One message whose processing never"
+        " finishes holds a whole queue back; so does a broker that refuses its pulls."
+    ),
     rule="No commit and no copy of the master's file moved the offset, while messages waited and a member held it.",
     follows="ProcessQueue#removeMessage: the smallest offset not yet processed",
-    advice="Look for a message that does not end in the consumer (a thread dump), or a broker that refuses pulls.",
+    advice=(
+        "Look for a message whose processing never finishes: `jstack PID` on the machine of the member, or `mqadmin"
+        " consumerStatus -g GROUP -i CLIENT_ID -s`. The message itself: `mqadmin queryMsgByOffset -t TOPIC -b BROKER -i"
+        " QUEUE -o OFFSET`. Who held it: `mqreplay explain FINDING`."
+    ),
     confidence=0.95,
+    thresholds=("findings.stuck_s", "findings.same_cause_gap_s"),
+    example=(
+        "Group stuck-group stood still on stuck-topic in broker-a/0 at 30 for 95 s, with up to 102 messages waiting."
+    ),
     needs=("pull_log",),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),

@@ -2,7 +2,8 @@
 
 RocketMQ's Java clients never lower an offset by themselves (OffsetStore#updateOffset, increaseOnly), except when a
 queue changes hands. A broker in memory holds what was committed last. So if several offsets of a group and topic fall
-between the same two polls of a broker that was not restarted, somebody reset them.
+between the same two polls of a broker that was not restarted, or one falls while no member holds its queue, somebody
+reset them.
 """
 
 from __future__ import annotations
@@ -19,26 +20,36 @@ HANDOVER_S = 20  # a new owner reads the offset before the old one commits: its 
 LEAST_QUEUES = 2  # a single offset may fall for other reasons, such as a client in another language
 
 
-def with_concluded_resets(breaks: pl.DataFrame, broker_runtime: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
+def with_concluded_resets(
+    breaks: pl.DataFrame, broker_runtime: pl.DataFrame, owners: pl.DataFrame, has_pushes: bool
+) -> pl.DataFrame:
     """Return the breaks; the cause is reset where a rewind of unknown cause must be one.
 
     ``breaks`` are rows of gold.offset_continuity, ``owners`` of gold.queue_owner. Only groups whose owners are known
-    are judged, and at least LEAST_QUEUES queues must have fallen that did not change hands.
+    are judged. At least LEAST_QUEUES queues must have fallen that did not change hands, or one that nobody held.
+    ``has_pushes``: whether the resets that brokers push were recorded; then only queues that nobody held are judged.
     """
     rewinds = (pl.col("kind") == "rewind") & (pl.col("cause") == "unknown") & (pl.col("broker_id") == 0)
     fell = breaks.filter(rewinds).join(owners.select("consumer_group").unique(), "consumer_group", how="semi")
     if fell.is_empty():
         return breaks
     running = _of_running_brokers(fell, broker_runtime)
-    kept = running.join(_handed_over(running, owners), BREAK, how="anti").with_columns(pl.lit(True).alias("kept"))
+    holders = _holders(running, owners)
+    alone = running.join(holders.select(BREAK), BREAK, how="anti")
+    reset = alone if has_pushes else pl.concat([alone, _together(running, holders)])
+    concluded = reset.select(*BREAK, pl.lit("reset").alias("concluded")).unique()
+    named = breaks.join(concluded, BREAK, how="left", maintain_order="left")
+    return named.with_columns(pl.coalesce("concluded", "cause").alias("cause")).drop("concluded")
+
+
+def _together(running: pl.DataFrame, holders: pl.DataFrame) -> pl.DataFrame:
+    """Return the breaks that happened with those of LEAST_QUEUES queues that did not change hands."""
+    handed_over = holders.filter(pl.col("clients") > 1)
+    kept = running.join(handed_over, BREAK, how="anti").with_columns(pl.lit(True).alias("kept"))
     marked = running.join(kept.select(*BREAK, "kept"), BREAK, how="left")
     together = with_session(marked, GROUP_TOPIC, "from_ts", "to_ts", 0)
     queue = pl.struct("broker_name", "queue_id").filter(pl.col("kept"))
-    reset = together.filter(queue.n_unique().over(*GROUP_TOPIC, "session") >= LEAST_QUEUES)
-    named = breaks.join(
-        reset.select(*BREAK, pl.lit("reset").alias("concluded")), BREAK, how="left", maintain_order="left"
-    )
-    return named.with_columns(pl.coalesce("concluded", "cause").alias("cause")).drop("concluded")
+    return together.filter(queue.n_unique().over(*GROUP_TOPIC, "session") >= LEAST_QUEUES).select(running.columns)
 
 
 def _of_running_brokers(fell: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
@@ -58,10 +69,9 @@ def _of_running_brokers(fell: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.
     return met.filter(pl.col("boot_from_ts") == pl.col("boot_to_ts")).select(fell.columns)
 
 
-def _handed_over(fell: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
-    """Return BREAK of the breaks during or just before which several clients held the queue."""
+def _holders(fell: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
+    """Return BREAK, clients: how many clients held the queue during a break or just before it, where any did."""
     spans = owners.select(*KEY, "client_id", pl.col("from_ts").alias("held_ts"), pl.col("to_ts").alias("held_until"))
     began = pl.col("from_ts") - pl.duration(seconds=HANDOVER_S)
     met = fell.join(spans, KEY).filter((pl.col("held_ts") <= pl.col("to_ts")) & (pl.col("held_until") >= began))
-    clients = met.group_by(BREAK).agg(pl.col("client_id").n_unique().alias("clients"))
-    return clients.filter(pl.col("clients") > 1).select(BREAK)
+    return met.group_by(BREAK).agg(pl.col("client_id").n_unique().alias("clients"))

@@ -1,4 +1,4 @@
-"""Members of one group that do not agree on what they do: different strategies, or different subscriptions."""
+"""Members of one group with different strategies or subscriptions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MOST_PAIRS = 1_000_000  # pairs of spans at a time: a group of 1,000 members has
 def strategy_conflicts(
     rebalance: pl.DataFrame, members: pl.DataFrame, interval_s: int, polled: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Return CONFLICTS: while members allocated by different strategies, which are the sides.
+    """Return CONFLICTS: while members allocated by different strategies (the sides).
 
-    ``polled`` is the frame of observed_clients.strategy_sides, of clients that no hook records. ``members`` is the
+    ``polled`` is the frame of observed_clients.strategy_sides, of clients without hooks. ``members`` is the
     frame of `membership`, ``interval_s`` the rebalance interval.
     """
     named = rebalance.filter(pl.col("strategy").is_not_null())
@@ -42,9 +42,9 @@ def strategy_conflicts(
 
 
 def _logged(rebalance: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return the rebalances of clients' logs with ``until``: a log has a rebalance only if its result is another.
+    """Return the rebalances of clients' logs with ``until``: a log has a rebalance only if its result changed.
 
-    So each holds until the next one of the topic, or to the end of the session.
+    So each is valid until the next one of the topic, or to the end of the session.
     """
     in_order = rebalance.sort("ts").with_columns(pl.col("ts").shift(-1).over(*MEMBER, "topic").alias("_next"))
     return within_session(in_order, members, pl.col("_next")).drop("_next")
@@ -55,11 +55,11 @@ def _of_table(name: str) -> pl.Expr:
 
 
 def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
-    """Return CONFLICTS: while members subscribed to different things; the sides are their subscriptions as text.
+    """Return CONFLICTS: while members had different subscriptions; the sides are the subscriptions as text.
 
     A broker keeps one subscription for a group, that of the last heartbeat (ConsumerGroupInfo#updateSubscription), but
     members share queues as if all subscribed alike. ``interval_s`` is the heartbeat interval. ``heartbeat`` may hold
-    rows of observed_clients.observed_heartbeats; what a broker knows is no member's own word.
+    rows of observed_clients.observed_heartbeats; a broker's knowledge is not a member's own statement.
     """
     own = heartbeat.filter(pl.col("source").ne_missing(CONNECTION))
     polled = own.filter((pl.col("source") == RUNNING_INFO).fill_null(False)).with_columns(
@@ -75,7 +75,7 @@ def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, inter
 def _conflicts(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
     """Return CONFLICTS: while different clients were on different sides of one group's topic.
 
-    ``sides`` has a row whenever a client showed its side: _GROUP_TOPIC, client_id, ts, until, side, record_id.
+    ``sides`` has a row for each statement of a client: _GROUP_TOPIC, client_id, ts, until, side, record_id.
     """
     several = sides.group_by(_GROUP_TOPIC).agg(pl.col("side").drop_nulls().n_unique().alias("_sides"))
     disputed = sides.join(several.filter(pl.col("_sides") > 1), _GROUP_TOPIC, how="semi")
@@ -88,9 +88,9 @@ def _conflicts(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> p
 
 
 def _spans(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
-    """Return _GROUP_TOPIC, client_id, side, from_ts, to_ts, record_id: from when to when a client was on a side.
+    """Return _GROUP_TOPIC, client_id, side, from_ts, to_ts, record_id: the time span of a client on a side.
 
-    A side holds from one row to the next, and after the last until the client left, or the next row was due.
+    A side is valid from one row to the next, and after the last one until the client left or the next row was due.
     """
     by = [*_GROUP_TOPIC, "client_id", "side"]
     held = with_session(sides, by, "ts", "until", 3 * interval_s)
@@ -110,7 +110,7 @@ def _spans(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.Da
 
 
 def _overlaps(few: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return CONFLICTS: while one of a few spans overlaps one of all spans, of another client on another side."""
+    """Return CONFLICTS: overlaps of some spans with all spans, of another client on another side."""
     pairs = few.join(spans, _GROUP_TOPIC, suffix="_other").filter(
         (pl.col("client_id") != pl.col("client_id_other"))
         & (pl.col("side") < pl.col("side_other"))

@@ -13,12 +13,14 @@ DELIVERY = (*MESSAGE, "client_id", "ts", "status", "reconsume_times")
 def repeated_deliveries(consume: pl.DataFrame, broadcasting: pl.DataFrame) -> pl.DataFrame:
     """Return the deliveries of a message after its first, each with the delivery before it.
 
-    Columns: MESSAGE, client_id, ts, record_id, previous_client_id, previous_ts. Only successful deliveries count.
+    Columns: MESSAGE, client_id, ts, record_id, previous_client_id, previous_ts; stored_ts, when the broker stored the
+    message, or its producer made it, null if neither is known. Only successful deliveries count.
     ``broadcasting`` has the consumer_group of groups whose clients each receive every message: they have no repeated
     deliveries. ``consume`` is one shard: all rows of some queues.
     """
     shared = consume.join(broadcasting, on="consumer_group", how="anti")
-    done = once(shared.filter(pl.col("status").is_in(DONE))).select(*MESSAGE, "client_id", "ts", "record_id")
+    stored = pl.coalesce("store_ts", "born_ts").alias("stored_ts")
+    done = once(shared.filter(pl.col("status").is_in(DONE))).select(*MESSAGE, "client_id", "ts", "record_id", stored)
     several = done.filter(done.select(MESSAGE).is_duplicated()).sort("ts", "client_id", "record_id")
     return (
         several.with_columns(

@@ -84,22 +84,22 @@ def delivery_audit(counts: pl.DataFrame, scope: AuditScope) -> pl.DataFrame:
 
 def _doubt() -> pl.Expr:
     """Return why it is not known whether messages were lost; null where it is."""
-    not_given = "what it was not given may "
+    undelivered = "messages without a delivery may "
     return (
         pl.when(pl.col("by_sql") > 0)
-        .then(pl.lit(f"a SQL92 filter decides what the group takes: {not_given}not be lost"))
+        .then(pl.lit(f"a SQL92 filter decides what the group receives: {undelivered}have been filtered"))
         .when(pl.col("no_heartbeat") > 0)
-        .then(pl.lit(f"no heartbeat tells what the group subscribed to: {not_given}not have been for it"))
+        .then(pl.lit(f"no heartbeat tells what the group subscribed to: {undelivered}not match it"))
         .when(pl.col("unknown_end") > 0)
-        .then(pl.lit(f"no commit tells how far the group came: {not_given}be pending"))
+        .then(pl.lit(f"no commit tells how far the group came: {undelivered}be pending"))
         .when(pl.col("unlogged") > 0)
-        .then(pl.lit(f"who committed past them left no log of deliveries: {not_given}be in it"))
+        .then(pl.lit(f"a client that committed past them left no log of deliveries: {undelivered}be in it"))
     )
 
 
 def _basis() -> pl.Expr:
     """Return what the counts rest on, where nothing is in doubt."""
-    sampled = pl.format(", of each {}th place of a queue, as logged", "step")
+    sampled = pl.format(", of every {}th offset of a queue, as logged", "step")
     no_order = pl.when(pl.col("out_of_order").is_null()).then(pl.lit("; order is promised to orderly listeners only"))
     logs = pl.lit("by the logs of producers and consumers")
     return pl.concat_str(logs, pl.when(pl.col("step") > 1).then(sampled), no_order, ignore_nulls=True)

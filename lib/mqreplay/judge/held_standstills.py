@@ -1,7 +1,7 @@
-"""Queues whose offset stood still while messages waited and a member of the group held them.
+"""Standstills of queues that a member of the group held.
 
-After consumption an offset is the smallest not yet processed (ProcessQueue#removeMessage), so one message whose
-processing never finishes holds its queue back; so does a broker that refuses the reads.
+The committed offset is the smallest one not yet processed (ProcessQueue#removeMessage), so one message whose processing
+never finishes blocks its queue. So does a broker that refuses the reads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ REFUSED = 2  # ResponseCode.SYSTEM_BUSY: a 5.x slave that may not be read
 
 
 def refused_pulls_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return KEY, request_ts and ``refused``: how many pulls of that instant a broker refused."""
+    """Return KEY, request_ts and ``refused``: the number of refused pulls at that instant."""
     refused = pull.filter(pl.col("response_code") == REFUSED, pl.col("request_ts").is_not_null())
     return refused.group_by(*KEY, "request_ts").agg(pl.len().cast(pl.Int64).alias("refused"))
 
@@ -23,10 +23,10 @@ def refused_pulls_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
 def held_standstills(
     still: pl.DataFrame, refused_pulls: pl.DataFrame, owners: pl.DataFrame, stuck_s: int
 ) -> pl.DataFrame:
-    """Return the stretches of ``still`` in which members held the queue for ``stuck_s`` seconds or longer.
+    """Return the spans of ``still`` in which members held the queue for at least ``stuck_s`` seconds.
 
-    KEY, from_ts, to_ts, ``offset`` (where it stood), ``waiting`` (messages behind it), ``refused`` (pulls that a broker
-    refused since the offset stood there). ``still`` is judge/standstills.py's frame, ``refused_pulls`` the rows of
+    Columns: KEY, from_ts, to_ts, ``offset``, ``waiting`` (messages after it), ``refused`` (pulls that a broker refused
+    since the offset was set). ``still`` is judge/standstills.py's frame, ``refused_pulls`` the rows of
     `refused_pulls_of_shard` of all shards, ``owners`` gold.queue_owner.
     """
     stretches = still.join(owners, KEY, how="semi").explode("stretches").unnest("stretches")
@@ -36,10 +36,10 @@ def held_standstills(
 
 
 def _with_held_ms(stretches: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
-    """Add ``held_ms``: for how long of each stretch members held the queue; two at once count twice.
+    """Add ``held_ms``: how long members held the queue during each span; two members count twice.
 
-    Until an instant the queue was held for the sum of (instant - start) over the spans that began, less the sum of
-    (instant - end) over those that ended. Running sums give both, without a pair for each stretch and span.
+    Until an instant the queue was held for the sum of (instant - start) over the intervals that began, less the sum of
+    (instant - end) over those that ended. Running sums give both, without a join of spans and intervals.
     """
     spans = owners.filter(pl.col("to_ts") > pl.col("from_ts"))
     edges = pl.concat(
@@ -61,7 +61,7 @@ def _with_held_ms(stretches: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame
 
 
 def _with_refused(stretches: pl.DataFrame, refused_pulls: pl.DataFrame) -> pl.DataFrame:
-    """Add ``refused``: how many pulls were refused from ``since_ts`` to ``to_ts``, both included."""
+    """Add ``refused``: the number of refused pulls from ``since_ts`` to ``to_ts``, both included."""
     refused_until = refused_pulls.sort("request_ts").with_columns(pl.col("refused").cum_sum().over(KEY))
     asked = stretches.with_columns(before_ts=pl.col("since_ts") - pl.duration(microseconds=1))
     for instant, name in (("before_ts", "before"), ("to_ts", "until")):

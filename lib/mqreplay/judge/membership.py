@@ -1,11 +1,11 @@
-"""Who was a member of which consumer group, from when to when: by every sign of life that clients left.
+"""Members of consumer groups over time, by every sign of life of clients.
 
 ConsumerManager keeps a client in a group from its first heartbeat until it unregisters, its channel closes, or 120 s
 pass without a heartbeat. A session here ends with UNREGISTER_CLIENT, or with the last sign before a silence.
 
 Signs are rows of SIGNS: a client acted as a member from ``from_ts`` to ``to_ts``, never silent for longer than a
-session allows. Pulls and commits are many: each shard reduces its own to such stretches. A stretch never reaches over
-the moment at which a client that unregistered counts as back, so that it always lies within one session.
+session allows. Pulls and commits are many: each shard reduces its own to such spans. A span never contains the instant
+at which a client that unregistered counts as back, so it is always within one session.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ _LATE_MS = 5_000  # an answer on its way, a last commit: no new session after UN
 def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
     """Return MEMBER, ts, message_model, topics (list of subscribed topics), subscribed (as text), record_id.
 
-    One row for each heartbeat and group. ``subscribed`` leaves out the retry topic, which each client adds for itself.
+    One row for each heartbeat and group. ``subscribed`` is without the retry topic, which each client adds
+    automatically.
     """
     each = consumer_groups(heartbeat)
     # Clients repeat their heartbeats: the text is made once for each distinct list.
@@ -87,7 +88,7 @@ def signs(heartbeat: pl.DataFrame, rebalance: pl.DataFrame, assignment: pl.DataF
         [
             _moments(unregistrations(heartbeat), "unregister"),
             _moments(consumer_groups(heartbeat.filter(~by_log)), "heartbeat"),
-            # A broker's log has the first heartbeat alone: no silence follows from it.
+            # A broker's log has only the first heartbeat, so it proves no silence.
             _moments(consumer_groups(heartbeat.filter(by_log)), LISTED),
             _moments(_seconds(rebalance, "ts"), "rebalance"),
             _moments(_seconds(holding, "ts"), "assignment"),
@@ -116,7 +117,7 @@ def _moments(rows: pl.DataFrame, sign: str) -> pl.DataFrame:
 
 
 def _stretches(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return SIGNS: acts of a member at most ``silent_s`` seconds apart, cut where a client counts as back.
+    """Return SIGNS: acts of a member at most ``silent_s`` seconds apart, split where a client counts as back.
 
     Only the first act of a stretch can begin a session: no other one follows a silence, and no other one is the first
     that is later than _LATE_MS after an UNREGISTER_CLIENT. So all acts of a stretch are of one session, and its ends
@@ -159,7 +160,7 @@ def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
     gone = pl.col("sign").is_in(["unregister", UNLISTED])
     before = pl.col("to_ts").cum_max().shift(1).over("_member").dt.epoch("ms")
     left_at = pl.when(gone).then("from_ts").cum_max().forward_fill().shift(1).over("_member").dt.epoch("ms")
-    # A client unregisters at each broker: those requests, and what was on its way, belong to the session they end.
+    # A client unregisters at each broker: these requests, and those in transit, belong to the session that they end.
     back = ~gone & (_ms("from_ts") - left_at > _LATE_MS) & (before - left_at <= _LATE_MS)
     begins = before.is_null() | (_ms("from_ts") - before > silent_s * 1000) | back.fill_null(False)
     left_ts = pl.when(gone).then("from_ts").max()

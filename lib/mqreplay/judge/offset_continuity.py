@@ -3,7 +3,8 @@
 ConsumerOffsetManager#commitOffset stores whatever it is given, so every break is possible; each kind needs its proof:
   rewind      the next snapshot holds a lower offset
   vanished    the next snapshot holds none
-  beyond_max  the master stated, after it, that the queue ends before the offset
+  beyond_max  the master stated, after it, that the queue ends before the offset; where it stated nothing: the offset
+              leapt, and came back to where it had been, as the broker corrects one past the end
   below_min   the master stated, before it, that the queue begins after the offset
   jump        the offset rose past messages that the group was not given: by a reset, or the next pull skips them
   stale       a slave's file stayed below all that its master's had held for a while (slave_copies.py)
@@ -20,12 +21,26 @@ import pyarrow as pa
 
 from mqreplay.judge.frame_arrays import LEAST, NOWHERE, Mask, Numbers, instants
 from mqreplay.judge.nearest import as_of, nearest
-from mqreplay.judge.offset_causes import BEGAN, GROUP_QUEUE, with_committed, with_reset, with_skip
+from mqreplay.judge.offset_causes import (
+    BEGAN,
+    COPIED,
+    GROUP_QUEUE,
+    has_master,
+    with_awaited_reset,
+    with_committed,
+    with_extent,
+    with_reset,
+    with_reset_ahead,
+    with_skip,
+)
 from mqreplay.judge.queue_events import QUEUE, QueueEvents
 from mqreplay.judge.saturating import less
 from mqreplay.judge.sorted_runs import lengths, one_later, starts
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
+ORDER = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]
+LEAP = 1000  # messages
+LEAP_TIMES = 100  # as many as the queue grew meanwhile: no group consumes so much at once and goes back
 
 
 def offset_continuity(
@@ -54,13 +69,14 @@ def offset_continuity(
     changes = _with_ends(changes, ends.join(judged, on=QUEUE, how="semi"))
     changes = with_skip(with_reset(changes, resets, reset_reach_s), skips, reset_reach_s)
     changes = with_committed(changes, commits, pulls, groups_with_commits, reset_reach_s)
-    changes = changes.with_columns(_kind().alias("kind"))
+    changes = with_reset_ahead(changes, resets, skips, reset_reach_s)
+    changes = with_extent(with_awaited_reset(changes, resets), resets, pulls, reset_reach_s)
+    changes = _with_leaps(changes.sort(ORDER), offset_change)
+    changes = changes.with_columns(_kind().alias("kind"), has_master(changes).alias("has_master"))
     # The row before has the proof that an offset was past the end: it was judged when it was set.
-    order = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]
-    before = {"kind_before": "kind", "end_before": "queue_max_offset", "ts_before": "to_ts"}
+    before = {"kind_before": "kind", "end_before": "queue_max_offset", "ts_before": "to_ts", "leapt_before": "leapt"}
     return (
-        changes.sort(order)
-        .with_columns(pl.col(column).shift(1).over(CHAIN).alias(name) for name, column in before.items())
+        changes.with_columns(pl.col(column).shift(1).over(CHAIN).alias(name) for name, column in before.items())
         .filter(pl.col("kind").is_not_null())
         .select(
             "day",
@@ -98,6 +114,29 @@ def _with_ends(changes: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
     return asked.drop("_began")
 
 
+def _with_leaps(changes: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFrame:
+    """Return the changes, sorted by ORDER, with ``leapt``: whether an offset was past the end, where no end is known.
+
+    It rose by LEAP messages or more, and the next change took it back to a little more than where it had been: the end
+    of the queue, to which the broker corrects it. No other group was so far in that queue.
+    """
+    old, new = pl.col("previous_offset"), pl.col("new_offset")
+    next_old, back_to = (pl.col(name).shift(-1).over(CHAIN) for name in ("previous_offset", "new_offset"))
+    rise, growth = less(new, old), less(back_to, old)
+    comes_back = (next_old == new) & (growth > 0) & (rise >= LEAP) & (rise // LEAP_TIMES >= growth)
+    leaps = changes.with_columns(leapt=(comes_back & pl.col("queue_max_offset").is_null()).fill_null(False))
+    if not leaps["leapt"].any():
+        return leaps
+    queues = leaps.filter("leapt").select(QUEUE).unique()
+    reached = offset_change.filter(pl.col("broker_id").is_not_null()).join(queues, QUEUE, how="semi")
+    reached = reached.group_by(*QUEUE, "consumer_group").agg(pl.col("new_offset").max().alias("reached"))
+    others = leaps.with_row_index("_row").filter("leapt").join(reached, QUEUE, suffix="_other")
+    farther = (pl.col("consumer_group_other") != pl.col("consumer_group")) & (pl.col("reached") >= new)
+    real = others.filter(farther)["_row"].unique().implode()
+    is_real = pl.int_range(pl.len(), dtype=pl.UInt32).is_in(real)
+    return leaps.with_columns(leapt=pl.col("leapt") & ~is_real)
+
+
 def _kind() -> pl.Expr:
     new, old = pl.col("new_offset"), pl.col("previous_offset")
     rose = old.is_null() | (new > old)
@@ -106,7 +145,7 @@ def _kind() -> pl.Expr:
         .then(pl.lit("vanished"))
         .when(new < old)
         .then(pl.lit("rewind"))
-        .when(rose & (new > pl.col("queue_max_offset")))
+        .when(pl.col("leapt") | (rose & (new > pl.col("queue_max_offset"))))
         .then(pl.lit("beyond_max"))
         .when(new < pl.col("queue_min_offset"))
         .then(pl.lit("below_min"))
@@ -123,7 +162,7 @@ def _corrected() -> pl.Expr:
     new, old = pl.col("new_offset"), pl.col("previous_offset")
     set_back = (pl.col("kind_before") == "beyond_max") & (new >= pl.col("end_before"))
     set_earlier = pl.col("ts_before").is_null() & (old > pl.col("max_before"))
-    return set_back.fill_null(False) | set_earlier.fill_null(False)
+    return set_back.fill_null(False) | set_earlier.fill_null(False) | pl.col("leapt_before").fill_null(False)
 
 
 def _cause() -> pl.Expr:
@@ -137,6 +176,8 @@ def _cause() -> pl.Expr:
         .then(pl.lit("reset"))
         .when(committed)
         .then(pl.lit("client_commit"))
+        .when((pl.col("broker_id") > 0) & pl.col("has_master"))
+        .then(pl.lit(COPIED))
         .when(~committed)
         .then(pl.lit("set_from_outside"))
         .otherwise(pl.lit("unknown"))
@@ -144,10 +185,13 @@ def _cause() -> pl.Expr:
 
 
 def _redelivered_max() -> pl.Expr:
-    """Messages between the new offset and the old that the queue really held."""
-    top = pl.min_horizontal("previous_offset", "max_before")
+    """Messages that the queue held between where the group is now, or was reset to, and where it had been.
+
+    What clients were given and had not committed is delivered again, too.
+    """
+    top = pl.max_horizontal(pl.min_horizontal("previous_offset", "max_before"), "given_to")
     nothing = pl.lit(0, pl.Int64)
-    bottom = pl.max_horizontal("new_offset", pl.coalesce("queue_min_offset", nothing))
+    bottom = pl.max_horizontal(pl.min_horizontal("new_offset", "reset_to"), pl.coalesce("queue_min_offset", nothing))
     # Messages past the end were never consumed, so an offset that is corrected delivers none again.
     again = pl.when(_corrected()).then(nothing).otherwise(pl.max_horizontal(less(top, bottom), nothing))
     is_other = pl.col("kind").is_in(["jump", "beyond_max", "below_min"])

@@ -143,11 +143,17 @@ def subscribers(
 
 
 def idle_members(
-    subscribed: pl.DataFrame, owners: pl.DataFrame, unshared: pl.DataFrame, unwatched: pl.DataFrame | None = None
+    subscribed: pl.DataFrame,
+    owners: pl.DataFrame,
+    unshared: pl.DataFrame,
+    rebalance: pl.DataFrame,
+    interval_s: int,
+    unwatched: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts: while a member that was watched held no queue but of retry topics.
+    """Return MEMBER, from_ts, to_ts, rebalances: while a member that was watched held no queue but of retry topics.
 
-    ``unwatched`` is the frame of observed_clients.unwatched.
+    ``rebalances`` counts those of that time in which it was given no queue either, see `empty_rebalances`.
+    ``interval_s`` is the rebalance interval, ``unwatched`` the frame of observed_clients.unwatched.
     """
     own_topics = ~pl.col("topic").str.starts_with("%RETRY%")
     sessions = subscribed.filter(own_topics & pl.col("watched")).select(*MEMBER, "from_ts", "to_ts").unique()
@@ -157,7 +163,33 @@ def idle_members(
         spans["unwatched"] = unwatched
     counted = counted_spans(spans, MEMBER)
     idle = (pl.col("present") > 0) & (pl.sum_horizontal(name for name in spans if name != "present") == 0)
-    return _merged(counted.filter(idle), MEMBER)
+    merged = _merged(counted.filter(idle), MEMBER)
+    span = [*MEMBER, "from_ts", "to_ts"]
+    during = pl.col("ts").is_between(pl.col("from_ts"), pl.col("to_ts"))
+    met = merged.join(empty_rebalances(rebalance, interval_s), MEMBER).filter(during)
+    counts = met.group_by(span).agg(pl.len().cast(pl.Int64).alias("rebalances"))
+    return (
+        merged.join(counts, span, how="left")
+        .with_columns(pl.col("rebalances").fill_null(0))
+        .select(*span, "rebalances")
+    )
+
+
+def empty_rebalances(rebalance: pl.DataFrame, interval_s: int) -> pl.DataFrame:
+    """Return MEMBER, ts: the rebalances in which a member saw queues of its topics and was given none of them.
+
+    A client rebalances every ``interval_s`` seconds, and several times at once when it starts or a member comes or
+    goes: what is less than half an interval apart is one rebalance. It does not count if the member was given a queue:
+    an orderly listener waits until another client gives back its lock. Nor does a failed one, or one of a client that
+    is not in the list of members yet: it is given nothing.
+    """
+    queues, members = pl.col("mq_all").list.len(), pl.col("cid_all")
+    listed = members.list.contains(pl.col("client_id")).fill_null(True)
+    sees = pl.col("error").is_null() & (queues > 0) & listed & ~pl.col("topic").str.starts_with("%RETRY%")
+    each = rebalance.filter(sees).select(*MEMBER, "ts", pl.col("mq_divided").list.len().alias("given"))
+    together = with_session(each, MEMBER, "ts", "ts", interval_s // 2)
+    rounds = together.group_by(*MEMBER, "session").agg(pl.col("ts").max(), pl.col("given").sum())
+    return rounds.filter(pl.col("given") == 0).select(*MEMBER, "ts")
 
 
 def _merged(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -126,16 +126,16 @@ def judge(actual: int | None, node: int | None, route: Route | None, is_fresh: b
     if actual is None:
         return undetermined("the recording does not say which broker was asked")
     if node is None:
-        return undetermined("the client is older than the recording: what it was last told of this queue is not known")
+        return undetermined("the client is older than the recording: its last suggestion for this queue is not known")
     if route is None:
         if node == actual:
             return Judged(ids, node, cause, "agree", _suggested(node, "; the client's route was not recorded"))
         return undetermined("the client's route was not recorded, and it asked another broker than last suggested")
     if now_id == actual:
-        reason = _suggested(node, "") if now_id == node else _fell_back(node, ids or [])
+        reason = _suggested(node, "") if now_id == node else _fell_back(node, ids or [], now_id)
         return Judged(ids, now_id, cause, "agree", reason)
     if is_fresh and before_id == actual:
-        return Judged(ids, actual, cause, "agree", "as the route said that the client had a moment before")
+        return Judged(ids, actual, cause, "agree", "by the route that the client had shortly before")
     if now_id is None:
         return undetermined("the route that the client had names no address")
     reason = f"RocketMQ's rule says broker id {now_id}, the client asked {actual}"
@@ -162,6 +162,6 @@ def _suggested(node: int, more: str) -> str:
     return f"the broker id last suggested, {node}{more}"
 
 
-def _fell_back(node: int, ids: Sequence[int]) -> str:
+def _fell_back(node: int, ids: Sequence[int], to: int) -> str:
     in_route = ", ".join(map(str, ids))
-    return f"broker id {node} was not in the client's route (ids {in_route}): the next it falls to"
+    return f"broker id {node} was not in the client's route (ids {in_route}): fell back to broker id {to}"

@@ -1,4 +1,4 @@
-"""The events of some queues, whole, as numpy columns."""
+"""All events of some queues as numpy columns."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mqreplay.judge.distinct import common_codes
 from mqreplay.judge.frame_arrays import Mask, Numbers, numbers
 from mqreplay.judge.time_spans import INSTANT
 
-CHANGE, COMMIT, PULL, STATS = range(4)  # `what`: which of the tables a row is of
+CHANGE, COMMIT, PULL, STATS = range(4)  # `what`: the table of a row
 QUEUE = ("broker_name", "topic", "queue_id")
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")  # of a queue's offset
-# Every column of an event, and what it is of each table; null where a table has none.
+# Every column of an event, and its source in each table; null if a table has none.
 COLUMNS: Mapping[str, pl.DataType] = {
     "what": pl.Int8(),  # CHANGE; COMMIT; PULL; STATS
     "broker_name": pl.String(),
@@ -34,7 +34,7 @@ COLUMNS: Mapping[str, pl.DataType] = {
     "committed": pl.Int64(),  # new_offset; commit_offset; commit_offset if the pull carries one; -
     "previous_offset": pl.Int64(),
     "queue_offset": pl.Int64(),
-    "next_begin_offset": pl.Int64(),  # where the pull was answered
+    "next_begin_offset": pl.Int64(),  # the broker that answered the pull
     "min_offset": pl.Int64(),
     "max_offset": pl.Int64(),
     "opaque": pl.Int64(),
@@ -44,7 +44,7 @@ COLUMNS: Mapping[str, pl.DataType] = {
 
 @dataclass(frozen=True)
 class Ends:
-    """Where masters said that queues begin and end, by queue and instant (microseconds)."""
+    """Begin and end offsets of queues by their masters, by queue and instant (microseconds)."""
 
     queue: Numbers
     at: Numbers
@@ -55,22 +55,22 @@ class Ends:
 
 
 class QueueEvents:
-    """Events in any order, all of a queue's together. An event is known by its number in ``rows``."""
+    """Events in any order, those of a queue together. An event is identified by its number in ``rows``."""
 
     def __init__(self, rows: pa.Table) -> None:
-        """``rows`` has COLUMNS; text may be strings or dictionaries of strings."""
+        """Take ``rows`` with COLUMNS; text may be strings or dictionaries of strings."""
         self.rows = pa.table([_encoded(column) for column in rows.columns], names=rows.column_names)
         self.what: Numbers = self.rows["what"].to_numpy()
         (self.queue,) = common_codes([self._plain(name) for name in QUEUE])
         self._numbers: dict[str, tuple[Numbers, Mask]] = {}
 
     def numbers(self, name: str, of: Numbers | slice = slice(None)) -> tuple[Numbers, Mask]:
-        """A column of those rows, null as 0, and where it is not null; instants are microseconds."""
+        """Return a column of the rows, null as 0, and where it is not null; instants are microseconds."""
         values, there = self._whole(name)
         return values[of], there[of]
 
     def known(self, name: str, of: Numbers) -> Numbers:
-        """A column that is never null, of those rows."""
+        """Return a column of the rows that is never null."""
         return self._whole(name)[0][of]
 
     def _whole(self, name: str) -> tuple[Numbers, Mask]:
@@ -80,19 +80,19 @@ class QueueEvents:
 
     @cached_property
     def key(self) -> Numbers:
-        """Of each row its queue and group."""
+        """Return a number for each row's queue and group."""
         (codes,) = common_codes([pa.array(self.queue), self._plain("consumer_group")])
         return codes
 
     @cached_property
     def by_client(self) -> Numbers:
-        """Of each row its queue, group and client."""
+        """Return a number for each row's queue, group and client."""
         (codes,) = common_codes([pa.array(self.key), self._plain("client_id")])
         return codes
 
     @cached_property
     def client_order(self) -> Numbers:
-        """Of each row the place of its client's name among the names: no answer hangs on the order of rows."""
+        """Return the rank of each row's client name, so that no result depends on the order of rows."""
         names = self.rows["client_id"].combine_chunks()
         order = np.argsort(names.dictionary.fill_null("").to_numpy(zero_copy_only=False), kind="stable")
         place = np.empty(len(order), np.int64)
@@ -101,34 +101,34 @@ class QueueEvents:
 
     @cached_property
     def names(self) -> tuple[Numbers, list[str]]:
-        """Of each row the number of its broker name, and the names by their numbers."""
+        """Return the number of each row's broker name, and the names by number."""
         encoded = self.rows["broker_name"].combine_chunks()
         return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
 
     def _plain(self, name: str) -> pa.Array:
-        """A column to compare values by: of text the indices, which are equal where the text is."""
+        """Return a column for comparisons: for text the indices, which are equal if the text is."""
         column = self.rows[name].combine_chunks()
         return column.indices if pa.types.is_dictionary(column.type) else column
 
     @cached_property
     def of_master(self) -> Mask:
-        """Whether each row was told by a master, or shown by its file."""
+        """Return whether each row is from a master or its file."""
         broker_id, there = self.numbers("broker_id")
         return there & (broker_id == 0)
 
     @cached_property
     def changes(self) -> Numbers:
-        """The rows of brokers' files."""
+        """Return the rows of brokers' files."""
         return np.flatnonzero(self.what == CHANGE)
 
     @cached_property
     def pulls(self) -> Numbers:
-        """The rows of pulls."""
+        """Return the rows of pulls."""
         return np.flatnonzero(self.what == PULL)
 
     @cached_property
     def ends(self) -> Ends:
-        """What masters told: in answers of pulls, when they came, and in topic statistics."""
+        """Return the ends by masters: in answers to pulls, at their time, and in topic statistics."""
         _, has_high = self.numbers("max_offset")
         pulled = (self.what == PULL) & self.of_master & has_high
         told = np.flatnonzero(pulled | (self.what == STATS))
@@ -136,13 +136,13 @@ class QueueEvents:
         at = np.where(came, answered, asked)
         low, has_low = self.numbers("min_offset", told)
         high, has_high = self.numbers("max_offset", told)
-        # By all that there is: of several words of one moment the answer hangs on none's place among the rows.
+        # Sort by all columns, so that the result does not depend on the order of rows at the same instant.
         order = np.lexsort((low, has_low, high, has_high, at, self.queue[told]))
         queue = self.queue[told]
         return Ends(queue[order], at[order], low[order], has_low[order], high[order], has_high[order])
 
     def table(self, of: Numbers, names: Sequence[str], **found: pa.Array | npt.NDArray[np.generic]) -> pa.Table:
-        """Those rows' own columns, and what was found for them."""
+        """Return the rows' own columns and the given values."""
         own = self.rows.select(list(names)).take(pa.array(of))
         columns = [_decoded(column.combine_chunks()) for column in own.columns] + [
             value if isinstance(value, pa.Array) else pa.array(value) for value in found.values()
@@ -196,9 +196,9 @@ def last_instant_of_shard(events: QueueEvents) -> int | None:
 
 
 def last_instant(parts: Iterable[int | None], topic_stats: pl.DataFrame) -> int | None:
-    """Return the last commit or end of a queue that the recording has (epoch ms), from last_instant_of_shard's parts.
+    """Return the last commit or end of a queue in the recording (epoch ms), from last_instant_of_shard's parts.
 
-    Where all groups stop, the brokers' ends prove that the recording went on.
+    If all groups stop, the brokers' ends prove that the recording continued.
     """
     of_stats = _statistics(topic_stats).select(pl.col("at").max().dt.epoch("ms")).item()
     return max((part for part in (*parts, of_stats) if part is not None), default=None)
@@ -208,7 +208,7 @@ _IS_COMMIT = (pl.col("kind") == "UPDATE") & pl.col("commit_offset").is_not_null(
 
 
 def _changes(offset_change: pl.DataFrame, groups_with_accepted_commits: AbstractSet[str]) -> pl.DataFrame:
-    # Where no commits of a group were recorded, the master's snapshots count instead.
+    # If no commits of a group were recorded, the master's snapshots count instead.
     is_known = pl.col("consumer_group").is_in(sorted(groups_with_accepted_commits))
     return _events(
         offset_change.filter(pl.col("broker_id").is_not_null()),
@@ -255,7 +255,7 @@ def _events(frame: pl.DataFrame, what: int, **columns: pl.Expr) -> pl.DataFrame:
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.Array:
-    """Text as a dictionary, so that it is hashed once for all that is asked of it; other columns as they are."""
+    """Return text as a dictionary, so that it is hashed only once; other columns unchanged."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(pa.string())  # its indices may be null, and have gaps
     whole = column.combine_chunks()
@@ -269,14 +269,14 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 
 class LastCopies(NamedTuple):
-    """When brokers' files of offsets were last copied (microseconds)."""
+    """Times of the last copies of brokers' offset files (microseconds)."""
 
     of_masters: dict[str, int]  # by broker name
     of_slaves: dict[str, dict[int, int]]  # by broker name and broker id
 
 
 def last_copies(snapshot: pl.DataFrame) -> LastCopies:
-    """Return when each broker's consumerOffset.json was last copied."""
+    """Return the time of the last copy of each broker's consumerOffset.json."""
     of_broker = pl.col("broker_id").is_not_null() & pl.col("file_name").str.starts_with("consumerOffset.json")
     last = snapshot.filter(of_broker).group_by("broker_name", "broker_id").agg(pl.col("ts").max().dt.epoch("us"))
     found = LastCopies({}, {})

@@ -1,7 +1,7 @@
-"""Where a slave's copy of an offset stayed behind its master's: SlaveSynchronize no longer copies it.
+"""Offsets of a slave that stay behind its master's: SlaveSynchronize no longer copies them.
 
-A slave copies its master's consumerOffset.json now and then. The evidence is the files alone, of which changes are
-recorded: if two copies of a file agree, the file held the same in between.
+A slave copies its master's consumerOffset.json periodically. The evidence are only the recorded changes of the files:
+if two copies of a file agree, the file was the same in between.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from mqreplay.judge.saturating import COUNTLESS
 from mqreplay.judge.sorted_runs import last_such, lasts, one_later, runs, spread, starts
 from mqreplay.judge.time_spans import with_session
 
-Copied = Mapping[str, Mapping[int, int]]  # broker name -> broker id -> when its file was last copied, microseconds
+Copied = Mapping[str, Mapping[int, int]]  # broker name -> broker id -> time of the last copy of its file, microseconds
 SLAVE = ["broker_name", "slave_id"]
 COPY = [*SLAVE, "consumer_group", "topic", "queue_id"]
 SPAN = "STRUCT<began_ms: BIGINT, from_ms: BIGINT, to_ms: BIGINT, lacks: BIGINT, holds: BIGINT, has: BIGINT>"
-# Of what was seen in the same millisecond: what the master held, what the slave held, and then what it still held.
+# Order within a millisecond: the master's offset, the slave's offset, the slave's offset until then.
 HELD, COPIED, LEFT, ENDED = range(4)
 
 
 @dataclass(frozen=True)
 class BothFiles:
-    """Changes of two files of one broker name, by queue, group and slave, and there in the order of time.
+    """Changes of two files of one broker name, by queue, group and slave, in order of time.
 
-    ``row`` is the row of ``events``; ``copy`` a number for queue, group and slave; ``last`` when the slave's file was
-    last copied (microseconds), told in the master's rows.
+    ``row`` is the row of ``events``; ``copy`` a number for queue, group and slave; ``last`` the time of the last copy
+    of the slave's file (microseconds), in the master's rows.
     """
 
     events: QueueEvents
@@ -47,26 +47,26 @@ class BothFiles:
 
     @cached_property
     def first(self) -> Numbers:
-        """The first row of each copy."""
+        """Return the first row of each copy."""
         return starts(self.copy)
 
     @cached_property
     def at(self) -> Numbers:
-        """When the file was copied that first showed the row's offset, in microseconds."""
+        """Return the time of the copy that first shows the row's offset, in microseconds."""
         return self.events.known("at", self.row)
 
     @cached_property
     def offset(self) -> tuple[Numbers, Mask]:
-        """The offset, and whether there is one."""
+        """Return the offset, and whether there is one."""
         return self.events.numbers("committed", self.row)
 
     def table(self, **found: pa.Array) -> pa.Table:
-        """One row a copy: KEY, slave_id, and what was found for the copies."""
+        """Return one row per copy: KEY, slave_id, and the given values."""
         return self.events.table(self.row[self.first], KEY, slave_id=self.slave[self.first], **found)
 
 
 def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
-    """Of the broker names that have ``slaves``; a slave's own broker id is not 0."""
+    """Return the changes of broker names with ``slaves``; a slave's broker id is not 0."""
     rows = events.changes
     of_name, names = events.names
     listed = [sorted(slaves.get(name, {}).items()) for name in names]
@@ -87,7 +87,7 @@ def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
 
 
 def stale_spans_of_shard(copies: BothFiles, reach_ms: int) -> pl.DataFrame:
-    """Return COPY and SPAN's fields: one row a span in which a slave's copy was behind, see `falling_behind`.
+    """Return COPY and SPAN's fields: one row per span in which a slave's copy was behind, see `falling_behind`.
 
     ``copies`` are those of a shard. Spans of a shard, and those of all shards, may be given to `stale_copies`.
     """
@@ -98,10 +98,10 @@ def stale_spans_of_shard(copies: BothFiles, reach_ms: int) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class _Moments:
-    """All that was seen of each copy, in its order. ``what`` happened at ``ms``, and the ``offset`` it tells of.
+    """The observations of each copy in order: ``what`` at ``ms``, with its ``offset``.
 
-    HELD: the master's file from then on; COPIED: the slave's; LEFT: the slave's until then, what after that nobody
-    knows; ENDED: the slave's when it was last copied.
+    HELD: the master's file from then on; COPIED: the slave's; LEFT: the slave's until then, unknown afterwards; ENDED:
+    the slave's at its last copy.
     """
 
     copy: Numbers
@@ -109,31 +109,31 @@ class _Moments:
     what: Numbers
     offset: Numbers
     known: Mask
-    before: Numbers  # of HELD: what the master's file held until then, LEAST where that is not known; else MOST
+    before: Numbers  # of HELD: the master's offset until then, LEAST if unknown; of others MOST
 
     @cached_property
     def place(self) -> Numbers:
-        """The order, as numbers: of one millisecond, what the slave still held comes last."""
+        """Return numbers for the order: within a millisecond, the slave's offset until then comes last."""
         return self.ms * 4 + np.minimum(self.what, LEFT)
 
     @cached_property
     def first(self) -> Numbers:
-        """The first moment of each copy."""
+        """Return the first moment of each copy."""
         return starts(self.copy)
 
     @cached_property
     def begins(self) -> Mask:
-        """Whether the moment is the first of its copy."""
+        """Return whether the moment is the first of its copy."""
         is_first = np.zeros(len(self.copy), bool)
         is_first[self.first] = True
         return is_first
 
 
 def falling_behind(copies: BothFiles, reach_ms: int) -> pa.ListArray:
-    """Of each copy the spans in which it was, as SPAN: each between two moments at which something was seen.
+    """Return the spans in which each copy was behind, as SPAN: each between two observations.
 
-    In all of it the copy was below what the master held in the ``reach_ms`` before; ``began_ms`` is when that began, in
-    the first of the spans that go on from each other; ``lacks`` is how many messages it was below at the end: what the
+    During a span the copy was below all offsets of the master in the ``reach_ms`` before; ``began_ms`` is the start of
+    the first of consecutive spans; ``lacks`` is the number of messages by which it was below at the end: what the
     master ``holds`` then, less what the copy ``has``.
     """
     seen = _moments(copies)
@@ -143,7 +143,7 @@ def falling_behind(copies: BothFiles, reach_ms: int) -> pa.ListArray:
     stale[asked] = has[asked] < _lowest(seen, asked, reach_ms)
     goes_on = one_later(stale) & ~seen.begins
     prior = np.where(seen.begins, MOST - reach_ms, one_later(seen.ms))
-    # A span that begins between two moments does so when the last of what ended before it falls out of reach.
+    # A span that begins between two moments begins when the last lower offset leaves the reach.
     since = np.where(goes_on, prior, np.minimum(seen.ms, prior + reach_ms))
     began = since[last_such(stale & ~goes_on, seen.first)]
     rows = np.flatnonzero(stale)
@@ -183,9 +183,9 @@ def _moments(copies: BothFiles) -> _Moments:
 
 
 def _compared(seen: _Moments) -> tuple[Numbers, Numbers, Mask]:
-    """At each moment: what the slave had, what the master had held until then, and whether the slave had less.
+    """Return at each moment the slave's offset, the master's lowest recent offset, and whether the slave's is lower.
 
-    What the slave had is asked when the master's file moves, and when a copy last showed it.
+    The slave's offset is compared when the master's file changes, and at the last copy that shows it.
     """
     copied = _before(seen, (seen.what == COPIED) | (seen.what == LEFT))
     held = _before(seen, seen.what == HELD)
@@ -198,16 +198,16 @@ def _compared(seen: _Moments) -> tuple[Numbers, Numbers, Mask]:
 
 
 def _before(seen: _Moments, such: Mask) -> Numbers:
-    """The last moment of the copy before each that is such, or NOWHERE."""
+    """Return the last earlier moment of the copy for which the condition is true, or NOWHERE."""
     return np.where(seen.begins, NOWHERE, one_later(last_such(such, seen.first)))
 
 
 def _lowest(seen: _Moments, asked: Numbers, reach_ms: int) -> Numbers:
-    """The least that the master's file held until a change within reach of those asked; MOST where there was none."""
+    """Return the lowest offset of the master's file before changes within reach; MOST if there was none."""
     copy = seen.copy[asked]
     begin = nearest(copy, seen.ms[asked] - (reach_ms - 1), seen.copy, seen.ms, side="after")
     end = nearest(copy, seen.place[asked], seen.copy, seen.place) + 1
-    # Every second run is a range, the others lie between them; one more row, for a range may end with the last.
+    # Every second run is a range, the others are between them; one more row, because a range may end with the last.
     bounds = np.column_stack([begin, end]).ravel()
     return runs(np.minimum, np.append(seen.before, MOST), bounds)[::2]
 
@@ -215,21 +215,21 @@ def _lowest(seen: _Moments, asked: Numbers, reach_ms: int) -> Numbers:
 def stale_copies(
     spans: pl.DataFrame, snapshot: pl.DataFrame, outages: pl.DataFrame, stale_slave_s: int
 ) -> pl.DataFrame:
-    """Return gold.offset_continuity's rows of kind stale: a slave's offset below all that its master held for so long.
+    """Return gold.offset_continuity's rows of kind stale: a slave's offset below all recent offsets of its master.
 
-    One row a stretch of time. ``spans`` is the frame of `stale_spans_of_shard`, of one or more shards; ``snapshot`` is
+    One row per time span. ``spans`` is the frame of `stale_spans_of_shard`, of one or more shards; ``snapshot`` is
     silver.snapshot and ``outages`` broker_outages' frame, both whole. Only times are judged in which both files were
-    copied and the master was there.
+    copied and the master was up.
     """
     read = snapshot.filter((pl.col("file_name") == "consumerOffset.json") & pl.col("broker_id").is_not_null())
     slaves = read.filter(pl.col("broker_id") > 0).rename({"broker_id": "slave_id"})
     masters = read.filter(pl.col("broker_id") == 0)
-    # Watched spans of a slave do not overlap: a stale span reaches the last one that began by its end, or none.
+    # Watched spans of a slave do not overlap: a stale span overlaps the last one that began by its end, or none.
     watched = _watched(slaves, masters, outages, stale_slave_s)
     judged = as_of(spans, watched, SLAVE, "to_ms", {"watched_to": "watched_to"}, right_at="watched_from")
     judged = judged.filter(pl.col("watched_to") >= pl.col("from_ms"))
     until = pl.min_horizontal("to_ms", "watched_to")
-    # What the copy held when it lacked most messages: of equal ones the last.
+    # The copy's offset when it lacked most messages; the last one of equal ones.
     stretches = (
         judged.sort("lacks", "to_ms", "holds", "has")
         .group_by(*COPY, "began_ms", maintain_order=True)
@@ -247,7 +247,7 @@ def stale_copies(
         pl.col("holds").alias("previous_offset"),
         pl.col("has").alias("new_offset"),
         pl.col("lacks").alias("size"),
-        # Before it became stale, the copy was last right at most so long ago.
+        # Longest time since the copy was last correct, when it became stale.
         _instant(pl.col("began_ms") - stale_slave_s * 1000).alias("from_ts"),
         "to_ts",
         pl.lit("not_copied").alias("cause"),
@@ -263,9 +263,9 @@ def _instant(ms: pl.Expr) -> pl.Expr:
 
 
 def _watched(slaves: pl.DataFrame, masters: pl.DataFrame, outages: pl.DataFrame, stale_slave_s: int) -> pl.DataFrame:
-    """Return SLAVE, watched_from, watched_to (epoch ms): when a slave's copies can be compared with its master's.
+    """Return SLAVE, watched_from, watched_to (epoch ms): time spans in which a slave's copies are comparable.
 
-    In the ``stale_slave_s`` seconds before each copy the master's file was copied, and the master was never gone.
+    In the ``stale_slave_s`` seconds before each copy the master's file was copied, and the master was never down.
     """
     copied = as_of(slaves.select(*SLAVE, "ts"), masters, ["broker_name"], "ts", {"master_ts": "ts"})
     age_ms = pl.col("ts").dt.epoch("ms") - pl.col("master_ts").dt.epoch("ms")

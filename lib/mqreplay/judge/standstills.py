@@ -1,4 +1,4 @@
-"""Stretches of time in which a group's offset of a queue stood still, and messages waited behind it."""
+"""Time spans in which a group's offset of a queue did not change while messages waited."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT
 
 
 def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
-    """Of each queue and group the stretches of ``stuck_s`` seconds and more in which messages waited, oldest first.
+    """Return for each queue and group the spans of at least ``stuck_s`` s in which messages waited, oldest first.
 
-    A row a queue and group that has one; of SCHEMA's columns. ``since_ts`` is since when the offset stood, ``from_ts``
-    the first moment told of in which messages waited, ``to_ts`` that of the offset's next move, or the last told of in
-    which they waited where it did not move again. ``waiting`` is the most that waited. ``last_copies``: when the
-    master's file of each broker name was last copied (microseconds); where no commits of a queue were recorded, an
-    offset stood still only as long as copies and pulls showed it: it may have moved at any time between two of them.
-    And what is usual from pull to pull is no standstill: it takes USUAL_STEPS such.
+    One row of SCHEMA's columns per queue and group with a span. ``since_ts`` is when the offset was set, ``from_ts``
+    the first known instant at which messages waited, ``to_ts`` that of the next change of the offset, or else the last
+    known instant at which they waited. ``waiting`` is the largest number of waiting messages. ``last_copies``: time of
+    the last copy of the master's file by broker name (microseconds). Without recorded commits of a queue, an offset
+    counts as unchanged only as long as copies and pulls show it, because it may change between two of them; and a
+    standstill must be longer than USUAL_STEPS usual intervals between pulls.
     """
     since, until, moves, rows, least_ms = _stretches(events, stuck_s * 1000, last_copies)
     stuck = ~moves | (_ms(until) - _ms(since) >= least_ms)
@@ -43,7 +43,7 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     waits = high[place] > stood_at
     stretch, place, stood_at = stretch[waits], place[waits], stood_at[waits]
     behind = high[place] - stood_at
-    behind = np.where(behind > 0, behind, MOST)  # a file may say an offset below all that a bigint can be behind
+    behind = np.where(behind > 0, behind, MOST)  # a file may have an offset whose lag does not fit a bigint
     first = starts(stretch)
     from_ts, told_ts = at[place[first]], at[place[lasts(first, len(place))]]
     stretch = stretch[first]
@@ -65,16 +65,17 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
 def _stretches(
     events: QueueEvents, stuck_ms: int, last_copies: Mapping[str, int]
 ) -> tuple[Numbers, Numbers, Mask, Numbers, Numbers]:
-    """since, until, whether it moved then, the row that set the offset, and how long a standstill is, of every stretch.
+    """Return for every span: since, until, whether the offset changed then, its row, and the least standstill.
 
-    In microseconds; how long in milliseconds.
+    Instants are in microseconds, the least standstill in milliseconds.
     """
     offset, told = events.numbers("committed")
     saved = (events.what == CHANGE) & events.of_master
-    # A pull carries the offset too (PullSysFlag's commit bit); it says no more than what UPDATE does, but may be all.
+    # A pull has the offset too (PullSysFlag's commit bit), with the same meaning as an UPDATE; it may be the only
+    # source.
     all_told = np.flatnonzero(told & (saved | (events.what == COMMIT) | (events.what == PULL)))
     rows = all_told[np.lexsort((offset[all_told], events.known("at", all_told), events.by_client[all_told]))]
-    # Said again by the same client, or shown again by the file: no move.
+    # Repeated by the same client or the file: not a change.
     rows = rows[starts(events.by_client[rows], offset[rows])]
     rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.key[rows]))]
     since = events.known("at", rows)
@@ -92,12 +93,12 @@ def _stretches(
 
 
 def _usual_step(events: QueueEvents, pulls: Numbers) -> Numbers:
-    """By key: milliseconds from a pull that tells of the offset to the next, in the middle of all; 0 where none do."""
+    """Return by key the median of milliseconds between pulls that have the offset; 0 without such pulls."""
     pulls = pulls[np.lexsort((events.known("at", pulls), events.key[pulls]))]
     key, at = events.key[pulls], _ms(events.known("at", pulls))
     same = key[1:] == key[:-1]
     key, step = key[1:][same], (at[1:] - at[:-1])[same]
-    step = step[np.lexsort((step, key))]  # keys stay where they are
+    step = step[np.lexsort((step, key))]  # keys keep their order
     first = starts(key)
     usual = np.zeros(int(events.key.max(initial=-1)) + 1, np.int64)
     usual[key[first]] = step[(first + lasts(first, len(key))) // 2]
@@ -105,12 +106,12 @@ def _usual_step(events: QueueEvents, pulls: Numbers) -> Numbers:
 
 
 def _last_shown(events: QueueEvents, rows: Numbers, told: Numbers, last_copies: Mapping[str, int]) -> Numbers:
-    """Of each stretch, by the row that began it, the last instant at which its offset was still shown or said."""
+    """Return for each span, by its first row, the last instant at which its offset is shown."""
     offset, _ = events.numbers("committed")
     saved = told[events.what[told] == CHANGE]
     old, had = events.numbers("previous_offset", saved)
     before, copied = events.numbers("also_at", saved)
-    held = had & copied  # the copy before a change shows what stood until then
+    held = had & copied  # the copy before a change shows the offset until then
     newest, newest_at = _newest(events, saved, last_copies)
     key = np.concatenate([events.key[told], events.key[saved][held], events.key[newest]])
     at = np.concatenate([events.known("at", told), before[held], newest_at])
@@ -124,7 +125,7 @@ def _last_shown(events: QueueEvents, rows: Numbers, told: Numbers, last_copies: 
 
 
 def _newest(events: QueueEvents, saved: Numbers, last_copies: Mapping[str, int]) -> tuple[Numbers, Numbers]:
-    """The last change of each queue and group, and when the file that holds it was last copied, if that is known."""
+    """Return the last change of each queue and group, and the time of the last copy of its file, if known."""
     saved = saved[np.lexsort((events.known("committed", saved), events.known("at", saved), events.key[saved]))]
     newest = saved[lasts(starts(events.key[saved]), len(saved))]
     of_name, names = events.names
@@ -138,7 +139,7 @@ def _ms(instant: Numbers) -> Numbers:
 
 
 def _places(of: Numbers, at: Numbers, queue: Numbers, moment: Numbers, side: Literal["left", "right"]) -> Numbers:
-    """Where (queue, moment) would stand among ends sorted by queue and instant."""
+    """Return the position of (queue, instant) among ends sorted by queue and instant."""
     instant, rank = np.unique(at, return_inverse=True)
     width = len(instant) + 1
     wanted = np.searchsorted(instant, moment, side)

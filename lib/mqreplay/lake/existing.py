@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mqreplay.errors import InputError
 from mqreplay.lake.local_folder import local_folder
-from mqreplay.lake.warehouse import LAYERS
+
+LAYERS = ("bronze", "silver", "gold")
 
 
 def require_warehouse(root: str) -> None:

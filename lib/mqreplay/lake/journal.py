@@ -89,7 +89,7 @@ class Journal:
         gone = [table for table in had if not self._warehouse.exists(table)]
         if gone and len(gone) < len(had):
             raise InputError(
-                f"table {gone[0]} of {self._warehouse.root} is gone, and the last run was interrupted "
+                f"table {gone[0]} of {self._warehouse.root} is missing, and the last run was interrupted "
                 f"({noted['name']}): put it back, or give a new --warehouse and run the recordings again"
             )
         say(f"the last run was interrupted ({noted['name']}); rolling it back")

@@ -27,9 +27,9 @@ def check_folders(warehouse: str, recordings: Sequence[str] = ()) -> None:
     root = local_folder(warehouse, "warehouse")
     for recording in (local_folder(each, "recording") for each in recordings):
         if root == recording or recording in root.parents:
-            raise InputError(f"warehouse {root} lies in the recording {recording}; give --warehouse another folder")
+            raise InputError(f"warehouse {root} is inside the recording {recording}; give --warehouse another folder")
         if root in recording.parents:
-            raise InputError(f"recording {recording} lies in the warehouse {root}; give --warehouse another folder")
+            raise InputError(f"recording {recording} is inside the warehouse {root}; give --warehouse another folder")
 
 
 def local_folder(text: str, what: str) -> Path:

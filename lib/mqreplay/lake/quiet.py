@@ -14,6 +14,7 @@ NOISE = (
     b"WARNING: Using incubator modules",  # Spark causes this warning; a user cannot change it
     b"Using Spark's default log4j profile",
     b"Setting default log level",
+    b"Setting Spark log level",
     b"To adjust logging level use",
 )
 _said: deque[str] = deque(maxlen=MOST_LINES)

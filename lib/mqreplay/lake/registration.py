@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from mqreplay.errors import InputError
+from mqreplay.lake.existing import LAYERS
 from mqreplay.lake.sql import check_text
-from mqreplay.lake.warehouse import LAYERS, Warehouse
+from mqreplay.lake.warehouse import Warehouse
 
 # Characters that every client keeps unchanged: spark-sql and beeline replace ${...} and split at semicolons.
 PLAIN = re.compile(r"[A-Za-z0-9/._~+@=,: -]")

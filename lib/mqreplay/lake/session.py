@@ -34,6 +34,8 @@ from mqreplay.settings import SparkSettings
 TUNING = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # From the first line of the session to the last one. mqreplay itself says what it does.
+    "spark.log.level": "ERROR",
     "spark.databricks.delta.snapshotPartitions": "1",
     # Beside a commit's checksum, Delta would list the table's files there again, by a query over its log for a new one.
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
@@ -133,7 +135,6 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
     session = SparkSession.builder.config(map=dict(options)).getOrCreate()
     keep_accumulators_quiet()
     remember_names(session)
-    session.sparkContext.setLogLevel("ERROR")
     # PySpark would log a query's error with all of Java's stack, beside raising it.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return session

@@ -14,6 +14,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame, SparkSession
 
 from mqreplay.errors import InputError
+from mqreplay.lake.similar import unknown_table
 
 QUERY = frozenset(
     [
@@ -189,8 +190,7 @@ def _table(node: Any, known: dict[str, str]) -> set[str]:
         return set()
     name = ".".join(parts[1:] if parts[0] == "spark_catalog" else parts)
     if name not in known:
-        shown = ".".join(parts)
-        raise InputError(f"query refused: there is no table {shown}; `SHOW TABLES IN gold` lists those of one layer")
+        raise InputError(f"query refused: {unknown_table('.'.join(parts), known.values())}")
     return {known[name]}
 
 

@@ -32,7 +32,6 @@ from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
 
-LAYERS = ("bronze", "silver", "gold")
 BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
 COMMITS = 10  # attempts of a commit while others commit versions
 CHECKPOINT_EVERY = 10  # versions between checkpoints, so that readers need not read the whole log

@@ -279,4 +279,4 @@ def _recordings(found: Iterable[Span]) -> list[tuple[str, dt.datetime, dt.dateti
     for span in found:
         if span.first_ts is not None and span.last_ts is not None:
             bounds[span.recording].append((span.first_ts, span.last_ts))
-    return [(recording, *stretch) for recording, found in bounds.items() for stretch in _stretches(found)]
+    return [(recording, *stretch) for recording, spans in bounds.items() for stretch in _stretches(spans)]

@@ -10,9 +10,10 @@ from typing import Any
 from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, PLACE
 from mqreplay.ingest.offset_checkpoint import TABLE as KEPT
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.duckdb_database import literal
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.quality.suite import CHAINED
-from mqreplay.quality.tables import Days, Tables, literal
+from mqreplay.quality.tables import Days, Tables
 
 FRESH = "expect_table_to_be_fresh"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

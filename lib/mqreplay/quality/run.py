@@ -14,6 +14,7 @@ from typing import Any
 from great_expectations.core import ExpectationValidationResult
 
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.duckdb_database import quoted
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, newest_before
@@ -22,7 +23,7 @@ from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
 from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
-from mqreplay.quality.tables import EVERY, Days, Located, Tables, quoted
+from mqreplay.quality.tables import EVERY, Days, Located, Tables
 
 LEDGER = "bronze.source_file"  # validated last: its counts must match the other tables
 

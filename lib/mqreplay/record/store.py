@@ -1,6 +1,6 @@
-"""`mqreplay record --store DIR`: copies of a broker's own files, made on its host whenever they change.
+"""`mqreplay record --store DIR`: copy a broker's own files on its host when they change.
 
-A copy is byte-exact, and never torn: see `whole_copy`. If a file cannot be read whole, its .bak is copied instead.
+A copy is byte-exact and never torn, see `whole_copy`. If a file cannot be read completely, its .bak is copied instead.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ CHECKS: Final[dict[str, Callable[[bytes], object]]] = {
 BAK: Final = ".bak"
 MINUTE_MS: Final = 60_000
 LONGEST_PATIENCE_S: Final = 1.0
-LATE_MS: Final = 1000  # a poll that begins so much later than planned was missed
+LATE_MS: Final = 1000  # a poll that starts later than planned by more than this counts as missed
 Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
 class Watched:
-    """A file of a broker: what of it is in the recording, and since when it cannot be read."""
+    """A file of a broker, its state in the recording, and since when it is unreadable."""
 
     name: str
-    signature: Signature | None = None  # of the content that was copied
-    copied: dict[str, bytes] = field(default_factory=dict)  # digest by file name: of it, and of its .bak
-    reported: int | None = None  # ts up to which an event says that it cannot be read
+    signature: Signature | None = None  # of the copied content
+    copied: dict[str, bytes] = field(default_factory=dict)  # digest by file name: of the file and its .bak
+    reported: int | None = None  # ts up to which an event reports that it is unreadable
     failed: int = 0  # polls since then
 
 
 class StoreRecorder:
-    """Copies what changes in the stores. Times are of the recorder's clock, in epoch ms."""
+    """A recorder of changed files in stores. Times are by the recorder's clock, in epoch ms."""
 
     def __init__(self, files: RecordFiles, stores: Sequence[BrokerStore], every_s: float, say: Say) -> None:
         self._files, self._stores, self._every, self._say = files, stores, every_s, say
@@ -61,9 +61,9 @@ class StoreRecorder:
         self._alive = self._due = self._now()
 
     def run(self, stop: threading.Event, for_s: float | None) -> int:
-        """Record until ``stop`` is set, or for so long. Return the number of copies.
+        """Record until ``stop`` is set or the time is over. Return the number of copies.
 
-        Raises RecordingFull where the recording has reached its bound.
+        Raises RecordingFull if the recording has reached its bound.
         """
         end = None if for_s is None else time.monotonic() + for_s
         stores = ", ".join(f"{store.name} in {store.config}" for store in self._stores)
@@ -78,7 +78,7 @@ class StoreRecorder:
         return self._copies
 
     def _round(self) -> None:
-        """Poll once. A full disk stops no recorder: the copies are made as soon as there is space."""
+        """Poll once. A full disk does not stop the recorder: it makes the copies when there is space."""
         self._note()
         try:
             for store in self._stores:
@@ -94,15 +94,15 @@ class StoreRecorder:
         if self._full_since is not None:
             detail = "the disk was full: nothing was copied"
             self._event("skipped", detail, from_ts=self._full_since, to_ts=self._now())
-            self._say("the disk takes copies again; recording goes on")
+            self._say("the disk has space again; recording continues")
             self._full_since = None
 
     def _note(self) -> None:
-        """Write events of the recorder itself: steps of the clock, polls that were not made, and that it runs."""
+        """Write events of the recorder: steps of the clock, missed polls, and that it runs."""
         step = self._clock.observe(wall_ms(), steady_ms())
         now = self._now()
         if step:
-            self._event("clock_step", "the machine's clock was set; ts go on by the old one", count=step)
+            self._event("clock_step", "the machine's clock was set; ts follow the old clock", count=step)
         if now - self._due > max(LATE_MS, int(self._every * 1000)):
             count = int((now - self._due) / 1000 / self._every)
             detail = "the recorder was suspended, or the machine was too slow"
@@ -129,7 +129,7 @@ class StoreRecorder:
                 watched.signature = copy.signature
 
     def _read(self, store: BrokerStore, watched: Watched) -> tuple[str, WholeCopy] | None:
-        """Return the file's or its .bak's name and content; None if it did not change, or there is nothing to read."""
+        """Return name and content of the file or its .bak; None if it is unchanged or missing."""
         path = store.config / watched.name
         bak = path.with_name(path.name + BAK)
         signature = signature_of(path)
@@ -168,7 +168,7 @@ class StoreRecorder:
         watched.reported, watched.failed = now, 0
 
     def _watch(self, store: BrokerStore, name: str) -> Watched:
-        """Return a file as an earlier run has left it in the recording."""
+        """Return the state of a file after an earlier run."""
         watched = Watched(name)
         for each in (name, name + BAK):
             data = self._files.last_snapshot(store.broker_name, store.broker_id, each)
@@ -198,9 +198,9 @@ def record_store(
     ``brokers`` are NAME-ID or the path of a broker.conf, one for each store in the same order.
 
     Raises:
-        InputError: a store or the folder cannot be used, or a store's broker is not known.
+        InputError: a store or the folder is not usable, or a store's broker is unknown.
         RecordingFull: the recording has reached ``max_bytes``.
-        KeyboardInterrupt: a signal stopped it; all is written.
+        KeyboardInterrupt: a signal stopped it; all data is written.
     """
     if brokers and len(brokers) != len(stores):
         raise InputError(f"{len(stores)} --store need as many --broker, in the same order; {len(brokers)} are given")
@@ -211,7 +211,7 @@ def record_store(
         raise InputError(f"two stores are of the same broker: {', '.join(sorted(names))}; see --broker")
     for each in found:
         if folder in (each.config, *each.config.parents) or each.config in folder.parents:
-            raise InputError(f"--out {folder} and the store {each.config} lie in each other; give another folder")
+            raise InputError(f"--out {folder} and the store {each.config} overlap; give another folder")
         say(f"recording {each.name} from {each.config} every {every_s:g} s")
     stop = threading.Event()
     with stops_ask(stop.set), RecordFiles(folder, max_bytes) as files:

@@ -1,4 +1,4 @@
-"""A broker's store on this machine: where its config folder is, and which broker it belongs to."""
+"""A broker's store on this machine: its config folder and its broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mqreplay.errors import DecodeError, InputError
 
 OFFSETS_FILE: Final = "consumerOffset.json"
 FILES: Final = (OFFSETS_FILE, "topics.json", "subscriptionGroup.json", "delayOffset.json")
-PROPERTIES: Final = "broker.properties"  # what a broker started without -c keeps its settings in
+PROPERTIES: Final = "broker.properties"  # the settings of a broker that was started without -c
 # TopicConfigManager#init gives each 5.x broker a topic of this name.
 MEMBER_TOPIC: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
 _PROPERTY = re.compile(r"\s*([^\s:=#!][^\s:=]*)\s*[:=\s]\s*(.*?)\s*")
@@ -29,17 +29,17 @@ class BrokerStore(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The broker, as folders of snapshots are named."""
+        """Return the broker in the form of snapshot folders."""
         return f"{self.broker_name}-{self.broker_id}"
 
 
 def broker_store(folder: str, broker: str | None) -> BrokerStore:
     """Return the store in ``folder``, which is storePathRootDir or the config folder in it.
 
-    ``broker`` is NAME-ID or a broker.conf. Without it, the store's own broker.properties says the broker.
+    ``broker`` is NAME-ID or a broker.conf. Without it, the store's broker.properties names the broker.
 
     Raises:
-        InputError: there is no such store, its broker is not known, or the broker keeps its state in RocksDB.
+        InputError: the store does not exist, its broker is unknown, or the broker keeps its state in RocksDB.
     """
     config = _config_folder(Path(folder)).resolve()
     if broker is not None:
@@ -85,7 +85,7 @@ def _config_folder(folder: Path) -> Path:
 
 
 def _is_in_rocksdb(config: Path) -> bool:
-    """Whether a RocksDB below the config folder is newer than its offset file: an old one may be left from before."""
+    """Return whether a RocksDB below the config folder is newer than its offset file: an unused old one may remain."""
     newest = max(
         (path.stat().st_mtime for found in config.glob("*/CURRENT") for path in found.parent.iterdir()), default=0
     )
@@ -112,7 +112,7 @@ def _from_properties(path: Path) -> tuple[str, int]:
     name, number = settings.get("brokerName"), settings.get("brokerId", "0")
     if not name or not number.isascii() or not number.isdigit():
         why = f"its brokerId is {number}" if name else "it has no brokerName"
-        raise InputError(f"{path} does not say which broker it is: {why}; give --broker NAME-ID")
+        raise InputError(f"{path} does not identify the broker: {why}; give --broker NAME-ID")
     return name, int(number)
 
 

@@ -30,11 +30,12 @@ from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
-from mqreplay.judge.offset_causes import pushed_resets
+from mqreplay.judge.offset_causes import pushed_resets, with_causes_of_masters
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.queue_owner import owned_from, queue_owner
 from mqreplay.judge.recorder_holes import hole_gaps
 from mqreplay.judge.replay_gap import lacking, missing_kinds, replay_gap
+from mqreplay.judge.reset_effects import with_applied
 from mqreplay.judge.route_changes import route_changes
 from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.judge.source_disputes import source_gaps
@@ -206,8 +207,9 @@ class Replay:
         )
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
         breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
-        if "server_requests" in self.recorded.missing:
-            breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners)
+        has_pushes = "server_requests" not in self.recorded.missing
+        breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners, has_pushes)
+        breaks = with_causes_of_masters(breaks, self.settings.replay.reset_reach_s)
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
         parts = Merged([*queues.parts, *groups.parts, *deliveries.parts])
@@ -245,7 +247,10 @@ class Replay:
             queue_owner=owners,
             members=members,
             unshared_groups=unshared,
-            resets=pl.concat([pushed_resets(small["server_request"]), parts.frame("moved_resets")]),
+            resets=with_applied(
+                pl.concat([pushed_resets(small["server_request"]), parts.frame("moved_resets")]),
+                parts.frame("applied_resets"),
+            ),
             outages=outages,
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),

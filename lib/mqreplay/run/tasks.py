@@ -43,6 +43,7 @@ from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
 from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
+from mqreplay.judge.reset_effects import applied_resets_of_shard
 from mqreplay.judge.slave_reads import slave_reads
 from mqreplay.judge.slave_suggestion import slave_suggestion
 from mqreplay.lake.landing import Landed, Landing, land_rows
@@ -142,6 +143,9 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
         "refusals": refusals_of_shard(pull, limits.same_cause_gap_s),
         "returned_ends": returned_ends_of_shard(pull),
         "moved_resets": moved_resets_of_shard(pull),
+        "applied_resets": applied_resets_of_shard(
+            night.small["server_request"], commits, pull, night.settings.replay.reset_reach_s
+        ),
         "orphan_offsets": orphans_of_shard(rows["offset_change"], night.small["topic_config"]),
         # Clients' logs have only a few answers to pulls, without requests.
         "pulls": pl.DataFrame({"answers": [len(pull)], "requests": [pull["opaque"].count()]}),

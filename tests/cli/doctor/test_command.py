@@ -53,7 +53,7 @@ def test_as_json(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
         ("", "is a folder; `mqreplay nightly"),
         ("nothing.json", "does not exist"),
         ("topics.json", "topics.json.bak is there: give that"),
-        ("notes.txt", "neither its name nor what it holds"),
+        ("notes.txt", "neither its name nor its content"),
         ("x" * 300, "cannot be read: File name too long"),
         ("x" * 255, "cannot be read: File name too long"),  # its name with .bak is
     ],

@@ -48,7 +48,7 @@ def test_a_torn_file_the_broker_falls_back_on_its_bak(tmp_path: Path) -> None:
     [said] = lines(verdict, "broker")
     assert said.startswith("4.9 and 5.3: refuses it (com.alibaba.fastjson.JSONException: ")
     assert said.endswith("and takes the .bak: 3 queues of 2 keys topic@group")
-    assert lines(verdict, "mend")[0].startswith("take consumerOffset.json.bak, the last one written whole")
+    assert lines(verdict, "mend")[0].startswith("take consumerOffset.json.bak, the last complete one")
 
 
 def test_torn_without_a_bak_every_offset_is_lost(tmp_path: Path) -> None:
@@ -95,14 +95,14 @@ def test_a_bak_is_asked_what_it_would_be_good_for(tmp_path: Path) -> None:
     name = "consumerOffset.json.bak"
     assert examined(tmp_path, WHOLE, name=name).whole
     assert lines(examined(tmp_path, WHOLE[:33], name=name), "broker") == [
-        "4.9 and 5.3: once it needs this .bak, it refuses it, and does not start"
+        "4.9 and 5.3: when it needs this .bak, it refuses it and does not start"
     ]
     assert lines(examined(tmp_path, b"", name=name), "broker") == [
-        "4.9 and 5.3: once it needs this .bak, it starts without offsets"
+        "4.9 and 5.3: when it needs this .bak, it starts without offsets"
     ]
     single_quotes = WHOLE.replace(b'"', b"'")
     assert lines(examined(tmp_path, single_quotes, name=name), "broker") == [
-        "4.9 and 5.3: once it needs this .bak, it reads it all the same: 3 queues of 2 keys topic@group"
+        "4.9 and 5.3: when it needs this .bak, it reads it all the same: 3 queues of 2 keys topic@group"
     ]
 
 
@@ -110,7 +110,7 @@ def test_another_file_under_this_name_would_be_believed_as_empty(tmp_path: Path)
     verdict = examined(tmp_path, (SAMPLES / "topics-4.9.7.json").read_bytes())
     assert lines(verdict, "strictly")[0].startswith("foreign: ")
     assert "reads it all the same: 0 queues" in lines(verdict, "broker")[0]
-    assert "another file under this name" in lines(verdict, "mend")[0]
+    assert "another file with this name" in lines(verdict, "mend")[0]
 
 
 def test_invisible_characters_are_spelled_out(tmp_path: Path) -> None:

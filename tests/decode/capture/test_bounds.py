@@ -1,4 +1,4 @@
-"""A capture made to exhaust memory or time: 256 MiB and one second are enough, and what is given up is counted."""
+"""Captures made to exhaust memory or time: 256 MiB and one second are enough, and dropped data is counted."""
 
 from __future__ import annotations
 

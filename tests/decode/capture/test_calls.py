@@ -1,4 +1,4 @@
-"""Requests and answers out of segments: late, twice, cut, lost, begun before the capture."""
+"""Requests and answers from segments: late, repeated, cut, lost, or older than the capture."""
 
 from __future__ import annotations
 

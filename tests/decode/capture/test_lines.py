@@ -1,4 +1,4 @@
-"""Records of calls: who is who, what is left out, what the wire does not tell."""
+"""Records of calls: names, skipped calls, and data that is not on the wire."""
 
 from __future__ import annotations
 

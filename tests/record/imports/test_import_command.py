@@ -1,4 +1,4 @@
-"""Layouts as operators have them, made of the sample's copies: each gives the recording's snapshots back."""
+"""Common layouts of copies, made from the sample: each gives the snapshots of the recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What paths tell: times, names, brokers. Nothing is guessed."""
+"""Facts in paths: times, names, brokers. Nothing is guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RocketMQ's logs as lines of a recording: the same rebalances, queues and commits as hooks recorded beside them."""
+"""Records from RocketMQ's logs: the same rebalances, queues and commits as those of hooks."""
 
 from __future__ import annotations
 

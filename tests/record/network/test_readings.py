@@ -1,4 +1,4 @@
-"""What answers are worth: their lines, and that no bytes end the recorder."""
+"""Readings of answers: their lines, and that no bytes end the recorder."""
 
 from __future__ import annotations
 

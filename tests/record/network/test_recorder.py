@@ -1,4 +1,4 @@
-"""A recorder against servers on loopback: what it writes, and that nothing that does not answer ends it."""
+"""A recorder with servers on the loopback device: its records, and that a silent server does not end it."""
 
 from __future__ import annotations
 

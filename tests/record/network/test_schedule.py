@@ -1,4 +1,4 @@
-"""When each target is polled: budget, fair turns, spread, back-off, and what is counted as not made."""
+"""The schedule of polls: budget, fairness, spread, back-off, and counts of missing polls."""
 
 from __future__ import annotations
 

@@ -112,14 +112,14 @@ def test_files_that_are_wrong_are_named(ours, others, tmp_path):
     empty.write_text("")
     none = str(tmp_path / "none.pem")
     for arguments, said in (
-        ((none, None, None, True), "none.pem is no file of certificates: No such file or directory"),
-        ((str(empty), None, None, True), "empty.pem is no file of certificates: no certificate or crl found"),
-        ((key, None, None, True), "client.key is no file of certificates: no certificate or crl found"),
-        ((ours.ca, none, None, True), "none.pem are no certificate and its private key: No such file or directory"),
-        ((ours.ca, cert, other_key, True), "client.key are no certificate and its private key: key values mismatch"),
+        ((none, None, None, True), "none.pem is not a file of certificates: No such file or directory"),
+        ((str(empty), None, None, True), "empty.pem is not a file of certificates: no certificate or crl found"),
+        ((key, None, None, True), "client.key is not a file of certificates: no certificate or crl found"),
+        ((ours.ca, none, None, True), "none.pem are not a certificate and its private key: No such file or directory"),
+        ((ours.ca, cert, other_key, True), "client.key are not a certificate and its private key: key values mismatch"),
         ((ours.ca, None, key, True), "client.key is a private key without a certificate: give both"),
-        ((ours.ca, cert, locked, True), "are no certificate and its private key: it is not PEM, or the password"),
-        ((ours.ca, cert, locked, True, "wr0ng"), "are no certificate and its private key: "),
+        ((ours.ca, cert, locked, True), "are not a certificate and its private key: it is not PEM, or the password"),
+        ((ours.ca, cert, locked, True, "wr0ng"), "are not a certificate and its private key: "),
     ):
         with pytest.raises(InputError) as caught:
             client_context(*arguments)

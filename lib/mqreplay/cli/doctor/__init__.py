@@ -1,13 +1,13 @@
-"""What is wrong with this machine, or with a file, and how to mend it.
+"""`mqreplay doctor`: problems of this machine or of a file, and what to do.
 
 machine.py     Java, Spark, JARs, disk, settings
-files.py       files one by one: examined, printed
-verdict.py     what is found of a file, for a person and for a program
-kind.py        what a file is taken for
-config_file.py a file read whole: consumerOffset.json, topics.json and the like, brokers.json
-on_load.py     what a broker makes of consumerOffset.json and its .bak when it starts
-line_file.py   a JSONL file
-place.py       where in a file something stands, and the text around it
+files.py       examine and print files
+verdict.py     the result for a file, as text and as JSON
+kind.py        the kind of a file
+config_file.py files read as a whole: consumerOffset.json, topics.json and others, brokers.json
+on_load.py     a broker's start from consumerOffset.json and its .bak
+line_file.py   JSONL files
+place.py       a position in a file, and the text around it
 
-All but machine.py need neither Spark nor Java.
+Only machine.py needs Spark and Java.
 """

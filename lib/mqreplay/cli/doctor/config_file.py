@@ -1,4 +1,4 @@
-"""A file that is read whole, and believed whole or not at all: how it is broken, and what a broker makes of that."""
+"""Examine a file that is read as a whole: its errors, and a broker's start from it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
 
 Facts = dict[str, object]
-STRANGE = 3  # keys named; the others are counted
+STRANGE = 3  # named keys; others are counted
 CUT = ("torn", "empty", "nul_bytes", "trailing_data")
-MEND_CUT = "copy it again: it is rewritten in place, and a copy may fall into that"
+MEND_CUT = "copy it again: brokers rewrite it in place, and this copy was made meanwhile"
 MEND = {
-    "bom": "save it without a byte order mark, or copy it again from where it was written",
+    "bom": "save it without a byte order mark, or copy it again from its host",
     "not_utf8": "copy it again: this copy is damaged",
-    "foreign": "see what was copied: this is another file under this name",
-    "too_large": "see what wrote it: no broker's file is so large",
+    "foreign": "check what was copied: this is another file with this name",
+    "too_large": "find out which program wrote it: no broker's file is so large",
 }
-USUAL_MEND = "copy it again; if its writer has it like this too, someone edited it: put the place above right"
-MEND_BROKERS = "write it anew from `mqadmin getBrokerConfig`"
+USUAL_MEND = "copy it again; if the original has the same error, somebody edited it: correct the place above"
+MEND_BROKERS = "write it again from `mqadmin getBrokerConfig`"
 
 
 def _consumer_offset(data: bytes) -> tuple[str, Facts]:
@@ -41,7 +41,7 @@ def _consumer_offset(data: bytes) -> tuple[str, Facts]:
     words = holding(len(got), keys)
     if strange:
         named = ", ".join(f"'{key}'" for key in strange[:STRANGE]) + (", …" if len(strange) > STRANGE else "")
-        words += f"; not topic@group, so out of every group's reach: {named}"
+        words += f"; not topic@group, so no group can use them: {named}"
     return words, facts
 
 
@@ -64,9 +64,9 @@ READERS: dict[str, Callable[[bytes], tuple[str, Facts]]] = {
 
 
 def examine_config_file(path: str, verdict: Verdict) -> None:
-    """Says of the file what the strict reader finds, what its .bak holds, and if it is broken, what follows.
+    """Add the results of the strict reader, the content of the .bak, and the consequences of errors to the verdict.
 
-    Raises OSError where it cannot be read.
+    Raises OSError if it cannot be read.
     """
     data = _read(path)
     is_bak = path.endswith(BAK)
@@ -88,7 +88,7 @@ def examine_config_file(path: str, verdict: Verdict) -> None:
 def _read(path: str) -> bytes:
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        # Memory for all that is asked for is taken before anything is read. The reader refuses what is longer.
+        # A read allocates all requested memory first. The reader refuses longer files.
         return stream.read(min(size, MAX_BYTES) + 1)
 
 
@@ -137,7 +137,7 @@ def _say_broker(file: bytes | None, bak: bytes | None, verdict: Verdict) -> None
 
 
 def _half(start: Start, bak: bytes | None) -> str:
-    """What of a whole .bak is not in the table that a broker reads from a broken file."""
+    """Return which queues of a complete .bak are missing in the table that a broker reads from a broken file."""
     if bak is None or start.refusal is not None:
         return ""
     try:
@@ -151,8 +151,8 @@ def _half(start: Start, bak: bytes | None) -> str:
 
 
 def _say_loader(data: bytes, bak: bytes | None, verdict: Verdict) -> None:
-    # ConfigManager#load and LocalFileOffsetStore#readLocalOffset go to the .bak alike; what fastjson lets pass of
-    # these kinds is not replayed.
+    # ConfigManager#load and LocalFileOffsetStore#readLocalOffset both read the .bak; fastjson's tolerance for these
+    # kinds is not replayed.
     who = "client" if verdict.kind == "client_offsets" else "broker"
     then = "takes the .bak" if bak is not None else "starts without any of this: there is no .bak"
     verdict.say(who, f"finds nothing in it, and {then}" if not data else f"undetermined; if it refuses it, it {then}")
@@ -162,4 +162,4 @@ def _mend(code: str, kind: str, whole_bak: str | None) -> str:
     if kind == "brokers":
         return MEND_BROKERS
     mend = MEND_CUT if code in CUT else MEND.get(code, USUAL_MEND)
-    return f"take {whole_bak}, the last one written whole; or {mend}" if whole_bak else mend
+    return f"take {whole_bak}, the last complete one; or {mend}" if whole_bak else mend

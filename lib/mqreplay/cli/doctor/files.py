@@ -1,4 +1,4 @@
-"""Files, one by one: what each is, how it is broken, and how to mend it. Without Spark and without Java."""
+"""Examine files one by one: kind, errors and advice. Without Spark and Java."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mqreplay.cli.doctor.verdict import Verdict, counted
 from mqreplay.errors import InputError, InputErrors
 from mqreplay.printable import json_text
 
-SHOWN = 5  # of what cannot be examined
+SHOWN = 5  # status of files that cannot be examined
 
 
 def examine_files(paths: Sequence[str], out: TextIO, as_json: bool = False) -> bool:
-    """Prints what is found of each file; True if all are whole.
+    """Print the result for each file; return True if all are intact.
 
-    Raises InputError, after the others were examined, for what is not there, is a folder, or is no file of a recording.
+    Raises InputError, after examining the others, for a missing file, a folder, or a file that is not of a recording.
     """
     verdicts, unusable = [], []
     for path in paths:
@@ -41,7 +41,7 @@ def examine_files(paths: Sequence[str], out: TextIO, as_json: bool = False) -> b
 
 
 def examine_file(path: str) -> Verdict:
-    """What is found of one file. Raises InputError where there is no such file, or none that mqreplay reads."""
+    """Return the result for one file. Raises InputError if it is missing or not a file that mqreplay reads."""
     try:
         _refuse_what_is_no_file(path)
         return _verdict(path)

@@ -1,4 +1,4 @@
-"""What a file is taken for: by its name as a recording has it, else by what it holds."""
+"""The kind of a file, by its name in a recording, else by its content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.recording import NOT_READ, POLLED, classify
 
-HEAD = 65_536  # bytes looked at; the table of a file stands near its beginning
+HEAD = 65_536  # bytes that are read; the table of a file is near its beginning
 LINES = "jsonl"
 POLLED_OFFSETS = "polled_offsets"
 ABOUT = {
@@ -17,10 +17,10 @@ ABOUT = {
     POLLED_OFFSETS: "a broker's consumer offsets, a line for each poll",
     "topics": "a broker's topics",
     "subscription_groups": "a broker's consumer groups",
-    "delay_offset": "how far a broker delivered its delay levels",
+    "delay_offset": "a broker's delivered offsets of delay levels",
     "client_offsets": "a broadcasting client's own offsets",
     "brokers": "the brokers of a recording",
-    LINES: "JSON lines; no record that mqreplay knows, so each need only be one object",
+    LINES: "JSON lines of an unknown kind: each must be one object",
 }
 _HOLDS = (
     # The three offset tables differ in their keys: in quotes, objects, numbers.
@@ -34,24 +34,24 @@ _HOLDS = (
 
 
 class Taken(NamedTuple):
-    """A kind of file, and how it is known."""
+    """A kind of file, and how it was found."""
 
     kind: str
     how: str
 
     @property
     def in_words(self) -> str:
-        """For the reader."""
+        """Return the text for the terminal."""
         return f"{self.kind}, by {self.how}: {ABOUT.get(self.kind, 'records of a recording')}"
 
     @property
     def has_lines(self) -> bool:
-        """Whether it is read line by line."""
+        """Return whether it is read line by line."""
         return self.kind in (LINES, POLLED_OFFSETS) or self.kind in KINDS
 
 
 def kind_of(name: str, head: bytes) -> Taken:
-    """The kind of a file of that name (without folders) that begins with ``head``. Raises InputError: none.
+    """Return the kind of a file with that name (without folders) and first bytes ``head``. Raises InputError: none.
 
     >>> kind_of("consumerOffset.json.bak", b"").in_words
     "consumer_offset, by its name: a broker's consumer offsets"
@@ -71,8 +71,9 @@ def kind_of(name: str, head: bytes) -> Taken:
     text = head.decode("utf-8", "replace")
     for kind, table in _HOLDS:
         if table.search(text):
-            return Taken(kind, "what it holds")
+            return Taken(kind, "its content")
     raise InputError(
-        "neither its name nor what it holds is of what mqreplay reads: a broker's or client's snapshot or its .bak, "
+        "neither its name nor its content is of a file that mqreplay reads: a broker's or client's snapshot or "
+        "its .bak, "
         "brokers.json, *.jsonl[.gz]"
     )

@@ -1,4 +1,4 @@
-"""A JSONL file, plain or gzipped: how many records it holds, and which lines are bad, and why."""
+"""Examine a JSONL file, plain or gzipped: number of records, and bad lines with reasons."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ SHOWN = 5  # bad lines; all are counted
 
 
 class FirstRefused(Refusals):
-    """Keeps the first bad lines, and counts all by their code: a damaged file may have millions."""
+    """The first bad lines, and counts of all by code: a damaged file may have millions."""
 
     def __init__(self) -> None:
         super().__init__(SHOWN)
         self.codes: Counter[str] = Counter()
 
     def append(self, refused: Refused) -> None:
-        """Counts it; keeps it if it is among the first."""
+        """Count a bad line; keep it if it is among the first."""
         self.codes[refused.code] += 1
         super().append(refused)
 
 
 def examine_line_file(path: str, verdict: Verdict) -> None:
-    """Says of a JSONL file how many records it holds, and of the first bad lines what is wrong with them.
+    """Add the number of records of a JSONL file and its first bad lines to the verdict.
 
-    Raises OSError where it cannot be read.
+    Raises OSError if it cannot be read.
     """
     decode = _decoder(verdict.kind)
     refused = FirstRefused()
@@ -48,7 +48,7 @@ def examine_line_file(path: str, verdict: Verdict) -> None:
     verdict.facts["bad"] = [_say_line(each, decode, verdict) for each in refused]
     if bad > SHOWN:
         verdict.say("", f"… and {counted(bad - SHOWN, 'bad line')} more")
-    # A line's advice is its code's: told once each.
+    # The advice depends on the code: print it once per code.
     for advice in dict.fromkeys(each.advice for each in refused):
         verdict.say("mend", advice)
 
@@ -76,7 +76,7 @@ def _say_line(refused: Refused, decode: Decoder, verdict: Verdict) -> dict[str, 
 
 def _place_in(refused: Refused, decode: Decoder) -> Place | None:
     if not refused.content or len(refused.content) >= KEPT:
-        return None  # its end was not kept, so that it would look torn
+        return None  # its end was not kept, so it would seem torn
     try:
         decode(refused.content)
     except DecodeError as error:

@@ -1,4 +1,4 @@
-"""What a broker makes of consumerOffset.json and its .bak when it starts, by ConfigManager#load and fastjson."""
+"""A broker's start from consumerOffset.json and its .bak, by ConfigManager#load and fastjson."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mqreplay.decode.fastjson import decode_consumer_offset
 from mqreplay.errors import RocketMQError
 
 VERSIONS = {"4.9": BROKER_4, "5.3": "5.3.3"}
-MOST_BYTES = 32 * 1024 * 1024  # read token by token as fastjson does: about 3 MB a second
+MOST_BYTES = 32 * 1024 * 1024  # read token by token like fastjson: about 3 MB per second
 LONGEST_REASON = 160  # characters
 BAK = ".bak"
 
 
 class Start(NamedTuple):
-    """How a broker starts: from the file, the .bak or nothing; why not from the file; with which offsets.
+    """The start of a broker: its source (file, .bak or none), the refusal of the file, and the offsets.
 
-    ``refusal`` is None where it reads the file, or has none; ``table`` is topic@group -> queue id -> offset in
-    messages, empty where it does not start.
+    ``refusal`` is None if it reads the file or has none; ``table`` is topic@group -> queue id -> offset in messages,
+    empty if it does not start.
     """
 
     starts: bool
@@ -30,7 +30,7 @@ class Start(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        """For the reader, after the names of the versions."""
+        """Return the text for the terminal, after the names of the versions."""
         if self.refusal is None:
             return f"reads it all the same: {self._read}"
         if not self.starts:
@@ -41,24 +41,24 @@ class Start(NamedTuple):
 
     @property
     def in_words_of_bak(self) -> str:
-        """The same where only a .bak was looked at."""
+        """Return the same if only a .bak was examined."""
         if not self.starts:
-            return "once it needs this .bak, it refuses it, and does not start"
+            return "when it needs this .bak, it refuses it and does not start"
         read = f"reads it all the same: {self._read}" if self.source == BAK else "starts without offsets"
-        return f"once it needs this .bak, it {read}"
+        return f"when it needs this .bak, it {read}"
 
     @property
     def _read(self) -> str:
         return holding(sum(map(len, self.table.values())), len(self.table))
 
     def as_dict(self) -> dict[str, object]:
-        """For a program: counts, not the table."""
+        """Return the values for JSON: counts instead of the table."""
         counts = {"entries": sum(map(len, self.table.values())), "keys": len(self.table)}
         return {"starts": self.starts, "source": self.source, "refusal": self.refusal, **counts}
 
 
 def holding(queues: int, keys: int) -> str:
-    """How much a table of offsets holds.
+    """Return the size of a table of offsets as text.
 
     >>> holding(8, 1)
     '8 queues of 1 key topic@group'
@@ -67,7 +67,7 @@ def holding(queues: int, keys: int) -> str:
 
 
 def broker_starts(file: bytes | None, bak: bytes | None) -> dict[str, Start]:
-    """How a broker of each line of versions starts from these bytes (None: no such file).
+    """Return the start of a broker by version line, from these bytes (None: no file).
 
     >>> found = broker_starts(b'{"offsetTable":{"T@g":{0:5', b'{"offsetTable":{"T@g":{0:4}}}')["4.9"]
     >>> found.source, found.table
@@ -78,7 +78,7 @@ def broker_starts(file: bytes | None, bak: bytes | None) -> dict[str, Start]:
 
 
 def _text(data: bytes | None) -> str | None:
-    # As Java's new String(bytes, UTF_8): what is no character becomes U+FFFD, and nothing is refused.
+    # As Java's new String(bytes, UTF_8): invalid bytes become U+FFFD, and nothing is refused.
     return None if data is None else data.decode("utf-8", "replace")
 
 
@@ -92,7 +92,7 @@ def _start(file: str | None, bak: str | None, version: str) -> Start:
         try:
             decode(file)
         except RocketMQError as error:
-            # fastjson quotes the whole text at times, from the second line on.
+            # fastjson sometimes quotes the whole text from the second line on.
             refusal = f"refuses it ({str(error).splitlines()[0][:LONGEST_REASON]})"
     ok, table = load(file, bak, decode)
     if file and refusal is None:

@@ -1,4 +1,4 @@
-"""Where in a file something stands, and the text around it with everything invisible spelled out."""
+"""A position in a file, and the text around it with invisible characters spelled out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 AROUND = 40  # characters shown on each side
-MOST_BYTES = 4 * AROUND + 4  # what so many characters may take, and one more at the border
-REPEATS = 3  # of an invisible character; more of them are counted
+MOST_BYTES = 4 * AROUND + 4  # largest bytes of these characters, and one more at the border
+REPEATS = 3  # repeats of an invisible character; more are counted
 NAMES = {"\n": "LF", "\r": "CR", "\t": "TAB"}
 
 
@@ -23,12 +23,12 @@ class Place(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The text around it on one line; a triangle stands right before the place."""
+        """Return the text around it on one line, with a triangle right before the place."""
         return f"{self.before} ▶ {self.after}".strip()
 
 
 def place_of(data: bytes, byte: int) -> Place:
-    """The place of a byte (from 0; past the end is the end) in a file's bytes.
+    """Return the place of a byte (from 0; past the end is the end) in a file's bytes.
 
     >>> place_of(b'{\\n "a":\\x00', 6)
     Place(byte=6, character=6, line=2, column=5, before='{⟨LF⟩ "a"', after=':⟨U+0000⟩ ⟨end⟩')
@@ -53,7 +53,7 @@ def _text(data: bytes) -> str:
 
 
 def spelled(text: str) -> str:
-    """The text with what cannot be seen spelled out, and runs of it counted; bytes that are no UTF-8 in hex.
+    """Return the text with invisible characters spelled out and their runs counted; invalid UTF-8 in hex.
 
     >>> spelled("a\\tb\\u00a0" + "\\x00" * 9), spelled(b"\\xff".decode("utf-8", "surrogateescape"))
     ('a⟨TAB⟩b⟨U+00A0⟩⟨U+0000 × 9⟩', '⟨0xff⟩')

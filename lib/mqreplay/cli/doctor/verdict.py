@@ -1,4 +1,4 @@
-"""What is found of one file: the same for a person, line by line, and for a program, as facts."""
+"""The result for one file, as lines for a person and as facts for a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mqreplay.errors import DecodeError
 
 @dataclass
 class Verdict:
-    """A file, what it is taken for, whether it is whole, and what is said of it: (what, in words)."""
+    """A file, its kind, whether it is intact, and its lines: (label, text)."""
 
     path: str
     kind: str
@@ -20,21 +20,21 @@ class Verdict:
     facts: dict[str, object] = field(default_factory=dict)
 
     def say(self, what: str, words: str) -> None:
-        """Adds a line for the reader; names in it come from anywhere, and nothing in them may hide."""
+        """Add a line for the terminal; invisible characters in names are escaped."""
         self.said.append((what, spelled(words)))
 
     def as_text(self) -> str:
-        """As the terminal shows it."""
+        """Return the text for the terminal."""
         lines = [f"{'ok   ' if self.whole else 'WRONG'} {spelled(self.path)}"]
         return "\n".join(lines + [f"      {what:9} {words}" for what, words in self.said])
 
     def as_dict(self) -> dict[str, object]:
-        """As --json gives it."""
+        """Return the values for --json."""
         return {"path": self.path, "kind": self.kind, "whole": self.whole, **self.facts}
 
 
 def error_facts(error: DecodeError, place: Place | None) -> dict[str, object]:
-    """A refusal for a program; the place is None where it is the meaning that is wrong, not a byte.
+    """Return a refusal for JSON; the place is None if the meaning is wrong, not a byte.
 
     >>> error_facts(DecodeError("foreign", "another file"), None)
     {'code': 'foreign', 'detail': 'another file', 'place': None}
@@ -43,7 +43,7 @@ def error_facts(error: DecodeError, place: Place | None) -> dict[str, object]:
 
 
 def plain(error: DecodeError) -> str:
-    """What is wrong, without the advice to take a .bak, which may not be there.
+    """Return the error without the advice to take a .bak, which may be missing.
 
     >>> plain(DecodeError("torn", "cut short; take the .bak"))
     'cut short'
@@ -52,7 +52,7 @@ def plain(error: DecodeError) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number and its noun.
+    """Return a number with its noun.
 
     >>> counted(1, "key"), counted(2_000, "key"), counted(1, "entry"), counted(0, "entry")
     ('1 key', '2,000 keys', '1 entry', '0 entries')

@@ -35,7 +35,7 @@ def client_context(
         try:
             context.load_verify_locations(cafile=ca)
         except OSError as error:
-            raise InputError(f"{ca} is no file of certificates: {_reason(error)}") from None
+            raise InputError(f"{ca} is not a file of certificates: {_reason(error)}") from None
     if key is not None and cert is None:
         raise InputError(f"{key} is a private key without a certificate: give both")
     if cert is not None:
@@ -44,7 +44,7 @@ def client_context(
             context.load_cert_chain(cert, key, password=lambda: key_password or "")
         except (OSError, ValueError) as error:
             names = cert if key is None else f"{cert} and {key}"
-            raise InputError(f"{names} are no certificate and its private key: {_reason(error)}") from None
+            raise InputError(f"{names} are not a certificate and its private key: {_reason(error)}") from None
     return context
 
 

@@ -1,0 +1,42 @@
+"""Options that several commands have, and the examples in their help."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+WAREHOUSE = "MQREPLAY_WAREHOUSE"
+FORMATS = (
+    "how rows are printed (%(default)s). Control and invisible characters are shown as escapes such as \\x1b; in csv, "
+    "text that a spreadsheet would run as a formula (it begins with = + - or @) gets an apostrophe before it; "
+    "json gives every value exactly"
+)
+
+
+def add_warehouse(command: argparse.ArgumentParser) -> None:
+    """Add --warehouse, which an environment variable may give in its place."""
+    given = os.environ.get(WAREHOUSE)
+    command.add_argument(
+        "--warehouse",
+        required=not given,
+        default=given or None,
+        metavar="DIR",
+        help=f"folder of the tables (default: the environment variable {WAREHOUSE})",
+    )
+
+
+def add_conf(command: argparse.ArgumentParser) -> None:
+    """Add --conf."""
+    command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
+
+
+def add_format(command: argparse.ArgumentParser) -> None:
+    """Add --format."""
+    command.add_argument("--format", choices=("table", "csv", "json"), default="table", help=FORMATS)
+
+
+def with_examples(*lines: str) -> dict[str, Any]:
+    """Return the options of a parser whose help ends with these examples."""
+    text = "\n".join(["examples:", *(f"  {line}" for line in lines)])
+    return {"epilog": text, "formatter_class": argparse.RawDescriptionHelpFormatter}

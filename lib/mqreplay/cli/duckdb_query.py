@@ -1,0 +1,151 @@
+"""The rows of a query over a warehouse's tables, by DuckDB. No table is changed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import duckdb
+
+from mqreplay.bind.names import functions_in
+from mqreplay.bind.register_duckdb import register_duckdb
+from mqreplay.cli.duckdb_error import PYTHON_FAILED, duckdb_error
+from mqreplay.crash import is_of_machine
+from mqreplay.errors import InputError
+from mqreplay.lake.delta_files import snapshot
+from mqreplay.lake.duckdb_database import Database, quoted, without_zone
+from mqreplay.lake.duckdb_statement import read_duckdb_statement
+from mqreplay.lake.existing import LAYERS, require_warehouse
+from mqreplay.lake.sql import check_text
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.stop_signals import handle_stops_again
+
+Rows = tuple[list[str], Sequence[Sequence[Any]]]  # names of columns, rows
+DESCRIBE_FUNCTION = re.compile(r"\s*DESC(?:RIBE)?\s+FUNCTION\b", re.IGNORECASE)
+SHOW_FUNCTIONS = re.compile(r"\s*SHOW\s+FUNCTIONS(?:\s+LIKE\s+'([^']*)')?\s*;?\s*", re.IGNORECASE)
+SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES(?:\s+(?:IN|FROM)\s+(\w+))?\s*;?\s*", re.IGNORECASE)
+
+
+def duckdb_rows(root: str, text: str) -> Rows:
+    """Run a query over the warehouse's tables, with RocketMQ's decisions as functions; return its rows.
+
+    Each query has a database of its own. A table that was never made has no rows. Raises InputError where the statement
+    does anything but read these tables, or has a mistake.
+    """
+    check_text(text)
+    require_warehouse(root)
+    warehouse = Warehouse(root)
+    if shown := SHOW_TABLES.fullmatch(text):
+        return _show_tables(warehouse, shown[1])
+    with Database() as database:
+        try:
+            return _rows(database, warehouse, text)
+        except duckdb.Error as error:
+            if _is_defect(error):
+                raise
+            raise duckdb_error(error, warehouse.contracts) from None
+        except RecursionError:
+            raise InputError("query: the statement is nested too deeply") from None
+
+
+def _is_defect(error: duckdb.Error) -> bool:
+    """Whether the machine or a program failed. The text of other errors may quote any text of the query."""
+    if isinstance(error, duckdb.FatalException | duckdb.InternalException):
+        return True
+    is_of_program = isinstance(error, duckdb.IOException) or str(error).startswith(PYTHON_FAILED)
+    return is_of_program and is_of_machine(error)
+
+
+def _rows(database: Database, warehouse: Warehouse, text: str) -> Rows:
+    connection = database.connection
+    if shown := SHOW_FUNCTIONS.fullmatch(text):
+        return _show_functions(connection, shown[1])
+    if DESCRIBE_FUNCTION.match(text):
+        return _describe_function(connection, text)
+    statement = read_duckdb_statement(connection, text, warehouse.contracts)
+    made = [name for name in warehouse.contracts if statement.asks_for_tables and warehouse.exists(name)]
+    _make_views(database, warehouse, dict.fromkeys([*statement.tables, *made]))
+    register_duckdb(connection, functions_in(text))
+    database.lock()
+    return _interruptible(connection, lambda: _fetched(connection, text))
+
+
+def _fetched(connection: duckdb.DuckDBPyConnection, text: str) -> Rows:
+    answer = connection.execute(text)
+    names = [str(column[0]) for column in answer.description or ()]
+    zoned = any("WITH TIME ZONE" in str(column[1]) for column in answer.description or ())
+    rows = answer.fetchall()
+    return names, [tuple(map(_in_utc, row)) for row in rows] if zoned else rows
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, run: Callable[[], Rows]) -> Rows:
+    """Run a query in a thread: while it runs, DuckDB lets no handler of a signal run in its own."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        handle_stops_again()  # polars may have taken Ctrl-C
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
+
+
+def _make_views(database: Database, warehouse: Warehouse, names: Iterable[str]) -> None:
+    """Make tables known as layer.table, with the columns of their contracts."""
+    for layer in LAYERS:
+        database.run(f"CREATE SCHEMA {layer}")
+    for name in names:
+        schema, place = warehouse.contracts[name].arrow_schema, warehouse.location(name)
+        paths = [f"{place}/{path}" for path in snapshot(place).files["path"]] if warehouse.exists(name) else []
+        columns = ", ".join(without_zone(schema, schema.names))
+        layer, _, table = name.partition(".")
+        database.run(f"CREATE VIEW {layer}.{quoted(table)} AS SELECT {columns} FROM ({database.files(schema, paths)})")
+
+
+def _in_utc(value: Any) -> Any:
+    """Return instants without their zone, as those of tables are."""
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC).replace(tzinfo=None)
+    if isinstance(value, dict):
+        return {_in_utc(key): _in_utc(each) for key, each in value.items()}
+    return [_in_utc(each) for each in value] if isinstance(value, list) else value
+
+
+def _show_tables(warehouse: Warehouse, layer: str | None) -> Rows:
+    if layer is not None and layer.lower() not in LAYERS:
+        raise InputError(f"query refused: there is no layer {layer}; the layers are {', '.join(LAYERS)}")
+    pairs = [name.split(".") for name in warehouse.contracts if warehouse.exists(name)]
+    return ["layer", "table"], [pair for pair in pairs if layer is None or pair[0] == layer.lower()]
+
+
+def _show_functions(connection: duckdb.DuckDBPyConnection, like: str | None) -> Rows:
+    register_duckdb(connection)
+    pattern = (like or "*").replace("*", "%")
+    found = connection.execute(
+        "SELECT DISTINCT function_name AS function FROM duckdb_functions() "
+        "WHERE function_name ILIKE ? AND NOT starts_with(function_name, '_') AND function_type <> 'pragma' "
+        "ORDER BY ALL",
+        [pattern],
+    )
+    return ["function"], found.fetchall()
+
+
+def _describe_function(connection: duckdb.DuckDBPyConnection, text: str) -> Rows:
+    """Describe a function of DuckDB itself."""
+    name = re.sub(r"(?i)\s*DESC(RIBE)?\s+FUNCTION\s+(EXTENDED\s+)?", "", text).strip(' \n;"`').lower()
+    found = connection.execute(
+        "SELECT DISTINCT function_name, parameters, parameter_types, return_type, description FROM duckdb_functions() "
+        "WHERE lower(function_name) = ? ORDER BY ALL",
+        [name],
+    ).fetchall()
+    if not found:
+        raise InputError(f"query: there is no function {name}; `SHOW FUNCTIONS` lists them")
+    lines = [f"Function: {name}"]
+    for _, parameters, types, answer, _ in found:
+        given = [f"{n} {t or 'ANY'}" for n, t in zip(parameters, types, strict=False)]
+        lines.append(f"Usage: {name}({', '.join(given)})" + (f" -> {answer}" if answer else ""))
+    lines += dict.fromkeys(row[4] for row in found if row[4])
+    return ["function_desc"], [(line,) for line in lines]

@@ -1,0 +1,122 @@
+"""`mqreplay sql`: a query of an argument, a file or stdin, or an interactive shell; by DuckDB or by Spark SQL."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqreplay.cli.arguments import add_conf, add_format, add_warehouse, with_examples
+from mqreplay.errors import InputError
+
+if TYPE_CHECKING:
+    from mqreplay.settings import Settings
+
+DESCRIPTION = """\
+Run a query over the tables of a warehouse. RocketMQ's decisions are functions in it: docs/sql.md lists them.
+Without a query it reads one from stdin; in a terminal it starts a shell. Nothing is changed."""
+EXAMPLES = with_examples(
+    'mqreplay sql "SELECT kind, severity, summary FROM gold.finding" --warehouse warehouse/night',
+    "mqreplay sql --file question.sql --warehouse warehouse/night --format csv",
+    "mqreplay sql --warehouse warehouse/night < question.sql",
+    'mqreplay sql "DESCRIBE FUNCTION allocate" --warehouse warehouse/night',
+    'mqreplay sql "SELECT array(1, 2)" --engine spark --warehouse warehouse/night',
+    "mqreplay sql --warehouse warehouse/night",
+)
+DESCRIBE_FUNCTION = re.compile(r'\s*DESC(?:RIBE)?\s+FUNCTION\s+(?:EXTENDED\s+)?[`"]?(\w+)[`"]?\s*;?\s*', re.IGNORECASE)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    command.add_argument("query", nargs="?", metavar="SELECT", help="the query; -: it is read from stdin")
+    command.add_argument("--file", metavar="FILE", help="read the query from a file")
+    add_warehouse(command)
+    command.add_argument(
+        "--engine",
+        choices=("duckdb", "spark"),
+        default="duckdb",
+        help="whose SQL it is (%(default)s); spark needs Java, and takes several seconds to start",
+    )
+    add_format(command)
+    add_conf(command)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Print the rows of the query, or start the shell. Raises InputError before anything heavy is loaded."""
+    from mqreplay.lake.existing import require_warehouse
+
+    require_warehouse(args.warehouse)
+    text = query_text(args.query, args.file)
+    from mqreplay.settings import load_settings
+
+    settings = load_settings(args.conf)
+    from mqreplay.cli.terminal import note_interruption, print_rows
+
+    note_interruption(args.warehouse)
+    if text is None:
+        from mqreplay.cli.sql_shell import history_file, run_shell
+
+        history = history_file()
+        _confine(args, settings, [history.parent] if history else [])
+        run_shell(
+            args.warehouse, lambda query: answer(args.warehouse, query, args.engine, settings), args.format, history
+        )
+        return
+    _confine(args, settings, [])
+    names, rows = answer(args.warehouse, text, args.engine, settings)
+    print_rows(names, rows, args.format)
+
+
+def query_text(given: str | None, file: str | None) -> str | None:
+    """Return the query of an argument, a file or stdin; None where stdin is a terminal. Raises InputError."""
+    if file is not None:
+        if given is not None:
+            raise InputError("give the query or --file, not both")
+        try:
+            return Path(file).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise InputError(f"query file {file} cannot be read: {why}") from None
+    if given is not None and given != "-":
+        return given
+    if given is None and sys.stdin.isatty():
+        return None
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise InputError("the query on stdin is not UTF-8") from None
+
+
+def answer(warehouse: str, text: str, engine: str, settings: Settings) -> tuple[list[str], Any]:
+    """Return the names of the columns and the rows of a query."""
+    if (described := DESCRIBE_FUNCTION.fullmatch(text)) is not None:
+        from mqreplay.bind.functions import FUNCTIONS
+        from mqreplay.bind.reference import description_lines
+
+        if bound := FUNCTIONS.get(described[1].lower()):
+            return ["function_desc"], [(line,) for line in description_lines(bound, engine)]
+    if engine == "duckdb":
+        from mqreplay.cli.duckdb_query import duckdb_rows
+
+        return duckdb_rows(warehouse, text)
+    from mqreplay.cli.query import fetch, query
+
+    return fetch(query(warehouse, text, settings))
+
+
+def _confine(args: argparse.Namespace, settings: Settings, folders: list[Path]) -> None:
+    """Take from a process of our own the right to write, but in its temporary folder and ``folders``."""
+    if not args.own_process:
+        return
+    if args.engine == "spark":
+        from mqreplay.cli.query import keep_from_writing
+
+        keep_from_writing(settings, folders)
+        return
+    from mqreplay.lake.confinement import confine_writes
+    from mqreplay.lake.scratch import scratch
+    from mqreplay.log_folder import temporary_logs
+
+    confine_writes([scratch().folder, *temporary_logs(), *folders])

@@ -1,0 +1,99 @@
+"""The commands that run a night or one of its steps: their options, and what they start."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.printable import json_text
+
+if TYPE_CHECKING:
+    from mqreplay.settings import Settings
+
+STEPS = {
+    "nightly": "all of a night: ingest, replay, validate, report",
+    "ingest": "recordings into the silver tables; what was read before is not read again",
+    "replay": "silver into gold: every decision judged, and the findings",
+    "validate": "run the contracts' expectations on the tables",
+    "report": "one HTML page for each cluster",
+    "maintain": "compact the tables, and remove files that no version needs",
+}
+EXAMPLES = {
+    "nightly": (
+        "mqreplay nightly recordings/night --warehouse warehouse/night",
+        "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
+    ),
+    "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
+    "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
+    "validate": ("mqreplay validate --warehouse warehouse/night --engine local",),
+    "report": ("mqreplay report --warehouse warehouse/night",),
+    "maintain": ("mqreplay maintain --warehouse warehouse/night",),
+}
+NEED_WAREHOUSE = ("replay", "validate", "report", "maintain")
+
+
+def add(commands: Any) -> None:
+    """Add the commands, with their options."""
+    for name, text in STEPS.items():
+        command = commands.add_parser(name, help=text, description=text, **with_examples(*EXAMPLES[name]))
+        if name in ("nightly", "ingest"):
+            command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
+        add_warehouse(command)
+        _options(command)
+    text = "the nightly run on the sample recording"
+    demo = commands.add_parser(
+        "demo", help=text, description=text, **with_examples("mqreplay demo", "mqreplay demo --engine local")
+    )
+    # Not by the environment: the sample must not get into a warehouse of real nights.
+    demo.add_argument("--warehouse", metavar="DIR", default="warehouse/demo", help="folder of the tables (%(default)s)")
+    _options(demo)
+
+
+def _options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--cluster", metavar="NAME", help="the cluster, where the recording does not name it")
+    add_conf(command)
+    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    command.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        default="spark",
+        help="what runs the tasks (%(default)s); local needs no Java",
+    )
+    command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
+
+
+def demo_conf(command: str) -> str | None:
+    """Return the settings of the sample for the demo."""
+    from mqreplay.places import conf_dir
+
+    return str(conf_dir() / "sample.toml") if command == "demo" else None
+
+
+def run_step(args: argparse.Namespace, settings: Settings) -> bool:
+    """Run a step, or all; print the outcome. False if an expectation failed or a finding reaches --fail-on."""
+    from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
+    from mqreplay.night.nightly import run
+    from mqreplay.places import sample_dir
+
+    if args.command in NEED_WAREHOUSE:
+        require_warehouse(args.warehouse)
+    step = "nightly" if args.command == "demo" else args.command
+    recordings = [str(sample_dir() / "orders-4.9.7")] if args.command == "demo" else getattr(args, "recordings", [])
+    with Progress(sys.stderr) as progress:
+        outcomes = run(
+            step,
+            args.warehouse,
+            settings,
+            progress,
+            recordings=recordings,
+            cluster=args.cluster,
+            engine=args.engine,
+        )
+    if args.json:
+        print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
+    else:
+        print_outcome(outcomes, step, args.warehouse)
+    failed = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
+    return not failed and not any(o.reaches(args.fail_on) for o in outcomes)

@@ -1,0 +1,99 @@
+"""Breaks in offsets that are of one event: those of one moment and cause, and those that a change of owner explains."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.findings.shape import seconds
+from mqreplay.judge.nearest import as_of
+from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.time_spans import with_session
+
+AT_ONCE_S = 30  # the copies of the masters that show one change of a group's offsets
+HANDOVER, RESTART = "handover", "restart"
+
+
+def of_master() -> pl.Expr:
+    """Return whether a break is shown by a master's file."""
+    return pl.col("broker_id") == 0
+
+
+def with_break_session(breaks: pl.DataFrame, by: list[str], gap_s: int) -> pl.DataFrame:
+    """Return the breaks with ``session``: of one cause and moment, and those of other causes meanwhile.
+
+    Offsets are set within seconds, but an offset past the end may stand for longer. A slave shows what its master
+    showed last.
+    """
+    stands = pl.col("effect") == "beyond_max"
+    named = breaks.with_columns(of=pl.when(stands).then(pl.lit("")).otherwise("cause")).with_row_index("_row")
+    own = [*by, "of"]
+    masters, slaves = named.filter(of_master()), named.filter(~of_master())
+    parts = [
+        with_session(masters.filter(stands), own, "to_ts", "to_ts", gap_s),
+        with_session(masters.filter(~stands), own, "to_ts", "to_ts", min(gap_s, AT_ONCE_S)),
+    ]
+    of_masters = _together(pl.concat(parts), own)
+    last = as_of(slaves, of_masters.with_columns(at="to_ts"), by, "to_ts", {"at": "at"}, right_at="from_ts")
+    numbers = of_masters.select(*by, "session", at="to_ts").unique([*by, "at"], keep="any", maintain_order=True)
+    met = last.join(numbers, [*by, "at"], how="left", maintain_order="left", nulls_equal=True)
+    follows = (pl.col("session").is_not_null() & (seconds("at", "from_ts") <= gap_s)).fill_null(False)
+    alone = with_session(met.filter(~follows).drop("at", "session"), own, "to_ts", "to_ts", gap_s)
+    alone = alone.with_columns(pl.col("session").cast(pl.Int64) + (of_masters["session"].max() or 0))
+    return pl.concat([of_masters, met.filter(follows).select(of_masters.columns), alone.select(of_masters.columns)])
+
+
+def _together(breaks: pl.DataFrame, own: list[str]) -> pl.DataFrame:
+    """Return the breaks; sessions of one effect that overlap, whatever their causes, become one."""
+    span = breaks.group_by(*own, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max())
+    by = own[:-1]
+    merged = with_session(span.rename({"session": "part"}), by, "from_ts", "to_ts", 0)
+    numbers = merged.select(*own, "part", pl.col("session").cast(pl.Int64))
+    parted = breaks.rename({"session": "part"})
+    return parted.join(numbers, [*own, "part"], nulls_equal=True).drop("part")
+
+
+def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int) -> pl.DataFrame:
+    """Return the breaks; the cause is HANDOVER where two clients held the queue just before, or while, it went back.
+
+    Both commit what they have consumed (RebalanceImpl#updateProcessQueueTableInRebalance persists on removal), and
+    ConsumerOffsetManager takes what comes last.
+    """
+    held = as_of(
+        breaks,
+        _second_holders(owners),
+        KEY,
+        "to_ts",
+        {"second_until": "second_until"},
+        right_at="from_ts",
+    )
+    went_back = (pl.col("cause") == "client_commit") & (pl.col("effect") == "rewind")
+    by_two = pl.col("second_until") >= pl.col("from_ts") - pl.duration(seconds=handover_s)
+    cause = pl.when(went_back & by_two).then(pl.lit(HANDOVER)).otherwise("cause")
+    return held.with_columns(cause=cause).drop("second_until")
+
+
+def with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
+    """Return the breaks; the cause is RESTART where none is known and the broker was down between the two copies."""
+    down = outages.select("broker_name", "broker_id", pl.col("from_ts").alias("down_ts")).sort("down_ts")
+    by = ["broker_name", "broker_id"]
+    met = breaks.sort("to_ts").join_asof(
+        down, left_on="to_ts", right_on="down_ts", by=by, strategy="backward", check_sortedness=False
+    )
+    between = (pl.col("down_ts") >= pl.col("from_ts")) & (pl.col("cause") == "unknown")
+    cause = pl.when(between & (pl.col("effect") == "rewind")).then(pl.lit(RESTART)).otherwise("cause")
+    return met.with_columns(cause=cause).drop("down_ts")
+
+
+def _second_holders(owners: pl.DataFrame) -> pl.DataFrame:
+    """Return the owners' spans, oldest first, with ``second_until``.
+
+    Of all spans of the queue up to this one, let the leader be the client that held it longest. ``second_until`` is
+    until when any other client held it: so at least two clients held the queue at or after an instant if, and only if,
+    ``second_until`` is not before it.
+    """
+    spans = owners.select(*KEY, "client_id", "from_ts", "to_ts").sort("from_ts")
+    spans = spans.with_columns(longest=pl.col("to_ts").cum_max().shift(1).over(KEY))
+    leads = pl.col("longest").is_null() | (pl.col("to_ts") > pl.col("longest"))
+    leader = pl.when(leads).then("client_id").forward_fill().shift(1).over(KEY)
+    other = pl.when(pl.col("client_id") != leader).then(pl.min_horizontal("to_ts", "longest"))
+    return spans.with_columns(second_until=other).with_columns(pl.col("second_until").cum_max().over(KEY))

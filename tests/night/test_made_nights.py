@@ -1,0 +1,114 @@
+"""Recorded nights with known faults: each is found with its cause and time, nothing else alarms, and numbers add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from night.finding_sums import contradictions, message_count
+from night.made_nights import JudgedNight, findings_of_fault, judge_archive, truth_of, unmatched
+
+
+def is_of_offsets(name: str, number: int) -> bool:
+    """Return whether a fault of a night changed offsets."""
+    return truth_of(name)["faults"][number]["fault"] in ("reset", "offset_set")
+
+
+def names(faults: list[tuple[str, int]]) -> list[str]:
+    """Return a name for each fault: its night, its number there and what it is."""
+    return [f"{name}-{number}-{truth_of(name)['faults'][number]['fault']}" for name, number in faults]
+
+
+QUIET = ("quiet-4.9.7", "quiet-joins-5.3.3")
+FAULTY = (
+    "ratios-5.3.3",
+    "outages-5.3.3",
+    "resets-4.9.7",
+    "resets-circle-4.9.7",
+    "conflicts-5.3.3",
+    "polled-resets-5.3.3",
+)
+FAULTS = [(name, number) for name in FAULTY for number in range(len(truth_of(name)["faults"]))]
+REDELIVERING = [(name, number) for name, number in FAULTS if "again" in truth_of(name)["faults"][number]]
+OFFSET_KINDS = ["offset_reset", "offset_rewind", "offset_jump", "offset_beyond_max"]
+IN_SNAPSHOTS = [number for name, number in FAULTS if name == "resets-4.9.7" and is_of_offsets(name, number)]
+OTHERS = ("quiet-5.3.3", "resets-5.3.3", "polled-5.3.3")
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., JudgedNight]:
+    """Return the judged night of an archive; each is judged once. Tests must not write to it."""
+
+    @cache
+    def judge(name: str, within: str = "") -> JudgedNight:
+        return judge_archive(name, tmp_path_factory.mktemp(name), within)
+
+    return judge
+
+
+@pytest.mark.parametrize(("name", "number"), FAULTS, ids=names(FAULTS))
+def test_a_fault_is_found_once_with_its_place_cause_and_time(judged, name, number):
+    fault = truth_of(name)["faults"][number]
+    findings = judged(name).findings
+    assert len(findings_of_fault(fault, findings)) == 1, unmatched(fault, findings)
+
+
+@pytest.mark.parametrize(("name", "number"), REDELIVERING, ids=names(REDELIVERING))
+def test_what_a_fault_delivered_again_follows_from_it(judged, name, number):
+    fault = truth_of(name)["faults"][number]
+    findings = judged(name).findings
+    ids = {f["finding_id"] for f in findings_of_fault(fault, findings)}
+    effects = [f for f in findings if f["kind"] == "duplicate_delivery" and f["follows_from"] in ids]
+    assert sum(message_count(f) for f in effects) == fault["again"], [f["summary"] for f in findings]
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_nothing_else_is_an_alarm(judged, name):
+    faults = truth_of(name)["faults"]
+    explained = [f["finding_id"] for fault in faults for f in findings_of_fault(fault, judged(name).findings)]
+    assert [f["summary"] for f in judged(name).alarms() if f["finding_id"] not in explained] == []
+
+
+def test_groups_that_do_not_lag_read_from_the_slave_because_of_its_setting(judged):
+    findings = judged("ratios-5.3.3").findings
+    ratio = [fault for fault in truth_of("ratios-5.3.3")["faults"] if fault["fault"] == "slave_ratio"]
+    ids = {f["finding_id"] for fault in ratio for f in findings_of_fault(fault, findings)}
+    read = [f for f in findings if f["kind"] == "slave_pull" and f["finding_id"] not in ids]
+    assert {f["consumer_group"] for f in read if f["follows_from"] not in ids} == {"yard-scan"}
+
+
+@pytest.mark.parametrize("number", IN_SNAPSHOTS)
+def test_snapshots_alone_show_each_change_of_offsets(judged, number):
+    fault = truth_of("resets-4.9.7")["faults"][number]
+    alone = {"kinds": OFFSET_KINDS, "words": [], "severity": "warning"}
+    place = {name: fault["finding"][name] for name in ("consumer_group", "topic")}
+    findings = judged("resets-4.9.7", "snapshots/").findings
+    assert findings_of_fault(fault | {"finding": alone | place}, findings), [f["summary"] for f in findings]
+
+
+def test_snapshots_alone_make_nothing_up(judged):
+    """No queue of the night has more than a few hundred messages, though one offset was set to 999,999."""
+    night = judged("resets-4.9.7", "snapshots/")
+    assert {f["consumer_group"] for f in night.alarms()} == {"redirect", "parcel-archive"}
+    assert max(message_count(f) for f in night.findings if f["kind"] == "offset_rewind") < 1000
+    assert contradictions(night.findings, night.table) == []
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_a_quiet_night_has_no_alarm(judged, name):
+    assert truth_of(name)["faults"] == []
+    assert [f["summary"] for f in judged(name).alarms()] == []
+
+
+@pytest.mark.parametrize("name", [*FAULTY, *QUIET, *OTHERS])
+def test_the_findings_of_a_night_add_up(judged, name):
+    night = judged(name)
+    assert contradictions(night.findings, night.table) == []
+
+
+@pytest.mark.parametrize("cluster", ["DefaultCluster", "grid-cluster"])
+def test_the_findings_of_the_samples_add_up(night, cluster):
+    findings = night.table("gold.finding", cluster).to_dicts()
+    assert contradictions(findings, lambda name: night.table(name, cluster)) == []
