@@ -95,6 +95,15 @@ def test_a_long_list_is_capped_and_says_how_to_see_the_rest():
     assert "1,003 warnings" in page
 
 
+def test_commands_of_an_advice_name_the_finding_and_its_place():
+    advice = "See `mqreplay explain FINDING` and `mqadmin x -g GROUP -t TOPIC -i CLIENT_ID`."
+    page = build_report(data(findings=[finding(advice=advice, consumer_group="a'b$(x)")]))
+    assert "<code>mqreplay explain 01234567</code>" in page
+    # The group is quoted for the shell; the client is not known.
+    quoted = "&#39;a&#39;&#34;&#39;&#34;&#39;b$(x)&#39;"
+    assert f"<code>mqadmin x -g {quoted} -t pay-topic -i CLIENT_ID</code>" in page
+
+
 def test_evidence_is_readable_and_says_how_to_see_the_rest():
     page = build_report(data())
     assert '<td class="t"><time>02:00:00.000</time></td><td class="name"><bdi>group pay-group</bdi></td>' in page

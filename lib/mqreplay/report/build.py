@@ -94,7 +94,7 @@ def sections(data: ReportData, findings: int, failed: int) -> list[tuple[str, st
     seen = sum(f["files"] for f in data.files)
     all_ = [
         ("findings", "Findings", counted(findings, "finding")),
-        ("pictures", "The night in pictures", counted(len(data.pictures), "picture")),
+        ("pictures", "The night in pictures", counted(sum(p.why_empty is None for p in data.pictures), "picture")),
         ("coverage", "What was judged", "what was judged"),
         ("offsets", "Breaks of offsets", counted(data.breaks.total, "offset break")),
         ("gaps", "Missing evidence", counted(data.gaps.total, "gap")),

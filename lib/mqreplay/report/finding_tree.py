@@ -31,6 +31,13 @@ class FindingView:
         return str(self.row["finding_id"])[:8]
 
     @property
+    def names(self) -> dict[str, str]:
+        """Return what the words in capitals of an advice's commands stand for."""
+        row = self.row
+        place = {"GROUP": "consumer_group", "TOPIC": "topic", "CLIENT_ID": "client_id"}
+        return {"FINDING": self.short_id} | {word: str(row[c]) for word, c in place.items() if row[c] is not None}
+
+    @property
     def rank(self) -> tuple[int, str, str]:
         """Return the place in the list: the worst of it and its effects first, then the earliest."""
         row = self.row

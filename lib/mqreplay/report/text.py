@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+import shlex
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -117,14 +120,27 @@ def lasting(begin: dt.datetime | None, end: dt.datetime | None) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
-def with_code(text: str) -> Markup:
+def with_code(text: str, names: Mapping[str, str] | None = None) -> Markup:
     """Return a text as HTML, with the parts between backticks as code. Invisible characters are spelled out.
+
+    In code, words in capitals that ``names`` has are replaced by their values, quoted for a shell.
 
     >>> with_code("Run `a < b` now.")
     Markup('Run <code>a &lt; b</code> now.')
+    >>> with_code("`stop -g GROUP -t TOPIC` a GROUP", {"GROUP": "my group"})
+    Markup('<code>stop -g &#39;my group&#39; -t TOPIC</code> a GROUP')
     """
-    text = visible(text)
-    parts = text.split("`")
+    parts = str(visible(text)).split("`")
     if len(parts) % 2 == 0:  # a backtick without its pair
-        return escape(text)
-    return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(parts))
+        return escape(visible(text))
+
+    def named(code: str) -> str:
+        return re.sub(r"[A-Z_]+", lambda word: _quoted(names or {}, word[0]), code)
+
+    return Markup("").join(
+        Markup("<code>{}</code>").format(named(p)) if i % 2 else escape(p) for i, p in enumerate(parts)
+    )
+
+
+def _quoted(names: Mapping[str, str], word: str) -> str:
+    return str(visible(shlex.quote(names[word]))) if word in names else word

@@ -154,6 +154,12 @@ def test_gaps_and_overlaps_of_owners_are_marked(tmp_path: Path) -> None:
     assert "held at once by x, y" in "".join(double.itertext())
 
 
+def test_an_owner_beyond_the_night_is_drawn_to_its_end(tmp_path: Path) -> None:
+    picture = drawn(tmp_path, {"gold.queue_owner": [owner("x", 0, 50, 61)]}, [])["owners"]
+    bar = next(e for e in shapes(picture, "p-bar") if e.find("{*}title") is not None)
+    assert float(bar.get("x", 0)) + float(bar.get("width", 0)) == 940
+
+
 def test_a_queue_that_comes_late_and_a_group_that_is_off_have_no_gap(tmp_path: Path) -> None:
     rows = [owner("x", 0, 0, 10), owner("x", 0, 20, 30), owner("x", 1, 20, 25)]
     picture = drawn(tmp_path, {"gold.queue_owner": rows}, [])["owners"]

@@ -89,7 +89,7 @@ def _runs(points: list[tuple[float, float] | None]) -> list[list[tuple[float, fl
 def _chosen(view: NightView) -> tuple[list[tuple[str, str]], int]:
     """Return the groups and topics to draw, the worst first, and how many there are."""
     worst = (
-        view.rows("gold.group_status", "to_ts")
+        view.spans("gold.group_status")
         .group_by(GROUP)
         .agg(pl.col("lag").max())
         .filter(~pl.col("topic").str.starts_with("%"))

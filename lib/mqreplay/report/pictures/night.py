@@ -58,6 +58,12 @@ class NightView:
         rows = self.warehouse.read(table, Rows(self.cluster, between=days))
         return rows.filter(pl.col(ts).is_between(self.night.first, self.night.last))
 
+    def spans(self, table: str) -> pl.LazyFrame:
+        """Return the table's rows from ``from_ts`` to ``to_ts`` that lie in the night, at least in part."""
+        days = (self.night.first.date(), self.night.last.date())
+        rows = self.warehouse.read(table, Rows(self.cluster, between=days))
+        return rows.filter(pl.col("from_ts") <= self.night.last, pl.col("to_ts") >= self.night.first)
+
     def findings_of(self, kinds: Iterable[str] | None = None, **place: Any) -> list[Row]:
         """Return the findings of these kinds at this place; a finding without a part of the place fits any."""
         wanted = None if kinds is None else frozenset(kinds)

@@ -82,7 +82,7 @@ def draw_owners(view: NightView) -> Picture:
 
 def chosen_pairs(view: NightView, kinds: tuple[str, ...], most: int) -> tuple[list[Pair], int]:
     """Return the groups and topics to draw, those with findings of these kinds first, and how many there are."""
-    owners = view.rows("gold.queue_owner", "to_ts").filter(~pl.col("topic").str.starts_with("%"))
+    owners = view.spans("gold.queue_owner").filter(~pl.col("topic").str.starts_with("%"))
     spans = (
         owners.group_by("consumer_group", "topic")
         .agg(pl.len())
@@ -104,7 +104,7 @@ def chosen_pairs(view: NightView, kinds: tuple[str, ...], most: int) -> tuple[li
 def _spans(view: NightView, chosen: list[Pair]) -> dict[Pair, list[Row]]:
     pairs = pl.LazyFrame(chosen, schema=["consumer_group", "topic"], orient="row")
     owners = (
-        view.rows("gold.queue_owner", "to_ts")
+        view.spans("gold.queue_owner")
         .join(pairs, on=["consumer_group", "topic"], how="semi")
         .sort("broker_name", "queue_id", "from_ts", "client_id")
         .collect()
