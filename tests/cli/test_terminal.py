@@ -194,3 +194,10 @@ def test_a_python_worker_that_finds_the_disk_full(spark, tmp_path: Path, capsys,
     monkeypatch.setattr("mqreplay.cli.query.register", add_function)
     assert cli.main(["sql", "SELECT full(1)", "--engine", "spark", "--warehouse", str(tmp_path)]) == 4
     assert capsys.readouterr().err.startswith("mqreplay: the disk is full (")
+
+
+def test_a_finding_that_spans_midnight_has_both_days(capsys):
+    finding = {"finding_id": "abcdef0123", "severity": "info", "kind": "broker_down", "summary": "It was down."}
+    span = {"from_ts": "2026-11-21T23:59:30.998Z", "to_ts": "2026-11-22T00:10:00.000Z", "follows_from": None}
+    print_outcome([Outcome("c", findings=[finding | span])], "nightly", "w")
+    assert "2026-11-21 23:59:30 to 2026-11-22 00:10:00 UTC  abcdef01" in capsys.readouterr().out

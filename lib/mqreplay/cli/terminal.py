@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import math
 import shlex
 import sys
@@ -16,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mqreplay.cli.progress import Progress as Progress
+from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
 from mqreplay.lake.journal import interrupted_run
 from mqreplay.night.outcome import Outcome
@@ -72,9 +74,9 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
 
 def _print_finding(console: Console, finding: Mapping[str, Any], more: str) -> None:
     severity, finding_id = str(finding["severity"]), str(finding["finding_id"])
-    when = f"{_time(finding['from_ts'], date=True)} to {_time(finding['to_ts'])} UTC"
+    when = time_span(_instant(finding["from_ts"]), _instant(finding["to_ts"]))
     head = (f"{severity:9}", COLOURS[severity]), (f"{printable(finding['kind']):22}", "bold"), (when, "dim")
-    console.print(Text.assemble(*head, (f"  {printable(finding_id[:8])}", "dim")))
+    console.print(Text.assemble(*head, (f"  {printable(finding_id[:8])}", "dim")), soft_wrap=True)
     console.print(Padding(Text.assemble(printable(finding["summary"]), (more, "dim")), (0, 0, 0, 9)))
 
 
@@ -88,9 +90,9 @@ def print_findings(findings: Sequence[Mapping[str, Any]]) -> None:
         console.print("No findings.")
 
 
-def _time(value: object, date: bool = False) -> str:
-    text = str(value)
-    return (text[:10] + " " if date else "") + text[11:19] if value else "?"
+def _instant(value: Any) -> dt.datetime | None:
+    """Return an instant, also one that is kept as text."""
+    return dt.datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
 def _print_judged(console: Console, outcome: Outcome) -> None:
