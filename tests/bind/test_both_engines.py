@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from pyspark.sql import Row
 
-from docs.sql import DIFFERENCES
+from docs.sql import DIFFERENCES, OTHER_VALUES
 from mqreplay.bind.functions import FUNCTIONS
 from mqreplay.bind.reference import example
 from mqreplay.bind.register import register
@@ -51,6 +51,12 @@ def test_both_engines_give_the_same(answers, name: str) -> None:
         assert of_duckdb["value"] is not None
     else:
         assert of_duckdb is not None or name == "error as NULL"
+
+
+@pytest.mark.parametrize("each", OTHER_VALUES, ids=lambda each: each.expression)
+def test_values_that_differ(spark, each) -> None:
+    assert duckdb.sql(f"SELECT {each.expression}").fetchall() == [(each.duckdb,)]
+    assert spark.sql(f"SELECT {each.expression}").first()[0] == each.spark
 
 
 @pytest.mark.parametrize("bound", FUNCTIONS.values(), ids=lambda bound: bound.name)

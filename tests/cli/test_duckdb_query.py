@@ -39,6 +39,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("SELECT allocate('AVG', 'g', 'c', [{'broker_name': 'a', 'queue_id': 0}], ['c']).value AS q", ["q"],
          [([{"topic": None, "broker_name": "a", "queue_id": 0}],)]),
         ("SELECT memory_threshold(NULL, 40).error.code AS c", ["c"], [("NullArgument",)]),
+        ("SELECT * FROM (VALUES (1), (NULL)) AS t(a) ORDER BY a", ["a"], [(None,), (1,)]),
+        ("SELECT * FROM (VALUES (NULL), (1)) AS t(a) ORDER BY a DESC", ["a"], [(1,), (None,)]),
         ("SHOW TABLES", ["layer", "table"], [["gold", "finding"]]),
         ("show tables in silver;", ["layer", "table"], []),
         ("SELECT count(*) AS n FROM information_schema.tables WHERE table_schema = 'gold'", ["n"], [(1,)]),

@@ -38,6 +38,12 @@ The queries of [Questions](questions.md) run in both engines. Where the engines 
 |---|---|---|
 {differences}
 
+These give other values:
+
+| expression | DuckDB | Spark |
+|---|---|---|
+{values}
+
 Other differences:
 
 - DuckDB accepts names for arguments (`memory_threshold(total_physical_memory_size := 1000, ...)`) and converts numbers
@@ -95,16 +101,37 @@ DIFFERENCES = (
 )
 
 
+class OtherValue(NamedTuple):
+    """An expression that both engines accept, and the value in each."""
+
+    expression: str
+    duckdb: object
+    spark: object
+
+
+OTHER_VALUES = (
+    OtherValue("CAST(2.5 AS INT)", 3, 2),
+    OtherValue("concat('a', NULL)", "a", None),
+    OtherValue("log(100)", 2.0, 4.605170185988092),
+    OtherValue("'a_b' LIKE 'a\\_b'", False, True),
+)
+
+
 def page() -> str:
     """Return the text of docs/sql.md."""
     rows = [f"| {each.what} | {_code(each.duckdb)} | {_code(each.spark)} |" for each in DIFFERENCES]
     contents = "\n".join(f"- [{name}](#{name}): {_first_sentence(bound)}" for name, bound in FUNCTIONS.items())
     functions = "\n\n".join(map(_section, FUNCTIONS.values()))
-    return PAGE.format(differences="\n".join(rows), contents=contents, functions=functions)
+    values = [f"| {_code(each.expression)} | {_value(each.duckdb)} | {_value(each.spark)} |" for each in OTHER_VALUES]
+    return PAGE.format(values="\n".join(values), differences="\n".join(rows), contents=contents, functions=functions)
 
 
 def _code(text: str) -> str:
     return "`" + text.replace("|", "\\|") + "`"
+
+
+def _value(value: object) -> str:
+    return "NULL" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _first_sentence(bound: BoundFunction) -> str:

@@ -67,6 +67,7 @@ def _rows(database: Database, warehouse: Warehouse, text: str) -> Rows:
         return _describe_function(connection, text)
     statement = read_duckdb_statement(connection, text, warehouse.contracts)
     made = [name for name in warehouse.contracts if statement.asks_for_tables and warehouse.exists(name)]
+    database.run("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")  # as Spark sorts
     _make_views(database, warehouse, dict.fromkeys([*statement.tables, *made]))
     register_duckdb(connection, functions_in(text))
     database.lock()
