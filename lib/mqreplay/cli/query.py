@@ -176,7 +176,7 @@ def _empty_views(spark: SparkSession, warehouse: Warehouse, names: Iterable[str]
     try:
         for name in missing:
             columns = warehouse.contracts[name].columns
-            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {column.name}" for column in columns)
+            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in columns)
             spark.sql(f"CREATE OR REPLACE VIEW {name} AS SELECT {nulls} WHERE false")
         yield
     finally:
