@@ -365,7 +365,8 @@ def test_an_offset_that_nobody_committed_was_set_by_somebody():
     assert found["evidence"] == [
         {
             "table_name": "gold.offset_continuity",
-            "key": "broker_name=b topic=T consumer_group=g queue_id=0 kind=rewind to_ts=2026-11-21 02:00:50",
+            "key": "broker_name=b broker_id=0 topic=T consumer_group=g queue_id=0 kind=rewind"
+            " to_ts=2026-11-21 02:00:50",
         }
     ]
 

@@ -50,8 +50,14 @@ def reset_findings(
     rows = with_reset_session(reset_rows(resets, continuity, reach_s), gap_s)
     by = [*GROUP_TOPIC, "session"]
     evidence_key = pl.when(pl.col("record_id").is_not_null()).then(pl.lit("record_id=") + pl.col("record_id"))
-    break_key = key_text("broker_name", "topic", "consumer_group", "queue_id") + pl.lit(" kind=") + pl.col("break_kind")
-    break_key = break_key + pl.lit(" to_ts=") + instant_text("break_ts")
+    break_key = pl.concat_str(
+        key_text("broker_name"),
+        pl.lit("broker_id=0"),
+        key_text("topic", "consumer_group", "queue_id"),
+        pl.lit("kind=") + pl.col("break_kind"),
+        pl.lit("to_ts=") + instant_text("break_ts"),
+        separator=" ",
+    )
     row = pl.struct("table_name", pl.coalesce(evidence_key, break_key).alias("key"))
     merged = rows.group_by(by).agg(
         pl.col("set_ts").min().alias("from_ts"),
