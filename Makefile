@@ -85,7 +85,7 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/lint-imports
 
 test: machine setup-dev browser compiler lint ## All tests that CI runs
-	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
 
 test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)

@@ -5,10 +5,12 @@ Pure tests use none of them, so they never import pyspark.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -24,6 +26,7 @@ settings.register_profile("mqreplay", deadline=None)
 settings.load_profile("mqreplay")
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
+USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:spark|night)\b", re.MULTILINE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,18 +39,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for the session, so that `-m "not spark"` runs the rest, and what one worker runs.
-
-    Workers share no fixture: one runs all that needs the session or the night, and each file is run by one.
-    """
+    """Mark what asks for the session, so that `-m "not spark"` runs the rest."""
     for item in items:
-        names = getattr(item, "fixturenames", ())
-        if "spark" in names:
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        shared = "spark" in names or "night" in names
-        item.add_marker(pytest.mark.xdist_group("spark" if shared else str(item.path)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Return a scheduler that runs each file in one process, and all that share the session or the night in one.
+
+    Processes share no fixture. The groups of xdist itself are lost with pytest 9, whose node ids cannot be changed.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "shared" if shares_fixtures(config.rootpath / file) else file
+
+    return ByFile(config, log)
+
+
+@cache
+def shares_fixtures(file: Path) -> bool:
+    """Return whether a test or a fixture of the file, or of its folder, asks for ``spark`` or ``night``."""
+    folder = file.with_name("conftest.py")
+    sources = [file] if folder == Path(__file__) else [file, folder]
+    return any(USES_SHARED.search(each.read_text(encoding="utf-8")) for each in sources if each.is_file())
 
 
 @pytest.fixture(scope="session")
