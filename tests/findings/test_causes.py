@@ -184,6 +184,25 @@ def test_a_cause_that_the_evidence_shows_counts_before_time_and_place() -> None:
     assert {rows[name]["summary"] for name in ("shown", "none", "by time")} == {"S."}
 
 
+def test_a_bound_is_left_out_where_the_log_counts() -> None:
+    bound = "Offsets went back; at most 50 messages delivered again; by hand."
+    found = {
+        "reset": finding_of("offset_reset", 100, 101, g="g", t="T") | {"summary": bound},
+        "back": finding_of("offset_rewind", 105, 110, g="g", t="T") | {"summary": bound},
+        "again": finding_of("duplicate_delivery", 112, 120, g="g") | {"cause_id": "reset", "redelivered": 45},
+        "not logged": finding_of("offset_reset", 100, 101, g="h", t="T") | {"summary": bound},
+        "down": finding_of("broker_down", 500, 520, "critical", b="a") | {"summary": "Down."},
+        "of g": finding_of("duplicate_delivery", 510, 520, g="g", b="a") | {"cause_id": "down", "redelivered": 2},
+        "g back": finding_of("offset_rewind", 510, 520, g="g", t="T", b="a") | {"summary": bound},
+        "h back": finding_of("offset_rewind", 510, 520, g="h", t="T", b="a") | {"summary": bound},
+    }
+    rows = {row["finding_id"]: row["summary"] for row in with_causes(frame_of(found), KINDS.values()).to_dicts()}
+    assert rows["reset"] == "Offsets went back; by hand. 45 messages were delivered again."
+    assert rows["back"] == rows["g back"] == "Offsets went back; by hand."
+    assert rows["not logged"] == rows["h back"] == bound
+    assert rows["down"] == "Down. 2 messages were delivered again."
+
+
 def test_a_cause_is_found_by_the_name_that_the_day_before_gave_it() -> None:
     found = {
         "old": finding_of("consumer_lost", 10, 12, g="g") | {"begun_id": "new"},

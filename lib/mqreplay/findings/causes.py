@@ -10,6 +10,8 @@ from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_rows, key_text
 
 LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
+# How offsets bound what a rewind or reset delivers again, as offsets.py and offset_resets.py word it.
+BOUND = r"; (at most|about) \d+ messages? delivered again"
 LINK = {"effect_id": pl.String, "follows_from": pl.String, "number": pl.Int64, "near_ms": pl.Int64}
 
 
@@ -18,7 +20,8 @@ def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.Data
 
     Where the evidence shows the cause (``cause_id``), this is the cause; elsewhere, time and place decide. A finding
     that follows from another is info. A cause gets its effects as evidence, beside its own first rows, and its summary
-    says how many messages they delivered again. Columns: those of gold.finding, without shape.HIDDEN.
+    says how many messages they delivered again: a bound of this number is left out. Columns: those of gold.finding,
+    without shape.HIDDEN.
     """
     linked = _first_causes(pl.concat([_shown_causes(findings), _nearest_causes(findings, kinds)]))
     ids = linked.select("follows_from", pl.col("effect_id").alias("finding_id"))
@@ -32,6 +35,7 @@ def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.Data
     known = findings.join(causes, on="finding_id", how="left").join(
         effects, left_on="finding_id", right_on="first_id", how="left"
     )
+    known = _without_bounds(known)
     own = pl.col("evidence").list.head(EVIDENCE_ROWS)
     was = pl.when(pl.col("again") == 1).then(pl.lit("was")).otherwise(pl.lit("were"))
     cost = pl.format(" {} {} delivered again.", counted("again", "message"), was)
@@ -40,6 +44,19 @@ def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.Data
         pl.when(pl.col("again") > 0).then(pl.col("summary") + cost).otherwise("summary").alias("summary"),
         pl.when(pl.col("effects").is_null()).then(own).otherwise(pl.concat_list(own, "effects")).alias("evidence"),
     ).select(*[name for name in findings.columns if name not in HIDDEN], "follows_from")
+
+
+def _without_bounds(known: pl.DataFrame) -> pl.DataFrame:
+    """Return the findings, without the bound of messages delivered again where the log of the group counts them."""
+    counted_groups = known.filter(pl.col("redelivered") > 0).select("follows_from", "consumer_group").unique()
+    of_effect = pl.struct("follows_from", "consumer_group").is_in(
+        counted_groups.select(pl.struct(pl.all())).to_series().implode()
+    )
+    is_counted = (pl.col("again") > 0) | (pl.col("follows_from").is_not_null() & of_effect)
+    bare = pl.col("summary").str.replace(BOUND, "")
+    return known.with_columns(
+        pl.when(is_counted.fill_null(value=False)).then(bare).otherwise("summary").alias("summary")
+    )
 
 
 def with_renamed_causes(renamed: pl.DataFrame, ids_before: str) -> pl.DataFrame:

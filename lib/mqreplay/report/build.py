@@ -16,7 +16,7 @@ from mqreplay import __version__
 from mqreplay.report.coverage import NAMES, level, most_helpful, verdict
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData, Row
 from mqreplay.report.finding_tree import nested
-from mqreplay.report.text import clock, counted, instant, iso, lasting, number, span, visible
+from mqreplay.report.text import clock, counted, instant, iso, lasting, number, span, visible, with_code
 
 PLACES = (
     ("consumer_group", "group"),
@@ -132,6 +132,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "with_code": with_code,
         "number": number,
         "counted": counted,
         "span_of": _span_of,

@@ -261,7 +261,7 @@ def verdict(findings: Sequence[Row], coverages: Sequence[Coverage]) -> str:
     nouns = {"critical": "critical finding", "warning": "warning"}
     said = [counted(count, nouns[word]) for count, word in counts if count and word in nouns]
     if said:
-        parts = [f"{' and '.join(said)}, the worst: {_lower(str(worst[0]['summary']).rstrip('.'))}"]
+        parts = [f"{' and '.join(said)}, the worst: {_lower(_first_sentence(worst[0]))}"]
     elif not any(each.judged for each in coverages):
         return "Nothing could be judged."
     else:
@@ -292,6 +292,10 @@ def listed(words: Sequence[str]) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def _first_sentence(finding: Row) -> str:
+    return str(finding["summary"]).split(". ", 1)[0].rstrip(".")
 
 
 def _lower(text: str) -> str:

@@ -6,6 +6,8 @@ import datetime as dt
 import unicodedata
 from typing import Any
 
+from markupsafe import Markup, escape
+
 # Zero-width joiners are part of words and of emoji; other invisible characters only mislead.
 DAY = len("2026-11-21 ")
 WANTED = frozenset("\n\t\u200c\u200d")
@@ -113,3 +115,16 @@ def lasting(begin: dt.datetime | None, end: dt.datetime | None) -> str:
             parts.append(f"{seconds // size} {unit}")
             seconds %= size
     return " ".join(parts[:2]) or "0 s"
+
+
+def with_code(text: str) -> Markup:
+    """Return a text as HTML, with the parts between backticks as code. Invisible characters are spelled out.
+
+    >>> with_code("Run `a < b` now.")
+    Markup('Run <code>a &lt; b</code> now.')
+    """
+    text = visible(text)
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # a backtick without its pair
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(parts))
