@@ -1,3 +1,3 @@
-"""mqreplay replays what an Apache RocketMQ cluster decided, from what it left behind."""
+"""mqreplay replays the decisions of an Apache RocketMQ cluster and reports what went wrong."""
 
 __version__ = "0.1.0"

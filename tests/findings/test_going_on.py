@@ -35,10 +35,7 @@ def test_it_keeps_its_id_and_its_beginning() -> None:
     assert found.keys() == {("old", hour(2 * HOUR))}
     (row,) = found.values()
     assert row["to_ts"] == at(MIDNIGHT + HOUR)
-    assert (
-        row["summary"]
-        == f"new was idle. It goes on since {at(2 * HOUR):%Y-%m-%d %H:%M:%S} UTC; the day before tells more."
-    )
+    assert row["summary"] == f"new was idle. It began at {at(2 * HOUR):%Y-%m-%d %H:%M:%S} UTC, see the day before."
 
 
 def test_of_another_kind_place_or_time_it_is_another() -> None:

@@ -17,4 +17,4 @@ def test_a_second_run_changes_no_file(night):
     )
     assert files_of(night.root) == before
     assert {o.cluster: o.findings for o in outcomes} == {c: o.findings for c, o in night.outcomes.items()}
-    assert sum("read before" in line for line in said) == 2
+    assert sum("none new or changed" in line for line in said) == 2

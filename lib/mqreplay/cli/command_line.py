@@ -74,22 +74,22 @@ def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     top = Parser(
         prog="mqreplay",
-        description="Replays what an Apache RocketMQ cluster decided, from what it left behind.",
+        description="Replay the decisions of an Apache RocketMQ cluster, and report what went wrong.",
         epilog=EXIT_STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"mqreplay {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     step_commands.add(commands)
-    text = "a query over the tables; RocketMQ's decisions are functions in it"
+    text = "run a query on the tables; RocketMQ's decisions are functions"
     sql_command.add(commands.add_parser("sql", help=text, description=sql_command.DESCRIPTION, **sql_command.EXAMPLES))
-    text = "the findings, filtered by kind, severity, group, topic, broker and time"
+    text = "list findings by kind, severity, group, topic, broker and time"
     findings_command.add(
         commands.add_parser(
             "findings", help=text, description=findings_command.DESCRIPTION, **findings_command.EXAMPLES
         )
     )
-    text = "a finding explained: the rule, the evidence in time order, its cause"
+    text = "explain a finding: rule, evidence in time order, cause, effects"
     explain = commands.add_parser("explain", help=text, description=text, **with_examples(*EXPLAIN_EXAMPLES))
     explain.add_argument("finding", metavar="FINDING", help="its finding_id, or enough of its beginning")
     add_warehouse(explain)
@@ -97,19 +97,19 @@ def parser() -> argparse.ArgumentParser:
     add_conf(explain)
     explain.add_argument("--limit", type=int, metavar="N", help="rows of evidence at most (50)")
     explain.add_argument("--json", action="store_true", help="print the explanation as JSON")
-    text = "the tables, or the columns of one table, with their comments"
+    text = "list the tables, or the columns of one table, with comments"
     tables_command.add(
         commands.add_parser("tables", help=text, description=tables_command.DESCRIPTION, **tables_command.EXAMPLES)
     )
     text = "print SQL that registers the tables in a metastore"
     register_command.add(commands.add_parser("register", help=text, description=text, **register_command.EXAMPLES))
     _add_recording(commands)
-    text = "what is wrong with this machine, or with files, and how to mend it"
+    text = "check this machine, or files of a recording, and print what to do"
     doctor = commands.add_parser("doctor", help=text, description=text, **with_examples(*DOCTOR_EXAMPLES))
     doctor.add_argument("files", nargs="*", metavar="FILE", help="files of a recording; none: this machine")
-    doctor.add_argument("--json", action="store_true", help="print what is found as JSON")
+    doctor.add_argument("--json", action="store_true", help="print the result as JSON")
     add_conf(doctor)
-    text = "a script that completes commands and options in bash, zsh or fish"
+    text = "print a script that completes commands and options in bash, zsh or fish"
     completion.add(
         commands.add_parser("completion", help=text, description=completion.DESCRIPTION, **completion.EXAMPLES)
     )
@@ -118,16 +118,16 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_recording(commands: Any) -> None:
     """Add the commands that make recordings."""
-    text = "a running cluster, as a recording"
+    text = "record a running cluster"
     record_arguments.add(commands.add_parser("record", help=text, **with_examples(*RECORD_EXAMPLES)))
-    text = "what lies on disk (copies, mqadmin outputs, logs), as a recording"
+    text = "make a recording of files on disk: copies, mqadmin output, logs, packet captures"
     imports = commands.add_parser("import", help=text, description=text, **with_examples(*IMPORT_EXAMPLES))
     imports.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a tar or zip archive")
     imports.add_argument("--out", required=True, metavar="DIR", help="folder of the recording; new or empty")
     imports.add_argument("--broker", metavar="NAME-ID", help="the broker of files whose path names none: broker-a-0")
     imports.add_argument("--time-zone", metavar="ZONE", help="the zone of times that name none: +08:00 (UTC)")
     imports.add_argument("--json", action="store_true", help="print what came of them as JSON")
-    text = "the records in packet captures, as JSONL files of a recording"
+    text = "make the JSONL files of a recording from packet captures"
     unpack = commands.add_parser("unpack", help=text, description=text, **with_examples(*UNPACK_EXAMPLES))
     unpack.add_argument("captures", nargs="+", metavar="CAPTURE", help="a .pcap or .pcapng, gzipped or not")
     unpack.add_argument("--out", required=True, metavar="DIR", help="folder of the recording that they go into")

@@ -9,8 +9,8 @@ import sys
 from mqreplay.errors import InputError
 
 DESCRIPTION = (
-    "Polls a running cluster and writes a recording, which nightly can read also while it grows. It only reads, and it "
-    "sends no request that changes anything. Run it again with the same --out: the recording goes on."
+    "Polls a running cluster and writes a recording, which nightly can also read while it grows. It sends only "
+    "requests that read. Run it again with the same --out to continue the recording."
 )
 
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from mqreplay.settings import Settings
 
 STEPS = {
-    "nightly": "all of a night: ingest, replay, validate, report",
-    "ingest": "recordings into the silver tables; what was read before is not read again",
-    "replay": "silver into gold: every decision judged, and the findings",
+    "nightly": "run all steps: ingest, replay, validate, report",
+    "ingest": "read recordings into the silver tables; unchanged files are not read again",
+    "replay": "judge all decisions and find problems: silver tables to gold tables",
     "validate": "run the contracts' expectations on the tables",
-    "report": "one HTML page for each cluster",
-    "maintain": "compact the tables, and remove files that no version needs",
+    "report": "make one HTML page for each cluster",
+    "maintain": "compact the tables, and remove old files",
 }
 EXAMPLES = {
     "nightly": (
@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
             command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
         add_warehouse(command)
         _options(command)
-    text = "the nightly run on the sample recording"
+    text = "run the nightly steps on the sample"
     demo = commands.add_parser(
         "demo", help=text, description=text, **with_examples("mqreplay demo", "mqreplay demo --engine local")
     )
@@ -52,7 +52,7 @@ def add(commands: Any) -> None:
 
 
 def _options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--cluster", metavar="NAME", help="the cluster, where the recording does not name it")
+    command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
     command.add_argument(

@@ -31,7 +31,7 @@ def going_on(found: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     once = of_found.sort("from_ts", "finding_id").unique("before_id", keep="first")
     known = found.join(once.select("finding_id", "before_id", "before_from"), on="finding_id", how="left")
     since = pl.col("before_from").dt.strftime("%Y-%m-%d %H:%M:%S")
-    text = pl.format("{} It goes on since {} UTC; the day before tells more.", "summary", since)
+    text = pl.format("{} It began at {} UTC, see the day before.", "summary", since)
     return known.with_columns(
         pl.coalesce(text, "summary").alias("summary"),
         pl.coalesce("before_id", "finding_id").alias("finding_id"),

@@ -30,41 +30,41 @@ from mqreplay.lake.submitted import (
 from mqreplay.places import conf_dir
 from mqreplay.settings import SparkSettings
 
-# Settings that no table or answer depends on, but speed and quiet do.
+# Settings for speed and quiet; no table or result depends on them.
 TUNING = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # From the first line of the session to the last one. mqreplay itself says what it does.
     "spark.log.level": "ERROR",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # Beside a commit's checksum, Delta would list the table's files there again, by a query over its log for a new one.
+    # With a commit's checksum, Delta would write the list of the table's files again, by a query of its log.
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
-    # Spark would take 64 MB for each sort and each aggregate, however few its rows.
+    # Spark would allocate 64 MB for each sort and aggregate, even for few rows.
     "spark.buffer.pageSize": "4m",
-    # Plans are large and many; nobody looks at those that are done.
+    # Plans are large and many, and finished ones are not needed.
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
     "spark.sql.maxPlanStringLength": "1000",
-    # Java compiles no method of more bytecode than this, and Spark would make such: they run interpreted, half as fast.
+    # Java compiles no method with more bytecode than this; Spark's larger ones would run interpreted, half as fast.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Java's collection is what frees the disk of shuffles that are over; every half hour is seldom for a large night.
+    # Garbage collection frees the disk of finished shuffles; the default of half an hour is too long for a large night.
     "spark.cleaner.periodicGC.interval": "3min",
-    # On a local disk, and there alone: the defaults start a process (chmod, readlink) for each file they touch, 1,500
+    # Only for local disks: the defaults start a process (chmod, readlink) for each file, 1,500
     # in a small night. One process writes a warehouse at a time (lake/lock.py), as LocalLogStore asks.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Batches end at 10,000 rows alone: Spark would add up the bytes of all columns after each row that goes to Python.
+    # Batches end only at 10,000 rows: Spark would sum the bytes of all columns after each row for Python.
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.parquet.compression.codec": "zstd",
     # Idle workers end without a traceback when the session ends.
     "spark.python.daemon.module": "mqreplay.lake.worker_daemon",
-    # A task has one core: kernels with threads of their own would take each other's.
+    # A task has one core: kernels with more threads would compete.
     "spark.executorEnv.POLARS_MAX_THREADS": "1",
 }
-# What the answers rest on.
+# Settings on which results depend.
 MEANING = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -80,29 +80,29 @@ MEANING = {
     "spark.databricks.delta.properties.defaults.enableRowTracking": "false",
     # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # A rollback restores the version before the run, however long ago that was made.
+    # A rollback restores the version before the run, even an old one.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
 
 
-# How plans of few rows are run, and others: the few are read before their plans are compiled and adapted.
+# Execution of plans with few and with many rows: few rows are read before a plan could be compiled and adapted.
 RUNNING = (
     ("spark.sql.codegen.wholeStage", "false", "true"),
     ("spark.sql.codegen.factoryMode", "NO_CODEGEN", "FALLBACK"),
     ("spark.sql.adaptive.enabled", "false", "true"),
     ("spark.sql.shuffle.partitions", "2", "200"),
 )
-# Java's own growth of these by steps costs a full collection, or a sweep of compiled code, at each.
+# Each step of growth of these would cost a full collection, or a sweep of compiled code.
 JAVA = "-XX:+UseParallelGC -XX:MetaspaceSize=384m -XX:ReservedCodeCacheSize=512m"
-# What plans little is over before Java's second compiler has earned what it takes (48 of 190 s of processor time).
+# Short work ends before Java's second compiler pays off (48 of 190 s of processor time).
 JAVA_SMALL = "-XX:TieredStopAtLevel=1"
-# Java and Python talk by these and not by TCP: once, after 25 GB each way, both its ends waited for the other for good.
+# Unix sockets between Java and Python: with TCP, both ends once waited forever for each other (docs/adr/0022).
 SOCKETS, SOCKETS_DIR = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
-SOCKET_PATH = 107  # bytes that a socket's path may have
+SOCKET_PATH = 107  # largest length of a socket's path in bytes
 SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
 HEAP = "3g"  # of the driver, where neither the settings nor spark-submit set it
 EXECUTORS_JAVA, LOCAL_DIR = "spark.executor.extraJavaOptions", "spark.local.dir"
-# Spark in one process opens ports on the loopback device all the same. It makes a secret of its own for each session.
+# Spark in one process also opens ports on the loopback device. It makes a secret for each session.
 AUTHENTICATE = "spark.authenticate"
 ONE_PROCESS = re.compile(r"local(\[.*\])?")
 
@@ -114,7 +114,7 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
     for settings that Java can no longer take from this process.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # PySpark gives instants in the zone of the process; ours are UTC wherever it runs.
+    # PySpark returns instants in the zone of the process; use UTC everywhere.
     os.environ["TZ"] = "UTC"
     time.tzset()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
@@ -135,13 +135,13 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
     session = SparkSession.builder.config(map=dict(options)).getOrCreate()
     keep_accumulators_quiet()
     remember_names(session)
-    # PySpark would log a query's error with all of Java's stack, beside raising it.
+    # PySpark would also log a query's error with Java's whole stack.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return session
 
 
 def fit_plans(session: SparkSession, *, small: bool) -> None:
-    """Set how plans are run: as for few rows, or as for many. The answers are the same."""
+    """Set the execution of plans for few rows or for many. The results are the same."""
     for name, of_few, of_many in RUNNING:
         session.conf.set(name, of_few if small else of_many)
 
@@ -151,7 +151,7 @@ def _stays_here(settings: SparkSettings) -> bool:
 
 
 def _one_process(master: str) -> dict[str, str]:
-    """What holds where driver and executor are one process, of ours."""
+    """Return settings for a driver and executor in one process."""
     if ONE_PROCESS.fullmatch(master) is None:
         return {}
     options = {AUTHENTICATE: "true"}
@@ -159,7 +159,7 @@ def _one_process(master: str) -> dict[str, str]:
 
 
 def _user_sets(name: str) -> bool:
-    """Whether the user's own files or options of Spark set it; what mqreplay sets would override it."""
+    """Return whether the user's files or options of Spark set it; mqreplay's setting would override it."""
     home = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent))
     file = Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-defaults.conf")
     told = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
@@ -168,7 +168,7 @@ def _user_sets(name: str) -> bool:
 
 
 def _sockets(local: bool) -> dict[str, str]:
-    """Where the sockets between Java and Python lie; elsewhere, where Java there keeps what is temporary."""
+    """Return the folder of the sockets between Java and Python; on other machines, Java's temporary folder."""
     if not local:
         return {SOCKETS: "true"}
     folder = str(scratch().part("sockets"))
@@ -177,7 +177,7 @@ def _sockets(local: bool) -> dict[str, str]:
 
 
 def _places(small: bool) -> dict[str, str]:
-    """Nothing is left in the folder a user happens to stand in, and log4j keeps to itself."""
+    """Return settings that keep files out of the current folder and log4j quiet."""
     log4j = (conf_dir() / "log4j2.properties").as_uri()
     java = f"{JAVA} {JAVA_SMALL}" if small else JAVA
     temporary = scratch().part("java")
