@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_rows, key_text
+from mqreplay.findings.shape import EVIDENCE_ROWS, HIDDEN, counted, evidence_rows, row_key
 
 LONGEST = 3  # links in a chain, at most: a duplicate, by a rewind, by two owners, by a broker gone
 # How offsets bound what a rewind or reset delivers again, as offsets.py and offset_resets.py word it.
@@ -25,7 +25,7 @@ def with_causes(findings: pl.DataFrame, kinds: Iterable[FindingKind]) -> pl.Data
     """
     linked = _first_causes(pl.concat([_shown_causes(findings), _nearest_causes(findings, kinds)]))
     ids = linked.select("follows_from", pl.col("effect_id").alias("finding_id"))
-    keys = key_text("finding_id").sort().implode()
+    keys = row_key("finding_id").sort().implode()
     effects = (
         ids.join(findings.select("finding_id", "redelivered"), on="finding_id", how="left")
         .group_by(pl.col("follows_from").alias("first_id"))

@@ -13,8 +13,8 @@ from mqreplay.findings.shape import (
     evidence_row,
     evidence_rows,
     finding,
-    key_text,
     record_key,
+    row_key,
     seconds,
 )
 
@@ -193,15 +193,15 @@ def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
 
     A client that brokers no longer list may have been stopped in order: that is info.
     """
-    key = pl.concat_list(key_text("client_id"))
+    key = pl.concat_list(row_key("client_id"))
     beats = (
         pl.when(pl.col("silent").is_null())
         .then(evidence_rows("silver.heartbeat", key))
         .when("silent")
         .then(evidence_rows("silver.assignment", key))
-        .otherwise(evidence_rows("silver.consumer_list", pl.concat_list(key_text("consumer_group"))))
+        .otherwise(evidence_rows("silver.consumer_list", pl.concat_list(row_key("consumer_group"))))
     )
-    held = evidence_rows("gold.queue_owner", pl.concat_list(key_text(*MEMBER)))
+    held = evidence_rows("gold.queue_owner", pl.concat_list(row_key(*MEMBER)))
     rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues", "retry_queues", "silent"]).with_columns(
         pl.when(_had_queues()).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence")
     )

@@ -11,7 +11,7 @@ from mqreplay.findings.shape import (
     evidence_row,
     evidence_rows,
     finding,
-    key_text,
+    row_key,
 )
 from mqreplay.judge.offset_continuity import pulled_ends
 from mqreplay.judge.queue_events import QUEUE
@@ -75,7 +75,7 @@ def retry_findings(
     logged = came_back.select(*GROUP, "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id")
     grown = _growth(ends, RETRY).join(logged, on=GROUP, how="anti")
     together = with_session(pl.concat([logged, grown], how="diagonal"), GROUP, "ts", "ts", gap_s)
-    keys = key_text("record_id").filter(pl.col("record_id").is_not_null())
+    keys = row_key("record_id").filter(pl.col("record_id").is_not_null())
     found = together.group_by(*GROUP, "session").agg(
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
@@ -171,4 +171,4 @@ def _with_topic(found: pl.DataFrame, prefix: str) -> pl.DataFrame:
 
 def _row(table: str, *key: str) -> pl.Expr:
     """Return each row as evidence, ``row``."""
-    return evidence_row(pl.lit(table), key_text(*key)).alias("row")
+    return evidence_row(pl.lit(table), row_key(*key)).alias("row")

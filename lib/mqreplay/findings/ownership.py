@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, key_text, one_or_none
+from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, one_or_none, row_key
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import with_session
 
@@ -137,7 +137,7 @@ def _seen(rows: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
     each = numbered.join(shown, "consumer_group")
     by_table = [
         each.filter(pl.col("table_name") == table).select(
-            "row", evidence_row(pl.col("table_name"), key_text(*(n for n in names if n in rows.columns))).alias("seen")
+            "row", evidence_row(pl.col("table_name"), row_key(*(n for n in names if n in rows.columns))).alias("seen")
         )
         for table, names in sorted(KEY_OF_TABLE.items())
     ]

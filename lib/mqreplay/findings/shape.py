@@ -106,34 +106,34 @@ def that_reach(findings: pl.DataFrame, begin: dt.datetime, lost_s: int) -> pl.Da
     return findings.filter((pl.coalesce("to_ts", "from_ts") >= begin) | known_later)
 
 
-def key_text(*names: str) -> pl.Expr:
+def row_key(*names: str) -> pl.Expr:
     """Return the key of each row, ``key``: a struct of EVIDENCE_KEY's columns, all but those named null."""
     return key_of({name: pl.col(name) for name in names})
 
 
 def record_key(record_ids: pl.Expr) -> pl.Expr:
-    """Return the key of rows with these record ids; see `key_text`."""
+    """Return the key of rows with these record ids; see `row_key`."""
     return key_of({"record_id": record_ids})
 
 
 def key_of(values: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return the key with these values, by their columns; see `key_text`."""
+    """Return the key with these values, by their columns; see `row_key`."""
     typed = [values.get(name, pl.lit(None)).cast(of).alias(name) for name, of in EVIDENCE_KEY.items()]
     return pl.struct(typed).alias("key")
 
 
 def evidence(table: str, *key: str) -> pl.Expr:
     """Return an aggregate, ``evidence``: table and key of a group's rows, each once, in order."""
-    return evidence_rows(table, key_text(*key).unique().sort().implode())
+    return evidence_rows(table, row_key(*key).unique().sort().implode())
 
 
 def evidence_rows(table: str, keys: pl.Expr) -> pl.Expr:
-    """Return evidence made of a list of keys (see `key_text`) in each row."""
+    """Return evidence made of a list of keys (see `row_key`) in each row."""
     return keys.list.eval(evidence_row(pl.lit(table), pl.element())).alias("evidence")
 
 
 def evidence_row(table: pl.Expr, key: pl.Expr) -> pl.Expr:
-    """Return a row of evidence, of EVIDENCE's items, made of the name of a table and a key (see `key_text`)."""
+    """Return a row of evidence, of EVIDENCE's items, made of the name of a table and a key (see `row_key`)."""
     return pl.struct(table.alias("table_name"), *(key.struct.field(name) for name in EVIDENCE_KEY))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import counted, evidence_rows, finding, key_text
+from mqreplay.findings.shape import counted, evidence_rows, finding, row_key
 from mqreplay.judge.saturating import total
 
 STALE_SLAVE_OFFSETS = FindingKind(
@@ -37,7 +37,7 @@ def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: i
         pl.col("from_ts").min(),
         pl.col("to_ts").max(),
         pl.col("size").max().alias("lacks"),
-        key_text(*COPY, "kind", "to_ts").unique().alias("keys"),
+        row_key(*COPY, "kind", "to_ts").unique().alias("keys"),
     )
     found = of_copy.group_by(*SLAVE).agg(
         pl.col("from_ts").min(),

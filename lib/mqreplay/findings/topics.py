@@ -10,8 +10,8 @@ from mqreplay.findings.shape import (
     evidence,
     evidence_rows,
     finding,
-    key_text,
     one_or_none,
+    row_key,
 )
 from mqreplay.judge.time_spans import with_session
 
@@ -62,7 +62,7 @@ def changed_counts(topic_config: pl.DataFrame, cluster: str) -> pl.DataFrame:
     before = {was: pl.col(now).shift(1).over(SOURCE_TOPIC) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True)}
     configs = topic_config.filter(pl.col("broker_id") == 0).sort("ts").with_columns(**before)
     differs = pl.any_horizontal(pl.col(was) != pl.col(now) for was, now in zip(COUNTS_BEFORE, COUNTS, strict=True))
-    steps = configs.filter(differs).with_columns(key_text(*SOURCE_TOPIC, "ts"))
+    steps = configs.filter(differs).with_columns(row_key(*SOURCE_TOPIC, "ts"))
     once = _joined(steps.with_columns(pl.col("ts").alias("from_ts"), pl.col("ts").alias("to_ts")), ONE_STEP_S)
     # To grow is one change even if read and write counts follow each other later; to shrink needs two.
     of_master = pl.concat([_joined(once.filter(_grew()), ONE_CHANGE_S), once.filter(~_grew())]).sort("from_ts")
