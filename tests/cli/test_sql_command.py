@@ -82,7 +82,7 @@ def test_a_bad_path_fails_before_anything_heavy_is_loaded(tmp_path: Path, comman
     run = [sys.executable, "-c", program, *command, "--warehouse", str(tmp_path)]
     done = subprocess.run(run, env={"PYTHONPATH": str(ROOT / "lib")}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert "is no warehouse" in done.stderr
+    assert "is not a warehouse" in done.stderr
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "spark"])

@@ -130,7 +130,7 @@ MISTAKES = {
     "quoted by a cause": ("SELECT rlike('a', '(MemoryError')", "[INVALID_PARAMETER_VALUE.PATTERN]"),
     "thrown as another error": (
         """SELECT from_json('{"a":"Input/output error"}', 'a INT', map('mode', 'FAILFAST'))""",
-        "org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING",
+        "[MALFORMED_RECORD_IN_PARSING",
     ),
     "no type of Python's": ("SELECT INTERVAL '1' YEAR", "[NOT_IMPLEMENTED]"),
 }

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,9 +38,10 @@ def daemon(folder: Path, module: str) -> Iterator[tuple[subprocess.Popen[bytes],
         yield process, process.stdout.read(length).decode()
 
 
-def worker_end(folder: Path, module: str, sent: bytes) -> str:
+def worker_end(module: str, sent: bytes) -> str:
     """Start a worker, send it ``sent``, close the socket; return what the daemon and the worker wrote on stderr."""
-    with daemon(folder, module) as (process, path):
+    # The path of a socket has at most 107 bytes, fewer than those of pytest's folders.
+    with tempfile.TemporaryDirectory() as folder, daemon(Path(folder), module) as (process, path):
         with socket.socket(socket.AF_UNIX) as java:
             java.connect(path)
             worker = int.from_bytes(java.recv(4), "big")
@@ -55,13 +57,13 @@ def worker_end(folder: Path, module: str, sent: bytes) -> str:
 
 
 @pytest.mark.parametrize("sent", [b"", b"\0\0\0\0"], ids=["idle", "at the begin of a task"])
-def test_a_worker_whose_socket_is_closed_says_nothing(tmp_path: Path, sent: bytes) -> None:
-    assert worker_end(tmp_path, DAEMON, sent) == ""
+def test_a_worker_whose_socket_is_closed_says_nothing(sent: bytes) -> None:
+    assert worker_end(DAEMON, sent) == ""
 
 
-def test_pysparks_own_prints_a_traceback(tmp_path: Path) -> None:
+def test_pysparks_own_prints_a_traceback() -> None:
     # Once it does not, mqreplay's is needed no more.
-    assert "BrokenPipeError" in worker_end(tmp_path, "pyspark.daemon", b"")
+    assert "BrokenPipeError" in worker_end("pyspark.daemon", b"")
 
 
 def test_the_session_uses_it(spark) -> None:

@@ -42,12 +42,8 @@ def near(told: dt.datetime | str, clock: str, within_s: float) -> bool:
 
 def test_a_quiet_night_alarms_nobody_and_all_of_it_is_judged(night):
     _, outcome = night("quiet-5.3.3")
-    assert {(f["kind"], f["severity"]) for f in outcome.findings} == {("duplicate_delivery", "info")}
-    # As many as were started, stopped and started anew: what was on its way then is given to the next, too.
-    assert [
-        near(f["from_ts"], clock, 20)
-        for f, clock in zip(outcome.findings, ("01:32:35", "01:33:30", "01:34:16"), strict=True)
-    ] == [True] * 3
+    # Starts and stops hand over single messages that were on their way: no finding.
+    assert [f["summary"] for f in outcome.findings] == []
     assert outcome.judgements == {
         "gold.allocation": {"agree": 175},
         "gold.pull_route": {"agree": 11_889},
@@ -66,7 +62,7 @@ def test_resets_by_the_broker_and_an_offset_past_the_end(night):
     assert "6 queues reset, back by up to 59 messages" in reset["summary"]
     follows = {f["kind"]: f for f in outcome.findings if f["follows_from"] == reset["finding_id"]}
     assert follows.keys() == {"offset_rewind", "duplicate_delivery"}
-    assert "by an offset reset; at most" in follows["offset_rewind"]["summary"]
+    assert "by an offset reset" in follows["offset_rewind"]["summary"]
     broken = table_at(root, "gold.offset_continuity").filter(broker_id=0, consumer_group="welders").to_dicts()
     # One copy was made before the client heard of it, one after it had gone on from there.
     assert {(r["kind"], r["cause"]) for r in broken} == {("rewind", "reset")}
