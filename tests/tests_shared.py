@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Callable
+import tarfile
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,9 @@ def files_of(warehouse: str) -> dict[str, str]:
             if path.is_file():
                 found[str(path.relative_to(warehouse))] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
+
+
+def unpack(archive: tarfile.TarFile, folder: Path, members: Sequence[tarfile.TarInfo] | None = None) -> None:
+    """Write the members of an archive of ours, or all, into the folder. Python before 3.11.4 has no filters."""
+    filters: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    archive.extractall(folder, members, **filters)

@@ -14,7 +14,7 @@ import polars as pl
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
 from night.finding_sums import Finding, message_count
-from tests_shared import run
+from tests_shared import run, unpack
 
 DATA = Path(__file__).parents[1] / "data"
 NEAR_S = 30
@@ -44,7 +44,7 @@ def judge_archive(name: str, folder: Path, within: str = "") -> JudgedNight:
     """
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         wanted = [member for member in archive.getmembers() if member.name.startswith(within)]
-        archive.extractall(folder / "recording", wanted, filter="data")
+        unpack(archive, folder / "recording", wanted)
     root = str(folder / "warehouse")
     for step in ("ingest", "replay"):
         run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])

@@ -18,7 +18,7 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import nightly as nights
 from mqreplay.night.outcome import outcome_of
 from mqreplay.settings import load_settings
-from tests_shared import assert_same_tables, files_of, run
+from tests_shared import assert_same_tables, files_of, run, unpack
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "polled-5.3.3.tar.xz"
 CLUSTER = "mint-cluster"
@@ -48,7 +48,7 @@ SETTLED = [
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("polled") / "recording"
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
+        unpack(archive, folder)
     return folder
 
 

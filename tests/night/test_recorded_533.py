@@ -11,7 +11,7 @@ import pytest
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.outcome import outcome_of
 from mqreplay.settings import load_settings
-from tests_shared import run, table_at
+from tests_shared import run, table_at, unpack
 
 DATA = Path(__file__).parents[1] / "data"
 CLUSTER = "plant-7"
@@ -22,7 +22,7 @@ def night(tmp_path_factory):
     def judge(name):
         folder = tmp_path_factory.mktemp(name)
         with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-            archive.extractall(folder / "recording", filter="data")
+            unpack(archive, folder / "recording")
         root = str(folder / "warehouse")
         for step in ("ingest", "replay"):
             run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])

@@ -21,7 +21,7 @@ import pytest
 
 from mqreplay.errors import InputError
 from mqreplay.settings import load_settings
-from tests_shared import files_of, rows_at, run, table_rows, tables
+from tests_shared import files_of, rows_at, run, table_rows, tables, unpack
 
 KEPT = Path(__file__).parent / "data" / "warehouse-0.1.0.tar.xz"
 CLUSTER = "grid-cluster"
@@ -35,7 +35,7 @@ NOT_COMPARED = {"bronze.step"}
 def kept(tmp_path: Path) -> Path:
     """The folder with recording, warehouse and interrupted."""
     with tarfile.open(KEPT) as archive:
-        archive.extractall(tmp_path, filter="data")
+        unpack(archive, tmp_path)
     return tmp_path
 
 

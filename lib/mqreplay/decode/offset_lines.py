@@ -17,7 +17,7 @@ _NAME: Final = OFFSET_TABLE.encode()
 _BEGIN: Final = b'\n\t"' + _NAME + b'":{\n'
 _END: Final = b"\n\t}"
 _NUMBER: Final = rb"(?:0|[1-9][0-9]{0,9}):(?:0|-?[1-9][0-9]{0,18})"
-_ENTRY: Final = re.compile(rb'\t\t"[^"\\\x00-\x1f]+":\{(?:(' + _NUMBER + rb"(?:," + _NUMBER + rb")*+)\n\t\t)?\}")
+_ENTRY: Final = re.compile(rb'\t\t"[^"\\\x00-\x1f]+":\{(?:(' + _NUMBER + rb"(?:," + _NUMBER + rb")*)\n\t\t)?\}")
 # The first member of a file, so that no other member can hold it.
 _VERSION: Final = re.compile(rb'\{\n\t"dataVersion":\{\n(?:\t\t"[A-Za-z]+":(?:0|-?[1-9][0-9]{0,18}),?\n)+\t\},\n')
 

@@ -19,7 +19,8 @@ INT_MAX: Final = 2**31 - 1
 _WS = r"[ \t\r\n]*+"
 _ID = r'(?:(?:0|[1-9][0-9]{0,9})|"(?:0|[1-9][0-9]{0,9})")'
 _QUEUE = rf"{_ID}{_WS}:{_WS}(?:0|-?[1-9][0-9]{{0,18}}){_WS}"
-_QUEUES = rf"\{{{_WS}((?:{_QUEUE}(?:,{_WS}{_QUEUE})*+)?)\}}"
+_QUEUES = rf"\{{{_WS}((?:{_QUEUE}(?:,{_WS}{_QUEUE})*)?)\}}"
+# No possessive repeat of a group: Python before 3.11.4 forgets the end of its last round.
 _ENTRY = re.compile(rf'"([^"\\\x00-\x1f]*+)"{_WS}:{_WS}{_QUEUES}{_WS}([,}}]){_WS}')
 _MORE = re.compile(rf"{_WS}([,}}]){_WS}")
 _QUEUE_KEY = re.compile(rf'(?:"(-?[0-9]+)"|(-?[0-9]+)){_WS}:{_WS}')
