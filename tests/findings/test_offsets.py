@@ -309,6 +309,21 @@ def test_a_broker_that_was_killed_comes_back_with_older_offsets():
     assert "by an unknown cause" in unknown
 
 
+@pytest.mark.parametrize(
+    ("outages", "owners", "words", "severity"),
+    [
+        (down(), [], "by an unknown cause", "warning"),
+        (down(), [held("g", "a", 0, 48), held("g", "b", 48, 90)], "between which queues changed hands", "info"),
+        (down((46, 49)), [held("g", "a", 0, 48), held("g", "b", 48, 90)], "by a restart of the broker", "warning"),
+    ],
+)
+def test_without_recorded_commits_owners_show_a_handover(outages, owners, words, severity):
+    rewind = breaks([broke("g", 50, 1, 1, cause="unknown")])
+    (found,) = offset_findings(rewind, owned(owners), outages, "c", GAP_S, HANDOVER_S, NO_RESETS).to_dicts()
+    assert words in found["summary"]
+    assert found["severity"] == severity
+
+
 @pytest.mark.parametrize(("sent", "bound"), [([], "about"), (pushed("g", 40), "at most")])
 def test_how_much_is_delivered_again_is_bounded_where_clients_were_recorded(sent, bound):
     frames = breaks([broke("g", 50, 7, 7, cause="reset")]), owned([]), down()

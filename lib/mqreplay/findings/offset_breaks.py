@@ -56,7 +56,7 @@ def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int) 
     """Return the breaks; the cause is HANDOVER where two clients held the queue just before, or while, it went back.
 
     Both commit what they have consumed (RebalanceImpl#updateProcessQueueTableInRebalance persists on removal), and
-    ConsumerOffsetManager takes what comes last.
+    ConsumerOffsetManager takes what comes last. Where no commits were recorded, owners alone show it.
     """
     held = as_of(
         breaks,
@@ -66,7 +66,7 @@ def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int) 
         {"second_until": "second_until"},
         right_at="from_ts",
     )
-    went_back = (pl.col("cause") == "client_commit") & (pl.col("effect") == "rewind")
+    went_back = pl.col("cause").is_in(["client_commit", "unknown"]) & (pl.col("effect") == "rewind")
     by_two = pl.col("second_until") >= pl.col("from_ts") - pl.duration(seconds=handover_s)
     cause = pl.when(went_back & by_two).then(pl.lit(HANDOVER)).otherwise("cause")
     return held.with_columns(cause=cause).drop("second_until")

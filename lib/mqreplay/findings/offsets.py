@@ -121,7 +121,7 @@ def offset_findings(
         end_when_set=pl.when(pl.col("kind") == "beyond_max").then("queue_max_offset"),
     ).filter(pl.col("effect").is_in(["rewind", "jump", "beyond_max"]))
     by = [*GROUP_TOPIC, "effect"]
-    known = with_restarts(with_handovers(breaks, owners, handover_s), outages)
+    known = with_handovers(with_restarts(breaks, outages), owners, handover_s)
     sessions = with_break_session(known, by, gap_s)
     merged = sessions.group_by(*by, "session").agg(
         _of_masters(pl.Expr.min, "from_ts"),
