@@ -7,10 +7,22 @@ import doctest
 import pytest
 
 from mqreplay import evidence_advice
-from mqreplay.report import build, coverage, evidence_words, text, undetermined
+from mqreplay.report import build, coverage, evidence_words, next_step, text, undetermined
 from mqreplay.report.pictures import clients, night, scales, spans
 
-MODULES = [build, coverage, evidence_advice, evidence_words, text, undetermined, clients, night, scales, spans]
+MODULES = [
+    build,
+    coverage,
+    evidence_advice,
+    evidence_words,
+    next_step,
+    text,
+    undetermined,
+    clients,
+    night,
+    scales,
+    spans,
+]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -16,6 +16,7 @@ from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
 from mqreplay.report.evidence_rows import LIMIT
+from mqreplay.report.next_step import advice_parts, names_of
 
 LABEL = 12  # characters
 MOST_EFFECTS = 20
@@ -70,7 +71,7 @@ def _print(story: Story) -> None:
     _say(console, "Summary", story.finding["summary"])
     _say(console, "Rule", story.rule + (f" ({story.follows})" if story.follows else ""))
     _say(console, "Confidence", f"{story.finding['confidence']:.0%}")
-    _say(console, "Next", story.finding["advice"])
+    _say(console, "Next", "`".join(advice_parts(str(story.finding["advice"]), names_of(story.finding))))
     if story.cause is not None:
         console.print(Text("Follows from", "bold"))
         _print_other(console, story.cause)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mqreplay.report.data import SEVERITIES, Row
 from mqreplay.report.evidence_rows import EvidenceRows
+from mqreplay.report.next_step import names_of
 from mqreplay.report.pictures import Picture
 
 DEEPEST = 3  # levels of effects; deeper ones are shown at this level
@@ -32,10 +33,8 @@ class FindingView:
 
     @property
     def names(self) -> dict[str, str]:
-        """Return what the words in capitals of an advice's commands stand for."""
-        row = self.row
-        place = {"GROUP": "consumer_group", "TOPIC": "topic", "CLIENT_ID": "client_id"}
-        return {"FINDING": self.short_id} | {word: str(row[c]) for word, c in place.items() if row[c] is not None}
+        """Return what the words in capitals of its advice's commands mean."""
+        return names_of(self.row)
 
     @property
     def rank(self) -> tuple[int, str, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
-import shlex
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup, escape
+
+from mqreplay.report.next_step import advice_parts
 
 # Zero-width joiners are part of words and of emoji; other invisible characters only mislead.
 DAY = len("2026-11-21 ")
@@ -121,26 +121,14 @@ def lasting(begin: dt.datetime | None, end: dt.datetime | None) -> str:
 
 
 def with_code(text: str, names: Mapping[str, str] | None = None) -> Markup:
-    """Return a text as HTML, with the parts between backticks as code. Invisible characters are spelled out.
+    """Return an advice as HTML, with its commands as code. Invisible characters are spelled out.
 
-    In code, words in capitals that ``names`` has are replaced by their values, quoted for a shell.
+    ``names`` are those of `next_step.names_of`.
 
     >>> with_code("Run `a < b` now.")
     Markup('Run <code>a &lt; b</code> now.')
     >>> with_code("`stop -g GROUP -t TOPIC` a GROUP", {"GROUP": "my group"})
     Markup('<code>stop -g &#39;my group&#39; -t TOPIC</code> a GROUP')
     """
-    parts = str(visible(text)).split("`")
-    if len(parts) % 2 == 0:  # a backtick without its pair
-        return escape(visible(text))
-
-    def named(code: str) -> str:
-        return re.sub(r"[A-Z_]+", lambda word: _quoted(names or {}, word[0]), code)
-
-    return Markup("").join(
-        Markup("<code>{}</code>").format(named(p)) if i % 2 else escape(p) for i, p in enumerate(parts)
-    )
-
-
-def _quoted(names: Mapping[str, str], word: str) -> str:
-    return str(visible(shlex.quote(names[word]))) if word in names else word
+    parts = map(visible, advice_parts(text, names or {}))
+    return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in enumerate(parts))
