@@ -1,4 +1,4 @@
-"""A finding's story: every kind has a rule, every finding has evidence that is there, and it can be told."""
+"""The explanation of a finding: every kind has a rule, every finding has evidence that is there, and it can be told."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from deltalake import DeltaTable
 
-from mqreplay.cli.explain import print_story
-from mqreplay.cli.story import tell
+from mqreplay.cli.explain import print_explanation
+from mqreplay.cli.explanation import explanation_of
 from mqreplay.errors import InputError
 from mqreplay.lake.warehouse import Warehouse
 
@@ -36,15 +36,15 @@ def test_every_finding_rests_on_rows_that_are_there(night):
 @pytest.mark.long
 def test_every_finding_of_both_nights_can_be_told(night, capsys):
     for finding in findings_of(night.root):
-        print_story(night.root, finding["finding_id"], finding["cluster"], as_json=True)
-        story = json.loads(capsys.readouterr().out)
-        assert story["finding"]["summary"] == finding["summary"]
-        assert story["rule"]
-        assert story["evidence"], finding["summary"]
-        assert all(row["what"] for row in story["evidence"]), finding["summary"]
-        assert story["evidence_total"] >= finding["evidence_count"]
-        assert (story["cause"] is None) == (finding["follows_from"] is None)
-        times = [row["ts"] for row in story["evidence"] if row["ts"]]
+        print_explanation(night.root, finding["finding_id"], finding["cluster"], as_json=True)
+        explanation = json.loads(capsys.readouterr().out)
+        assert explanation["finding"]["summary"] == finding["summary"]
+        assert explanation["rule"]
+        assert explanation["evidence"], finding["summary"]
+        assert all(row["what"] for row in explanation["evidence"]), finding["summary"]
+        assert explanation["evidence_total"] >= finding["evidence_count"]
+        assert (explanation["cause"] is None) == (finding["follows_from"] is None)
+        times = [row["ts"] for row in explanation["evidence"] if row["ts"]]
         assert times == sorted(times)
 
 
@@ -52,12 +52,12 @@ def test_every_finding_of_both_nights_can_be_told(night, capsys):
 def test_a_story_has_rows_in_time_order_and_the_decisions(night, kind):
     warehouse = Warehouse(night.root)
     found = night.table("gold.finding", "DefaultCluster").filter(pl.col("severity") != "info", kind=kind)
-    story = tell(warehouse, found["finding_id"][0][:10], None)
-    assert story.finding["kind"] == kind
-    assert story.evidence.rows
-    times = [row.ts for row in story.evidence.rows if row.ts]
+    explanation = explanation_of(warehouse, found["finding_id"][0][:10], None)
+    assert explanation.finding["kind"] == kind
+    assert explanation.evidence.rows
+    times = [row.ts for row in explanation.evidence.rows if row.ts]
     assert times == sorted(times)
-    assert bool(story.decisions) == (kind != "stuck_queue")
+    assert bool(explanation.decisions) == (kind != "stuck_queue")
     if kind == "broker_down":
         assert found["summary"].str.contains(" went to a slave instead").all()
 
@@ -66,18 +66,18 @@ def test_a_story_as_json_and_on_the_terminal(night, capsys):
     found = night.table("gold.finding", "DefaultCluster")
     (down,) = found.filter(kind="broker_down", broker_name="broker-a")["finding_id"]
     (finding,) = found.filter(kind="duplicate_delivery", follows_from=down)["finding_id"]
-    print_story(night.root, finding, None, as_json=True)
+    print_explanation(night.root, finding, None, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["cause"]["kind"] == "broker_down"
-    print_story(night.root, finding, None, as_json=False)
+    print_explanation(night.root, finding, None, as_json=False)
     shown = capsys.readouterr().out
     assert re.search(r"Follows from\s+critical\s+broker_down", shown)
-    print_story(night.root, down, None, as_json=False)
+    print_explanation(night.root, down, None, as_json=False)
     assert "find_broker_address_in_subscribe" in capsys.readouterr().out
 
 
 def test_what_is_not_there_is_said(night):
     with pytest.raises(InputError, match="no finding has an id that begins with xyz"):
-        print_story(night.root, "xyz", None, as_json=False)
+        print_explanation(night.root, "xyz", None, as_json=False)
     with pytest.raises(InputError, match="does not exist"):
-        print_story("/nowhere/at/all", "xyz", None, as_json=False)
+        print_explanation("/nowhere/at/all", "xyz", None, as_json=False)

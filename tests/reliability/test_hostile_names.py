@@ -171,7 +171,7 @@ def test_the_progress_of_a_run() -> None:
 @some_or_all
 def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     from mqreplay.cli.explain import _print
-    from mqreplay.cli.story import Story, decision
+    from mqreplay.cli.explanation import Explanation, decision
     from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
     from mqreplay.report.evidence_words import WORDINGS, what, who
 
@@ -183,8 +183,8 @@ def test_the_story_of_a_finding(names: list[str], capsys: pytest.CaptureFixture[
         wording = WORDINGS["gold.pull_route"]
         rows = [EvidenceRow("gold.pull_route", SINCE, who(row), what(wording, row), row)]
         decisions = [str(decision("gold.pull_route", row))]
-        story = Story(one, "a rule", "", EvidenceRows(rows, 1), decisions, one, [one])
-        _print(story)
+        explanation = Explanation(one, "a rule", "", EvidenceRows(rows, 1), decisions, one, [one])
+        _print(explanation)
         assert_shows_only(capsys.readouterr().out)
 
 

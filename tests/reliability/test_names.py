@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mqreplay.cli.explanation import explain
 from mqreplay.cli.query import query
-from mqreplay.cli.story import explain
 from mqreplay.errors import InputError
 from mqreplay.night import nightly as night
 from mqreplay.settings import load_settings

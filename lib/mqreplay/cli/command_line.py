@@ -248,9 +248,9 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "doctor":
         return _doctor(args, settings)
     if args.command == "explain":
-        from mqreplay.cli.explain import print_story
+        from mqreplay.cli.explain import print_explanation
 
-        print_story(args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit)
+        print_explanation(args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit)
         return DONE
     return DONE if step_commands.run_step(args, settings) else FAILED
 

@@ -1,4 +1,4 @@
-"""`mqreplay explain`: a finding's story in the terminal, or as JSON."""
+"""`mqreplay explain`: the explanation of a finding in the terminal, or as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mqreplay.cli.story import Story, explain
+from mqreplay.cli.explanation import Explanation, explain
 from mqreplay.cli.terminal import COLOURS, note_interruption
 from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError
@@ -22,33 +22,33 @@ LABEL = 12  # characters
 MOST_EFFECTS = 20
 
 
-def print_story(
+def print_explanation(
     warehouse: str, finding_id: str, cluster: str | None, *, as_json: bool, limit: int | None = None
 ) -> None:
-    """Print the story on stdout. ``limit``: rows of evidence at most."""
+    """Print the explanation on stdout. ``limit``: rows of evidence at most."""
     if limit is not None and limit < 0:
         raise InputError(f"--limit is {limit}; give 0 or more rows")
     note_interruption(warehouse)
-    story = explain(warehouse, finding_id, cluster, LIMIT if limit is None else limit)
+    explanation = explain(warehouse, finding_id, cluster, LIMIT if limit is None else limit)
     if as_json:
-        print(json_text(as_plain(story), indent=1, default=_plain))
+        print(json_text(as_plain(explanation), indent=1, default=_plain))
     else:
-        _print(story)
+        _print(explanation)
 
 
-def as_plain(story: Story) -> dict[str, Any]:
-    """Return the story as the command prints it in JSON; docs/operations.md describes it."""
+def as_plain(explanation: Explanation) -> dict[str, Any]:
+    """Return the explanation as the command prints it in JSON; docs/operations.md describes it."""
     return {
-        "finding": _without_evidence(story.finding),
-        "rule": story.rule,
-        "follows": story.follows,
-        "cause": None if story.cause is None else _without_evidence(story.cause),
-        "effects": [_without_evidence(effect) for effect in story.effects],
-        "decisions": story.decisions,
-        "evidence_total": story.evidence.total,
+        "finding": _without_evidence(explanation.finding),
+        "rule": explanation.rule,
+        "follows": explanation.follows,
+        "cause": None if explanation.cause is None else _without_evidence(explanation.cause),
+        "effects": [_without_evidence(effect) for effect in explanation.effects],
+        "decisions": explanation.decisions,
+        "evidence_total": explanation.evidence.total,
         "evidence": [
             {"table_name": row.table_name, "ts": row.ts, "who": row.who, "what": row.what, "row": row.row}
-            for row in story.evidence.rows
+            for row in explanation.evidence.rows
         ],
     }
 
@@ -65,28 +65,31 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _print(story: Story) -> None:
+def _print(explanation: Explanation) -> None:
     console = Console(highlight=False)
-    console.print(_head(story.finding), soft_wrap=True)
-    _say(console, "Summary", story.finding["summary"])
-    _say(console, "Rule", story.rule + (f" ({story.follows})" if story.follows else ""))
-    _say(console, "Confidence", f"{story.finding['confidence']:.0%}")
-    _say(console, "Next", "`".join(advice_parts(str(story.finding["advice"]), names_of(story.finding))))
-    if story.cause is not None:
+    console.print(_head(explanation.finding), soft_wrap=True)
+    _say(console, "Summary", explanation.finding["summary"])
+    _say(console, "Rule", explanation.rule + (f" ({explanation.follows})" if explanation.follows else ""))
+    _say(console, "Confidence", f"{explanation.finding['confidence']:.0%}")
+    _say(console, "Next", "`".join(advice_parts(str(explanation.finding["advice"]), names_of(explanation.finding))))
+    if explanation.cause is not None:
         console.print(Text("Follows from", "bold"))
-        _print_other(console, story.cause)
-    if story.effects:
+        _print_other(console, explanation.cause)
+    if explanation.effects:
         console.print(
-            Text(f"Effects: {_of(min(len(story.effects), MOST_EFFECTS), len(story.effects), 'finding')}", "bold")
+            Text(
+                f"Effects: {_of(min(len(explanation.effects), MOST_EFFECTS), len(explanation.effects), 'finding')}",
+                "bold",
+            )
         )
-    for effect in story.effects[:MOST_EFFECTS]:
+    for effect in explanation.effects[:MOST_EFFECTS]:
         _print_other(console, effect)
-    if story.decisions:
+    if explanation.decisions:
         console.print(Text("Decisions by RocketMQ's rules", "bold"))
-    for text in story.decisions:
+    for text in explanation.decisions:
         console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
-    shown = story.evidence.rows
-    console.print(Text(f"Evidence: {_of(len(shown), story.evidence.total, 'row')}", "bold"))
+    shown = explanation.evidence.rows
+    console.print(Text(f"Evidence: {_of(len(shown), explanation.evidence.total, 'row')}", "bold"))
     for row in shown:
         when = row.ts.strftime("%H:%M:%S.%f")[:-3] if row.ts else ""
         table = (f"{printable(row.table_name):22}", "cyan")

@@ -1,4 +1,4 @@
-"""The story of a finding: what it is linked to, and how it is printed."""
+"""The explanation of a finding: what it is linked to, and how it is printed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from evidence_keys import evidence_of
 from made_warehouse import made_warehouse
-from mqreplay.cli.explain import MOST_EFFECTS, print_story
-from mqreplay.cli.story import MOST_NAMED, Story, explain, tell
+from mqreplay.cli.explain import MOST_EFFECTS, print_explanation
+from mqreplay.cli.explanation import MOST_NAMED, Explanation, explain, explanation_of
 from mqreplay.errors import InputError, InputErrors
 from mqreplay.lake.warehouse import Warehouse
 from tests_shared import ROOT
@@ -31,13 +31,13 @@ def record(table: str, *record_ids: str) -> list[dict[str, Any]]:
     return [evidence_of(table, record_id=each) for each in record_ids]
 
 
-def told(tmp_path: Path, tables: dict[str, list[dict[str, Any]]], *findings: dict[str, Any]) -> Story:
-    return tell(made_warehouse(tmp_path, {**tables, "gold.finding": list(findings)}), "f1", None)
+def told(tmp_path: Path, tables: dict[str, list[dict[str, Any]]], *findings: dict[str, Any]) -> Explanation:
+    return explanation_of(made_warehouse(tmp_path, {**tables, "gold.finding": list(findings)}), "f1", None)
 
 
 def test_a_story_has_its_cause_and_its_effects_each_from_their_last_day(tmp_path: Path) -> None:
     day_before = MIDNIGHT.date() - dt.timedelta(days=1)
-    story = told(
+    explanation = told(
         tmp_path,
         {},
         finding(follows_from="cause"),
@@ -50,9 +50,9 @@ def test_a_story_has_its_cause_and_its_effects_each_from_their_last_day(tmp_path
         finding(finding_id="e3", follows_from=None),
         finding(finding_id="e4", follows_from="f1", cluster="other"),
     )
-    assert story.cause is not None
-    assert story.cause["finding_id"] == "cause"
-    assert [(row["finding_id"], row["summary"]) for row in story.effects] == [("e1", "last"), ("e2", "x")]
+    assert explanation.cause is not None
+    assert explanation.cause["finding_id"] == "cause"
+    assert [(row["finding_id"], row["summary"]) for row in explanation.effects] == [("e1", "last"), ("e2", "x")]
 
 
 def test_an_id_names_one_finding(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_id_names_one_finding(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no finding has an id that begins with x; `mqreplay findings --warehouse /"):
         explain(str(tmp_path), "x", None)
     with pytest.raises(InputError, match="no finding has an id"):
-        tell(Warehouse(str(tmp_path / "none")), "a", None)
+        explanation_of(Warehouse(str(tmp_path / "none")), "a", None)
     with pytest.raises(InputError, match="does not exist"):
         explain(str(tmp_path / "none"), "a", None)
 
@@ -91,7 +91,7 @@ def test_the_json_of_a_story_is_what_the_page_describes(tmp_path: Path, capsys: 
     refused = {"path": "p", "content": b"\xff{", "code": "torn", "reason": "it is cut"}
     consumed = {"record_id": "a", "ts": MIDNIGHT, "day": MIDNIGHT.date()}
     made_warehouse(tmp_path, {"gold.finding": [row], "bronze.quarantine": [refused], "silver.consume": [consumed]})
-    print_story(str(tmp_path), "f1", None, as_json=True)
+    print_explanation(str(tmp_path), "f1", None, as_json=True)
     told = json.loads(capsys.readouterr().out)
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     described = re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE)
@@ -116,16 +116,16 @@ def test_a_printed_story_says_how_many_rows_and_effects_are_not_shown(tmp_path: 
     )
     effects = [finding(finding_id=f"e{n:02}", follows_from="f1") for n in range(MOST_EFFECTS + 5)]
     made_warehouse(tmp_path, {"gold.finding": [cause, *effects], "silver.consume": rows})
-    print_story(str(tmp_path), "f1", None, as_json=False)
+    print_explanation(str(tmp_path), "f1", None, as_json=False)
     shown = capsys.readouterr().out
     assert "2026-11-21 00:00:00 to 00:00:00 UTC" in shown
     assert "Evidence: 9 of 1,315 rows" in shown
     assert f"Effects: {MOST_EFFECTS} of {MOST_EFFECTS + 5} findings" in shown
-    print_story(str(tmp_path), "f1", None, as_json=False, limit=3)
+    print_explanation(str(tmp_path), "f1", None, as_json=False, limit=3)
     assert "Evidence: 3 of 1,315 rows" in capsys.readouterr().out
-    print_story(str(tmp_path), "e00", None, as_json=False)
+    print_explanation(str(tmp_path), "e00", None, as_json=False)
     shown = capsys.readouterr().out
     assert "Evidence: none" in shown
     assert re.search(r"Follows from\s+info\s+broker_down", shown)
     with pytest.raises(InputError, match="--limit is -1"):
-        print_story(str(tmp_path), "f1", None, as_json=False, limit=-1)
+        print_explanation(str(tmp_path), "f1", None, as_json=False, limit=-1)

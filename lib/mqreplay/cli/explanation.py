@@ -1,4 +1,4 @@
-"""A finding's story: the rule, the evidence rows in time order, what follows from it and what it follows from."""
+"""The explanation of a finding: its rule, its evidence in time order, its cause and its effects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_NAMED = 10  # findings listed whose ids begin alike
 
 
 @dataclass
-class Story:
+class Explanation:
     """``finding``, ``cause`` and ``effects`` are rows of gold.finding as plain values."""
 
     finding: dict[str, Any]
@@ -36,27 +36,30 @@ class Story:
     effects: list[dict[str, Any]] = field(default_factory=list)
 
 
-def explain(root: str, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Story:
-    """Return the story of a finding: its rule, its evidence in time order, its cause and what follows from it."""
+def explain(root: str, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Explanation:
+    """Return the explanation of a finding: its rule, its evidence in time order, its cause and what follows from it."""
     check_text(finding_id, cluster)
     require_warehouse(root)
-    return tell(Warehouse(root), finding_id, cluster, limit)
+    return explanation_of(Warehouse(root), finding_id, cluster, limit)
 
 
-def tell(warehouse: Warehouse, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Story:
-    """Return the story of the finding whose id begins with ``finding_id``. Raises InputError for none or several."""
+def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Explanation:
+    """Return the explanation of the finding whose id begins with ``finding_id``.
+
+    Raises InputError if there is none, or several.
+    """
     finding = _named(warehouse, finding_id, cluster)
     kind = KINDS[finding["kind"]]
     found = evidence_of(warehouse, finding["cluster"], [finding], limit, whole=True)
-    story = Story(finding, kind.rule, kind.follows, found[finding["finding_id"]])
+    explanation = Explanation(finding, kind.rule, kind.follows, found[finding["finding_id"]])
     for other in _linked(warehouse, finding):
         if other["finding_id"] == finding["follows_from"]:
-            story.cause = other
+            explanation.cause = other
         else:
-            story.effects.append(other)
-    judged = Counter(text for row in story.evidence.rows if (text := decision(row.table_name, row.row)))
-    story.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.items()]
-    return story
+            explanation.effects.append(other)
+    judged = Counter(text for row in explanation.evidence.rows if (text := decision(row.table_name, row.row)))
+    explanation.decisions = [text if n == 1 else f"{n} times: {text}" for text, n in judged.items()]
+    return explanation
 
 
 def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> dict[str, Any]:
