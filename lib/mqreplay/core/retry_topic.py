@@ -37,6 +37,19 @@ def is_retry_topic(topic: str) -> bool:
     return topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
 
 
+def topic_of_queue(topic: str, consumer_group: str, reconsume_times: int, orderly: bool) -> str:
+    """Return the topic of the queue from which a group received a message of ``topic``.
+
+    A concurrent listener receives a message that came back from the retry topic; its own topic is restored before
+    (DefaultMQPushConsumerImpl#resetRetryAndNamespace). An orderly one retries it in its queue
+    (ConsumeMessageOrderlyService#checkReconsumeTimes).
+
+    >>> topic_of_queue("T", "g", 0, False), topic_of_queue("T", "g", 2, False), topic_of_queue("T", "g", 2, True)
+    ('T', '%RETRY%g', 'T')
+    """
+    return retry_topic(consumer_group) if reconsume_times > 0 and not orderly else topic
+
+
 def concurrent_max_reconsume_times(max_reconsume_times: int = -1) -> int:
     """Return the retries before a dead letter for concurrent consumption; -1, the default, means 16.
 

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
+
 # A message is a place in a queue. Its own topic differs from the queue's if it came back: then the queue is of %RETRY%.
 MESSAGE = ("consumer_group", "topic", "queue_topic", "broker_name", "queue_id", "queue_offset")
 DONE = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")  # ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 DELIVERY = (*MESSAGE, "client_id", "ts", "status", "reconsume_times")
+
+
+def with_queue_topic(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return the deliveries with queue_topic also where the log lacks it, by core.retry_topic.topic_of_queue.
+
+    It stays null where reconsume_times is null, too.
+    """
+    came_back = (pl.col("reconsume_times") > 0) & ~pl.col("orderly").fill_null(False)
+    retry = pl.lit(RETRY_GROUP_TOPIC_PREFIX) + pl.col("consumer_group")
+    of_queue = pl.when(came_back).then(retry).when(pl.col("reconsume_times").is_not_null()).then("topic")
+    return consume.with_columns(pl.coalesce("queue_topic", of_queue).alias("queue_topic"))
 
 
 def repeated_deliveries(consume: pl.DataFrame, broadcasting: pl.DataFrame) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from mqreplay.judge.allocation import allocation
 from mqreplay.judge.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
 from mqreplay.judge.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
 from mqreplay.judge.client_clocks import client_clocks, client_words
-from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
+from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries, with_queue_topic
 from mqreplay.judge.delivery_audit import message_counts_of_shard
 from mqreplay.judge.failover_exposure import lacked_of_shard
 from mqreplay.judge.group_status import status_of_shard
@@ -253,6 +253,7 @@ def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[P
     night, unshared = given
     names = [name for name in BY_QUEUE if name != "pull"]
     rows = {name: night.day.silver(name, shard, night.skew) for name in names}
+    rows["consume"] = with_queue_topic(rows["consume"])
     part = Part()
     part.frames["repeated_deliveries"] = repeated_deliveries(rows["consume"], unshared)
     part.frames["came_back"] = came_back(rows["consume"])
@@ -266,4 +267,4 @@ def audit_messages(shard: Shard, given: tuple[Night, AuditScope, pl.DataFrame, p
     night, scope, subscriptions, continuity = given
     mine = shard.has(name_bucket("msg_id"))
     produce, consume = (night.day.silver(name, mine, night.skew) for name in ("produce", "consume"))
-    return message_counts_of_shard(produce, consume, scope, subscriptions, continuity)
+    return message_counts_of_shard(produce, with_queue_topic(consume), scope, subscriptions, continuity)
