@@ -260,6 +260,22 @@ def test_a_master_shows_a_commit_within_seconds_and_a_slave_within_a_minute():
     assert found["committed"].to_list() == [True, True, False, True]
 
 
+# A reset of which a client hears minutes later, with the answer to its next pull.
+TOLD_LATE = {
+    "consumer_group": "g",
+    "broker_name": "b",
+    "topic": "T",
+    "queue_id": 0,
+    "asked": 3,
+    "given_to": 3,
+    "offset": 3,
+    "since": at(600),
+    "ts": at(601),
+    "table_name": "silver.pull",
+    "record_id": "r",
+}
+
+
 @pytest.mark.parametrize(
     ("differs", "reset"),
     [
@@ -275,17 +291,7 @@ def test_a_pull_that_is_told_minutes_later_of_a_reset(differs, reset):
     change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 9, "new_offset": 3}
     changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
     changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(None, pl.Boolean))
-    told = {
-        "consumer_group": "g",
-        "broker_name": "b",
-        "topic": "T",
-        "queue_id": 0,
-        "asked": 3,
-        "given_to": 3,
-        "offset": 3,
-    }
-    told |= {"since": at(600), "ts": at(601), "table_name": "silver.pull", "record_id": "r"}
-    found = with_awaited_reset(changes, framed([told | differs], NO_RESET))
+    found = with_awaited_reset(changes, framed([TOLD_LATE | differs], NO_RESET))
     assert found["reset"].to_list() == [reset]
     assert found.drop("reset").equals(changes.drop("reset"))
 
@@ -295,14 +301,4 @@ def test_an_offset_that_rose_to_where_a_reset_leads_is_of_it_only_if_nobody_comm
     change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 1, "new_offset": 3}
     changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
     changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(committed, pl.Boolean))
-    told = {
-        "consumer_group": "g",
-        "broker_name": "b",
-        "topic": "T",
-        "queue_id": 0,
-        "asked": 3,
-        "given_to": 3,
-        "offset": 3,
-    }
-    told |= {"since": at(600), "ts": at(601), "table_name": "silver.pull", "record_id": "r"}
-    assert with_awaited_reset(changes, framed([told], NO_RESET))["reset"].to_list() == [reset]
+    assert with_awaited_reset(changes, framed([TOLD_LATE], NO_RESET))["reset"].to_list() == [reset]

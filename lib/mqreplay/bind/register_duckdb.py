@@ -33,7 +33,7 @@ def _arities(bound: BoundFunction) -> range:
 
 
 def _macro(connection: duckdb.DuckDBPyConnection, bound: BoundFunction, arity: int) -> str:
-    """Register the function of so many arguments; return its part of the macro."""
+    """Register the function with this number of arguments; return its part of the macro."""
     arguments = bound.argument_list[:arity]
     typed = f"{TYPED}{bound.name}_{arity}"
     answer_type = duckdb_type(f"STRUCT<value: {bound.value_type}, error: {ERROR_TYPE}>")

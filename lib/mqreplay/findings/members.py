@@ -6,6 +6,7 @@ import datetime as dt
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import (
     INSTANT,
@@ -74,7 +75,6 @@ CONSUMER_LOST = FindingKind(
     ),
 )
 POLL_INTERVAL_S = 21  # a client is polled every 20 s
-RETRY = "%RETRY%"  # MixAll.RETRY_GROUP_TOPIC_PREFIX
 MEMBER = ("consumer_group", "client_id")
 QUEUE = ("topic", "broker_name", "queue_id")
 
@@ -88,7 +88,7 @@ def conflict_findings(
     """
     long = seconds("from_ts", "to_ts") > dispute_s
     sides = pl.col("sides").list.join(" against ")
-    own_topics = pl.col("topics").list.eval(pl.element().filter(~pl.element().str.starts_with("%RETRY%")))
+    own_topics = pl.col("topics").list.eval(pl.element().filter(~pl.element().str.starts_with(RETRY)))
     by_strategy = finding(
         strategies.filter(long).with_columns(_rows_of("gold.allocation")),
         STRATEGY_CONFLICT,

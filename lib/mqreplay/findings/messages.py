@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.ownership import RETRY
 from mqreplay.findings.shape import (
     counted,
     evidence_row,
@@ -47,7 +48,6 @@ DEAD_LETTER = FindingKind(
     thresholds=("findings.same_cause_gap_s",),
     example="Group refund-group gave up 3 messages, now in topic %DLQ%refund-group.",
 )
-DLQ = "%DLQ%"  # MixAll.DLQ_GROUP_TOPIC_PREFIX
 MAX_RECONSUME = 16  # SubscriptionGroupConfig.retryMaxTimes
 GROUP = ("consumer_group",)
 

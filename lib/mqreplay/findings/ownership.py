@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, one_or_none, row_key
 from mqreplay.judge.queue_events import KEY
@@ -81,7 +82,6 @@ IDLE_CONSUMER = FindingKind(
 
 REBALANCE = "silver.rebalance"
 SPREAD_S = 5  # until all members see a change
-RETRY = "%RETRY%"  # MixAll.RETRY_GROUP_TOPIC_PREFIX
 # Columns that name rows of tables with what members saw and held; a list that the recorder asked for has no client.
 KEY_OF_TABLE = {
     REBALANCE: ("consumer_group", "topic", "client_id"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, seconds
 from mqreplay.judge.time_spans import with_session
@@ -40,7 +41,7 @@ def uneven_shares_of_shard(allocation: pl.DataFrame, uneven_queues: int) -> pl.D
     ``allocation`` are any rows of gold.allocation.
     """
     queues, members = (pl.col(name).list.len().cast(pl.Int64) for name in ("mq_all", "cid_all"))
-    shared = (queues > 0) & (members > 1) & ~pl.col("topic").str.starts_with("%RETRY%")
+    shared = (queues > 0) & (members > 1) & ~pl.col("topic").str.starts_with(RETRY)
     return (
         allocation.filter(shared & pl.col("actual").is_not_null())
         .select(

@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 import polars as pl
 
 from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.judge.distinct import distinct_values, value_numbers
 from mqreplay.judge.time_spans import INSTANT
 
@@ -42,7 +43,7 @@ def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
     lists, list_of = distinct_values(each, ["subscriptions"])
     topic, expression_type, sub_string = (_field(name) for name in ("topic", "expression_type", "sub_string"))
     text = pl.concat_str([topic, expression_type, sub_string], separator=" ", ignore_nulls=True)
-    own = text.filter(~topic.str.starts_with("%RETRY%")).sort()
+    own = text.filter(~topic.str.starts_with(RETRY)).sort()
     texts = lists.select(
         pl.col("subscriptions").list.eval(topic).alias("topics"),
         pl.col("subscriptions").list.eval(own).list.join("; ").alias("subscribed"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.judge.membership import MEMBER, SIGNS, consumer_groups
 from mqreplay.judge.time_spans import INSTANT
 
@@ -169,7 +170,7 @@ def strategy_sides(assignment: pl.DataFrame) -> pl.DataFrame:
     )
     listed = each.filter(pl.col("subscriptions").list.len() > 0).explode("subscriptions")
     topic = pl.col("subscriptions").struct.field("topic")
-    return listed.filter(~topic.str.starts_with("%RETRY%")).select(
+    return listed.filter(~topic.str.starts_with(RETRY)).select(
         *MEMBER, topic.alias("topic"), "ts", "until", pl.col("strategy").alias("side"), "record_id"
     )
 

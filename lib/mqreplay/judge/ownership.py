@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.judge.membership import MEMBER, subscriptions
 from mqreplay.judge.queue_events import KEY, QUEUE
 from mqreplay.judge.time_spans import INSTANT, with_session
@@ -155,7 +156,7 @@ def idle_members(
     ``rebalances`` counts those of that time in which it was given no queue either, see `empty_rebalances`.
     ``interval_s`` is the rebalance interval, ``unwatched`` the frame of observed_clients.unwatched.
     """
-    own_topics = ~pl.col("topic").str.starts_with("%RETRY%")
+    own_topics = ~pl.col("topic").str.starts_with(RETRY)
     sessions = subscribed.filter(own_topics & pl.col("watched")).select(*MEMBER, "from_ts", "to_ts").unique()
     present = sessions.join(unshared, "consumer_group", how="anti")
     spans = {"queues": owners.filter(own_topics), "present": present}
@@ -185,7 +186,7 @@ def empty_rebalances(rebalance: pl.DataFrame, interval_s: int) -> pl.DataFrame:
     """
     queues, members = pl.col("mq_all").list.len(), pl.col("cid_all")
     listed = members.list.contains(pl.col("client_id")).fill_null(True)
-    sees = pl.col("error").is_null() & (queues > 0) & listed & ~pl.col("topic").str.starts_with("%RETRY%")
+    sees = pl.col("error").is_null() & (queues > 0) & listed & ~pl.col("topic").str.starts_with(RETRY)
     each = rebalance.filter(sees).select(*MEMBER, "ts", pl.col("mq_divided").list.len().alias("given"))
     together = with_session(each, MEMBER, "ts", "ts", interval_s // 2)
     rounds = together.group_by(*MEMBER, "session").agg(pl.col("ts").max(), pl.col("given").sum())

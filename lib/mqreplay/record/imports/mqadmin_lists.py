@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.core.version import version_key
 from mqreplay.decode.body import broker_addrs_of, items_of
 from mqreplay.decode.fastjson_text import Key, Value
@@ -21,7 +22,6 @@ _ADDRS = re.compile(r"([0-9]+)=([^,}\s]+)")
 _VERSION = re.compile(r"V[0-9]+_[0-9]+_[0-9]+\w*")
 _SECRET = re.compile(r"(?i)password|secret|access_?key|token")
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
-_RETRY: Final = "%RETRY%"
 _V5: Final = 413  # MQVersion's ordinal of V5_0_0; two for each release since 4.0.0, its snapshot and itself
 
 
@@ -148,7 +148,7 @@ def group_of(topics: Iterable[str]) -> str | None:
     >>> group_of(["orders", "%RETRY%pay"])
     'pay'
     """
-    groups = {topic.removeprefix(_RETRY) for topic in topics if topic.startswith(_RETRY)}
+    groups = {topic.removeprefix(RETRY) for topic in topics if topic.startswith(RETRY)}
     return groups.pop() if len(groups) == 1 else None
 
 
