@@ -223,7 +223,7 @@ class FindingSettings:
     idle_rebalances: int = _setting(
         2,
         "rebalance",
-        "a consumer that gets no queue in so many rebalances is idle sooner, after one interval and 5 s",
+        "a consumer that gets no queue in this number of rebalances is idle sooner: after one interval and 5 s",
         "To report only consumers that stay without a queue for longer, as during rolling restarts.",
         least=1,
         most=10_000,
