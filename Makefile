@@ -57,6 +57,7 @@ $(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@$(PIP) install --require-hashes --no-build-isolation -r requirements/dev.txt
 	@PYTHONPATH=tests $(BIN)/python -m cluster.artefacts
+	@PYTHONPATH=tests $(BIN)/python -m storage.artefacts
 	@touch $@
 
 APT_INSTALL = as=; test "$$(id -u)" = 0 || as="sudo -n"; \
