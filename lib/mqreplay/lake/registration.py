@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from mqreplay.errors import InputError
 from mqreplay.lake.existing import LAYERS
 from mqreplay.lake.sql import check_text
+from mqreplay.lake.storage import spark_location
 from mqreplay.lake.warehouse import Warehouse
 
 # Characters that every client keeps unchanged: spark-sql and beeline replace ${...} and split at semicolons.
 PLAIN = re.compile(r"[A-Za-z0-9/._~+@=,: -]")
-S3 = "s3://"
 S3_SCHEMES = ("s3a", "s3")
 
 
@@ -55,8 +55,7 @@ def table_locations(warehouse: Warehouse, s3_scheme: str) -> Mapping[str, dict[s
     for name in warehouse.contracts:
         if warehouse.exists(name):
             layer, _, table = name.partition(".")
-            location = warehouse.location(name)
-            found[layer][table] = s3_scheme + location[2:] if location.startswith(S3) else location
+            found[layer][table] = spark_location(warehouse.location(name), s3_scheme)
     return {layer: tables for layer, tables in found.items() if tables}
 
 
