@@ -55,7 +55,7 @@ def test_statements_name_only_tables_that_exist(tmp_path: Path) -> None:
 
 
 def test_a_statement_is_one_line_of_plain_characters(tmp_path: Path) -> None:
-    root = tmp_path / (HOSTILE + "\n\x1b[31m")
+    root = tmp_path / HOSTILE
     made_warehouse(root, ROWS)
     for statement in statements(str(root)):
         assert re.fullmatch(r"[ -~]+;", statement)
@@ -73,6 +73,10 @@ def test_names_that_a_metastore_refuses_are_refused(name: str) -> None:
 def test_a_folder_that_is_no_warehouse_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         print_registration(str(tmp_path / "none"), None, "", "s3a", io.StringIO())
+
+
+def test_a_literal_has_no_control_character() -> None:
+    assert literal("a\n\x1b[31m") == "'a\\u000A\\u001B\\u005B31m'"
 
 
 class InStore(Warehouse):

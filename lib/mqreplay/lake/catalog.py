@@ -71,9 +71,8 @@ def register_tables(spark: SparkSession, warehouse: Warehouse, names: CatalogNam
 
 def missing_catalog(spark: SparkSession, name: str) -> str | None:
     """Return why the session cannot keep names in this catalog; None if it can."""
-    setting = spark.conf.get("spark.sql.catalogImplementation", "")
-    own = str(spark.conf.get(f"spark.sql.catalog.{SESSION_CATALOG}", "")).endswith(".DeltaCatalog")
-    if name == SESSION_CATALOG and own and setting == "in-memory":
+    own = str(spark.conf.get(f"spark.sql.catalog.{SESSION_CATALOG}", None)).endswith(".DeltaCatalog")
+    if name == SESSION_CATALOG and own and spark.conf.get("spark.sql.catalogImplementation") == "in-memory":
         return (
             f"{name} of this session has no metastore, so its names would end with the session; set "
             "spark.sql.catalogImplementation = hive and the address of the metastore"
