@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -30,7 +31,6 @@ from mqreplay.lake.delta_log import (
 )
 from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
-from mqreplay.lake.local_folder import folder
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
 
@@ -44,7 +44,7 @@ class Warehouse:
 
     def __init__(self, root: str, contracts: dict[str, Contract] | None = None) -> None:
         """Take the folder ``root``, which need not exist. A table is made when it is first written."""
-        self.root = folder(root, "warehouse")
+        self.root = root.rstrip("/") if is_remote(root) else str(Path(root).resolve())
         self.contracts = contracts if contracts is not None else load_contracts()
 
     def location(self, name: str) -> str:
