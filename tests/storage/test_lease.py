@@ -1,4 +1,4 @@
-"""The lock of a remote warehouse on a real store: one run at a time, dead runs are followed, late runs write nothing."""
+"""The lock of a remote warehouse on a store: one run at a time, dead runs are followed, late runs write nothing."""
 
 from __future__ import annotations
 
