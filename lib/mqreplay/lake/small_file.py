@@ -23,6 +23,14 @@ def write_text(path: Path, text: str) -> None:
     _write(path, [text])
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace the file by bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_bytes(data)
+    beside.replace(path)
+
+
 def _write(path: Path, parts: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.new")

@@ -13,8 +13,9 @@ from threading import Thread
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.listing import begin_listings, finish_listings
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
-from mqreplay.ingest.recording import Digested, find_recordings
+from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders
@@ -51,7 +52,7 @@ class Night:
 
     def ingest(
         self,
-        recordings: Mapping[str, list[Digested]],
+        recordings: Mapping[str, RecordedFiles],
         cluster: str | None,
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
@@ -217,7 +218,7 @@ def run(
     # Report an unreadable recording before the warehouse is made.
     check_text(cluster)
     check_folders(root, recordings or [])
-    found = find_recordings(recordings or [], settings.ingest.follow_links)
+    listings = begin_listings(recordings or [], settings.ingest.follow_links)
     with (
         warehouse_lock(root) as lock,
         running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
@@ -226,7 +227,8 @@ def run(
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
-            ingested = night.ingest(KnownDigests(root).of_recordings(found), cluster, begin)
+            found = finish_listings(listings, running)
+            ingested = night.ingest(KnownDigests(root, running).of_recordings(found), cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)

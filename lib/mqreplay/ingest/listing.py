@@ -1,0 +1,108 @@
+"""List the files of recordings: in this process, and in tasks those of large folders.
+
+A recording of a usual night has some thousand files, and is listed at once. Of a large one only the first FILES_HERE
+files are: the folders of the other sources are listed by tasks.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from mqreplay.errors import InputError
+from mqreplay.ingest.recorded_files import RecordedFiles, by_path
+from mqreplay.ingest.recording import CHECKSUMS, NOT_READ, escaped
+from mqreplay.ingest.walk import Walk
+from mqreplay.run.engine import Engine
+
+FILES_HERE = 20_000  # files that this process lists in half a second
+# What to do if there is no recording.
+MAKE_ONE = (
+    "give the folder that holds snapshots/ and *.jsonl. To make one: mqreplay record NAMESRV --out RECORDING, "
+    "or from files: mqreplay import FILES --out RECORDING"
+)
+
+
+@dataclass
+class Listing:
+    """A recording as a user gave it: its resolved folder, the files listed until now, and folders to list later."""
+
+    folder: str
+    recording: str
+    files: RecordedFiles
+    follow_links: bool
+    later: list[str] = field(default_factory=list)
+
+    def check(self) -> None:
+        """Raise InputError if no file of the recording is a part of one."""
+        kinds = set(self.files.rows["kind"].unique().cast(pl.String))
+        if self.later or kinds - NOT_READ.keys() - {CHECKSUMS}:
+            return
+        if not len(self.files):
+            raise InputError(f"recording {self.folder} has no files; {MAKE_ONE}")
+        what = f"none of its {len(self.files):,} files is" if len(self.files) > 1 else "its only file is not"
+        raise InputError(
+            f"{self.folder} is not a recording: {what} a part of one. "
+            f"Make a recording from it: mqreplay import {shlex.quote(self.folder)} --out RECORDING"
+        )
+
+
+def begin_listings(folders: Iterable[str], follow_links: bool = False, files_here: int = FILES_HERE) -> list[Listing]:
+    """List about the first ``files_here`` files of each folder; a folder that is given twice counts once.
+
+    Raises InputError if there is no folder, or no file of a recording in it.
+    """
+    resolved: dict[Path, str] = {}
+    for folder in folders:
+        resolved.setdefault(Path(folder).resolve(), folder)
+    return [_begin(folder, follow_links, files_here) for folder in resolved.values()]
+
+
+def finish_listings(listings: Iterable[Listing], engine: Engine | None) -> dict[str, RecordedFiles]:
+    """Return the files of each folder, sorted by path; list the remaining folders in tasks. Raises InputError."""
+    found: dict[str, RecordedFiles] = {}
+    for listing in listings:
+        if engine is not None and listing.later:
+            tasks = [(listing.recording, folder) for folder in listing.later]
+            parts = engine.map(_list_folder, tasks, listing.follow_links)
+            listing.files = RecordedFiles(by_path(pl.concat([listing.files.rows, *parts])))
+            listing.later = []
+            listing.check()
+        found[listing.folder] = listing.files
+    return found
+
+
+def find_recordings(folders: Iterable[str], follow_links: bool = False) -> dict[str, RecordedFiles]:
+    """Return the files of each folder, sorted by path; list all of them in this process. Raises InputError."""
+    return finish_listings(begin_listings(folders, follow_links, sys.maxsize), None)
+
+
+def _begin(folder: str, follow_links: bool, room: int) -> Listing:
+    root = Path(folder).resolve()
+    if not root.is_dir():
+        if root.exists():
+            raise InputError(
+                f"{folder} is not a recording: it is a file, not a folder. "
+                f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
+            )
+        raise InputError(f"recording {folder} does not exist; {MAKE_ONE}")
+    if escaped(os.fsencode(root)) != str(root):
+        raise InputError(f"recording {escaped(os.fsencode(root))}: the name of its folder is not UTF-8; rename it")
+    # Which of two links to a folder outside is followed depends on the others: one walk must see all of them.
+    walk = Walk(str(root), follow_links, sys.maxsize if follow_links else room)
+    files = RecordedFiles.of((file, "") for file in walk.files())
+    made = Listing(folder, str(root), RecordedFiles(by_path(files.rows)), follow_links, walk.later)
+    made.check()
+    return made
+
+
+def _list_folder(task: tuple[str, str], follow_links: bool) -> pl.DataFrame:
+    """Return the rows (FILES) of the files below a folder of a recording."""
+    recording, folder = task
+    return RecordedFiles.of((file, "") for file in Walk(recording, follow_links).files(folder)).rows
