@@ -27,6 +27,7 @@ from mqreplay.settings_sections import (
     LocalSettings,
     ReplaySettings,
     SparkSettings,
+    StorageSettings,
     StrategySettings,
     record_of,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "ReplaySettings",
     "Settings",
     "SparkSettings",
+    "StorageSettings",
     "StrategySettings",
     "load_settings",
 ]
@@ -56,6 +58,7 @@ class Settings:
 
     spark: SparkSettings = field(default_factory=SparkSettings)
     local: LocalSettings = field(default_factory=LocalSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)

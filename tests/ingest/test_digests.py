@@ -33,12 +33,13 @@ def asked(recording, tmp_path):
     def ask():
         read = []
         files = find_recordings([str(recording)])
+        listed = [file for file, _ in files[str(recording)]]
         known = KnownDigests(
             str(tmp_path / "w"), digest=lambda path, root: read.append(path) or file_sha256(path, root)
         )
         (found,) = known.of_recordings(files).values()
         assert [(file.path, sha256) for file, sha256 in found] == [
-            (file.path, file_sha256(file.full_path)) for (listed,) in [files.values()] for file, _ in listed
+            (file.path, file_sha256(file.full_path)) for file in listed
         ]
         return sorted(path.rsplit("/", 1)[-1] for path in read)
 

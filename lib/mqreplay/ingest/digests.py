@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
+from itertools import accumulate, islice
+from typing import overload
 
 import polars as pl
 
@@ -24,7 +24,7 @@ from mqreplay.ingest.checksums import compared, listed_of
 from mqreplay.ingest.lines import file_sha256, trouble_of
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, in_ranges, is_of, is_unread
 from mqreplay.ingest.recording import CHECKSUMS, NO_FILE, RecordedFile
-from mqreplay.lake.small_file import write_bytes
+from mqreplay.lake.files import files_of, joined
 from mqreplay.run.engine import Engine
 
 FILE = ".mqreplay.digests"
@@ -54,9 +54,9 @@ Hash = Callable[[str, str | None], str]
 
 @dataclass(frozen=True)
 class Hashed:
-    """The SHA-256 of some files in order, and for those that cannot be read the reason."""
+    """The SHA-256 of some files in order, and for those that cannot be read the reason by their number."""
 
-    sha256: list[str]
+    sha256: pl.Series
     trouble: dict[int, str]
 
 
@@ -65,55 +65,58 @@ class KnownDigests:
 
     def __init__(self, root: str, engine: Engine | None = None, digest: Hash = file_sha256) -> None:
         """Take the warehouse's folder ``root``, the ``engine`` for many files, and ``digest``, which hashes a file."""
-        self._path, self._engine, self._digest = Path(root, FILE), engine, digest
+        self._path, self._engine, self._digest = joined(root, FILE), engine, digest
 
-    def of_recordings(self, recordings: Mapping[str, RecordedFiles]) -> dict[str, RecordedFiles]:
-        """Return the recordings with digests, compared with their SHA256SUMS (checksums.py).
+    def of_recordings(self, recordings: dict[str, RecordedFiles]) -> dict[str, RecordedFiles]:
+        """Return the recordings with digests, compared with their SHA256SUMS (checksums.py); empty ``recordings``.
 
         Read files with unknown digests, and store all for the next run. A file that cannot be read has the reason
         instead of a SHA-256. Entries that are not files are not opened and have none, and so have unread files above
         MOST_UNREAD, unless SHA256SUMS lists them.
         """
-        known, now = self._read(), time.time_ns()
-        kept = {folder: _with_known(files.rows, known) for folder, files in recordings.items()}
+        now, read, found = time.time_ns(), False, {}
+        known = self._read()
+        for folder in list(recordings):
+            rows = _with_known(recordings.pop(folder).rows, known)
+            asked = rows["asked"].arg_true()
+            rows = rows.drop("asked")
+            if len(asked):
+                read, rows = True, self._read_anew(rows, asked)
+            found[folder] = RecordedFiles(rows)
         del known
-        read = sum(int(rows["asked"].sum()) for rows in kept.values())
-        found = {folder: self._read_anew(rows) for folder, rows in kept.items()}
         if read:
             self._write(pl.concat([_settled(files.rows, now) for files in found.values()]))
         return {folder: compared(files) for folder, files in found.items()}
 
-    def _read_anew(self, rows: pl.DataFrame) -> RecordedFiles:
-        """Return the files; hash those whose column ``asked`` is true."""
-        asked = RecordedFiles(rows.filter("asked"))
-        rows = rows.with_row_index("number")
-        if not len(asked):
-            return RecordedFiles(rows.drop("asked", "number"))
-        numbers = rows.filter("asked").select("number")
-        sha256: list[str] = []
+    def _read_anew(self, rows: pl.DataFrame, asked: pl.Series) -> pl.DataFrame:
+        """Return the files; hash those in the rows ``asked``."""
+        made: list[pl.Series] = []
         trouble: dict[int, str] = {}
-        for some in self._hashed(asked):
-            trouble |= {len(sha256) + number: reason for number, reason in some.trouble.items()}
-            sha256 += some.sha256
-        reasons = pl.Series(
-            [trouble.get(n) for n in range(len(sha256))] if trouble else [None] * len(sha256), dtype=pl.String
-        )
-        new = numbers.with_columns(new=pl.Series(sha256, dtype=pl.String), reason=reasons)
-        rows = rows.join(new, on="number", how="left", maintain_order="left")
-        rows = rows.with_columns(sha256=pl.coalesce("new", "sha256"), trouble=pl.coalesce("reason", "trouble"))
-        return RecordedFiles(rows.drop("asked", "number", "new", "reason"))
+        read = 0
+        for some in self._hashed(rows, asked):
+            trouble |= {asked[read + number]: reason for number, reason in some.trouble.items()}
+            made.append(some.sha256)
+            read += len(some.sha256)
+        sha256 = pl.concat(made)
+        if read < len(rows):
+            sha256 = rows["sha256"].clone().scatter(asked, sha256)
+        rows = rows.with_columns(sha256=sha256)
+        if trouble:
+            reasons = rows["trouble"].clone().scatter(list(trouble), list(trouble.values()))
+            rows = rows.with_columns(trouble=reasons)
+        return rows
 
-    def _hashed(self, files: RecordedFiles) -> Iterator[Hashed]:
-        is_small = len(files) <= FILES_HERE and int(files.rows["bytes"].sum()) <= BYTES_HERE
-        if self._engine is None or is_small:
-            yield hash_files(files, self._digest)
-            return
-        yield from self._engine.map(hash_files, _tasks(files), self._digest)
+    def _hashed(self, rows: pl.DataFrame, asked: pl.Series) -> Iterator[Hashed]:
+        tasks = _Tasks(rows, asked)
+        if self._engine is None or (len(asked) <= FILES_HERE and tasks.bytes <= BYTES_HERE):
+            yield from (hash_files(task, self._digest) for task in tasks)
+        else:
+            yield from self._engine.map(hash_files, tasks, self._digest)
 
     def _read(self) -> pl.DataFrame:
-        """Return the stored digests (KNOWN); none if the file is foreign."""
+        """Return the stored digests (KNOWN); none if the file is missing or foreign."""
         try:
-            found = pl.read_parquet(self._path, glob=False)
+            found = pl.read_parquet(files_of(self._path).read(self._path))
         except (OSError, pl.exceptions.PolarsError):
             return KNOWN.to_frame()
         return found if found.schema == KNOWN else KNOWN.to_frame()
@@ -121,7 +124,36 @@ class KnownDigests:
     def _write(self, rows: pl.DataFrame) -> None:
         buffer = io.BytesIO()
         rows.write_parquet(buffer)
-        write_bytes(self._path, buffer.getvalue())
+        files_of(self._path).write(self._path, buffer.getvalue())
+
+
+class _Tasks(Sequence[RecordedFiles]):
+    """Files to hash, as tasks of a bounded number of files and bytes. A task is made when it is taken."""
+
+    def __init__(self, rows: pl.DataFrame, asked: pl.Series) -> None:
+        self._rows, self._asked = rows, asked
+        sizes = rows["bytes"].gather(asked)
+        self.bytes = int(sizes.sum())
+        before = sizes.cum_sum() - sizes
+        number = pl.select(
+            pl.max_horizontal(pl.lit(before) // TASK_BYTES, pl.int_range(len(asked)) // TASK_FILES).cum_max()
+        ).to_series()
+        self._sizes = number.rle().struct.field("len").to_list()
+        self._starts = [0, *accumulate(self._sizes)]
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    @overload
+    def __getitem__(self, at: int) -> RecordedFiles: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[RecordedFiles]: ...
+    def __getitem__(self, at: int | slice) -> RecordedFiles | Sequence[RecordedFiles]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        return RecordedFiles(self._rows[self._asked.slice(self._starts[at], self._sizes[at])])
 
 
 def hash_files(files: RecordedFiles, digest: Hash) -> Hashed:
@@ -142,19 +174,7 @@ def hash_files(files: RecordedFiles, digest: Hash) -> Hashed:
                 if reason is not None:
                     trouble[len(sha256)] = reason
                 sha256.append(made)
-    return Hashed(sha256, trouble)
-
-
-def _tasks(files: RecordedFiles) -> list[RecordedFiles]:
-    """Split the files into tasks of a bounded number of files and bytes, in order."""
-    before = pl.col("bytes").cum_sum() - pl.col("bytes")
-    number = pl.max_horizontal(before // TASK_BYTES, pl.int_range(pl.len()) // TASK_FILES).cum_max()
-    sizes = files.rows.select(number.alias("task").rle()).unnest("task")["len"].to_list()
-    tasks, start = [], 0
-    for size in sizes:
-        tasks.append(RecordedFiles(files.rows.slice(start, size)))
-        start += size
-    return tasks
+    return Hashed(pl.Series(sha256, dtype=pl.String), trouble)
 
 
 def _with_known(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:

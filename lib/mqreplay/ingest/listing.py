@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from mqreplay.errors import InputError
-from mqreplay.ingest.recorded_files import RecordedFiles, by_path
+from mqreplay.ingest.recorded_files import RecordedFiles, before, by_path
 from mqreplay.ingest.recording import CHECKSUMS, NOT_READ, escaped
 from mqreplay.ingest.walk import Walk
 from mqreplay.run.engine import Engine
@@ -69,12 +69,13 @@ def finish_listings(listings: Iterable[Listing], engine: Engine | None) -> dict[
     found: dict[str, RecordedFiles] = {}
     for listing in listings:
         if engine is not None and listing.later:
-            tasks = [(listing.recording, folder) for folder in listing.later]
-            parts = engine.map(_list_folder, tasks, listing.follow_links)
-            listing.files = RecordedFiles(by_path(pl.concat([listing.files.rows, *parts])))
+            later = sorted(listing.later, key=lambda folder: f"{folder}/")
+            tasks = [(listing.recording, folder) for folder in later]
+            parts = list(engine.map(_list_folder, tasks, listing.follow_links))
+            listing.files = _merged(listing.files.rows, dict(zip(later, parts, strict=True)))
             listing.later = []
             listing.check()
-        found[listing.folder] = listing.files
+        found[listing.folder], listing.files = listing.files, RecordedFiles()
     return found
 
 
@@ -102,7 +103,17 @@ def _begin(folder: str, follow_links: bool, room: int) -> Listing:
     return made
 
 
+def _merged(files: pl.DataFrame, parts: dict[str, pl.DataFrame]) -> RecordedFiles:
+    """Return the files and those of the folders, sorted by path; to sort all would take twice the memory."""
+    pieces, start = [], 0
+    for folder, part in parts.items():
+        end = before(files["path"], f"{folder}/")
+        pieces += [files.slice(start, end - start), part]
+        start = end
+    return RecordedFiles(by_path(pl.concat([*pieces, files.slice(start)])))
+
+
 def _list_folder(task: tuple[str, str], follow_links: bool) -> pl.DataFrame:
     """Return the rows (FILES) of the files below a folder of a recording."""
     recording, folder = task
-    return RecordedFiles.of((file, "") for file in Walk(recording, follow_links).files(folder)).rows
+    return by_path(RecordedFiles.of((file, "") for file in Walk(recording, follow_links).files(folder)).rows)

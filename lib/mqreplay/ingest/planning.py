@@ -104,8 +104,8 @@ def _parts(found: pl.DataFrame, known: pl.DataFrame) -> Iterator[tuple[pl.DataFr
     """Yield the files and rows to plan together."""
     is_inside = pl.col("path").str.contains("/", literal=True)
     yield found.filter(~is_inside), known.filter(~is_inside)
-    for files, rows in in_ranges(by_path(found.filter(is_inside)), by_path(known.filter(is_inside)), most=BATCH):
-        some = _changed(files, rows)
+    for files, rows in in_ranges(by_path(found), by_path(known), most=BATCH):
+        some = _changed(files.filter(is_inside), rows.filter(is_inside))
         if some[0].height or some[1].height:
             yield some
 

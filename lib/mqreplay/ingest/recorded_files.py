@@ -102,13 +102,13 @@ def in_ranges(*frames: pl.DataFrame, most: int = RANGE) -> Iterator[tuple[pl.Dat
     cuts = longest.gather_every(most)[1:].unique(maintain_order=True).to_list()
     starts = [0] * len(frames)
     for cut in [*cuts, None]:
-        ends = [f.height if cut is None else _position(f["path"], cut) for f in frames]
+        ends = [f.height if cut is None else before(f["path"], cut) for f in frames]
         yield tuple(f.slice(start, end - start) for f, start, end in zip(frames, starts, ends, strict=True))
         starts = ends
 
 
-def _position(paths: pl.Series, path: str) -> int:
-    """Return how many of the sorted paths are before this one."""
+def before(paths: pl.Series, path: str) -> int:
+    """Return how many of the sorted ``paths`` are before ``path``."""
     return int(paths.search_sorted(path, "left")) if len(paths) else 0
 
 

@@ -50,7 +50,7 @@ class Ingested:
 def ingest(
     warehouse: Warehouse,
     engine: Engine,
-    recordings: Mapping[str, RecordedFiles],
+    recordings: dict[str, RecordedFiles],
     cluster: str | None,
     settings: IngestSettings,
     progress: Progress,
@@ -58,12 +58,14 @@ def ingest(
 ) -> list[Ingested]:
     """Make silver equal to the recordings; read only new files. Give all recordings of a cluster together.
 
-    ``begin`` is called first if there is something to do.
+    ``recordings`` is emptied, to have the memory of a million files for the run. ``begin`` is called first if there is
+    something to do.
     Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
     """
     by_cluster: dict[str, list[RecordedFiles]] = {}
     listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
-    for folder, files in recordings.items():
+    for folder in list(recordings):
+        files = recordings.pop(folder)
         name = cluster or cluster_name(folder, [file for file, _ in files.of_kinds(NAMING)], listed, progress)
         by_cluster.setdefault(name, []).append(files)
     given = {name: sorted({r for files in some for r in files.recordings}) for name, some in by_cluster.items()}

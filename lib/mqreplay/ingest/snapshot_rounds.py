@@ -51,7 +51,7 @@ def ingest_snapshots(run: Run, work: Work) -> None:
     run.read_again.update(zip(again.rows["recording"].cast(pl.String), again.rows["path"], strict=True))
     known = _known_before(run.warehouse, run.cluster, found)
     none = not len(again) and not len(gone)
-    files = RecordedFiles(pl.concat([work.snapshots.rows, again.rows]))
+    files = pl.concat([work.snapshots.rows, again.rows]).with_columns(source=_source())
     rounds = _rounds(files)
     without_files = found.keys() - {source for sources in rounds for source in sources}
     if without_files:
@@ -59,7 +59,7 @@ def ingest_snapshots(run: Run, work: Work) -> None:
     for number, sources in enumerate(rounds, 1):
         is_last = number == len(rounds)
         ledger = run.ledger if is_last else Ledger()
-        some = RecordedFiles(files.rows.filter(_source().is_in(sources)))
+        some = RecordedFiles(files.filter(pl.col("source").is_in(pl.Series(sources, dtype=pl.Categorical))))
         _read_round(run, _Round([NewFile(*each) for each in some], found, known, none), ledger)
         if not is_last:
             run.ledgers.write(ledger)
@@ -127,13 +127,14 @@ class _Round:
         return None if self.nothing_there else _replaced(cluster, mine, table)
 
 
-def _rounds(files: RecordedFiles) -> list[list[str]]:
+def _rounds(files: pl.DataFrame) -> list[list[str]]:
     """Return the sources of each round."""
     is_polled = pl.any_horizontal(pl.col("path").str.ends_with(f"/{name}") for name in POLLED)
     size_of = pl.when(is_polled).then(POLLS).otherwise(1).sum().alias("size")
     rounds: list[list[str]] = []
     size = ROUND_FILES
-    for source, files_of in files.rows.group_by(source=_source()).agg(size_of).sort("source").iter_rows():
+    by_source = files.group_by(pl.col("source").cast(pl.String)).agg(size_of)
+    for source, files_of in by_source.sort("source").iter_rows():
         if size >= ROUND_FILES:
             rounds.append([])
             size = 0
@@ -143,7 +144,7 @@ def _rounds(files: RecordedFiles) -> list[list[str]]:
 
 
 def _source() -> pl.Expr:
-    return pl.col("path").str.split("/").list.get(1)
+    return pl.col("path").str.extract("^snapshots/([^/]*)/").cast(pl.Categorical)
 
 
 def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:
