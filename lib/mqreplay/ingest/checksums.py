@@ -9,7 +9,6 @@ A list of more than MOST_BYTES is refused as a whole.
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import sys
@@ -22,7 +21,7 @@ import polars as pl
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, Checked, inflate
 from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip
-from mqreplay.ingest.opening import open_recorded
+from mqreplay.ingest.opening import open_recorded, size_of
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, is_of
 from mqreplay.ingest.recording import CHECKSUMS, CHECKSUMS_FILE, Digested, RecordedFile, classify, escaped
 
@@ -96,7 +95,7 @@ def _is_too_large(file: RecordedFile) -> bool:
     try:
         with open_recorded(file.full_path, file.root) as stream:
             if not is_gzip(file.path, stream.peek(len(MAGIC))[: len(MAGIC)]):
-                return os.fstat(stream.fileno()).st_size > MOST_BYTES
+                return size_of(stream) > MOST_BYTES
             for piece in inflate(stream, Checked(sys.maxsize, truncated=False)):
                 size += len(piece)
                 if size > MOST_BYTES:

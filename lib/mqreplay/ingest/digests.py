@@ -24,7 +24,7 @@ from mqreplay.ingest.checksums import compared, listed_of
 from mqreplay.ingest.lines import file_sha256, trouble_of
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, in_ranges, is_of, is_unread
 from mqreplay.ingest.recording import CHECKSUMS, NO_FILE, RecordedFile
-from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.run.engine import Engine
 
 FILE = ".mqreplay.digests"
@@ -42,7 +42,7 @@ KNOWN = pl.Schema(
     }
 )
 MOST_UNREAD = 16 * 1024 * 1024  # largest size in bytes of an unread file that is hashed
-THREADS = 4  # reading and hashing release the GIL
+THREADS, STORE_THREADS = 4, 32  # reading and hashing release the GIL; a request to a store is mostly waiting
 WAITING = 1_000  # files that wait for a thread
 # A file that changed shortly before it was read might change again with the same time, because file times are coarse.
 SETTLED_NS = 2_000_000_000
@@ -168,13 +168,17 @@ def hash_files(files: RecordedFiles, digest: Hash) -> Hashed:
             return "", trouble_of(error)
 
     rest = (file for file, _ in files)
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(STORE_THREADS if _is_in_store(files) else THREADS) as pool:
         while some := list(islice(rest, WAITING)):
             for made, reason in pool.map(read, some):
                 if reason is not None:
                     trouble[len(sha256)] = reason
                 sha256.append(made)
     return Hashed(pl.Series(sha256, dtype=pl.String), trouble)
+
+
+def _is_in_store(files: RecordedFiles) -> bool:
+    return any(map(is_remote, files.recordings))
 
 
 def _with_known(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER, Place
+from mqreplay.ingest.opening import is_file
 from mqreplay.ingest.polled import NEAR_MS
 from mqreplay.ingest.recorded_files import RecordedFiles, listed
 from mqreplay.ingest.recording import POLLED, SNAPSHOTS
@@ -141,7 +141,7 @@ def too_late(new: pl.DataFrame, again: RecordedFiles) -> set[Place]:
     """Return the places of ``new`` snapshots that are before missing files which are needed again."""
     gone: dict[str, int] = {}
     for file, _ in again:
-        if not Path(file.full_path).is_file():
+        if not is_file(file.full_path):
             gone[str(file.source_name)] = max(gone.get(str(file.source_name), 0), file.ts_ms or 0)
     if not gone:
         return set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers, first_instant
 from mqreplay.ingest.manifest import LEDGER, NewFile, Place, known_file
+from mqreplay.ingest.opening import is_file, is_folder
 from mqreplay.ingest.planning import Work, changed_snapshots, moved_recordings, plan_files
 from mqreplay.ingest.recorded_files import RecordedFiles, is_of, together
 from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES
@@ -114,7 +114,7 @@ class _Ingest:
         self.others = sorted(others)
         known = {recording for name, recording in listed if name == cluster}
         is_new = any(folder not in known for folder in folders)
-        self.vanished = sorted(folder for folder in others if not os.path.isdir(folder)) if is_new else []
+        self.vanished = sorted(folder for folder in others if not is_folder(folder)) if is_new else []
 
     def run(self) -> Ingested:
         """Plan, and carry out the plan in one transaction."""
@@ -127,7 +127,7 @@ class _Ingest:
             pl.concat([known, self._copies(known)]),
             self.folders,
             forget=self.settings.forget_missing_files,
-            is_there=lambda k: os.path.isfile(k.file.full_path),
+            is_there=lambda k: is_file(k.file.full_path),
         )
         if self.settings.follow_links:
             work.new = [replace(n, file=replace(n.file, follow_links=True)) for n in work.new]
