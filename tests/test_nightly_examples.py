@@ -234,6 +234,15 @@ def test_packages_beside_spark_are_all_that_is_locked_but_pyspark() -> None:
     assert locked.count("--hash=") - kept.count("--hash=") == 1  # pyspark is published as source alone
 
 
+def test_page_gives_spark_the_archive_that_make_builds() -> None:
+    page = (ROOT / "docs" / "clusters.md").read_text()
+    done = subprocess.run(["make", "-n", "environment"], cwd=ROOT, capture_output=True, text=True, check=True)
+    (archive,) = re.findall(r"tar --create --gzip --file (\S+)", done.stdout)
+    assert f"--archives {archive}#environment jobs/nightly.py" in page
+    (workers, driver) = re.findall(r"export PYSPARK_PYTHON=(\S+) PYSPARK_DRIVER_PYTHON=(\S+)", page)[0]
+    assert (workers, driver) == ("./environment/bin/python", ".venv/bin/python")
+
+
 @pytest.mark.long  # installs all packages
 def test_steps_of_the_dockerfile_make_an_installation_that_works(tmp_path: Path) -> None:
     """The image itself is not built: there may be no Docker here. Its RUN steps are, in a folder for its root."""
