@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from fsspec import AbstractFileSystem
@@ -69,6 +70,7 @@ class SharedFile:
         self._own = threading.local()
 
 
+@lru_cache(maxsize=10_000)  # data files never change
 def _found(path: str) -> FileInfo:
     found = files_of(path).info(path)
     if found is None:

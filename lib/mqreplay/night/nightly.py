@@ -19,6 +19,7 @@ from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.orphans import log_changed
 from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
@@ -201,6 +202,7 @@ def optimize(engine: Engine, warehouse: Warehouse) -> None:
     if not isinstance(engine, SparkEngine):
         raise InputError("maintain needs Spark; leave out --engine")
     maintain(engine.session, warehouse)
+    log_changed()
 
 
 def run(
