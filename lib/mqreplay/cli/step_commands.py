@@ -25,6 +25,7 @@ EXAMPLES = {
     "nightly": (
         "mqreplay nightly recordings/night --warehouse warehouse/night",
         "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
+        "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
