@@ -30,7 +30,7 @@ from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
 from mqreplay.printable import printable
-from mqreplay.stop_signals import handle_stops, leave_at_once, stopped_by
+from mqreplay.stop_signals import end_process, handle_stops, leave_at_once, stopped_by
 
 if TYPE_CHECKING:
     from mqreplay.settings import Settings
@@ -157,12 +157,14 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
         args.own_process = own
         status = _command(args)
         sys.stdout.flush()
-        return status
     except (Exception, KeyboardInterrupt) as error:
-        return _ended_by(error, arguments, getattr(args, "warehouse", None))
+        status = _ended_by(error, arguments, getattr(args, "warehouse", None))
     finally:
         if own:
             leave_at_once()
+    if own:
+        end_process(status)
+    return status
 
 
 def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None) -> int:
