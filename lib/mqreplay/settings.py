@@ -25,6 +25,7 @@ from mqreplay.settings_sections import (
     FindingSettings,
     IngestSettings,
     LocalSettings,
+    MaintainSettings,
     ReplaySettings,
     SparkSettings,
     StrategySettings,
@@ -35,6 +36,7 @@ __all__ = [
     "FindingSettings",
     "IngestSettings",
     "LocalSettings",
+    "MaintainSettings",
     "ReplaySettings",
     "Settings",
     "SparkSettings",
@@ -60,6 +62,7 @@ class Settings:
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
+    maintain: MaintainSettings = field(default_factory=MaintainSettings)
     source: tuple[str, ...] = ()
 
     def digest(self) -> str:

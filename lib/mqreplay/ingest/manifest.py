@@ -48,6 +48,7 @@ class KnownFile:
     rows_duplicate: int = 0
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
+    rows_expired: int | None = None
 
     @property
     def digest(self) -> str:

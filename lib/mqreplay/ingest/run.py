@@ -21,6 +21,7 @@ from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers
 from mqreplay.ingest.manifest import LEDGER_COLUMNS, KnownFile, NewFile, Place, Plan, known_file, moved_recordings, plan
 from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES, SNAPSHOTS, Digested
+from mqreplay.ingest.retention import Retention
 from mqreplay.ingest.snapshot_rounds import ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
@@ -104,7 +105,8 @@ class _Ingest:
         begin: Callable[[], None],
     ) -> None:
         self.warehouse, self.engine, self.cluster = warehouse, engine, cluster
-        self.folders, self.files = folders, files
+        self.retention = Retention(warehouse, cluster)
+        self.folders, self.files = folders, [each for each in files if not self.retention.is_removed(each[0])]
         self.settings, self.progress, self.begin = settings, progress, begin
         others = {recording for name, recording in listed if name == cluster} - set(folders)
         self.others = sorted(others)
@@ -138,7 +140,8 @@ class _Ingest:
 
     def _known(self) -> list[KnownFile]:
         asked = known_files(self.cluster, [*self.folders, *self.vanished])
-        return [known_file(row) for row in Remembered(self.warehouse).rows(asked)]
+        known = map(known_file, Remembered(self.warehouse).rows(asked))
+        return [each for each in known if not self.retention.is_removed(each)]
 
     def _copies(self, known: list[KnownFile]) -> list[KnownFile]:
         """Return snapshots of other recordings that equal new or removed ones of these."""
@@ -159,7 +162,8 @@ class _Ingest:
         ledger.enter_unreadable(work.unreadable)
         ledger.enter_checksums(work.of(CHECKSUMS), self.settings.quarantine_rows)
         ledgers = Ledgers(warehouse, cluster, set(self.folders) - {k.recording for k in known})
-        run = Run(warehouse, self.engine, journal, cluster, self.settings, known, ledger, ledgers)
+        first = self.retention.first_days.get("silver")
+        run = Run(warehouse, self.engine, journal, cluster, self.settings, known, ledger, ledgers, first_day=first)
         size = sum(n.file.bytes for n in work.new) / 1e6
 
         def line(_: float) -> str:
@@ -180,6 +184,9 @@ class _Ingest:
         _write_brokers(run, self.files, gone)
         carried = {old.place: new.place for new, old in work.renamed if new.place not in run.read_again}
         ledgers.write(ledger, gone, carried)
+        if expired := self.retention.remove_again():
+            first = self.retention.first_days["silver"]
+            self.progress(f"{cluster}: {expired:,} rows of days before {first} are not kept (mqreplay maintain)")
         return Ingested(cluster, self.folders, work.seen, len(work.new), ledgers.rows_out, ledgers.refused)
 
 

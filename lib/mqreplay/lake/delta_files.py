@@ -97,6 +97,22 @@ def write_checkpoint(location: str) -> None:
             DeltaTable(place).create_checkpoint()
 
 
+def unused_files(location: str, days: int) -> list[str]:
+    """Return the files in a table's folder that are older than ``days`` days and used by no version of that time."""
+    with _readable(location) as place:
+        return DeltaTable(place).vacuum(24 * days, dry_run=True, full=True) if place == location else []
+
+
+def remove_old_log_entries(location: str) -> int:
+    """Remove log entries older than 30 days (Delta's default) that precede a checkpoint. Return their number."""
+    with _readable(location) as place:
+        if place != location:
+            return 0
+        before = len(os.listdir(os.path.join(location, LOG)))
+        DeltaTable(place).cleanup_metadata()
+        return before - len(os.listdir(os.path.join(location, LOG)))
+
+
 def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.date, dt.date] | None) -> TableFiles:
     """Return the files of the table at ``location`` that may hold rows of the cluster and days (both ends included).
 

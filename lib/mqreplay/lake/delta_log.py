@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+import polars as pl
+
 from mqreplay import __version__
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.landing import Landed
@@ -34,14 +36,16 @@ class CommitConflict(Exception):
     """Another writer has committed the version."""
 
 
-def commit(location: str, version: int, actions: Iterable[Action], *, overwrites: bool) -> None:
+def commit(
+    location: str, version: int, actions: Iterable[Action], *, overwrites: bool, operation: str = "WRITE"
+) -> None:
     """Commit ``version`` of the table with these actions, completely or not at all. Raises CommitConflict."""
     folder = Path(location, LOG)
     folder.mkdir(parents=True, exist_ok=True)
     info = {
         "timestamp": _now_ms(),
-        "operation": "WRITE",
-        "operationParameters": {"mode": "Overwrite" if overwrites else "Append"},
+        "operation": operation,
+        "operationParameters": {"mode": "Overwrite" if overwrites else "Append"} if operation == "WRITE" else {},
         "isBlindAppend": not overwrites,
         "engineInfo": f"mqreplay/{__version__}",
         "txnId": str(uuid.uuid4()),
@@ -67,27 +71,27 @@ def _name_once(beside: Path, path: Path) -> None:
         beside.rename(path)
 
 
-def added(file: Landed) -> Action:
-    """Return the action that adds a file of a landing."""
+def added(file: Landed, *, changes: bool = True) -> Action:
+    """Return the action that adds a file of a landing. ``changes``: its rows are new to the table."""
     return {
         "add": {
             "path": quote(file.name),
             "partitionValues": {},
             "size": file.bytes,
             "modificationTime": _now_ms(),
-            "dataChange": True,
+            "dataChange": changes,
             "stats": file.stats,
         }
     }
 
 
-def removed(path: str, size: int) -> Action:
-    """Return the action that removes a file; ``path`` as in the log."""
+def removed(path: str, size: int, *, changes: bool = True) -> Action:
+    """Return the action that removes a file; ``path`` as in the log. ``changes``: its rows leave the table."""
     return {
         "remove": {
             "path": path,
             "deletionTimestamp": _now_ms(),
-            "dataChange": True,
+            "dataChange": changes,
             "extendedFileMetadata": True,
             "partitionValues": {},
             "size": size,
@@ -127,14 +131,14 @@ def metadata(contract: Contract, fields: Sequence[Mapping[str, Any]], table_id: 
 def added_before(location: str, paths: Iterable[str], version: int) -> list[Action]:
     """Return the newest action up to the version that added each of these files.
 
-    Raises FileNotFoundError if the log lacks one: the tables keep their whole log (contract.KEPT_LOG).
+    Raises FileNotFoundError if the log lacks one: mqreplay maintain removes log entries, but only before a checkpoint.
     """
     left, found = set(paths), []
-    for action in _newest_first(location, version) if left else ():
+    for action in _newest_first(location, version, "add") if left else ():
         path = action.get("add", {}).get("path")
         if path is not None and unquote(path) in left:
             left.remove(unquote(path))
-            found.append(action)
+            found.append({"add": action["add"] | {"dataChange": True}})
     if left:
         raise FileNotFoundError(f"the log of {location} no longer shows how {min(left)} was added")
     return found
@@ -142,14 +146,20 @@ def added_before(location: str, paths: Iterable[str], version: int) -> list[Acti
 
 def metadata_at(location: str, version: int) -> Action:
     """Return the table's last metaData up to the version."""
-    return next(action for action in _newest_first(location, version) if "metaData" in action)
+    return next(action for action in _newest_first(location, version, "metaData") if "metaData" in action)
 
 
-def _newest_first(location: str, version: int) -> Iterable[Action]:
+def _newest_first(location: str, version: int, kind: str) -> Iterable[Action]:
+    """Yield the actions up to the version, and those of one kind in a checkpoint where the log begins with one."""
     for number in range(version, -1, -1):
         path = Path(location, LOG, f"{number:020d}.json")
         if path.exists():
             yield from map(json.loads, reversed(path.read_text(encoding="utf-8").splitlines()))
+        checkpoint = Path(location, LOG, f"{number:020d}.checkpoint.parquet")
+        if not Path(location, LOG, f"{number - 1:020d}.json").exists() and checkpoint.exists():
+            for action in pl.read_parquet(checkpoint, columns=[kind])[kind].drop_nulls().to_list():
+                yield {kind: {name: value for name, value in action.items() if value is not None}}
+            return
 
 
 def _now_ms() -> int:

@@ -28,8 +28,13 @@ Versions = dict[str, int | None]  # None: the table did not exist
 
 def interrupted_run(root: str) -> str | None:
     """Return the step of the interrupted run on this warehouse; None without one, or while a run is active."""
+    return None if not Path(root, JOURNAL).exists() or is_locked(root) else interrupted_step(root)
+
+
+def interrupted_step(root: str) -> str | None:
+    """Return the step in the journal of this warehouse; None without a journal."""
     path = Path(root, JOURNAL)
-    if not path.exists() or is_locked(root):
+    if not path.exists():
         return None
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["name"])
