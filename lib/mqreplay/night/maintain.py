@@ -22,6 +22,8 @@ from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly import Night
 from mqreplay.night.retention import first_kept, keep_of
+from mqreplay.night.steps import Steps
+from mqreplay.quality.scope import UNDATED
 from mqreplay.run.engines import running_engine
 from mqreplay.settings import Settings
 
@@ -109,7 +111,9 @@ class _Maintenance:
         """Do it, and return what was done."""
         shorter = [name for name in self._clusters(cluster) if self._remove_days(name)]
         for name in shorter:
-            self._night.validate(name)  # the ledger is another one
+            # A night of the same recordings would validate the ledger again, because it has changed.
+            if Steps(self._warehouse, name).any_done("validate", [UNDATED]):
+                self._night.validate(name)
         for name, done in self._tables.items():
             if self._warehouse.exists(name):
                 self._compact(name)

@@ -102,9 +102,10 @@ class Night:
         """Return those of the days whose rows, and those of the lookback before them, are still kept."""
         first = str(first_judged(kept, self.settings.replay.lookback_minutes))
         possible = [day for day in days if day >= first]
-        if missed := len(days) - len(possible):
-            days_before = f"{missed} changed day{'s' if missed > 1 else ''} before {first}"
-            self.progress(f"{cluster}: {days_before} cannot be judged again (mqreplay maintain --keep)")
+        missed = [day for day in days if str(max(kept.values(), default=dt.date.min)) <= day < first]
+        if missed:
+            text = f"{', '.join(missed)}: not judged again, the rows before {first} are not all kept"
+            self.progress(f"{cluster}: {text} (mqreplay maintain)")
         return possible
 
     def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
