@@ -17,21 +17,19 @@ import pytest
 from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 
-from conftest import SAMPLE
 from mqreplay.cli import command_line as cli
 from mqreplay.errors import InputError
 from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.journal import interrupted_run
+from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.maintain import Maintained, maintain
 from mqreplay.places import conf_dir
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.settings import LocalSettings, Settings, load_settings
-from night.cut import cut, first_instant, jsonl_files
-from night.later import DAY_MS, midnight_after, moved
+from night.cut import jsonl_files
+from night.over_midnight import days_of_nights, make_nights
 from tests_shared import files_of, run, table_at, tables
 
-CLUSTER = "DefaultCluster"
-GROUPS = {"crash-group", "reset-group"}
-SINCE, UNTIL, MIDNIGHT = 500, 740, 110  # seconds of the recording; of the cut, at which midnight comes
 NIGHTS = 4
 LEDGERS = ("bronze.source_file", "bronze.step", "bronze.retention")
 RUN = ("run_id",)  # of gold.validation_result: a digest of the ledger
@@ -44,18 +42,12 @@ def settings() -> Settings:
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Recordings of some minutes over midnight, a day apart: each day has the end of one and the start of the next."""
-    folder = tmp_path_factory.mktemp("nights")
-    began = first_instant(SAMPLE / "orders-4.9.7")
-    plain = cut(SAMPLE / "orders-4.9.7", folder / "plain", GROUPS, began + SINCE * 1000, began + UNTIL * 1000, every=2)
-    by_ms, _ = midnight_after(plain, MIDNIGHT)
-    return [moved(plain, folder / f"night-{n}", by_ms + n * DAY_MS) for n in range(NIGHTS)]
+    return make_nights(tmp_path_factory.mktemp("nights"), NIGHTS)
 
 
 @pytest.fixture(scope="module")
 def days(nights: list[Path]) -> list[dt.date]:
-    first = dt.datetime.fromtimestamp(first_instant(nights[0]) / 1000, dt.UTC).date()
-    return [first + dt.timedelta(days=n) for n in range(NIGHTS + 1)]
+    return days_of_nights(nights)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +117,7 @@ def assert_conserved(root: Path) -> None:
             assert held == sum(by_kind.get(kind, 0) for kind in kinds), name
 
 
-@pytest.mark.parametrize("keep", ["3d", "silver=3d,gold=4d"])
+@pytest.mark.parametrize("keep", ["3d", pytest.param("silver=3d,gold=4d", marks=pytest.mark.long)])
 def test_the_next_night_gives_the_same_rows(keep, kept, next_night, nights, days, settings) -> None:
     root = kept(keep)
     assert days_of(root, "silver.pull") == days[1:4]
@@ -212,6 +204,32 @@ def test_readers_work_on_days_whose_rows_are_gone(kept, days, settings, capsys) 
     assert json.loads(capsys.readouterr().out)["silver_kept_from"] == str(days[1])
 
 
+@pytest.mark.parametrize("commits", [3, 25])
+def test_an_interrupted_removal_is_completed(commits, before, kept, settings, tmp_path, monkeypatch) -> None:
+    root, made = tmp_path / "interrupted", []
+    shutil.copytree(before, root)
+    take = Warehouse.take
+
+    def interrupted(*given: Any) -> None:
+        if len(made) == commits:
+            raise KeyboardInterrupt
+        made.append(given[1])
+        take(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "take", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            maintain(str(root), settings, lambda what: None, keep="3d", engine="local")
+    assert interrupted_run(str(root)) == "removal of old days of DefaultCluster"
+    said: list[str] = []
+    maintain(str(root), settings, said.append, keep="3d", engine="local")
+    assert any("rolling it back" in line for line in said)
+    other = kept("3d")
+    assert tables(str(root)) == tables(str(other))
+    for name in tables(str(root)):
+        assert_frame_equal(table_at(root, name), table_at(other, name), check_row_order=False, check_exact=True)
+
+
 def test_a_dry_run_changes_nothing(before, settings, tmp_path) -> None:
     root = tmp_path / "warehouse"
     shutil.copytree(before, root)
@@ -224,20 +242,19 @@ def test_a_dry_run_changes_nothing(before, settings, tmp_path) -> None:
     assert not any(d.changed for d in maintain(str(root), settings, lambda what: None, keep="3d", engine="local"))
 
 
-def test_compaction_changes_no_row(before, settings, tmp_path, capsys) -> None:
+def test_compaction_changes_no_row(before, settings, tmp_path) -> None:
     root = tmp_path / "warehouse"
     shutil.copytree(before, root)
-    assert cli.main(["maintain", "--warehouse", str(root), "--engine", "local", "--json"]) == 0
-    done = {each["table"]: each for each in json.loads(capsys.readouterr().out)["tables"]}
-    assert done["bronze.step"]["files_before"] > done["bronze.step"]["files_after"] == 1
-    assert not any(each["rows_removed"] for each in done.values()), "all days are kept without --keep"
+    done = {each.table: each for each in maintain(str(root), settings, lambda what: None, engine="local")}
+    assert done["bronze.step"].files_before > done["bronze.step"].files_after == 1
+    assert not any(each.rows_removed for each in done.values()), "all days are kept without --keep"
     for name in tables(str(before)):
         place, old = root.joinpath(*name.split(".")), table_at(before, name)
         assert_frame_equal(old, table_at(root, name), check_row_order=False, check_exact=True)
         assert pl.scan_delta(str(place)).select(pl.len()).collect().item() == len(old)
         arrow = DeltaTable(str(place)).to_pyarrow_dataset()
         assert duckdb.connect().from_arrow(arrow).count("*").fetchall() == [(len(old),)]
-    assert not any(_changes(root, name) for name, each in done.items() if each["files_after"] < each["files_before"])
+    assert not any(_changes(root, name) for name, each in done.items() if each.files_after < each.files_before)
 
 
 def _changes(root: Path, name: str) -> list[Any]:
@@ -245,6 +262,20 @@ def _changes(root: Path, name: str) -> list[Any]:
     last = max(root.joinpath(*name.split("."), "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in last.read_text(encoding="utf-8").splitlines()]
     return [a for a in actions for kind in ("add", "remove") if a.get(kind, {}).get("dataChange")]
+
+
+def test_what_was_done_is_printed(before, tmp_path, capsys) -> None:
+    command = ["maintain", "--warehouse", str(before), "--keep", "silver=3d", "--dry-run"]
+    assert cli.main([*command, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["dry_run"] is True
+    (pulls,) = [each for each in printed["tables"] if each["table"] == "silver.pull"]
+    assert pulls["rows_removed"] > 0
+    assert cli.main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith(f"silver.pull: {pulls['rows_removed']:,} rows removed")]
+    assert not any(line.startswith("gold.") for line in lines)
+    assert lines[-1] == "Nothing was changed (--dry-run)."
 
 
 @pytest.mark.parametrize(
