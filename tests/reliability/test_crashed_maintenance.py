@@ -1,4 +1,4 @@
-"""Kills of `mqreplay maintain` between its commits: the next one completes it. tests/night/test_maintain.py has others."""
+"""Kills of `mqreplay maintain` between its commits: the next one completes it."""
 
 from __future__ import annotations
 
