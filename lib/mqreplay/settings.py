@@ -28,6 +28,7 @@ from mqreplay.settings_sections import (
     MaintainSettings,
     ReplaySettings,
     SparkSettings,
+    StorageSettings,
     StrategySettings,
     record_of,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "ReplaySettings",
     "Settings",
     "SparkSettings",
+    "StorageSettings",
     "StrategySettings",
     "load_settings",
 ]
@@ -58,6 +60,7 @@ class Settings:
 
     spark: SparkSettings = field(default_factory=SparkSettings)
     local: LocalSettings = field(default_factory=LocalSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)

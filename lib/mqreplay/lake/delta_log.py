@@ -6,11 +6,10 @@ Follows "Actions" of Delta's protocol. delta-rs, which reads these tables, refus
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -18,7 +17,9 @@ import polars as pl
 
 from mqreplay import __version__
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.landing import Landed
+from mqreplay.lake.lease import require_lease
 from mqreplay.lake.orphans import LOG
 
 Action = dict[str, Any]
@@ -40,8 +41,6 @@ def commit(
     location: str, version: int, actions: Iterable[Action], *, overwrites: bool, operation: str = "WRITE"
 ) -> None:
     """Commit ``version`` of the table with these actions, completely or not at all. Raises CommitConflict."""
-    folder = Path(location, LOG)
-    folder.mkdir(parents=True, exist_ok=True)
     info = {
         "timestamp": _now_ms(),
         "operation": operation,
@@ -51,24 +50,12 @@ def commit(
         "txnId": str(uuid.uuid4()),
     }
     lines = [json.dumps(action) for action in ({"commitInfo": info}, *actions)]
-    beside = folder / f".{version:020d}.json.{uuid.uuid4()}.tmp"
+    path = joined(location, LOG, f"{version:020d}.json")
+    require_lease(path)
     try:
-        beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        _name_once(beside, folder / f"{version:020d}.json")
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _name_once(beside: Path, path: Path) -> None:
-    """Give the file its name, unless a file has it: a link, unlike a rename, never replaces a file."""
-    try:
-        os.link(beside, path)
+        files_of(path).create(path, ("\n".join(lines) + "\n").encode())
     except FileExistsError:
-        raise CommitConflict(str(path)) from None
-    except OSError:  # a file system without links; the warehouse's lock excludes other runs
-        if path.exists():
-            raise CommitConflict(str(path)) from None
-        beside.rename(path)
+        raise CommitConflict(path) from None
 
 
 def added(file: Landed, *, changes: bool = True) -> Action:
@@ -151,13 +138,18 @@ def metadata_at(location: str, version: int) -> Action:
 
 def _newest_first(location: str, version: int, kind: str) -> Iterable[Action]:
     """Yield the actions up to the version, and those of one kind in a checkpoint where the log begins with one."""
+    log = joined(location, LOG)
+    names = set(files_of(log).names(log))
     for number in range(version, -1, -1):
-        path = Path(location, LOG, f"{number:020d}.json")
-        if path.exists():
-            yield from map(json.loads, reversed(path.read_text(encoding="utf-8").splitlines()))
-        checkpoint = Path(location, LOG, f"{number:020d}.checkpoint.parquet")
-        if not Path(location, LOG, f"{number - 1:020d}.json").exists() and checkpoint.exists():
-            for action in pl.read_parquet(checkpoint, columns=[kind])[kind].drop_nulls().to_list():
+        path = joined(location, LOG, f"{number:020d}.json")
+        with suppress(FileNotFoundError):
+            yield from map(json.loads, reversed(files_of(path).read(path).splitlines()))
+        if number and f"{number - 1:020d}.json" in names:
+            continue
+        checkpoint = joined(location, LOG, f"{number:020d}.checkpoint.parquet")
+        if f"{number:020d}.checkpoint.parquet" in names:
+            data = files_of(checkpoint).read(checkpoint)
+            for action in pl.read_parquet(data, columns=[kind])[kind].drop_nulls().to_list():
                 yield {kind: {name: value for name, value in action.items() if value is not None}}
             return
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import polars as pl
 
 from mqreplay.errors import ContractError
 from mqreplay.lake.delta_files import remove_old_log_entries, snapshot, unused_files, write_checkpoint
 from mqreplay.lake.delta_log import CommitConflict, added, commit, removed
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.lake.orphans import DATA
 from mqreplay.lake.warehouse import Warehouse, file_batches
@@ -54,7 +54,7 @@ def small_files(warehouse: Warehouse, name: str) -> list[SmallFiles]:
 
 def compacted(task: SmallFiles, landing: Landing) -> list[Landed]:
     """Write the rows of small files into one file, in the order of its buckets. A task of an engine calls it."""
-    paths = [f"{landing.folder}/{name}" for name, _ in task.files]
+    paths = [joined(landing.folder, name) for name, _ in task.files]
     made = land(chain.from_iterable(file_batches(path, landing.schema) for path in paths), landing)
     if sum(file.rows for file in made) != task.rows:
         raise ContractError(f"rows of {paths[0]} were lost in compaction; please report this as a bug")
@@ -84,8 +84,8 @@ def take_compacted(warehouse: Warehouse, name: str, gone: Sequence[SmallFiles], 
 def removable_files(warehouse: Warehouse, name: str, days: int) -> dict[str, int]:
     """Return the data files that no version of the last ``days`` days uses, with their sizes in bytes."""
     place = warehouse.location(name)
-    found = [file for file in unused_files(place, days) if DATA.fullmatch(file)]
-    return {file: Path(place, file).stat().st_size for file in found}
+    unused = {file for file in unused_files(place, days) if DATA.fullmatch(file)}
+    return {file.name: file.bytes for file in files_of(place).walk(place) if file.name in unused} if unused else {}
 
 
 def remove_unused(warehouse: Warehouse, name: str, days: int) -> tuple[int, int, int]:
@@ -96,5 +96,5 @@ def remove_unused(warehouse: Warehouse, name: str, days: int) -> tuple[int, int,
     """
     files, place = removable_files(warehouse, name, days), warehouse.location(name)
     for file in files:
-        Path(place, file).unlink(missing_ok=True)
+        files_of(place).remove(joined(place, file))
     return len(files), sum(files.values()), remove_old_log_entries(place)

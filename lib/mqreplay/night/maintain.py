@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from mqreplay.ingest.retention import Retention
 from mqreplay.lake.delta_files import snapshot
 from mqreplay.lake.journal import interrupted_step
-from mqreplay.lake.local_folder import check_folders
+from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.maintenance import (
     compacted,
@@ -19,6 +19,7 @@ from mqreplay.lake.maintenance import (
     take_compacted,
 )
 from mqreplay.lake.sql import check_text
+from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly import Night
 from mqreplay.night.retention import first_kept, keep_of
@@ -70,11 +71,13 @@ def maintain(
     ``keep`` is the option --keep, ``engine`` rewrites small files. With ``dry_run`` no table is changed. Return what
     was done to each table. Raises InputError, WarehouseLocked and the other MqreplayErrors.
     """
+    use_settings(settings)
+    root = folder(root, "warehouse")
     check_text(cluster)
     check_folders(root, [])
     days = keep_of(settings, keep)
     with (
-        warehouse_lock(root) as lock,
+        warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, "mqreplay maintain", settings, lock, progress) as running,
     ):
         night = Night(running, root, settings, progress)
