@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from fsspec import AbstractFileSystem
@@ -35,6 +36,7 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         return files_of(path).open(path)
 
 
+@lru_cache(maxsize=10_000)  # data files never change
 def _found(path: str) -> FileInfo:
     found = files_of(path).info(path)
     if found is None:

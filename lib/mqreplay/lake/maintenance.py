@@ -17,6 +17,7 @@ from mqreplay.lake.delta_files import remove_old_log_entries, snapshot, unused_f
 from mqreplay.lake.delta_log import CommitConflict, added, commit, removed
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.landing import Landed, Landing, land
+from mqreplay.lake.lease import require_lease
 from mqreplay.lake.orphans import DATA
 from mqreplay.lake.warehouse import Warehouse, file_batches
 
@@ -95,6 +96,7 @@ def remove_unused(warehouse: Warehouse, name: str, days: int) -> tuple[int, int,
     removed log entries. The warehouse has no open journal: a rollback may need its files.
     """
     files, place = removable_files(warehouse, name, days), warehouse.location(name)
+    require_lease(place)
     for file in files:
         files_of(place).remove(joined(place, file))
     return len(files), sum(files.values()), remove_old_log_entries(place)

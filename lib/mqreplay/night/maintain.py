@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from mqreplay.ingest.retention import Retention
 from mqreplay.lake.delta_files import snapshot
+from mqreplay.lake.files import for_each
 from mqreplay.lake.journal import interrupted_step
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
@@ -117,16 +118,19 @@ class _Maintenance:
             # A night of the same recordings would validate the ledger again, because it has changed.
             if Steps(self._warehouse, name).any_done("validate", [UNDATED]):
                 self._night.validate(name)
-        for name, done in self._tables.items():
-            if self._warehouse.exists(name):
-                self._compact(name)
-                now = _state(self._warehouse, name)
-                done.files_after, done.bytes_after = now.files_before, now.bytes_before
-                files, size, entries = remove_unused(self._warehouse, name, self._versions_days)
-                done.unused_files_removed, done.unused_bytes_removed, done.log_entries_removed = files, size, entries
+        there = [name for name in self._tables if self._warehouse.exists(name)]
+        for name in there:
+            self._compact(name)
+        for_each(self._remove_unused, there, self._warehouse.root)
         for name in shorter:
             self._night.report(name)
         return list(self._tables.values())
+
+    def _remove_unused(self, name: str) -> None:
+        done, now = self._tables[name], _state(self._warehouse, name)
+        done.files_after, done.bytes_after = now.files_before, now.bytes_before
+        files, size, entries = remove_unused(self._warehouse, name, self._versions_days)
+        done.unused_files_removed, done.unused_bytes_removed, done.log_entries_removed = files, size, entries
 
     def _clusters(self, cluster: str | None) -> list[str]:
         return self._night.clusters(cluster) if self._keep or cluster is not None else []
