@@ -26,7 +26,8 @@ from mqreplay.night.maintain import Maintained, maintain
 from mqreplay.places import conf_dir
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD, KINDS_OF_TABLE
 from mqreplay.settings import LocalSettings, Settings, load_settings
-from night.cut import jsonl_files
+from night.cut import cut, jsonl_files, shifted
+from night.later import DAY_MS
 from night.over_midnight import days_of_nights, make_nights
 from tests_shared import files_of, run, table_at, tables
 
@@ -155,6 +156,18 @@ def test_a_removed_day_stays_removed(kept, nights, days, settings, tmp_path) -> 
         assert days_of(root, name) == days[1:4], name
     assert_frame_equal(table_at(root, "gold.finding"), gold, check_row_order=False)
     assert_conserved(root)
+
+
+def test_rows_of_a_slow_clock_are_not_taken_for_old_ones(kept, nights, days, settings, tmp_path) -> None:
+    root, slow = kept("3d"), tmp_path / "slow"
+    (client,) = table_at(root, "silver.pull")["client_id"].sort()[:1]
+    cut(nights[-1], slow, change=shifted(client, -100 * DAY_MS))
+    one_more_night(root, [slow], settings)
+    for _ in range(2):
+        early = table_at(root, "silver.pull").filter(pl.col("day") < days[1])
+        assert set(early["client_id"]) == {client}
+        assert_conserved(root)
+        maintain(str(root), settings, lambda what: None, keep="3d", engine="local")
 
 
 def test_files_that_are_gone_are_not_missed(kept, nights, days, settings, tmp_path) -> None:

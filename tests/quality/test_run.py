@@ -108,7 +108,9 @@ def test_a_sample_names_rows_by_their_key_to_the_last_digit(results: list[Valida
 
 
 def test_a_day_is_judged_by_its_own_rows(warehouse: Folder, tmp_path: Path) -> None:
-    none = validate(warehouse, "c", Scope("a-run", START.date() + dt.timedelta(days=1), ("silver.pull",)), str(tmp_path))
+    none = validate(
+        warehouse, "c", Scope("a-run", START.date() + dt.timedelta(days=1), ("silver.pull",)), str(tmp_path)
+    )
     assert broken(none) == {}
 
 

@@ -6,7 +6,9 @@ What stays of removed days:
   brokers, which are valid until they change; and the last snapshot of a source without a later one;
 - bronze.source_file, by which files are not read again. Its rows of snapshots may be removed too: the time of a
   snapshot is in its path, so ingest skips old ones without them. Other files are few;
-- invalid keys in bronze.quarantine, each of which is reported once.
+- invalid keys in bronze.quarantine, each of which is reported once;
+- rows of clients with a slow clock in recordings that began on a kept day: the day of these rows is not that of the
+  recording.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.ledgers import FILES, QUARANTINE, of_places
 from mqreplay.ingest.manifest import DIGEST_CHARS, KnownFile
 from mqreplay.ingest.offset_checkpoint import CHANGES, OffsetCheckpoint
+from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.kept_days import TABLE, first_days
@@ -84,7 +87,9 @@ class Retention:
         first = self.first_days.get("silver")
         if first is None:
             return 0
-        old = {name: self._before(first) for name in {kind.table for kind in KINDS.values()}}
+        if not self._counts({kind.table: self._before(first) for kind in KINDS.values()}):
+            return 0
+        old = self._old_records(first)
         counts = self._counts(old)
         self._remove_silver(first, {name: old[name] for name in counts})
         return sum(counts.values())
@@ -107,11 +112,32 @@ class Retention:
             if dated and contract.layer in first and name not in DESCRIPTIONS:
                 old[name] = self._before(first[contract.layer])
         if "silver" in first:
+            old |= self._old_records(first["silver"])
             old[SNAPSHOT] = self._old_snapshots(first["silver"])
         silver = first.get("silver", self.first_days.get("silver"))
         if "bronze" in first and silver is not None:
             old |= self._old_files(min(first["bronze"], silver))
         return old
+
+    def _old_records(self, first: dt.date) -> dict[str, Rows]:
+        """Return the rows of earlier days that were made from JSONL files."""
+        tables = sorted({kind.table for kind in KINDS.values()})
+        if slow := self._of_slow_clocks(first):
+            of_others = ~pl.col("source_digest").is_in(slow)
+            return {name: Rows(self._cluster, between=(dt.date.min, first - DAY), wanted=of_others) for name in tables}
+        return {name: self._before(first) for name in tables}
+
+    def _of_slow_clocks(self, first: dt.date) -> list[str]:
+        """Return files with rows of earlier days whose recordings began on a kept day, by the recorder's clock."""
+        files, midnight = self._warehouse.read(FILES, Rows(self._cluster)), _midnight(first)
+        early = pl.col("kind").is_in(list(KINDS)) & (pl.col("first_ts") < midnight)
+        began = (
+            files.filter(pl.col("kind").is_in(list(BY_RECORDER))).group_by("recording").agg(pl.col("first_ts").min())
+        )
+        later = began.filter(pl.col("first_ts") >= midnight)
+        digest = pl.col("sha256").str.head(DIGEST_CHARS)
+        found = files.filter(early).join(later, "recording", "semi").select(digest.unique(maintain_order=True))
+        return found.collect(engine="streaming").to_series().to_list()
 
     def _old_snapshots(self, first: dt.date) -> Rows:
         """Return the rows of earlier days, without the last row of a file that has no later one."""
@@ -151,9 +177,9 @@ class Retention:
 
     def _count_expired(self, first: dt.date) -> None:
         """Write the number of removed rows of each file into the ledger."""
-        of_old = (
-            pl.col("kind").is_in(list(TABLES)) & (pl.col("status") == "read") & (pl.col("first_ts") < _midnight(first))
-        )
+        has_old = pl.col("kind").is_in(list(TABLES)) & (pl.col("first_ts") < _midnight(first))
+        is_slow = pl.col("sha256").str.head(DIGEST_CHARS).is_in(self._of_slow_clocks(first))
+        of_old = has_old & (pl.col("status") == "read") & ~is_slow
         is_whole = pl.col("last_ts") < _midnight(first)
         file = pl.concat_str("kind", pl.lit(" "), pl.col("sha256").str.head(DIGEST_CHARS))
         cut = self._warehouse.read(FILES, Rows(self._cluster, wanted=of_old & ~is_whole))
