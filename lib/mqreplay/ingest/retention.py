@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.ledgers import FILES, QUARANTINE, of_places
-from mqreplay.ingest.manifest import DIGEST_CHARS, KnownFile
+from mqreplay.ingest.manifest import DIGEST_CHARS
 from mqreplay.ingest.offset_checkpoint import CHANGES, OffsetCheckpoint
+from mqreplay.ingest.recorded_files import is_of
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
-from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile
-from mqreplay.ingest.snapshot_rows import instant
+from mqreplay.ingest.recording import SNAPSHOTS
 from mqreplay.lake.kept_days import TABLE, first_days
 from mqreplay.lake.landing import as_table, land
 from mqreplay.lake.rows import Rows
@@ -94,13 +94,17 @@ class Retention:
         self._remove_silver(first, {name: old[name] for name in counts})
         return sum(counts.values())
 
-    def is_removed(self, file: RecordedFile | KnownFile) -> bool:
-        """Return whether the file is a snapshot of a removed day: it is neither read, nor missed if it is gone."""
+    def of_kept_days(self, files: pl.DataFrame) -> pl.DataFrame:
+        """Return the files without snapshots of removed days: these are neither read, nor missed if they are gone.
+
+        ``files`` has path and kind, the path as snapshots/SOURCE/TIME/FILE.
+        """
         first = self.first_days.get("silver")
-        if first is None or file.kind not in SNAPSHOTS:
-            return False
-        ts_ms = (file.file if isinstance(file, KnownFile) else file).ts_ms
-        return instant((ts_ms or 0) * 1000).date() < first
+        if first is None:
+            return files
+        ts = pl.col("path").str.split("/").list.get(2, null_on_oob=True).cast(pl.Int64, strict=False)
+        is_removed = is_of(SNAPSHOTS) & (ts < int(_midnight(first).timestamp() * 1000))
+        return files.filter(~is_removed.fill_null(False))
 
     def _before(self, day: dt.date) -> Rows:
         return Rows(self._cluster, between=(dt.date.min, day - DAY))
@@ -209,8 +213,8 @@ def _snapshot_name(family: pl.Expr) -> pl.Expr:
     return pl.concat_str("source_name", pl.lit("\0"), family, pl.lit("\0"), pl.col("ts").dt.epoch("us"))
 
 
-def _midnight(day: dt.date) -> pl.Expr:
-    return pl.lit(dt.datetime.combine(day, dt.time(), dt.UTC))
+def _midnight(day: dt.date) -> dt.datetime:
+    return dt.datetime.combine(day, dt.time(), dt.UTC)
 
 
 def _batches(frames: Iterable[pl.DataFrame], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

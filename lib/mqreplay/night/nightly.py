@@ -12,8 +12,9 @@ from threading import Thread
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.listing import begin_listings, finish_listings
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
-from mqreplay.ingest.recording import Digested, find_recordings
+from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
@@ -26,6 +27,7 @@ from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.catalog import Catalog
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.replay_day import replay_day
@@ -53,7 +55,7 @@ class Night:
 
     def ingest(
         self,
-        recordings: Mapping[str, list[Digested]],
+        recordings: dict[str, RecordedFiles],
         cluster: str | None,
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
@@ -225,17 +227,21 @@ def run(
     recordings: list[str] | None = None,
     cluster: str | None = None,
     engine: str = "spark",
+    catalog: Catalog | None = None,
 ) -> list[Outcome]:
     """Run ``step`` (one of STEPS, or nightly for all) under the warehouse's lock, on one of ENGINES.
 
-    Return an outcome for each cluster. Raises InputError, WarehouseLocked and the other MqreplayErrors.
+    With ``catalog``, the run registers the tables there at its end. Return an outcome for each cluster. Raises
+    InputError, WarehouseLocked and the other MqreplayErrors.
     """
+    if catalog is not None:
+        catalog.check_engine(engine)
     use_settings(settings)
     # Report an unreadable recording before the warehouse is made.
     root = folder(root, "warehouse")
     check_text(cluster)
     check_folders(root, recordings or [])
-    found = find_recordings(recordings or [], settings.ingest.follow_links)
+    listings = begin_listings(recordings or [], settings.ingest.follow_links)
     with (
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
@@ -244,7 +250,8 @@ def run(
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
-            ingested = night.ingest(KnownDigests(root).of_recordings(found), cluster, begin)
+            found = KnownDigests(root, running).of_recordings(finish_listings(listings, running))
+            ingested = night.ingest(found, cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
@@ -256,6 +263,8 @@ def run(
                     getattr(night, one)(name)
         if step == "nightly":
             night.remember([done for done in ingested if done.files])
+        if catalog is not None:
+            catalog.register(running, night.warehouse, progress)
         return [
             night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
             for name in clusters
