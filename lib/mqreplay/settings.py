@@ -25,6 +25,7 @@ from mqreplay.settings_sections import (
     FindingSettings,
     IngestSettings,
     LocalSettings,
+    MaintainSettings,
     ReplaySettings,
     SparkSettings,
     StorageSettings,
@@ -36,6 +37,7 @@ __all__ = [
     "FindingSettings",
     "IngestSettings",
     "LocalSettings",
+    "MaintainSettings",
     "ReplaySettings",
     "Settings",
     "SparkSettings",
@@ -63,6 +65,7 @@ class Settings:
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
+    maintain: MaintainSettings = field(default_factory=MaintainSettings)
     source: tuple[str, ...] = ()
 
     def digest(self) -> str:

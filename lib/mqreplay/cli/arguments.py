@@ -31,6 +31,16 @@ def add_conf(command: argparse.ArgumentParser) -> None:
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
 
 
+def add_engine(command: argparse.ArgumentParser) -> None:
+    """Add --engine."""
+    command.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        default="spark",
+        help="what runs the tasks (%(default)s); local needs no Java",
+    )
+
+
 def add_prefix(command: argparse.ArgumentParser) -> None:
     """Add --prefix, of the names in a catalog."""
     command.add_argument(

@@ -19,6 +19,7 @@ from mqreplay import __version__
 from mqreplay.cli import (
     completion,
     findings_command,
+    maintain_command,
     record_arguments,
     register_command,
     sql_command,
@@ -82,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mqreplay {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     step_commands.add(commands)
+    maintain_command.add(commands)
     text = "run a query on the tables; RocketMQ's decisions are functions"
     sql_command.add(commands.add_parser("sql", help=text, description=sql_command.DESCRIPTION, **sql_command.EXAMPLES))
     text = "list findings by kind, severity, group, topic, broker and time"
@@ -256,6 +258,9 @@ def _command(args: argparse.Namespace) -> int:
         from mqreplay.cli.explain import print_explanation
 
         print_explanation(args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit)
+        return DONE
+    if args.command == "maintain":
+        maintain_command.run(args, settings)
         return DONE
     return DONE if step_commands.run_step(args, settings) else FAILED
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_prefix, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, with_examples
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ STEPS = {
     "replay": "judge all decisions and find problems: silver tables to gold tables",
     "validate": "run the contracts' expectations on the tables",
     "report": "make one HTML page for each cluster",
-    "maintain": "compact the tables, and remove old files",
 }
 EXAMPLES = {
     "nightly": (
@@ -31,9 +30,8 @@ EXAMPLES = {
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
     "validate": ("mqreplay validate --warehouse warehouse/night --engine local",),
     "report": ("mqreplay report --warehouse warehouse/night",),
-    "maintain": ("mqreplay maintain --warehouse warehouse/night",),
 }
-NEED_WAREHOUSE = ("replay", "validate", "report", "maintain")
+NEED_WAREHOUSE = ("replay", "validate", "report")
 
 
 def add(commands: Any) -> None:
@@ -63,12 +61,7 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    command.add_argument(
-        "--engine",
-        choices=("spark", "local"),
-        default="spark",
-        help="what runs the tasks (%(default)s); local needs no Java",
-    )
+    add_engine(command)
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 

@@ -10,12 +10,13 @@ from functools import partial
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
 from mqreplay.lake.buckets import key_of
 from mqreplay.lake.delta_files import TableFiles, read_files, table_files
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.steps import OF_SNAPSHOTS, Span, kinds_of, reach_of, recorded_until, sure_starts
+from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
 from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Recorded, Replay
