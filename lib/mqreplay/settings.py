@@ -28,6 +28,7 @@ from mqreplay.settings_sections import (
     ReplaySettings,
     SparkSettings,
     StrategySettings,
+    WatchSettings,
     record_of,
 )
 
@@ -59,6 +60,7 @@ class Settings:
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
     source: tuple[str, ...] = ()
 

@@ -6,7 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from mqreplay.cli import watch_command
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.errors import InputError
 from mqreplay.printable import json_text
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ EXAMPLES = {
     "nightly": (
         "mqreplay nightly recordings/night --warehouse warehouse/night",
         "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
+        "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
@@ -42,6 +45,8 @@ def add(commands: Any) -> None:
             command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
         add_warehouse(command)
         _options(command)
+        if name == "nightly":
+            watch_command.add(command)
     text = "run the nightly steps on the sample"
     demo = commands.add_parser(
         "demo", help=text, description=text, **with_examples("mqreplay demo", "mqreplay demo --engine local")
@@ -58,8 +63,7 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--engine",
         choices=("spark", "local"),
-        default="spark",
-        help="what runs the tasks (%(default)s); local needs no Java",
+        help="what runs the tasks (spark); local needs no Java",
     )
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
@@ -77,6 +81,11 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
     from mqreplay.night.nightly import run
     from mqreplay.places import sample_dir
 
+    if getattr(args, "watch", False):
+        watch_command.run(args, settings)
+        return True
+    if getattr(args, "every", None) is not None:
+        raise InputError("--every belongs to --watch")
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
@@ -89,7 +98,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
             progress,
             recordings=recordings,
             cluster=args.cluster,
-            engine=args.engine,
+            engine=args.engine or "spark",
         )
     if args.json:
         print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
