@@ -27,6 +27,7 @@ from mqreplay.settings_sections import (
     LocalSettings,
     ReplaySettings,
     SparkSettings,
+    StorageSettings,
     StrategySettings,
     WatchSettings,
     record_of,
@@ -39,6 +40,7 @@ __all__ = [
     "ReplaySettings",
     "Settings",
     "SparkSettings",
+    "StorageSettings",
     "StrategySettings",
     "load_settings",
 ]
@@ -57,6 +59,7 @@ class Settings:
 
     spark: SparkSettings = field(default_factory=SparkSettings)
     local: LocalSettings = field(default_factory=LocalSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
