@@ -21,22 +21,22 @@ class Feed:
     def __init__(self, source: Path, to: Path) -> None:
         """Read the recording in ``source``."""
         self.to = to
-        self._lines: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
+        self.lines: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
         for path in jsonl_files(source):
             stem = path.name.split(".")[0]
             if stem in RECORD_TABLES:
-                self._lines[f"{stem}.jsonl.gz"] += _written(path)
-        self._files: list[tuple[int, Path]] = []
+                self.lines[f"{stem}.jsonl.gz"] += _written(path)
+        self.files: list[tuple[int, Path]] = []
         for path in sorted((source / "snapshots").glob("*/*/*")):
             place = path.relative_to(source)
             if path.name == POLLED:
-                self._lines[str(place)] += _written(path)
+                self.lines[str(place)] += _written(path)
             else:
-                self._files.append((int(place.parts[2]), place))
+                self.files.append((int(place.parts[2]), place))
         self._source = source
-        for lines in self._lines.values():
+        for lines in self.lines.values():
             lines.sort(key=lambda line: line[0])
-        self._files.sort()
+        self.files.sort()
         to.mkdir(parents=True)
         if (source / "brokers.json").exists():
             shutil.copy(source / "brokers.json", to)
@@ -44,24 +44,35 @@ class Feed:
     @property
     def reach(self) -> tuple[int, int]:
         """The first and the last instant at which something was written, in epoch ms."""
-        times = [lines[i][0] for lines in self._lines.values() for i in (0, -1)]
-        return min(times), max(times + [ts for ts, _ in self._files])
+        times = [lines[i][0] for lines in self.lines.values() for i in (0, -1)]
+        return min(times), max(times + [ts for ts, _ in self.files])
 
     def until(self, ms: int) -> None:
         """Write all that was written until then: a gzip member for each file, as a recorder does."""
-        for name, lines in self._lines.items():
-            number = next((i for i, (ts, _) in enumerate(lines) if ts > ms), len(lines))
-            if number:
-                path = self.to / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("ab") as file:
-                    file.write(gzip.compress(b"".join(line for _, line in lines[:number]), 1, mtime=0))
-                del lines[:number]
-        self._lines = defaultdict(list, {name: lines for name, lines in self._lines.items() if lines})
-        while self._files and self._files[0][0] <= ms:
-            _, place = self._files.pop(0)
+        for name, lines in self.take(ms):
+            path = self.to / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("ab") as file:
+                file.write(gzip.compress(b"".join(lines), 1, mtime=0))
+        for place in self.take_files(ms):
             (self.to / place).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(self._source / place, self.to / place)
+
+    def take(self, ms: int) -> list[tuple[str, list[bytes]]]:
+        """Return the lines of each file until then, and leave the others."""
+        made = []
+        for name, lines in self.lines.items():
+            number = next((i for i, (ts, _) in enumerate(lines) if ts > ms), len(lines))
+            if number:
+                made.append((name, [line for _, line in lines[:number]]))
+                self.lines[name] = lines[number:]
+        return made
+
+    def take_files(self, ms: int) -> list[Path]:
+        """Return the paths of the copied files until then, and leave the others."""
+        taken = [place for ts, place in self.files if ts <= ms]
+        self.files = self.files[len(taken) :]
+        return taken
 
 
 def _written(path: Path) -> Iterator[tuple[int, bytes]]:

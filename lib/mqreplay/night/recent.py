@@ -77,6 +77,7 @@ class Recent:
     _copied: dict[str, tuple[int, int]] = field(default_factory=dict)  # size and time of copied files
     _newest: dict[str, int] = field(default_factory=dict)  # by source: the last folder, epoch ms
     _rounds: int = 0
+    _read_ms: int = -1  # when it was last read
 
     def __post_init__(self) -> None:
         self.recording = str(Path(self.recording).resolve())
@@ -86,9 +87,11 @@ class Recent:
     def read(self, since_ms: int, now_ms: int) -> list[Digested]:
         """Copy what is new, and return the new files of the folder. Lines before ``since_ms`` are left out."""
         self._rounds += 1
+        is_late = self._read_ms < since_ms
         self.lines = self.bytes_read = 0
-        made = [*self._read_lines(since_ms, now_ms), *self._read_snapshots(since_ms)]
+        made = [*self._read_lines(since_ms, now_ms, is_late), *self._read_snapshots(since_ms)]
         self.parts += made
+        self._read_ms = now_ms
         return [part.digested for part in made]
 
     def forget(self, since_ms: int) -> list[Digested]:
@@ -105,7 +108,8 @@ class Recent:
         self._copied = {path: seen for path, seen in self._copied.items() if _epoch(path) >= since_ms - LATE_MS}
         return [part.digested for part in kept]
 
-    def _read_lines(self, since_ms: int, now_ms: int) -> Iterator[Part]:
+    def _read_lines(self, since_ms: int, now_ms: int, is_late: bool) -> Iterator[Part]:
+        """Yield parts with the new lines. ``is_late``: some may be older than the window."""
         with os.scandir(self.recording) as entries:
             found = sorted((e.name, e) for e in entries if classify(e.name)[0] in (*RECORD_TABLES, "brokers"))
         for name, entry in found:
@@ -120,7 +124,7 @@ class Recent:
                 continue
             growing = self._growing.setdefault(name, GrowingFile(f"{self.recording}/{name}", self._root))
             kind = classify(name)[0]
-            time = KINDS[kind].time if growing.is_unread else None
+            time = KINDS[kind].time if is_late or growing.is_unread else None
             data = b"".join(_since(self._appended(growing, stat.st_size), time, since_ms))
             if data:
                 yield self._write(f"{kind}.{self._number(name)}.jsonl", data, kind, now_ms)

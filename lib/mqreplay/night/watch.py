@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mqreplay.errors import InputError, MqreplayError, WarehouseLocked
+from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import Change, OpenFinding, Round, follow
-from mqreplay.lake.local_folder import check_folders
+from mqreplay.lake.local_folder import check_folders, folder, local_folder
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.sql import check_text
+from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.live_window import Judged, LiveWindow
 from mqreplay.night.nightly import run
@@ -134,6 +135,9 @@ class Watch:
         except WarehouseLocked:
             self.say(f"{cluster}: the warehouse is in use by another run; gold.open_finding is written later")
             return
+        except StoreError as error:
+            self.say(f"{cluster}: gold.open_finding is written later: {error}")
+            return
         known.written, known.written_ts = list(known.findings), now
 
     def _night_after_midnight(self) -> list[Outcome]:
@@ -181,12 +185,15 @@ def watch(
     Raises InputError and the other MqreplayErrors.
     """
     check_text(cluster)
+    use_settings(settings)
     check_folders(root, list(recordings))
+    local = [str(local_folder(recording, "recording")) for recording in recordings]
     if not 10 <= every_s <= 600:
         raise InputError(f"--every {every_s:g}s is not 10s to 10m")
-    folder = scratch().folder / "watch"
     with LocalEngine(scratch().folder, settings.local.processes) as engine:
-        watching = Watch(root, settings, recordings, cluster, engine, folder, every_s, say)
+        watching = Watch(
+            folder(root, "warehouse"), settings, local, cluster, engine, scratch().folder / "watch", every_s, say
+        )
         while True:
             began = time.monotonic()
             tell(watching.round(clock()))
