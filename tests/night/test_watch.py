@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mqreplay.errors import WarehouseLocked
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import OPENED
 from mqreplay.findings.shape import PLACE
-from mqreplay.night.watch import Watch
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night import watch as watch_module
+from mqreplay.night.open_findings import read_findings
+from mqreplay.night.watch import Watch, watch
 from mqreplay.run.local import LocalEngine
-from mqreplay.settings import load_settings
+from mqreplay.settings import LocalSettings, load_settings
 from night.feed import Feed
+from night.later import midnight_after, moved
 from tests_shared import SAMPLE, rows_at, run, unpack
 
 DATA = Path(__file__).parents[1] / "data"
@@ -39,7 +46,7 @@ def watched(source: Path, folder: Path, first_s: int, settings=None):
     begin, end = feed.reach
     now = begin + first_s * 1000
     with LocalEngine(folder, processes=1) as engine:
-        watch = Watch(
+        watching = Watch(
             str(folder / "warehouse"),
             settings or load_settings(),
             [str(folder / "live")],
@@ -52,26 +59,172 @@ def watched(source: Path, folder: Path, first_s: int, settings=None):
         rounds = []
         while True:
             feed.until(now)
-            rounds.append(watch.round(at(now)))
+            rounds.append(watching.round(at(now)))
             if now >= end:
                 return rounds
             now = min(now + MINUTE_MS, end)
 
 
-def agree(one, other) -> bool:
-    return one["kind"] == other["kind"] and all(None in (one[n], other[n]) or one[n] == other[n] for n in PLACE)
+def agree(row, one) -> bool:
+    """Return whether a finding of the night and one of watch have one kind, and places that do not contradict."""
+    pairs = [(row[name], getattr(one, name)) for name in PLACE]
+    return row["kind"] == one.kind and all(None in pair or pair[0] == pair[1] for pair in pairs)
 
 
-@pytest.mark.parametrize("first_s", [20, 60])
-@pytest.mark.parametrize("name", ["bulk-5.3.3"])
+def meets(row, one) -> bool:
+    """Return whether both last at the same time."""
+    begin, end = (row[name].replace(tzinfo=dt.UTC) for name in ("from_ts", "to_ts"))
+    return one.opened_ts <= end and one.last_seen_ts >= begin
+
+
+LONG = (
+    "orders-4.9.7",
+    "outages-5.3.3",
+    "polled-resets-5.3.3",
+    "ratios-5.3.3",
+    "resets-4.9.7",
+    "resets-5.3.3",
+    "resets-circle-4.9.7",
+)
+EVERY = (("bulk-5.3.3", 20), ("conflicts-5.3.3", 40), ("polled-5.3.3", 60))
+
+
+@pytest.mark.parametrize(
+    ("name", "first_s"),
+    [*EVERY, *(pytest.param(name, first_s, marks=pytest.mark.long) for name in LONG for first_s in (20, 40))],
+)
 def test_watch_opens_the_findings_of_the_night_and_no_other(tmp_path, name, first_s):
     source = recording(name, tmp_path)
     rounds = watched(source, tmp_path, first_s)
-    changes = [change for done in rounds for one in done.clusters for change in one.changes]
-    opened = [vars(change.finding) for change in changes if change.what == OPENED]
+    opened = [
+        change.finding for done in rounds for one in done.clusters for change in one.changes if change.what == OPENED
+    ]
     for step in ("ingest", "replay"):
         run(step, str(tmp_path / "whole"), load_settings(), lambda text: None, recordings=[str(source)], cluster="c")
     night = [f for f in rows_at(tmp_path / "whole", "gold.finding") if KINDS[f["kind"]].ends_after is not None]
     assert night
     assert [f for f in night if not any(agree(f, one) for one in opened)] == [], "missed"
     assert [one for one in opened if not any(agree(f, one) for f in night)] == [], "false alarms"
+    # What was written last says the same as the night about the time of each finding.
+    kept = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
+    assert [f for f in night if not any(agree(f, one) and meets(f, one) for one in kept)] == [], "at another time"
+    assert not [one for one in kept if "later evidence" in (one.closed_reason or "")]
+
+
+@pytest.mark.parametrize("name", ["quiet-joins-5.3.3", pytest.param("quiet-5.3.3", marks=pytest.mark.long)])
+def test_a_quiet_night_opens_nothing(tmp_path, name):
+    rounds = watched(recording(name, tmp_path), tmp_path, 40)
+    assert len(rounds) > 3
+    assert [change for done in rounds for one in done.clusters for change in one.changes] == []
+
+
+def made(folder: Path, live: Path, every_s: float = 60, notes=None) -> Watch:
+    engine = LocalEngine(folder, processes=1)
+    say = (lambda text: None) if notes is None else notes.append
+    root, here = str(folder / "warehouse"), replace(load_settings(), local=LocalSettings(processes=1))
+    return Watch(root, here, [str(live)], "c", engine, folder / "watch", every_s, say)
+
+
+def test_a_recording_that_stops_closes_nothing_and_another_watch_goes_on(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 150_000
+    feed.until(now)
+    watching = made(tmp_path, tmp_path / "live")
+    watching.round(at(now))
+    before = {one.finding_id for one in read_findings(Warehouse(str(tmp_path / "warehouse")), "c") if one.is_open}
+    assert before
+    (silent,) = watching.round(at(now + 60 * MINUTE_MS)).clusters
+    assert (silent.is_silent, silent.changes) == (True, ())
+    kept = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
+    assert {one.finding_id for one in kept if one.is_open} == before
+    assert {one.undetermined_since for one in kept if one.is_open} == {silent.recorded_until}
+    feed.until(now + MINUTE_MS)
+    (again,) = made(tmp_path / "again", tmp_path / "live").round(at(now + MINUTE_MS)).clusters
+    assert again.changes
+
+
+def test_rounds_do_not_wait_for_another_run(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 120_000
+    feed.until(now)
+    notes: list[str] = []
+    watching, root = made(tmp_path, tmp_path / "live", notes=notes), str(tmp_path / "warehouse")
+    with warehouse_lock(root):
+        (one,) = watching.round(at(now)).clusters
+    assert one.open_findings > 0
+    assert notes == ["c: the warehouse is in use by another run; gold.open_finding is written later"]
+    watching.round(at(now))
+    assert len(read_findings(Warehouse(root), "c")) == one.open_findings
+
+
+def over_midnight(tmp_path):
+    """Return a watch of a recording over midnight, and what makes a round so many seconds after midnight."""
+    by_ms, midnight = midnight_after(SAMPLE / "bulk-5.3.3", 60)
+    feed = Feed(moved(SAMPLE / "bulk-5.3.3", tmp_path / "moved", by_ms), tmp_path / "live")
+    watching = made(tmp_path, tmp_path / "live")
+
+    def after(seconds: int):
+        feed.until(midnight + seconds * 1000)
+        return watching.round(at(midnight + seconds * 1000))
+
+    return after
+
+
+def test_after_midnight_the_night_runs_once(tmp_path, monkeypatch):
+    nights: list[tuple] = []
+    outcomes = [WarehouseLocked("in use"), []]
+
+    def run_night(step, root, *_, recordings, cluster, engine):
+        nights.append((step, root, recordings, cluster, engine))
+        if isinstance(outcome := outcomes.pop(0), Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(watch_module, "run", run_night)
+    after = over_midnight(tmp_path)
+    counts = []
+    for seconds in (-20, 60, 125, 130, 150):
+        after(seconds)
+        counts.append(len(nights))
+    assert counts == [0, 0, 1, 2, 2], "a locked warehouse is tried again, a finished night is not"
+    assert set(map(str, nights)) == {
+        str(("nightly", str(tmp_path / "warehouse"), [str(tmp_path / "live")], "c", "local"))
+    }
+
+
+@pytest.mark.long
+def test_the_night_after_midnight_finds_what_watch_found(tmp_path):
+    after = over_midnight(tmp_path)
+    for seconds in (-20, 60):
+        assert after(seconds).nights == ()
+    (outcome,) = after(125).nights
+    assert outcome.report is not None
+    opened = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
+    assert {one.kind for one in opened} == {one["kind"] for one in rows_at(tmp_path / "warehouse", "gold.finding")}
+
+
+def test_the_loop_keeps_its_interval_until_it_is_interrupted(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 30_000
+    feed.until(now)
+    waits: list[float] = []
+    rounds: list[int] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watch(
+            str(tmp_path / "w"),
+            replace(load_settings(), local=LocalSettings(processes=1)),
+            lambda done: rounds.append(done.number),
+            lambda text: None,
+            recordings=[str(tmp_path / "live")],
+            cluster="c",
+            clock=lambda: at(now),
+            wait=wait,
+        )
+    assert rounds == [1, 2]
+    assert all(50 < seconds <= 60 for seconds in waits)

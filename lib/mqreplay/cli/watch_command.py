@@ -42,11 +42,11 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     if args.fail_on is not None:
         raise InputError("--fail-on needs a run that ends; leave it out with --watch")
     every_s = seconds_of(args.every or "60s", "--every")
-    tell = _print_json if args.json else _Printer().print
+    tell = _print_json if args.json else Printer().print
     watch(args.warehouse, settings, tell, _note, recordings=args.recordings, cluster=args.cluster, every_s=every_s)
 
 
-class _Printer:
+class Printer:
     """Prints rounds as text."""
 
     def __init__(self) -> None:
