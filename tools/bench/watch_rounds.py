@@ -1,8 +1,8 @@
 """Measures rounds of `nightly --watch` early and late in a long recording.
 
-`python tools/bench/watch_rounds.py [RECORDING] [--minutes 600] [--lookback 15]` repeats a recorded night until it lasts
-so many minutes, lets it grow minute by minute, and prints the user CPU seconds of rounds at its begin, in its 100th
-minute and at its end. Between them the recording grows without rounds. Each group of rounds is longer than the window.
+`python tools/bench/watch_rounds.py [RECORDING] [--minutes 22 100 600] [--lookback 15]` repeats a recorded night, lets
+it grow minute by minute, and prints the user CPU seconds of the rounds that end in each of these minutes. Between them
+the recording grows without rounds. Each group of rounds is longer than the window.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recording", nargs="?", type=Path, default=sample_dir() / "orders-4.9.7")
-    parser.add_argument("--minutes", type=int, default=600)
+    parser.add_argument("--minutes", type=int, nargs="+", default=[22, 100, 600])
     parser.add_argument("--lookback", type=int, default=15)
     given = parser.parse_args()
     settings = load_settings()
@@ -88,7 +88,7 @@ def main() -> None:
         recording = Repeated(given.recording, folder / "live")
         live = [str(folder / "live")]
         watch = Watch(str(folder / "w"), settings, live, "c", engine, folder / "watch", 60, print)
-        for last in (group, max(2 * group, 100), given.minutes):
+        for last in given.minutes:
             taken: list[tuple[float, int]] = []
             for minute in range(last - group + 1, last + 1):
                 now = recording.begin + minute * MINUTE_MS
