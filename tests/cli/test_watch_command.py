@@ -60,6 +60,7 @@ def test_a_running_watch_prints_json_and_ends_by_sigterm(tmp_path: Path) -> None
     [
         (["--watch", "--engine", "spark"], "--watch keeps processes of this machine ready"),
         (["--watch", "--fail-on", "info"], "--fail-on needs a run that ends"),
+        (["--watch", "--catalog", "spark_catalog"], "--catalog needs Spark"),
         (["--watch", "--every", "1s"], "--every 1s is not 10s to 10m"),
         (["--watch", "--every", "soon"], "--every 'soon' is not a duration"),
         (["--every", "60s"], "--every belongs to --watch"),

@@ -7,11 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli import watch_command
-from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_prefix, add_warehouse, with_examples
 from mqreplay.errors import InputError
-from mqreplay.printable import json_text
+from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
+    from mqreplay.night.catalog import Catalog
     from mqreplay.settings import Settings
 
 STEPS = {
@@ -47,6 +48,12 @@ def add(commands: Any) -> None:
         _options(command)
         if name == "nightly":
             watch_command.add(command)
+        command.add_argument(
+            "--catalog",
+            metavar="NAME",
+            help="register the tables in this catalog of the Spark session at the end, such as spark_catalog",
+        )
+        add_prefix(command)
     text = "run the nightly steps on the sample"
     demo = commands.add_parser(
         "demo", help=text, description=text, **with_examples("mqreplay demo", "mqreplay demo --engine local")
@@ -75,8 +82,21 @@ def demo_conf(command: str) -> str | None:
     return str(conf_dir() / "sample.toml") if command == "demo" else None
 
 
+def _catalog(args: argparse.Namespace) -> Catalog | None:
+    """Return the catalog to register the tables in; None without --catalog."""
+    from mqreplay.night.catalog import Catalog
+
+    name, prefix = getattr(args, "catalog", None), getattr(args, "prefix", "")
+    if name is None and prefix:
+        raise InputError("--prefix is for names in a catalog: give --catalog, too")
+    return None if name is None else Catalog(name, prefix)
+
+
 def run_step(args: argparse.Namespace, settings: Settings) -> bool:
-    """Run a step, or all; print the outcome. False if an expectation failed or a finding reaches --fail-on."""
+    """Run a step, or all; print the outcome. False if there is something to look at.
+
+    That is a failed expectation, a finding that reaches --fail-on, or a table that --catalog could not register.
+    """
     from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
     from mqreplay.night.nightly import run
     from mqreplay.places import sample_dir
@@ -90,6 +110,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
     recordings = [str(sample_dir() / "orders-4.9.7")] if args.command == "demo" else getattr(args, "recordings", [])
+    catalog = _catalog(args)
     with Progress(sys.stderr) as progress:
         outcomes = run(
             step,
@@ -99,10 +120,14 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
             recordings=recordings,
             cluster=args.cluster,
             engine=args.engine or "spark",
+            catalog=catalog,
         )
+    problems = catalog.problems if catalog is not None else []
+    for problem in problems:
+        print(f"mqreplay: catalog {args.catalog}: {printable(problem)}", file=sys.stderr)
     if args.json:
         print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
     else:
         print_outcome(outcomes, step, args.warehouse)
     failed = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
-    return not failed and not any(o.reaches(args.fail_on) for o in outcomes)
+    return not failed and not problems and not any(o.reaches(args.fail_on) for o in outcomes)

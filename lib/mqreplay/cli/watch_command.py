@@ -41,6 +41,8 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
         raise InputError("--watch keeps processes of this machine ready: use --engine local, or leave it out")
     if args.fail_on is not None:
         raise InputError("--fail-on needs a run that ends; leave it out with --watch")
+    if args.catalog is not None:
+        raise InputError("--catalog needs Spark: leave it out with --watch, and use mqreplay register")
     every_s = seconds_of(args.every or "60s", "--every")
     tell = _print_json if args.json else Printer().print
     watch(args.warehouse, settings, tell, _note, recordings=args.recordings, cluster=args.cluster, every_s=every_s)

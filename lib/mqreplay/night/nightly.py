@@ -19,12 +19,14 @@ from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.orphans import log_changed
 from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.catalog import Catalog
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.replay_day import replay_day
@@ -201,6 +203,7 @@ def optimize(engine: Engine, warehouse: Warehouse) -> None:
     if not isinstance(engine, SparkEngine):
         raise InputError("maintain needs Spark; leave out --engine")
     maintain(engine.session, warehouse)
+    log_changed()
 
 
 def run(
@@ -212,11 +215,15 @@ def run(
     recordings: list[str] | None = None,
     cluster: str | None = None,
     engine: str = "spark",
+    catalog: Catalog | None = None,
 ) -> list[Outcome]:
     """Run ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock, on one of ENGINES.
 
-    Return an outcome for each cluster. Raises InputError, WarehouseLocked and the other MqreplayErrors.
+    With ``catalog``, the run registers the tables there at its end. Return an outcome for each cluster. Raises
+    InputError, WarehouseLocked and the other MqreplayErrors.
     """
+    if catalog is not None:
+        catalog.check_engine(engine)
     use_settings(settings)
     # Report an unreadable recording before the warehouse is made.
     root = folder(root, "warehouse")
@@ -245,6 +252,8 @@ def run(
             optimize(running, night.warehouse)
         if step == "nightly":
             night.remember([done for done in ingested if done.files])
+        if catalog is not None:
+            catalog.register(running, night.warehouse, progress)
         return [
             night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
             for name in clusters
