@@ -101,6 +101,38 @@ def test_the_first_round_leaves_out_older_lines_and_keeps_the_last_copy_before_t
     assert Path(lines.full_path).read_bytes() == b'{"ts": 1795228800000, "n": 2}\n'
 
 
+def test_a_file_that_grows_again_after_the_window_is_read_without_its_older_lines(tmp_path: Path) -> None:
+    path = tmp_path / "r" / "routes.jsonl.gz"
+    window = recent(tmp_path)
+    write(path, [{"ts": NOW}])
+    assert len(window.read(NOW - 1000, NOW)) == 1
+    os.utime(path, (NOW / 1000, NOW / 1000))
+    assert window.read(NOW + 5000, NOW + 6000) == []
+    write(path, [{"ts": NOW + 7000}])
+    ((lines, _),) = window.read(NOW + 6500, NOW + 7000)
+    assert Path(lines.full_path).read_bytes() == b'{"ts": 1795228807000}\n'
+
+
+def test_only_the_newest_files_of_polled_offsets_are_followed(tmp_path: Path) -> None:
+    window = recent(tmp_path)
+    for hour in range(4):
+        ts = NOW + hour * 3_600_000
+        write(
+            tmp_path / "r" / "snapshots" / "b-0" / str(ts) / "consumerOffset.jsonl.gz", [{"ts": ts, "offsetTable": {}}]
+        )
+        assert [file.ts_ms for file, _ in window.read(ts - 1000, ts)] == [ts]
+    assert sorted(window._offsets) == [
+        f"snapshots/b-0/{NOW + hour * 3_600_000}/consumerOffset.jsonl.gz" for hour in (2, 3)
+    ]
+
+
+def test_a_link_out_of_the_recording_is_not_read(tmp_path: Path) -> None:
+    window = recent(tmp_path)
+    (tmp_path / "secret").write_bytes(b'{"ts":1}\n')
+    (tmp_path / "r" / "routes.jsonl").symlink_to(tmp_path / "secret")
+    assert window.read(0, NOW) == []
+
+
 def test_files_that_end_before_the_window_are_removed(tmp_path: Path) -> None:
     window = recent(tmp_path)
     for i in range(3):

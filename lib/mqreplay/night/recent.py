@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from mqreplay.decode.kinds import KINDS
@@ -22,6 +23,8 @@ from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.recording import POLLED, RECORD_TABLES, SNAPSHOTS, Digested, RecordedFile, classify
 from mqreplay.night.growing import GrowingFile
 
+GROW = 2  # the newest files of polled offsets of a source; older ones do not grow any more
+MOST_NAMES = 6  # names of files that a source may have: three files, and their .bak
 LATE_MS = 120_000  # a folder of a snapshot may get its files, or its name, so long after a later one
 Line = dict[str, Any]
 
@@ -76,7 +79,7 @@ class Recent:
     _offsets: dict[str, _Offsets] = field(default_factory=dict)
     _copied: dict[str, tuple[int, int]] = field(default_factory=dict)  # size and time of copied files
     _newest: dict[str, int] = field(default_factory=dict)  # by source: the last folder, epoch ms
-    _rounds: int = 0
+    _written: int = 0  # parts of JSONL files
     _read_ms: int = -1  # when it was last read
 
     def __post_init__(self) -> None:
@@ -86,7 +89,6 @@ class Recent:
 
     def read(self, since_ms: int, now_ms: int) -> list[Digested]:
         """Copy what is new, and return the new files of the folder. Lines before ``since_ms`` are left out."""
-        self._rounds += 1
         is_late = self._read_ms < since_ms
         self.lines = self.bytes_read = 0
         made = [*self._read_lines(since_ms, now_ms, is_late), *self._read_snapshots(since_ms)]
@@ -117,21 +119,21 @@ class Recent:
                 stat = entry.stat(follow_symlinks=self.follow_links)
             except OSError:
                 continue
+            if not S_ISREG(stat.st_mode):
+                continue
             if name == "brokers.json":
                 yield from self._copy(name, stat, "brokers", None, now_ms)
                 continue
-            if name not in self._growing and stat.st_mtime_ns // 1_000_000 < since_ms:
+            if stat.st_mtime_ns // 1_000_000 < since_ms:
+                self._growing.pop(name, None)  # if it grows again, its older lines are left out
                 continue
             growing = self._growing.setdefault(name, GrowingFile(f"{self.recording}/{name}", self._root))
             kind = classify(name)[0]
             time = KINDS[kind].time if is_late or growing.is_unread else None
             data = b"".join(_since(self._appended(growing, stat.st_size), time, since_ms))
             if data:
-                yield self._write(f"{kind}.{self._number(name)}.jsonl", data, kind, now_ms)
-
-    def _number(self, name: str) -> str:
-        """Return a number for the part of a file in this round: files of one kind grow side by side."""
-        return f"{self._rounds:08}{sorted(self._growing).index(name):08}"
+                self._written += 1
+                yield self._write(f"{kind}.{self._written:012}.jsonl", data, kind, now_ms)
 
     def _read_snapshots(self, since_ms: int) -> Iterator[Part]:
         root = f"{self.recording}/snapshots"
@@ -151,6 +153,8 @@ class Recent:
                     yield from self._copy(path, stat, kind, source, ts)
             if times:
                 self._newest[source] = times[-1]
+            for path in sorted(path for path in self._offsets if path.startswith(f"snapshots/{source}/"))[:-GROW]:
+                del self._offsets[path]
 
     def _listed(self, source: str, times: list[int], since_ms: int) -> Iterator[tuple[str, os.stat_result, int]]:
         """Yield path, status and time of files that may be new: those of new folders, and those that grow."""
@@ -175,10 +179,10 @@ class Recent:
         for ts in times:
             try:
                 with os.scandir(f"{self.recording}/{place}/{ts}") as entries:
-                    found = sorted((e.name, e.stat(follow_symlinks=self.follow_links)) for e in entries)
+                    every = sorted((e.name, e.stat(follow_symlinks=self.follow_links)) for e in entries)
             except OSError:
                 continue
-            yield from ((f"{place}/{ts}/{name}", stat, ts) for name, stat in found)
+            yield from ((f"{place}/{ts}/{name}", found, ts) for name, found in every if S_ISREG(found.st_mode))
 
     def _polled(self, path: str, size: int, source: str, since_ms: int) -> Iterator[Part]:
         full = f"{self.recording}/{path}"
@@ -235,9 +239,6 @@ class Recent:
     @property
     def _root(self) -> str | None:
         return None if self.follow_links else self.recording
-
-
-MOST_NAMES = 6  # names of files that a source may have: three files, and their .bak
 
 
 def _since(data: Iterable[bytes], time: str | None, since_ms: int) -> Iterator[bytes]:
