@@ -101,7 +101,8 @@ def main() -> None:
             print(
                 f"minute {last - MEASURED + 1} to {last}: {statistics.median(s for s, _ in some):.2f} s of CPU a round,"
                 f" {statistics.median(n for _, n in some):,.0f} new lines a round, recording of {size:,.0f} MB;"
-                f" most expensive round {max(s for s, _ in taken[1:]):.2f} s",
+                f" most expensive round {max(s for s, _ in taken[1:]):.2f} s;"
+                f" at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024:,} MiB of memory",
                 flush=True,
             )
 
