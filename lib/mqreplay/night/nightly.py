@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from itertools import chain
@@ -12,8 +12,9 @@ from threading import Thread
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.listing import begin_listings, finish_listings
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
-from mqreplay.ingest.recording import Digested, find_recordings
+from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
@@ -54,7 +55,7 @@ class Night:
 
     def ingest(
         self,
-        recordings: Mapping[str, list[Digested]],
+        recordings: dict[str, RecordedFiles],
         cluster: str | None,
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
@@ -229,7 +230,7 @@ def run(
     root = folder(root, "warehouse")
     check_text(cluster)
     check_folders(root, recordings or [])
-    found = find_recordings(recordings or [], settings.ingest.follow_links)
+    listings = begin_listings(recordings or [], settings.ingest.follow_links)
     with (
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
@@ -238,7 +239,8 @@ def run(
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
-            ingested = night.ingest(KnownDigests(root).of_recordings(found), cluster, begin)
+            found = KnownDigests(root, running).of_recordings(finish_listings(listings, running))
+            ingested = night.ingest(found, cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
