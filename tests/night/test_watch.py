@@ -204,6 +204,20 @@ def test_the_night_after_midnight_finds_what_watch_found(tmp_path):
     assert {one.kind for one in opened} == {one["kind"] for one in rows_at(tmp_path / "warehouse", "gold.finding")}
 
 
+def test_a_recording_names_its_cluster_once(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    begin = feed.reach[0]
+    engine = LocalEngine(tmp_path, processes=1)
+    watching = Watch(
+        *(str(tmp_path / "warehouse"), load_settings(), [str(tmp_path / "live")], None, engine, tmp_path / "watch", 60),
+        lambda text: None,
+    )
+    for seconds in (30, 32):
+        now = begin + seconds * 1000
+        feed.until(now)
+        assert [one.cluster for one in watching.round(at(now)).clusters] == ["grid-cluster"]
+
+
 def test_the_loop_keeps_its_interval_until_it_is_interrupted(tmp_path):
     feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
     now = feed.reach[0] + 30_000

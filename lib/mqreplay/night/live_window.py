@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import shutil
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.ingest.cluster_name import NAMING, cluster_name
+from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recording import Digested
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.rows import Rows
@@ -69,6 +72,7 @@ class LiveWindow:
         self._made: dt.datetime | None = None
         self._number = 0
         self._clusters: set[str] = set()
+        self._names: dict[str, str] = {}  # clusters by folder
         self.lines = self.bytes_read = 0  # of the last round
 
     def judge(self, now: dt.datetime) -> list[Judged]:
@@ -91,11 +95,19 @@ class LiveWindow:
         self._warehouse = Warehouse(str(self._folder / f"tables-{self._number}"))
         self._clusters.clear()
 
-    def _ingest(self, files: dict[str, list[Digested]]) -> None:
+    def _ingest(self, new: Mapping[str, list[Digested]]) -> None:
         # A round gives only its new files: the rows of earlier ones stay.
         kept = dataclasses.replace(self._settings.ingest, forget_missing_files=False)
-        done = ingest(self._warehouse, self._engine, files, self._cluster, kept, lambda _: None)
-        self._clusters.update(one.cluster for one in done)
+        by_cluster: dict[str, dict[str, RecordedFiles]] = defaultdict(dict)
+        for folder, files in new.items():
+            # A later round may have no file that names the cluster.
+            if folder not in self._names:
+                naming = [file for file, _ in files if file.kind in NAMING]
+                self._names[folder] = self._cluster or cluster_name(folder, naming, [], self._say)
+            by_cluster[self._names[folder]][folder] = RecordedFiles.of(files)
+        for name, some in by_cluster.items():
+            ingest(self._warehouse, self._engine, some, name, kept, lambda _: None)
+            self._clusters.add(name)
 
     def _judged(self, cluster: str) -> Judged | None:
         tables = {stem: (kind.table, kind.time) for stem, kind in KINDS.items()}
