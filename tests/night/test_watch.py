@@ -20,6 +20,7 @@ from mqreplay.night.open_findings import read_findings
 from mqreplay.night.watch import Watch, watch
 from mqreplay.run.local import LocalEngine
 from mqreplay.settings import LocalSettings, load_settings
+from mqreplay.settings_sections import WatchSettings
 from night.feed import Feed
 from night.later import midnight_after, moved
 from tests_shared import SAMPLE, rows_at, run, unpack
@@ -96,12 +97,14 @@ EVERY = (("bulk-5.3.3", 20), ("polled-5.3.3", 60))
 )
 def test_watch_opens_the_findings_of_the_night_and_no_other(tmp_path, name, first_s):
     source = recording(name, tmp_path)
-    rounds = watched(source, tmp_path, first_s)
+    settings = load_settings()
+    # The longest night, of 18 minutes, is longer than this window.
+    rounds = watched(source, tmp_path, first_s, replace(settings, watch=WatchSettings(lookback_minutes=15)))
     opened = [
         change.finding for done in rounds for one in done.clusters for change in one.changes if change.what == OPENED
     ]
     for step in ("ingest", "replay"):
-        run(step, str(tmp_path / "whole"), load_settings(), lambda text: None, recordings=[str(source)], cluster="c")
+        run(step, str(tmp_path / "whole"), settings, lambda text: None, recordings=[str(source)], cluster="c")
     night = [f for f in rows_at(tmp_path / "whole", "gold.finding") if KINDS[f["kind"]].ends_after is not None]
     assert night
     assert [f for f in night if not any(agree(f, one) for one in opened)] == [], "missed"
@@ -119,11 +122,11 @@ def test_a_quiet_night_opens_nothing(tmp_path, name):
     assert [change for done in rounds for one in done.clusters for change in one.changes] == []
 
 
-def made(folder: Path, live: Path, every_s: float = 60, notes=None) -> Watch:
+def made(folder: Path, live: Path, window: str = "watch", notes=None) -> Watch:
     engine = LocalEngine(folder, processes=1)
     say = (lambda text: None) if notes is None else notes.append
     root, here = str(folder / "warehouse"), replace(load_settings(), local=LocalSettings(processes=1))
-    return Watch(root, here, [str(live)], "c", engine, folder / "watch", every_s, say)
+    return Watch(root, here, [str(live)], "c", engine, folder / window, 60, say)
 
 
 def test_a_recording_that_stops_closes_nothing_and_another_watch_goes_on(tmp_path):
@@ -139,9 +142,16 @@ def test_a_recording_that_stops_closes_nothing_and_another_watch_goes_on(tmp_pat
     kept = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")
     assert {one.finding_id for one in kept if one.is_open} == before
     assert {one.undetermined_since for one in kept if one.is_open} == {silent.recorded_until}
-    feed.until(now + MINUTE_MS)
-    (again,) = made(tmp_path / "again", tmp_path / "live").round(at(now + MINUTE_MS)).clusters
-    assert again.changes
+
+
+def test_another_start_continues_with_the_open_findings(tmp_path):
+    feed = Feed(SAMPLE / "bulk-5.3.3", tmp_path / "live")
+    now = feed.reach[0] + 150_000
+    feed.until(now)
+    (first,) = made(tmp_path, tmp_path / "live").round(at(now)).clusters
+    assert first.open_findings > 0
+    (again,) = made(tmp_path, tmp_path / "live", window="other").round(at(now)).clusters
+    assert (list(again.changes), again.open_findings) == ([], first.open_findings)
 
 
 def test_rounds_do_not_wait_for_another_run(tmp_path):
