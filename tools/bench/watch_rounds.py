@@ -95,7 +95,8 @@ def main() -> None:
                 recording.until(now)
                 began = cpu_s()
                 done = watch.round(dt.datetime.fromtimestamp(now / 1000, dt.UTC))
-                taken.append((cpu_s() - began, done.lines))
+                if not done.nights:  # after midnight the night runs, too
+                    taken.append((cpu_s() - began, done.lines))
             size = sum(path.stat().st_size for path in (folder / "live").rglob("*") if path.is_file()) / 1e6
             some = taken[-MEASURED:]
             print(
