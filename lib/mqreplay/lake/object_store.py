@@ -44,7 +44,15 @@ BAD_CREDENTIALS = (
     "AuthenticationFailed",
 )
 NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
-NO_ANSWER = re.compile(r"timed? ?out|connect|connection|dns|HTTP error|request or response body", re.IGNORECASE)
+NO_ANSWER = re.compile(r"timed? ?out|connect|connection|dns|HTTP error|response body|status code: 5", re.IGNORECASE)
+STATUS = re.compile(r"status code: (\d+ [\w ]+)")
+REASONS = {  # words of the library's errors
+    "operation timed out": "no answer in time",
+    "request or response body error": "the answer broke off",
+    "dns error": "its name is unknown",
+    "Connection refused": "connection refused",
+    "error sending request": "no connection",
+}
 WHERE_KEYS = "give its keys in the environment (AWS_ACCESS_KEY_ID ...) or under [storage] options"
 
 
@@ -189,8 +197,8 @@ class ObjectFiles:
                 raise self._refused(path, code or _first_line(error)) from None
             if NO_ANSWER.search(str(error)):
                 raise StoreUnavailable(
-                    f"{self.root} does not answer ({_first_line(error)}); nothing stored before is lost; check its "
-                    "address and the network, or raise [storage] timeout_s, and run it again"
+                    f"{self.root} {_failure(error)}; nothing stored before is lost; check its address and the "
+                    "network, or raise [storage] timeout_s, and run it again"
                 ) from None
             raise StoreError(f"{path}: {_first_line(error)}") from None
 
@@ -260,6 +268,14 @@ def _code(error: BaseException) -> str:
     """Return the store's own code of an error, such as NoSuchBucket; empty if it has none."""
     match = CODE.search(str(error))
     return match[1] if match else ""
+
+
+def _failure(error: BaseException) -> str:
+    """Return how a request failed: by the status of the answer, or by what came in its place."""
+    if found := STATUS.search(str(error)):
+        return f"answers with {found[1].strip()} {_code(error)}".strip()
+    reason = next((said for words, said in REASONS.items() if words in str(error)), _first_line(error))
+    return f"does not answer ({reason})"
 
 
 def _first_line(error: BaseException) -> str:
