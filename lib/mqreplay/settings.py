@@ -16,7 +16,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
@@ -25,7 +25,9 @@ from mqreplay.settings_sections import (
     FindingSettings,
     IngestSettings,
     LocalSettings,
+    NightlySettings,
     ReplaySettings,
+    ReportSettings,
     SparkSettings,
     StrategySettings,
     record_of,
@@ -35,7 +37,9 @@ __all__ = [
     "FindingSettings",
     "IngestSettings",
     "LocalSettings",
+    "NightlySettings",
     "ReplaySettings",
+    "ReportSettings",
     "Settings",
     "SparkSettings",
     "StrategySettings",
@@ -56,9 +60,11 @@ class Settings:
 
     spark: SparkSettings = field(default_factory=SparkSettings)
     local: LocalSettings = field(default_factory=LocalSettings)
+    nightly: NightlySettings = field(default_factory=NightlySettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
+    report: ReportSettings = field(default_factory=ReportSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
     source: tuple[str, ...] = ()
 
@@ -129,10 +135,12 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
     for key, value in keys.items():
         if key not in types:
             raise SettingsError(f"{path}: [{name}] has no key {_cut(key)}{_near(key, list(types))}")
-        expected = dict if str(types[key]).startswith("dict") else types[key]
+        expected = get_origin(types[key]) or types[key]
         taken = (int, float) if expected is float else expected
         if not isinstance(value, taken) or (isinstance(value, bool) and expected is not bool):
             raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {_shown(value)}")
+        if expected is list and not _texts(value):
+            raise SettingsError(f"{path}: [{name}] {key} must be a list of texts, not {_shown(value)}")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             record = record_of(kind, key)
             if not record.least <= value <= record.most:

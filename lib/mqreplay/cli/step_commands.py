@@ -7,9 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
-from mqreplay.printable import json_text
+from mqreplay.crash import crash_line
+from mqreplay.errors import InputError
+from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
+    from mqreplay.night.failures import Failure
     from mqreplay.settings import Settings
 
 STEPS = {
@@ -24,6 +27,7 @@ EXAMPLES = {
     "nightly": (
         "mqreplay nightly recordings/night --warehouse warehouse/night",
         "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
+        "mqreplay nightly 'recordings/*/2026-11-24' --warehouse warehouse/estate",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
@@ -31,6 +35,8 @@ EXAMPLES = {
     "report": ("mqreplay report --warehouse warehouse/night",),
     "maintain": ("mqreplay maintain --warehouse warehouse/night",),
 }
+RECORDING = "folder of a recording, or a pattern such as 'recordings/*/2026-11-24'; without any, those of [nightly]"
+DONE, FAILED, BAD_INPUT, CRASHED = 0, 1, 2, 4  # exit statuses
 NEED_WAREHOUSE = ("replay", "validate", "report", "maintain")
 
 
@@ -39,7 +45,7 @@ def add(commands: Any) -> None:
     for name, text in STEPS.items():
         command = commands.add_parser(name, help=text, description=text, **with_examples(*EXAMPLES[name]))
         if name in ("nightly", "ingest"):
-            command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
+            command.add_argument("recordings", nargs="*", metavar="RECORDING", help=RECORDING)
         add_warehouse(command)
         _options(command)
     text = "run the nightly steps on the sample"
@@ -71,29 +77,64 @@ def demo_conf(command: str) -> str | None:
     return str(conf_dir() / "sample.toml") if command == "demo" else None
 
 
-def run_step(args: argparse.Namespace, settings: Settings) -> bool:
-    """Run a step, or all; print the outcome. False if an expectation failed or a finding reaches --fail-on."""
+def run_step(args: argparse.Namespace, settings: Settings) -> int:
+    """Run a step, or all; print the outcome. Return the exit status.
+
+    It is 1 if an expectation failed or a finding reaches --fail-on; 2 or 4 if some recordings or clusters failed.
+    """
     from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
     from mqreplay.night.nightly import run
-    from mqreplay.places import sample_dir
 
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
-    recordings = [str(sample_dir() / "orders-4.9.7")] if args.command == "demo" else getattr(args, "recordings", [])
+    failed: list[Failure] = []
     with Progress(sys.stderr) as progress:
         outcomes = run(
             step,
             args.warehouse,
             settings,
             progress,
-            recordings=recordings,
+            recordings=_recordings(args, settings),
             cluster=args.cluster,
             engine=args.engine,
+            failed=failed,
         )
+    if not outcomes and len(failed) == 1:
+        raise failed[0].error
+    reasons = [_reason(each, args) for each in failed]
     if args.json:
-        print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
+        listed = [each.as_dict(reason) for each, reason in zip(failed, reasons, strict=True)]
+        print(json_text({"clusters": [o.as_dict() for o in outcomes], "failed": listed}, indent=1))
     else:
         print_outcome(outcomes, step, args.warehouse)
-    failed = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
-    return not failed and not any(o.reaches(args.fail_on) for o in outcomes)
+    for each, reason in zip(failed, reasons, strict=True):
+        print(printable(f"mqreplay: {each.what} {each.name} failed: {reason}"), file=sys.stderr)
+    if failed:
+        return BAD_INPUT if all(each.is_input for each in failed) else CRASHED
+    broken = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
+    return FAILED if broken or any(o.reaches(args.fail_on) for o in outcomes) else DONE
+
+
+def _recordings(args: argparse.Namespace, settings: Settings) -> list[str]:
+    """Return the recordings of the command, or those of the settings. Raises InputError if there are none."""
+    from mqreplay.places import sample_dir
+
+    if args.command == "demo":
+        return [str(sample_dir() / "orders-4.9.7")]
+    if args.command not in ("nightly", "ingest"):
+        return []
+    found: list[str] = args.recordings or settings.nightly.recordings
+    if not found:
+        raise InputError(
+            f"no recording is given: name one or more, as in mqreplay {args.command} RECORDING --warehouse DIR, "
+            "or set recordings under [nightly] in a file for --conf"
+        )
+    return found
+
+
+def _reason(failure: Failure, args: argparse.Namespace) -> str:
+    """Return why it failed, in one line."""
+    if failure.is_input:
+        return str(failure.error)
+    return crash_line(failure.error, args.arguments, args.warehouse)

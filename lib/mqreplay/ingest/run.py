@@ -8,6 +8,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +33,7 @@ from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]
+Attempt = Callable[[str], AbstractContextManager[None]]
 WRITERS = 3  # tables written at the same time: planning and committing one leaves cores free for another
 
 
@@ -55,10 +57,12 @@ def ingest(
     settings: IngestSettings,
     progress: Progress,
     begin: Callable[[], None] = lambda: None,
+    attempt: Attempt = lambda cluster: nullcontext(),
 ) -> list[Ingested]:
     """Make silver equal to the recordings; read only new files. Give all recordings of a cluster together.
 
-    ``begin`` is called first if there is something to do.
+    ``begin`` is called first if there is something to do. The work of each cluster is done in the context that
+    ``attempt`` returns for its name, which may suppress an error so that the others are ingested.
     Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
     """
     by_cluster: dict[str, list[Digested]] = {}
@@ -69,12 +73,14 @@ def ingest(
     given = {name: sorted({file.recording for file, _ in files}) for name, files in by_cluster.items()}
     left = _left_clusters(listed, given) if settings.forget_missing_files else {}
     folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
-    done = [
-        _Ingest(warehouse, engine, name, some, by_cluster.get(name, []), listed, settings, progress, begin).run()
-        for name, some in folders.items()
-    ]
+    done: list[Ingested] = []
+    for name, some in folders.items():
+        with attempt(name):
+            files = by_cluster.get(name, [])
+            done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress, begin).run())
     for name in sorted(by_cluster):
-        _check_refused(warehouse, name, given[name], settings.refused_share)
+        with attempt(name):
+            _check_refused(warehouse, name, given[name], settings.refused_share)
     return done
 
 

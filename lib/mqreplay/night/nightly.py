@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
-from mqreplay.ingest.recording import Digested, find_recordings
+from mqreplay.ingest.recording import Digested
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders
@@ -24,8 +24,10 @@ from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
+from mqreplay.night.recordings import listed_recordings
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.steps import Span, Steps, digests, empty_clusters, spans, steps
 from mqreplay.night.validation import Validation
@@ -43,11 +45,26 @@ STEPS = ("ingest", "replay", "validate", "report")
 class Night:
     """One run on one warehouse. Each step can also run alone. Hold the warehouse's lock around all of them."""
 
-    def __init__(self, engine: Engine, root: str, settings: Settings, progress: Progress) -> None:
-        """Take the warehouse's folder ``root``, and ``progress``, which is called with each progress line."""
+    def __init__(
+        self, engine: Engine, root: str, settings: Settings, progress: Progress, failures: Failures | None = None
+    ) -> None:
+        """Take the warehouse's folder ``root``, and ``progress``, which is called with each progress line.
+
+        Errors of a cluster are noted in ``failures``; without it they are raised.
+        """
         self.engine, self.warehouse = engine, Warehouse(root)
         self.journal = Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
+        self.failures = failures if failures is not None else Failures(None)
+
+    def attempt(self, cluster: str) -> AbstractContextManager[None]:
+        """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
+        return self.failures.of("cluster", cluster, lambda: self._roll_back(cluster))
+
+    def _roll_back(self, cluster: str) -> None:
+        self.progress(f"{cluster}: failed")
+        self.engine.restart()
+        self.journal.recover(lambda text: None)
 
     def ingest(
         self,
@@ -56,7 +73,16 @@ class Night:
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
         """Read recordings into silver. ``begin`` is called if there is something to read."""
-        return ingest(self.warehouse, self.engine, recordings, cluster, self.settings.ingest, self.progress, begin)
+        return ingest(
+            self.warehouse,
+            self.engine,
+            recordings,
+            cluster,
+            self.settings.ingest,
+            self.progress,
+            begin,
+            self.attempt,
+        )
 
     def clusters(self, cluster: str | None) -> list[str]:
         """Return the requested cluster, or all clusters in the warehouse. Raises InputError if there is none."""
@@ -209,20 +235,26 @@ def run(
     recordings: list[str] | None = None,
     cluster: str | None = None,
     engine: str = "spark",
+    failed: list[Failure] | None = None,
 ) -> list[Outcome]:
     """Run ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock, on one of ENGINES.
 
-    Return an outcome for each cluster. Raises InputError, WarehouseLocked and the other MqreplayErrors.
+    ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
+    fails is appended to ``failed``, and the others go on; without this list its error is raised. Raises InputError,
+    WarehouseLocked and the other MqreplayErrors; also if no recording can be read.
     """
-    # Report an unreadable recording before the warehouse is made.
     check_text(cluster)
-    check_folders(root, recordings or [])
-    found = find_recordings(recordings or [], settings.ingest.follow_links)
+    check_folders(root)
+    failures = Failures(failed)
+    # Report an unreadable recording before the warehouse is made.
+    found = listed_recordings(root, recordings or [], settings.ingest.follow_links, failures)
+    if step in ("nightly", "ingest") and not found:
+        failures.raise_all()
     with (
         warehouse_lock(root) as lock,
         running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
     ):
-        night = Night(running, root, settings, progress)
+        night = Night(running, root, settings, progress, failures)
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
@@ -232,15 +264,20 @@ def run(
             clusters = night.clusters(cluster)
         if step in ("nightly", "ingest", "replay"):
             night.forget_empty_clusters()
+        judging = STEPS[1:3] if step == "nightly" else [step] if step in STEPS[1:3] else []
         for name in clusters:
-            for one in STEPS[1:] if step == "nightly" else [step]:
-                if one in ("replay", "validate"):
-                    getattr(night, one)(name)
+            if not failures.has(name):
+                with night.attempt(name):
+                    for one in judging:
+                        getattr(night, one)(name)
         if step == "maintain":
             optimize(running, night.warehouse)
         if step == "nightly":
             night.remember([done for done in ingested if done.files])
-        return [
-            night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
-            for name in clusters
-        ]
+        outcomes = []
+        for name in clusters:
+            if not failures.has(name):
+                with night.attempt(name):
+                    reported = step in ("nightly", "report")
+                    outcomes.append(night.report(name) if reported else outcome_of(night.warehouse, name))
+        return outcomes

@@ -1,0 +1,74 @@
+"""The recordings of a run: patterns such as recordings/*/2026-11-24, and the files of each folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from itertools import takewhile
+
+from mqreplay.errors import InputError
+from mqreplay.ingest.recording import RecordedFile, find_recordings
+from mqreplay.lake.local_folder import check_folders
+from mqreplay.night.failures import Failures
+
+MAGIC = re.compile(r"[*?[]")
+
+
+def listed_recordings(
+    root: str, patterns: Iterable[str], follow_links: bool, failures: Failures
+) -> dict[str, list[RecordedFile]]:
+    """Return the files of each recording that can be used with the warehouse ``root``; note the others in failures.
+
+    A recording that is given twice counts once.
+    """
+    folders: list[str] = []
+    for pattern in patterns:
+        with failures.of("recording", pattern):
+            folders += matching_recordings(pattern)
+    listed: dict[str, list[RecordedFile]] = {}
+    known: set[str] = set()
+    for folder in dict.fromkeys(folders):
+        with failures.of("recording", folder):
+            check_folders(root, [folder])
+            files = find_recordings([folder], follow_links)[folder]
+            if files[0].recording not in known:
+                known.add(files[0].recording)
+                listed[folder] = files
+    return listed
+
+
+def matching_recordings(pattern: str) -> list[str]:
+    """Return the folders that match a pattern of the shell (``*``, ``?``, ``[...]``), sorted; the pattern itself if
+    it is none, or the name of a folder.
+
+    ``*`` does not match a hidden folder. Raises InputError if no folder matches.
+    """
+    if MAGIC.search(pattern) is None or os.path.isdir(pattern):
+        return [pattern]
+    parts = pattern.rstrip("/").split("/")
+    plain = len(list(takewhile(lambda part: MAGIC.search(part) is None, parts)))
+    found = ["/".join(parts[:plain]) or ("/" if pattern.startswith("/") else "")]
+    for part in parts[plain:]:
+        found = [_joined(folder, name) for folder in found for name in _folders(folder, part)]
+    if not found:
+        raise InputError(f"no recording matches {pattern}; check the pattern, and that the recorder ran")
+    return found
+
+
+def _folders(folder: str, part: str) -> list[str]:
+    """Return the names of the folders in ``folder`` that match one part of a pattern."""
+    if MAGIC.search(part) is None:
+        return [part] if os.path.isdir(_joined(folder, part)) else []
+    try:
+        names = sorted(os.listdir(folder or "."))
+    except OSError:  # not there, not readable, or a file
+        return []
+    hidden = part.startswith(".")
+    matching = (name for name in names if fnmatchcase(name, part) and name.startswith(".") == hidden)
+    return [name for name in matching if os.path.isdir(_joined(folder, name))]
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and folder != "/" else f"{folder}{name}"
