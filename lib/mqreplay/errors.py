@@ -87,6 +87,14 @@ class RecordingFull(MqreplayError):
         return type(self), (self.path, self.detail, self.at_bound)
 
 
+class StoreError(InputError):
+    """An object store or HDFS refuses a request: wrong keys, no such bucket (exit status 2)."""
+
+
+class StoreUnavailable(StoreError):
+    """An object store or HDFS does not answer in time (exit status 4)."""
+
+
 class WarehouseLocked(MqreplayError):
     """Another run holds the warehouse (exit status 3)."""
 

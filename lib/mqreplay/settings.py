@@ -29,6 +29,7 @@ from mqreplay.settings_sections import (
     ReplaySettings,
     ReportSettings,
     SparkSettings,
+    StorageSettings,
     StrategySettings,
     record_of,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "ReportSettings",
     "Settings",
     "SparkSettings",
+    "StorageSettings",
     "StrategySettings",
     "load_settings",
 ]
@@ -61,6 +63,7 @@ class Settings:
     spark: SparkSettings = field(default_factory=SparkSettings)
     local: LocalSettings = field(default_factory=LocalSettings)
     nightly: NightlySettings = field(default_factory=NightlySettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)

@@ -137,6 +137,45 @@ class ReportSettings:
 
 
 @dataclass(frozen=True)
+class StorageSettings:
+    """Access to object stores and HDFS, for recordings and warehouses by URI."""
+
+    options: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_table(
+            "how to reach the store, as aws_endpoint_url = \"y\": the names of AWS's, Azure's and Google's own "
+            "variables in lower case",
+            "To use a store that neither the environment nor Spark's settings (spark.hadoop.fs.s3a.*) describe. Keep "
+            "secrets in the environment.",
+        ),
+    )
+    timeout_s: int = _setting(
+        30,
+        "s",
+        "longest time of one request; a request without an answer is tried again",
+        "When a slow link or large files need longer, or to learn earlier that a store does not answer.",
+        least=1,
+        most=3600,
+    )
+    retries: int = _setting(
+        3,
+        "",
+        "how often a request that failed is tried again",
+        "When a store often throttles requests.",
+        most=100,
+    )
+    lease_s: int = _setting(
+        60,
+        "s",
+        "a run that has not renewed its lock on a remote warehouse for so long counts as dead; alive, it renews it "
+        "three times in that time",
+        "To raise it where the network may be interrupted for longer; to lower it to continue sooner after a crash.",
+        least=3,
+        most=3600,
+    )
+
+
+@dataclass(frozen=True)
 class IngestSettings:
     """Limits for reading a recording."""
 

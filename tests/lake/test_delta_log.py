@@ -17,8 +17,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from mqreplay.errors import ContractError
-from mqreplay.lake import delta_log
+from mqreplay.lake import files
 from mqreplay.lake.delta_log import CommitConflict, commit
+from mqreplay.lake.files import LocalFiles
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.maintenance import delta_table, maintain
 from mqreplay.lake.orphans import remove_torn_log_files
@@ -189,7 +190,7 @@ def test_both_commits_of_writers_who_race_for_a_version_count(warehouse, rows, m
     warehouse.put(TABLE, rows({"id": 1}), None)
     conflicts: list[str] = []
     both = threading.Barrier(2, timeout=60)
-    write_first = delta_log.os.link
+    write_first = files.os.link
 
     def link(source: Any, target: Any) -> None:
         if not conflicts and Path(target).name == f"{1:020}.json":
@@ -200,7 +201,7 @@ def test_both_commits_of_writers_who_race_for_a_version_count(warehouse, rows, m
             conflicts.append(Path(target).name)
             raise
 
-    monkeypatch.setattr("mqreplay.lake.delta_log.os.link", link)
+    monkeypatch.setattr("mqreplay.lake.files.os.link", link)
     work = [
         threading.Thread(target=warehouse.put, args=(TABLE, rows({"id": 2}), None)),
         threading.Thread(target=warehouse.put, args=(TABLE, rows({"id": 3}), Rows("c", wanted=pl.col("id") > 1))),
@@ -268,7 +269,7 @@ def no_links(source: Any, target: Any) -> None:
 
 
 def test_a_file_system_without_hard_links_will_do(warehouse, rows, monkeypatch) -> None:
-    monkeypatch.setattr("mqreplay.lake.delta_log.os.link", no_links)
+    monkeypatch.setattr("mqreplay.lake.files.os.link", no_links)
     warehouse.put(TABLE, rows({"id": 1}), None)
     warehouse.put(TABLE, rows({"id": 2}), None)
     before = (log_of(warehouse) / f"{1:020}.json").read_bytes()
@@ -296,8 +297,8 @@ def test_a_kill_before_a_version_has_its_name_leaves_none(warehouse, rows, same_
             warehouse.put(TABLE, rows({"id": 2}), ALL)
 
     with monkeypatch.context() as dying:
-        dying.setattr("mqreplay.lake.delta_log._name_once", killed)
-        dying.setattr(Path, "unlink", lambda *_, **__: None)
+        dying.setattr("mqreplay.lake.files.os.link", killed)
+        dying.setattr(LocalFiles, "remove", lambda *_: None)
         with pytest.raises(Killed):
             write()
     assert warehouse.version(TABLE) == (None if first else 0)

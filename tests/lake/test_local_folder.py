@@ -10,26 +10,59 @@ import pytest
 
 from mqreplay.cli import command_line as cli
 from mqreplay.errors import InputError
-from mqreplay.lake.local_folder import check_folders, local_folder
+from mqreplay.lake.local_folder import check_folders, folder, local_folder
 
-URIS = [
-    "s3a://bucket/night",
-    "hdfs://namenode:8020/x",
-    "file:///x",
-    "file:/x",
-    "abfss://c@a.example/x",
-    "gs://b/x",
-    "dbfs:/x",
-    "S3://b",
-    "viewfs:/x",
-]
+UNKNOWN = ["file:///x", "file:/x", "dbfs:/x", "viewfs:/x"]
 
 
-@pytest.mark.parametrize("uri", URIS)
-def test_uri_is_no_folder(uri: str) -> None:
-    with pytest.raises(InputError, match=r"warehouse '.*' is a URI: only folders of this machine") as error:
+@pytest.mark.parametrize("uri", [*UNKNOWN, "s3://b/w", "hdfs://namenode:8020/x"])
+def test_uri_is_no_local_folder(uri: str) -> None:
+    with pytest.raises(InputError, match=r"warehouse '.*' is a URI, but a local folder is needed here") as error:
         local_folder(uri, "warehouse")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "taken"),
+    [
+        ("s3://bucket/night/", "s3://bucket/night"),
+        ("S3A://bucket", "s3a://bucket"),
+        ("hdfs://namenode:8020/x", "hdfs://namenode:8020/x"),
+        ("abfss://c@a.example/x y", "abfss://c@a.example/x y"),
+        ("gs://b/x", "gs://b/x"),
+    ],
+)
+def test_uri_of_a_store_is_a_folder(uri: str, taken: str) -> None:
+    assert folder(uri, "warehouse") == taken
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("s3:///x", "names no bucket: write s3://BUCKET/FOLDER"),
+        ("hdfs:///x", "names no host: write hdfs://HOST/FOLDER"),
+        ("ftp://a/x", "no store of this scheme is supported; there are s3,"),
+        ("s3://b//x", "has an empty part"),
+        ("s3://b/a/../x", r"has an empty part, '.', '..'"),
+        ("s3://b/a\nb", "control character"),
+        ("dbfs:/x", "a local folder is needed here"),
+        ("file:///x", "write /x for it"),
+    ],
+)
+def test_uri_that_names_no_folder_is_refused_in_one_line(uri: str, said: str) -> None:
+    with pytest.raises(InputError, match=said) as error:
+        folder(uri, "warehouse")
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "recording"),
+    [("s3://b/w", "s3://b/w/night"), ("s3://b/night/w", "s3://b/night"), ("s3://b", "s3://b/night")],
+)
+def test_uris_do_not_overlap(warehouse: str, recording: str) -> None:
+    with pytest.raises(InputError, match="is inside"):
+        check_folders(warehouse, [recording])
+    check_folders("s3://b/night-w", ["s3://b/night", "/b/night-w"])
 
 
 @pytest.mark.parametrize(
@@ -105,10 +138,10 @@ def test_spark_submit_with_another_character_set_is_refused(path: str, monkeypat
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["ingest", "night", "--warehouse", "s3a://b/w"],
-        ["ingest", "s3a://b/night", "--warehouse", "w"],
+        ["ingest", "night", "--warehouse", "ftp://b/w"],
+        ["ingest", "file:///b/night", "--warehouse", "w"],
         ["validate", "--warehouse", "file:///w"],
-        ["sql", "SELECT 1", "--warehouse", "hdfs://w"],
+        ["sql", "SELECT 1", "--warehouse", "hdfs:///w"],
         ["explain", "f", "--warehouse", "dbfs:/w"],
         ["unpack", "x.pcap", "--out", "gs://b/night"],
         ["ingest", "night", "--warehouse", "night/w"],
@@ -123,5 +156,6 @@ def test_commands_refuse_before_they_make_anything(arguments, tmp_path: Path, mo
     out, err = capfd.readouterr()
     *progress, said = err.splitlines()
     assert (out, [line for line in progress if "starting Spark" not in line]) == ("", [])
-    assert "is a URI: only folders of this machine" in said or "is inside the recording" in said
+    told = ("is a URI, but a local folder", "no store of this scheme", "names no host", "is inside the recording")
+    assert any(words in said for words in told), said
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["night", "night/pull_log.jsonl"]

@@ -60,13 +60,14 @@ def test_a_file_that_is_none_of_ours_is_no_loss(warehouse, tmp_path, text):
 
 
 def test_an_outcome_is_kept_with_the_state_it_tells_of(tmp_path):
-    path = tmp_path / "c.json"
+    file = tmp_path / "c.json"
+    path = str(file)
     outcome = Outcome("c", findings=[{"kind": "broker_down"}], judgements={"gold.allocation": {"agree": 3}}, report="r")
     write_kept(path, "one", outcome.as_dict())
     assert kept_outcome(path, "one") == outcome
     assert kept_outcome(path, "two") is None
     for text in ("", "{}", json.dumps({"state": "one", "kept": {"no": "outcome"}})):
-        path.write_text(text)
+        file.write_text(text)
         assert kept_outcome(path, "one") is None
 
 

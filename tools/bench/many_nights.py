@@ -22,9 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from kept import Copied
+
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly import Night, run

@@ -26,8 +26,9 @@ from mqreplay.cli import (
     tables_command,
 )
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
-from mqreplay.errors import InputErrors, MqreplayError, WarehouseLocked
+from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
 from mqreplay.printable import printable
 from mqreplay.stop_signals import handle_stops, leave_at_once, stopped_by
 
@@ -41,8 +42,8 @@ exit status:
   1    done, and an expectation failed, a finding reaches --fail-on, or a file that doctor examined is broken
   2    bad usage, settings or input; the other recordings and clusters of the run are done
   3    the warehouse is locked by another run
-  4    the run failed (full disk, Java ended, a defect in mqreplay): nothing is lost, run it again;
-       the line names the log file
+  4    the run failed (full disk, Java ended, a store that does not answer, a defect in mqreplay): nothing is lost,
+       run it again; the line names the log file
   130  stopped by Ctrl-C; 143 by SIGTERM: the next run continues
 """
 
@@ -171,7 +172,8 @@ def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None)
         word = "terminated" if stop == signal.SIGTERM else "interrupted"
         return _say([f"{word}; the next run continues where this one ended"], 128 + stop)
     if isinstance(error, MqreplayError):
-        status = LOCKED if isinstance(error, WarehouseLocked) else BAD_INPUT
+        known = {WarehouseLocked: LOCKED, StoreUnavailable: CRASHED}
+        status = next((known[kind] for kind in known if isinstance(error, kind)), BAD_INPUT)
         return _say(error.messages if isinstance(error, InputErrors) else [str(error)], status)
     if isinstance(error, BrokenPipeError) and _reader_is_gone():
         _discard_output()
@@ -219,6 +221,7 @@ def _say(messages: Sequence[str], status: int) -> int:
 
 
 def _command(args: argparse.Namespace) -> int:
+    use_stores(args)
     # What needs Spark is imported late, so that --help and a wrong option answer at once.
     if args.command == "import":
         from mqreplay.record.imports.import_command import import_evidence

@@ -6,7 +6,7 @@ import argparse
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 from mqreplay.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ FILTERS = {"kind": "kind", "group": "consumer_group", "topic": "topic", "broker"
 def add(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_warehouse(command)
+    add_conf(command)
     command.add_argument("--severity", choices=SEVERITIES, help="only findings of this severity or a higher one")
     for name in FILTERS:
         command.add_argument(

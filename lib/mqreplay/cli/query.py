@@ -20,11 +20,13 @@ from mqreplay.errors import InputError
 from mqreplay.lake.confinement import confine_writes
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.existing import LAYERS, require_warehouse
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.session import build_session, fit_plans
 from mqreplay.lake.similar import unknown_table
 from mqreplay.lake.sql import check_text, quoted
 from mqreplay.lake.statement import check_analyzed, read_statement
+from mqreplay.lake.storage import spark_location
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.log_folder import temporary_logs
 from mqreplay.settings import Settings
@@ -166,7 +168,7 @@ def _register_tables(spark: SparkSession, warehouse: Warehouse, names: Iterable[
         # Another warehouse may have had the name in this process. Its files stay, as it was made with a LOCATION.
         spark.sql(f"DROP TABLE IF EXISTS {name}")
         if warehouse.exists(name):
-            spark.sql(f"CREATE TABLE {name} USING delta LOCATION {quoted(warehouse.location(name))}")
+            spark.sql(f"CREATE TABLE {name} USING delta LOCATION {quoted(spark_location(warehouse.location(name)))}")
 
 
 @contextmanager
@@ -195,8 +197,5 @@ def _session(root: str, settings: Settings) -> SparkSession:
 
 def _silver_bytes(root: str) -> int:
     """How much the files of the silver tables take. No table is read."""
-    found = 0
-    for path in Path(root, "silver").rglob("*.parquet"):
-        with suppress(FileNotFoundError):  # a night that runs at the same time may replace it
-            found += path.stat().st_size
-    return found
+    silver = joined(root, "silver")
+    return sum(file.bytes for file in files_of(silver).walk(silver) if file.name.endswith(".parquet"))

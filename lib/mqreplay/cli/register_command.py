@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TextIO
 
-from mqreplay.cli.arguments import add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 
 EXAMPLES = with_examples(
     "mqreplay register --warehouse warehouse/night",
@@ -16,6 +16,7 @@ EXAMPLES = with_examples(
 def add(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_warehouse(command)
+    add_conf(command)
     command.add_argument("--catalog", metavar="NAME", help="catalog of the databases (default: the session's own)")
     command.add_argument(
         "--prefix", metavar="TEXT", default="", help="prefix of each database name: orders_ gives orders_gold"

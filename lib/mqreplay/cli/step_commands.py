@@ -135,6 +135,6 @@ def _recordings(args: argparse.Namespace, settings: Settings) -> list[str]:
 
 def _reason(failure: Failure, args: argparse.Namespace) -> str:
     """Return why it failed, in one line."""
-    if failure.is_input:
+    if failure.is_expected:
         return str(failure.error)
     return crash_line(failure.error, args.arguments, args.warehouse)

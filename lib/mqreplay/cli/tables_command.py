@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_format, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_format, add_warehouse, with_examples
 from mqreplay.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     command.add_argument("table", nargs="?", metavar="TABLE", help="show the columns of this table, as gold.finding")
     add_warehouse(command)
+    add_conf(command)
     add_format(command)
 
 

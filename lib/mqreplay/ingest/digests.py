@@ -15,12 +15,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import compress, islice
-from pathlib import Path
 
 from mqreplay.ingest.checksums import compared, listed_of
 from mqreplay.ingest.lines import file_sha256, trouble_of
 from mqreplay.ingest.recording import NO_FILE, NOT_READ, Digested, RecordedFile
-from mqreplay.lake.small_file import write_lines
+from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.small_file import write_text
 
 FILE = ".mqreplay.digests"
 BATCH = 1_000  # files
@@ -36,7 +36,7 @@ class KnownDigests:
 
     def __init__(self, root: str, digest: Callable[[str, str | None], str] = file_sha256) -> None:
         """Take the warehouse's folder ``root``, and ``digest``, which hashes a file."""
-        self._path, self._digest = Path(root, FILE), digest
+        self._path, self._digest = joined(root, FILE), digest
 
     def of_recordings(self, recordings: Mapping[str, list[RecordedFile]]) -> dict[str, list[Digested]]:
         """Return the recordings with digests (see ``of``), compared with their SHA256SUMS (checksums.py)."""
@@ -63,9 +63,8 @@ class KnownDigests:
                     found.append((replace(file, trouble=trouble) if trouble else file, sha256))
         if read:
             settled = ((file, sha256) for file, sha256 in found if sha256 and file.changed_ns < now - SETTLED_NS)
-            write_lines(
-                self._path, (f"{_stamp(file)}{sha256} {json.dumps(file.full_path)}" for file, sha256 in settled)
-            )
+            lines = (f"{_stamp(file)}{sha256} {json.dumps(file.full_path)}\n" for file, sha256 in settled)
+            write_text(self._path, "".join(lines))
         return found
 
     def _read_anew(self, file: RecordedFile) -> tuple[str, str | None]:
@@ -79,9 +78,9 @@ class KnownDigests:
         """Return path -> stamp and digest; skip foreign lines."""
         known = {}
         try:
-            with self._path.open(encoding="utf-8") as lines:
+            with files_of(self._path).open(self._path) as lines:
                 for line in lines:
-                    *words, path = line.rstrip("\n").split(" ", STAMPED)
+                    *words, path = line.decode().rstrip("\n").split(" ", STAMPED)
                     if len(words) == STAMPED and path.startswith('"'):
                         known[json.loads(path)] = " ".join(words)
         except (OSError, ValueError):

@@ -8,11 +8,12 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import polars as pl
@@ -23,9 +24,13 @@ from deltalake import DeltaTable
 from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
+from mqreplay.lake.files import OBJECT_SCHEMES, FileInfo, files_of, is_remote, joined, scheme_of
 from mqreplay.lake.orphans import LOG, last_commit, last_version
+from mqreplay.lake.scratch import scratch
+from mqreplay.lake.storage import storage_options
 
 STRUCTS_MAY_DIFFER = pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore")
+COPIED = 8 << 20  # bytes at once
 ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs parses a path as a URL
 
 
@@ -65,14 +70,14 @@ class Snapshot:
 
 def snapshot(location: str, version: int | None = None) -> Snapshot:
     """Return the version of the table; the last one if none is given."""
-    last = last_commit(location)  # also differs for another table in the same place
-    return _snapshot(location, version, None if last is None else (last.name, last.stat().st_mtime_ns))
+    # The last commit also differs for another table in the same place.
+    return _snapshot(location, version, last_commit(location))
 
 
 @lru_cache(maxsize=128)  # a night asks for the same tables many times; the last commit shows whether one changed
-def _snapshot(location: str, version: int | None, commit: tuple[str, int] | None) -> Snapshot:
+def _snapshot(location: str, version: int | None, commit: FileInfo | None) -> Snapshot:
     with _readable(location) as place:
-        table = DeltaTable(place, version=version)
+        table = _delta_table(place, version)
         _check_whole_files(table, location)
         files = pl.DataFrame(table.get_add_actions(flatten=True)).with_columns(_decoded("path")).sort("path")
         said, fields = table.metadata(), json.loads(table.schema().to_json())["fields"]
@@ -94,7 +99,12 @@ def write_checkpoint(location: str) -> None:
     """Write a checkpoint, so that readers need not read the whole log. Only speed depends on it."""
     with _readable(location) as place:
         if place == location:
-            DeltaTable(place).create_checkpoint()
+            _delta_table(place).create_checkpoint()
+
+
+def _delta_table(place: str, version: int | None = None) -> DeltaTable:
+    options = {k: str(v) for k, v in storage_options().items()} if is_remote(place) else None
+    return DeltaTable(place.replace("s3a://", "s3://"), version=version, storage_options=options)
 
 
 def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.date, dt.date] | None) -> TableFiles:
@@ -109,14 +119,14 @@ def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.d
     if days is not None:
         wanted &= may_hold(listed, "day", *days)
     kept = listed.filter(wanted)
-    paths = tuple(os.path.join(location, path) for path in kept["path"].to_list())
+    paths = tuple(joined(location, path) for path in kept["path"])
     return TableFiles(paths, int(kept["num_records"].sum()), schema)
 
 
 @contextmanager
 def _readable(location: str) -> Iterator[str]:
     """Return a folder whose name delta-rs can open: the table's own, or one with a copy of its log."""
-    if ODD.search(location) is None:
+    if is_remote(location) or ODD.search(location) is None:
         yield location
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -185,10 +195,25 @@ def read_buckets(files: TableFiles, key: Key, wanted: pl.Expr) -> pl.Series:
 
 def _by_bucket(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the files with buckets, and those of other writers."""
-    has = [BUCKET in pq.read_schema(path).names for path in paths]
+    has = [_has_buckets(path) for path in paths]
     return [p for p, is_sorted in zip(paths, has, strict=True) if is_sorted], [
         p for p, is_sorted in zip(paths, has, strict=True) if not is_sorted
     ]
+
+
+def _has_buckets(path: str) -> bool:
+    with opened(path) as stream:
+        return BUCKET in pq.read_schema(stream).names
+
+
+@contextmanager
+def opened(path: str) -> Iterator[str | BinaryIO]:
+    """Yield a Parquet file as pyarrow takes it: its path, or the open file of a store."""
+    if not is_remote(path):
+        yield path
+        return
+    with files_of(path).open(path) as stream:
+        yield stream
 
 
 def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.DataType] | None = None) -> pl.LazyFrame:
@@ -200,14 +225,30 @@ def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.Da
     if not paths:
         return pl.LazyFrame(schema=wanted)
     # `glob`: [ and * in a path are plain characters.
+    options = storage_options() if scheme_of(paths[0]) in OBJECT_SCHEMES else None
     return pl.scan_parquet(
-        list(paths),
+        list(paths) if options is not None else [readable(path) for path in paths],
+        storage_options=options,
         schema=wanted,
         missing_columns="insert",
         extra_columns="ignore",
         cast_options=STRUCTS_MAY_DIFFER,
         glob=False,
     )
+
+
+def readable(path: str) -> str:
+    """Return a path that polars can open: its own, or a copy of a file in HDFS, which polars cannot read."""
+    if scheme_of(path) != "hdfs":
+        return path
+    # The names of data files are unique, and the files never change.
+    copy = scratch().folder / path.rpartition("/")[2]
+    if not copy.exists():
+        beside = copy.with_suffix(f".{threading.get_ident()}")
+        with files_of(path).open(path) as stream, beside.open("wb") as target:
+            shutil.copyfileobj(stream, target, COPIED)
+        beside.replace(copy)
+    return str(copy)
 
 
 def polars_schema(schema: pa.Schema) -> pl.Schema:

@@ -6,17 +6,18 @@ Follows "Actions" of Delta's protocol. delta-rs, which reads these tables, refus
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
 
 from mqreplay import __version__
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.landing import Landed
+from mqreplay.lake.lease import require_lease
 from mqreplay.lake.orphans import LOG
 
 Action = dict[str, Any]
@@ -36,8 +37,6 @@ class CommitConflict(Exception):
 
 def commit(location: str, version: int, actions: Iterable[Action], *, overwrites: bool) -> None:
     """Commit ``version`` of the table with these actions, completely or not at all. Raises CommitConflict."""
-    folder = Path(location, LOG)
-    folder.mkdir(parents=True, exist_ok=True)
     info = {
         "timestamp": _now_ms(),
         "operation": "WRITE",
@@ -47,24 +46,12 @@ def commit(location: str, version: int, actions: Iterable[Action], *, overwrites
         "txnId": str(uuid.uuid4()),
     }
     lines = [json.dumps(action) for action in ({"commitInfo": info}, *actions)]
-    beside = folder / f".{version:020d}.json.{uuid.uuid4()}.tmp"
+    path = joined(location, LOG, f"{version:020d}.json")
+    require_lease(path)
     try:
-        beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        _name_once(beside, folder / f"{version:020d}.json")
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _name_once(beside: Path, path: Path) -> None:
-    """Give the file its name, unless a file has it: a link, unlike a rename, never replaces a file."""
-    try:
-        os.link(beside, path)
+        files_of(path).create(path, ("\n".join(lines) + "\n").encode())
     except FileExistsError:
-        raise CommitConflict(str(path)) from None
-    except OSError:  # a file system without links; the warehouse's lock excludes other runs
-        if path.exists():
-            raise CommitConflict(str(path)) from None
-        beside.rename(path)
+        raise CommitConflict(path) from None
 
 
 def added(file: Landed) -> Action:
@@ -147,9 +134,9 @@ def metadata_at(location: str, version: int) -> Action:
 
 def _newest_first(location: str, version: int) -> Iterable[Action]:
     for number in range(version, -1, -1):
-        path = Path(location, LOG, f"{number:020d}.json")
-        if path.exists():
-            yield from map(json.loads, reversed(path.read_text(encoding="utf-8").splitlines()))
+        path = joined(location, LOG, f"{number:020d}.json")
+        with suppress(FileNotFoundError):
+            yield from map(json.loads, reversed(files_of(path).read(path).splitlines()))
 
 
 def _now_ms() -> int:

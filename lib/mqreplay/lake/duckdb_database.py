@@ -16,6 +16,7 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
+from mqreplay.lake.files import is_remote
 from mqreplay.lake.scratch import scratch
 
 MEMORY = "1GB"
@@ -39,6 +40,7 @@ class Database:
         """No table is read yet."""
         self._folder = tempfile.mkdtemp(dir=scratch().folder)
         self._paths: list[str] = []
+        self._has_stores = False
         settings: dict[str, Any] = {
             "memory_limit": MEMORY,
             "temp_directory": self._folder,
@@ -71,6 +73,11 @@ class Database:
         none = f"SELECT {', '.join(nulls)} WHERE false"
         if not paths:
             return none
+        if is_remote(paths[0]) and not self._has_stores:
+            from mqreplay.lake.duckdb_files import StoredFiles  # fsspec: only who needs it
+
+            self.connection.register_filesystem(StoredFiles())
+            self._has_stores = True
         plain = [self._plain(path) for path in paths]
         self._paths += plain
         listed = ", ".join(map(literal, plain))
@@ -89,7 +96,7 @@ class Database:
 
     def _plain(self, path: str) -> str:
         """Return a path without characters of patterns, which leads to the same file."""
-        if not PATTERN.search(path):
+        if is_remote(path) or not PATTERN.search(path):
             return path
         link = os.path.join(self._folder, re.sub(r"\W", "-", os.path.basename(path)) + ".parquet")
         if not os.path.lexists(link):

@@ -8,16 +8,16 @@ version. Removing the journal is the commit of the run. Use it under the warehou
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from mqreplay.errors import InputError
+from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.lease import require_lease
 from mqreplay.lake.lock import is_locked
 from mqreplay.lake.orphans import data_files, remove_all_orphans, remove_orphans, remove_torn_log_files
-from mqreplay.lake.small_file import write_json
+from mqreplay.lake.small_file import read_json, write_json
 from mqreplay.lake.warehouse import Warehouse
 
 JOURNAL = ".mqreplay.journal"
@@ -28,13 +28,17 @@ Versions = dict[str, int | None]  # None: the table did not exist
 
 def interrupted_run(root: str) -> str | None:
     """Return the step of the interrupted run on this warehouse; None without one, or while a run is active."""
-    path = Path(root, JOURNAL)
-    if not path.exists() or is_locked(root):
+    path = joined(root, JOURNAL)
+    if not _is_there(path) or is_locked(root):
         return None
     try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["name"])
+        return str(read_json(path)["name"])
     except (OSError, ValueError, KeyError, TypeError):
         return "its journal is damaged"
+
+
+def _is_there(path: str) -> bool:
+    return files_of(path).info(path) is not None
 
 
 class Journal:
@@ -43,7 +47,7 @@ class Journal:
     def __init__(self, warehouse: Warehouse, cancel: Callable[[], None] = lambda: None) -> None:
         """Take ``cancel``, which stops running tasks after an error. Nothing is read yet."""
         self._warehouse, self._cancel = warehouse, cancel
-        self._path = Path(warehouse.root, JOURNAL)
+        self._path = joined(warehouse.root, JOURNAL)
         self._versions: Versions = {}
         self._name = ""
         self._lock = threading.Lock()
@@ -63,10 +67,11 @@ class Journal:
         except BaseException:
             self._cancel()
             raise
+        require_lease(self._path)
         for table, files in before.items():
             version = began[table]  # not the version of a savepoint: earlier commits have files too
             remove_orphans(self._warehouse.location(table), files, since=-1 if version is None else version)
-        self._path.unlink(missing_ok=True)
+        files_of(self._path).remove(self._path)
 
     def savepoint(self, tables: Iterable[str]) -> None:
         """Keep the current content of these tables even if the rest of the transaction fails."""
@@ -76,12 +81,12 @@ class Journal:
 
     def recover(self, say: Callable[[str], None]) -> None:
         """Roll back an interrupted run, if there is one. Raises InputError for a journal that cannot be read."""
-        if Path(self._warehouse.root, OLD_MARK).exists():
+        if _is_there(joined(self._warehouse.root, OLD_MARK)):
             raise InputError(
                 f"warehouse {self._warehouse.root} was left unfinished by mqreplay 0.1.0; finish the run with that "
                 "version, or give a new --warehouse and run the recordings again"
             )
-        if not self._path.exists():
+        if not _is_there(self._path):
             return
         noted = self._read()
         versions = {table: v for table, v in noted["versions"].items() if table in self._warehouse.contracts}
@@ -93,10 +98,11 @@ class Journal:
                 f"({noted['name']}): put it back, or give a new --warehouse and run the recordings again"
             )
         say(f"the last run was interrupted ({noted['name']}); rolling it back")
+        require_lease(self._path)
         for table, version in versions.items():
             # If somebody removed all tables to start again, there is nothing to restore.
             self._roll_back(table, None if gone else version)
-        self._path.unlink(missing_ok=True)
+        files_of(self._path).remove(self._path)
 
     def _roll_back(self, table: str, version: int | None) -> None:
         warehouse, location = self._warehouse, self._warehouse.location(table)
@@ -112,11 +118,12 @@ class Journal:
         return {table: self._warehouse.version(table) for table in tables}
 
     def _write(self) -> None:
+        require_lease(self._path)
         write_json(self._path, {"name": self._name, "versions": self._versions})
 
     def _read(self) -> dict[str, dict[str, int | None]]:
         try:
-            noted = json.loads(self._path.read_text(encoding="utf-8"))
+            noted = read_json(self._path)
             if isinstance(noted["versions"], dict):
                 return noted  # type: ignore[no-any-return]
         except (ValueError, KeyError, TypeError):

@@ -8,11 +8,13 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
-import os
 import re
+import tempfile
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ import pyarrow.parquet as pq
 from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
+from mqreplay.lake.files import files_of, is_remote, joined
 
 GROUP_ROWS = 100_000  # rows of a row group; about as many are in memory
 SORTED_ROWS, SORTED_BYTES = 400_000, 128_000_000  # sorted by bucket together, and written as
@@ -117,7 +120,25 @@ def repeating(schema: pa.Schema, alone: str | None) -> tuple[str, ...]:
 def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
     """Write a stream of rows into one file; no file for no rows. Return its facts."""
     name = f"part-{uuid.uuid4()}.zstd.parquet"
-    path = os.path.join(landing.folder, name)
+    target = joined(landing.folder, name)
+    with _written_at(target) as path:
+        return _land(batches, landing, name, path)
+
+
+@contextmanager
+def _written_at(target: str) -> Iterator[str]:
+    """Yield where to write a file: a store takes it as a whole, so it is written here first."""
+    if not is_remote(target):
+        yield target
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "part.parquet")
+        yield str(path)
+        if path.exists():
+            files_of(target).upload(path, target)
+
+
+def _land(batches: Iterable[pa.RecordBatch], landing: Landing, name: str, path: str) -> list[Landed]:
     file_stats = _FileStats(landing.bounded)
     writer = None
     try:
@@ -135,7 +156,7 @@ def land(batches: Iterable[pa.RecordBatch], landing: Landing) -> list[Landed]:
     finally:
         if writer is not None:
             writer.close()
-    return [Landed(name, os.path.getsize(path), file_stats.rows, file_stats.stats())]
+    return [Landed(name, Path(path).stat().st_size, file_stats.rows, file_stats.stats())]
 
 
 class _Writer:

@@ -1,4 +1,4 @@
-"""Check folders given by a user: local, and with a name that Python, Java and Spark can use."""
+"""Check folders given by a user: a folder of this machine that Python, Java and Spark can name, or a URI of a store."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mqreplay.errors import InputError
+from mqreplay.lake.files import OBJECT_SCHEMES, SCHEMES, is_remote, scheme_of
 
-# As s3a://bucket/x, file:/x or dbfs:/x. "./a:b" and "a:b" are folders.
+# As s3://bucket/x, file:/x or dbfs:/x. "./a:b" and "a:b" are folders.
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 LONGEST_PART = 255  # bytes, of Linux's file systems
 LONGEST_PATH = 3000  # bytes, of 4,095: paths below the folder are longer
@@ -24,12 +25,39 @@ def check_folders(warehouse: str, recordings: Sequence[str] = ()) -> None:
 
     A warehouse inside a recording would be part of it: each run would find the files of the last run as new ones.
     """
-    root = local_folder(warehouse, "warehouse")
-    for recording in (local_folder(each, "recording") for each in recordings):
-        if root == recording or recording in root.parents:
+    root = folder(warehouse, "warehouse")
+    for recording in (folder(each, "recording") for each in recordings):
+        if _is_inside(root, recording):
             raise InputError(f"warehouse {root} is inside the recording {recording}; give --warehouse another folder")
-        if root in recording.parents:
+        if _is_inside(recording, root):
             raise InputError(f"recording {recording} is inside the warehouse {root}; give --warehouse another folder")
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def folder(text: str, what: str) -> str:
+    """Return the absolute path of a user's folder with links resolved, or a URI without a slash at its end.
+
+    ``what`` names it in errors. The folder need not exist. Raises InputError.
+    """
+    return _uri(text, what) if is_remote(text) and scheme_of(text) != "file" else str(local_folder(text, what))
+
+
+def _uri(text: str, what: str) -> str:
+    scheme, _, rest = text.partition("://")
+    if scheme.lower() not in SCHEMES:
+        raise InputError(
+            f"{what} {text!r}: no store of this scheme is supported; there are {', '.join(SCHEMES)}, and local folders"
+        )
+    parts = rest.rstrip("/").split("/")
+    if not parts[0]:
+        name = "bucket" if scheme.lower() in OBJECT_SCHEMES else "host"
+        raise InputError(f"{what} {text!r} names no {name}: write {scheme}://{name.upper()}/FOLDER")
+    if any(part in ("", ".", "..") for part in parts) or any(unicodedata.category(c) in ("Cc", "Cs") for c in rest):
+        raise InputError(f"{what} {text!r} has an empty part, '.', '..' or a control character; write its plain path")
+    return f"{scheme.lower()}://{'/'.join(parts)}"
 
 
 def local_folder(text: str, what: str) -> Path:
@@ -40,9 +68,7 @@ def local_folder(text: str, what: str) -> Path:
     if URI.match(text):
         scheme, _, rest = text.partition(":")
         local = "/" + rest.lstrip("/") if scheme == "file" else f"./{text}"
-        raise InputError(
-            f"{what} {text!r} is a URI: only folders of this machine are supported; write {local} for a local folder"
-        )
+        raise InputError(f"{what} {text!r} is a URI, but a local folder is needed here; write {local} for it")
     try:
         path = Path(text).resolve()
         str(path).encode()

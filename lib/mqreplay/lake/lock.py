@@ -1,8 +1,9 @@
-"""The lock of a warehouse: Delta's local log store is only safe within one JVM, so two runs must not write together.
+"""The lock of a warehouse: a run commits to many tables, so two runs must not write together.
 
-The locks are the operating system's, so they always end with their process. There are three: on the folder, which
-nobody can remove without the tables; on a file, for file systems that cannot lock folders; and one that Java holds,
-because Java may still commit for a moment after the driver is killed.
+A remote warehouse has a lease (lease.py). On this machine, the locks are the system's, so they always end with
+their process. There are three: on the folder, which nobody can remove without the tables; on a file, for file systems
+that cannot lock folders; and one that Java holds, because Java may still commit for a moment after the driver is
+killed.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.errors import InputError, WarehouseLocked
+from mqreplay.lake.files import is_remote
+from mqreplay.lake.lease import holder_of, lease_lock
+from mqreplay.settings import StorageSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,6 +45,8 @@ class WarehouseLock:
 
     def share_with_java(self, spark: SparkSession) -> None:
         """Let the session's Java lock the warehouse too, until ``release_java`` or its own end."""
+        if is_remote(self._root):  # Java commits only in maintenance; the lease ends later than Java
+            return
         path = str(Path(self._root, JAVA_LOCK_FILE).resolve())
         jvm: Any = spark.sparkContext._jvm
         self._java = jvm.java.io.RandomAccessFile(path, "rw")
@@ -57,8 +63,17 @@ class WarehouseLock:
 
 
 @contextmanager
-def warehouse_lock(root: str) -> Iterator[WarehouseLock]:
-    """Lock the warehouse during the block. Raises WarehouseLocked at once if another run holds it."""
+def warehouse_lock(
+    root: str, lease_s: float = StorageSettings().lease_s, say: Callable[[str], None] = lambda text: None
+) -> Iterator[WarehouseLock]:
+    """Lock the warehouse during the block. Raises WarehouseLocked if another run holds it.
+
+    ``lease_s`` is the lease on a remote warehouse; ``say`` is called with a line if a lease must be waited for.
+    """
+    if is_remote(root):
+        with lease_lock(root, lease_s, say):
+            yield WarehouseLock(root)
+        return
     handles: list[int] = []
     try:
         folder, file = _open(root)
@@ -85,6 +100,8 @@ def warehouse_lock(root: str) -> Iterator[WarehouseLock]:
 
 def is_locked(root: str) -> bool:
     """Return whether a run holds the warehouse."""
+    if is_remote(root):
+        return holder_of(root) is not None
     try:
         handle = os.open(Path(root, LOCK_FILE), os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mqreplay.lake.storage import spark_location
 from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def maintain(spark: SparkSession, warehouse: Warehouse, keep_hours: int = 168) -
     check_java_names(warehouse.root)
     for name in warehouse.contracts:
         if warehouse.exists(name):
-            table = delta_table(warehouse.location(name))
+            table = delta_table(spark_location(warehouse.location(name)))
             spark.sql(f"OPTIMIZE {table}")
             spark.sql(f"VACUUM {table} RETAIN {keep_hours} HOURS")
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import dropwhile
-from pathlib import Path
 from urllib.parse import unquote
 
 from mqreplay.errors import InputError
+from mqreplay.lake.files import FileInfo, files_of, is_remote, joined
 
 LOG = "_delta_log"
 COMMIT = re.compile(r"([0-9]{20})\.json")
@@ -31,24 +30,30 @@ def last_version(location: str) -> int | None:
     return max(_versions(location), default=None)
 
 
-def last_commit(location: str) -> Path | None:
+def last_commit(location: str) -> FileInfo | None:
     """Return the log file of the last version; None without a table."""
     versions = _versions(location)
-    return Path(location, LOG, versions[max(versions)]) if versions else None
+    if not versions:
+        return None
+    path = joined(location, LOG, versions[max(versions)])
+    return files_of(path).info(path)
 
 
 def _versions(location: str) -> dict[int, str]:
     """Return the versions in the table's log with the names of their files."""
-    named = [(COMMIT.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in sorted(_names(location, LOG))]
+    named = [(COMMIT.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in _names(location, LOG)]
     return {int(match[1]): name for match, name in named if match}
 
 
 def _names(*folder: str) -> list[str]:
-    """Return the names in a folder; none without a folder. An unreadable folder raises OSError."""
-    try:
-        return os.listdir(Path(*folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    """Return the sorted names in a folder; none without a folder. An unreadable folder raises OSError."""
+    path = joined(*folder)
+    return files_of(path).names(path)
+
+
+def _remove_file(*path: str) -> None:
+    whole = joined(*path)
+    files_of(whole).remove(whole)
 
 
 def data_files(location: str) -> frozenset[str]:
@@ -67,7 +72,7 @@ def remove_all_orphans(location: str, live_files: Callable[[], Iterable[str]]) -
     Delta deletes old commits: files that only those used are past retention and are removed too.
     """
     candidates = data_files(location)
-    if not Path(location, LOG, f"{0:020d}.json").exists():
+    if f"{0:020d}.json" not in _names(location, LOG):
         candidates -= set(live_files())
     _remove(location, candidates, since=-1)
 
@@ -85,15 +90,25 @@ def remove_unborn(location: str) -> None:
 
 def remove_table(location: str) -> None:
     """Remove the table in this folder, at once for readers, and the folder if it is then empty."""
-    log, removed = Path(location, LOG), Path(location, f".{LOG}.removed")
-    shutil.rmtree(removed, ignore_errors=True)  # left by a process that died while removing it
-    with suppress(FileNotFoundError, NotADirectoryError):
-        log.rename(removed)
+    files, log, removed = files_of(location), joined(location, LOG), joined(location, f".{LOG}.removed")
+    if is_remote(location):
+        # Without a rename: the last versions go first, and the first one is the table's end.
+        for name in sorted(_names(location, LOG), reverse=True):
+            _remove_file(location, LOG, name)
+        files.remove_folder(log)
+    else:
+        files.remove_folder(removed)  # left by a process that died while removing it
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.rename(log, removed)
     for name in data_files(location):
-        Path(location, name).unlink(missing_ok=True)
-    shutil.rmtree(removed, ignore_errors=True)
+        _remove_file(location, name)
+    if is_remote(location):
+        if not files.names(location):
+            files.remove_folder(location)
+        return
+    files.remove_folder(removed)
     with suppress(OSError):
-        Path(location).rmdir()
+        os.rmdir(location)
 
 
 def remove_torn_log_files(location: str, since: int) -> None:
@@ -104,16 +119,16 @@ def remove_torn_log_files(location: str, since: int) -> None:
     """
     for name in _names(location, LOG):
         if name.startswith(".") and name.endswith(".tmp"):
-            Path(location, LOG, name).unlink(missing_ok=True)
-    later = [Path(location, LOG, name) for number, name in sorted(_versions(location).items()) if number > since]
+            _remove_file(location, LOG, name)
+    later = [joined(location, LOG, name) for number, name in sorted(_versions(location).items()) if number > since]
     for path in reversed(list(dropwhile(lambda path: not _is_torn(path), later))):
-        path.unlink(missing_ok=True)
+        _remove_file(path)
 
 
-def _is_torn(commit: Path) -> bool:
-    if COMMIT.fullmatch(commit.name) is None:
+def _is_torn(commit: str) -> bool:
+    if COMMIT.fullmatch(commit.rpartition("/")[2]) is None:
         return False
-    lines = commit.read_bytes().splitlines()
+    lines = files_of(commit).read(commit).splitlines()
     try:
         return not lines or not all(isinstance(json.loads(line), dict) for line in lines)
     except ValueError:
@@ -122,15 +137,16 @@ def _is_torn(commit: Path) -> bool:
 
 def _remove(location: str, candidates: frozenset[str], since: int) -> None:
     for name in candidates - set(_named(location, since)) if candidates else ():
-        Path(location, name).unlink(missing_ok=True)
+        _remove_file(location, name)
 
 
 def _named(location: str, since: int) -> Iterator[str]:
-    for path in Path(location, LOG).glob("*.json"):
-        match = COMMIT.fullmatch(path.name)
+    for name in _names(location, LOG):
+        match = COMMIT.fullmatch(name)
         if match is None or int(match[1]) <= since:
             continue
-        for line in path.read_text(encoding="utf-8").splitlines():
+        path = joined(location, LOG, name)
+        for line in files_of(path).read(path).splitlines():
             action = json.loads(line)
             for kind in ("add", "remove"):
                 if kind in action:

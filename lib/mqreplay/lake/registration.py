@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mqreplay.errors import InputError
 from mqreplay.lake.existing import LAYERS
 from mqreplay.lake.sql import check_text
+from mqreplay.lake.storage import spark_location
 from mqreplay.lake.warehouse import Warehouse
 
 # Characters that every client keeps unchanged: spark-sql and beeline replace ${...} and split at semicolons.
@@ -27,7 +28,7 @@ def registration(warehouse: Warehouse, catalog: str | None = None, prefix: str =
         database = ".".join(map(identifier, [*([] if catalog is None else [catalog]), prefix + layer]))
         yield f"CREATE DATABASE IF NOT EXISTS {database};"
         for table in tables:
-            place = literal(warehouse.location(f"{layer}.{table}"))
+            place = literal(spark_location(warehouse.location(f"{layer}.{table}")))
             yield f"CREATE TABLE IF NOT EXISTS {database}.{table} USING delta LOCATION {place};"
 
 

@@ -7,13 +7,12 @@ version, is ignored.
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from mqreplay.lake.small_file import write_json
+from mqreplay.lake.files import joined
+from mqreplay.lake.small_file import read_json, write_json
 from mqreplay.lake.warehouse import Warehouse
 
 FILE = ".mqreplay.remembered"
@@ -33,7 +32,7 @@ class Remembered:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
-        self._path = Path(warehouse.root, FILE)
+        self._path = joined(warehouse.root, FILE)
 
     def rows(self, asked: Question) -> Rows:
         """Return the cached rows if no table changed since; else run the query."""
@@ -58,15 +57,15 @@ class Remembered:
         return found if isinstance(found, dict) else None
 
 
-def write_kept(path: Path, state: str, value: Any) -> None:
+def write_kept(path: str, state: str, value: Any) -> None:
     """Store a JSON value with the state of the tables (Warehouse.state) from which it was made."""
     write_json(path, {"state": state, "kept": value})
 
 
-def read_kept(path: Path, state: str) -> Any:
+def read_kept(path: str, state: str) -> Any:
     """Return the stored value if no table has changed since; also None for a foreign file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         return found["kept"] if found["state"] == state else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

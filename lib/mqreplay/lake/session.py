@@ -17,6 +17,7 @@ from mqreplay.lake.jars import require_jars
 from mqreplay.lake.java_names import remember_names
 from mqreplay.lake.java_process import java_option, keep_accumulators_quiet, start_java
 from mqreplay.lake.scratch import scratch
+from mqreplay.lake.storage import spark_options, storage
 from mqreplay.lake.submitted import (
     DRIVER_MEMORY,
     EARLY,
@@ -129,7 +130,8 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
         options = {name: value for name, value in options.items() if name in MEANING or name not in given}
         options = {name: value for name, value in options.items() if name not in EARLY}
     require_jars(settings.extra | given)
-    options |= settings.extra | {NAME: application_name(app_name, given)} | ({MASTER: master} if master else {})
+    options |= spark_options(storage()) | settings.extra
+    options |= {NAME: application_name(app_name, given)} | ({MASTER: master} if master else {})
     if not is_submitted():
         start_java(options)
     session = SparkSession.builder.config(map=dict(options)).getOrCreate()

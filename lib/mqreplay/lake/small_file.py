@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
+from mqreplay.lake.files import files_of
 
-def write_json(path: Path, value: Any) -> None:
+
+def write_json(path: str, value: Any) -> None:
     """Replace the file by JSON; make its folder if needed."""
-    write_lines(path, [json.dumps(value)])
+    write_text(path, f"{json.dumps(value)}\n")
 
 
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Replace the file by lines, which may be a generator."""
-    _write(path, (f"{line}\n" for line in lines))
-
-
-def write_text(path: Path, text: str) -> None:
+def write_text(path: str, text: str) -> None:
     """Replace the file by a text."""
-    _write(path, [text])
+    files_of(path).write(path, text.encode())
 
 
-def _write(path: Path, parts: Iterable[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("w", encoding="utf-8", newline="") as stream:
-        stream.writelines(parts)
-    beside.replace(path)
+def read_json(path: str) -> Any:
+    """Return the value. Raises FileNotFoundError, and ValueError for a file that is not JSON."""
+    return json.loads(files_of(path).read(path))

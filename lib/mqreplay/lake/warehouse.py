@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from mqreplay import __version__
 from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import key_of
 from mqreplay.lake.contract import KEPT_LOG, Contract, load_contracts
-from mqreplay.lake.delta_files import Snapshot, scan_files, snapshot, write_checkpoint
+from mqreplay.lake.delta_files import Snapshot, opened, scan_files, snapshot, write_checkpoint
 from mqreplay.lake.delta_log import (
     Action,
     CommitConflict,
@@ -28,6 +29,7 @@ from mqreplay.lake.delta_log import (
     metadata_at,
     removed,
 )
+from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
@@ -42,12 +44,12 @@ class Warehouse:
 
     def __init__(self, root: str, contracts: dict[str, Contract] | None = None) -> None:
         """Take the folder ``root``, which need not exist. A table is made when it is first written."""
-        self.root = str(Path(root).resolve())
+        self.root = root.rstrip("/") if is_remote(root) else str(Path(root).resolve())
         self.contracts = contracts if contracts is not None else load_contracts()
 
     def location(self, name: str) -> str:
         """Return the folder of the table."""
-        return f"{self.root}/{name.replace('.', '/')}"
+        return joined(self.root, name.replace(".", "/"))
 
     def version(self, name: str) -> int | None:
         """Return the last version of the table; None without a table. No table is read."""
@@ -59,7 +61,8 @@ class Warehouse:
 
     def file_bytes(self, name: str) -> int:
         """Return the size of its Parquet files, including those of earlier versions. No table is read."""
-        return sum(path.stat().st_size for path in Path(self.location(name)).glob("*.parquet"))
+        place = self.location(name)
+        return sum(file.bytes for file in files_of(place).walk(place) if file.name.endswith(".parquet"))
 
     def state(self) -> str:
         """Return a digest of mqreplay's version and the state of all tables: each commit changes it. No table is read.
@@ -67,7 +70,7 @@ class Warehouse:
         Version numbers alone would not show that a table was replaced by another.
         """
         commits = {name: last_commit(self.location(name)) for name in sorted(self.contracts)}
-        last = {name: (path.name, path.stat().st_mtime_ns) for name, path in commits.items() if path is not None}
+        last = {name: commit for name, commit in commits.items() if commit is not None}
         return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
 
     def read(self, name: str, rows: Rows | None = None) -> pl.LazyFrame:
@@ -96,7 +99,8 @@ class Warehouse:
         """
         if not self.exists(name):
             remove_unborn(self.location(name))
-            Path(self.location(name)).mkdir(parents=True, exist_ok=True)  # the commit of the rows creates the table
+            if not is_remote(self.root):  # the commit of the rows creates the table
+                os.makedirs(self.location(name), exist_ok=True)
         return self._landing(name, same, day_of)
 
     def _landing(self, name: str, same: dict[str, str] | None = None, day_of: str | None = None) -> Landing:
@@ -172,7 +176,7 @@ class Warehouse:
 
     def _rewritten(self, name: str, file: str, gone: pl.Expr) -> list[Landed] | None:
         """Rewrite a file without the rows for which ``gone`` is true; None if it has none of them."""
-        path, schema = f"{self.location(name)}/{file}", self.contracts[name].arrow_schema
+        path, schema = joined(self.location(name), file), self.contracts[name].arrow_schema
         rows, without = scan_files(schema, [path]).select(pl.len(), gone.sum().alias("gone")).collect().row(0)
         if not without:
             return None
@@ -229,7 +233,7 @@ class Warehouse:
 
 def _batches(path: str, schema: pa.Schema, wanted: pl.Expr) -> Iterator[pa.RecordBatch]:
     """Yield the wanted rows of a file in batches with the table's columns."""
-    with pq.ParquetFile(path) as file:
+    with opened(path) as stream, pq.ParquetFile(stream) as file:
         there = [name for name in schema.names if name in file.schema_arrow.names]
         for batch in file.iter_batches(BATCH_ROWS, columns=there):
             nulls = {f.name: pa.nulls(batch.num_rows, f.type) for f in schema if f.name not in there}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mqreplay.crash import is_of_machine
-from mqreplay.errors import InputErrors, MqreplayError, WarehouseLocked
+from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
 from mqreplay.stop_signals import stopped_by
 
 
@@ -22,7 +22,12 @@ class Failure:
 
     @property
     def is_input(self) -> bool:
-        """Return whether the input is bad; else mqreplay failed."""
+        """Return whether the input is bad; else the run failed."""
+        return self.is_expected and not isinstance(self.error, StoreUnavailable)
+
+    @property
+    def is_expected(self) -> bool:
+        """Return whether the text of the error says all that a user needs."""
         return isinstance(self.error, MqreplayError)
 
     def as_dict(self, reason: str) -> dict[str, str]:
@@ -45,7 +50,8 @@ class Failures:
         try:
             yield
         except Exception as error:
-            if self._found is None or stops_all(error):
+            of_warehouse = what == "cluster" and isinstance(error, StoreUnavailable)
+            if self._found is None or of_warehouse or stops_all(error):
                 raise
             roll_back()
             self._found.append(Failure(what, name, error))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from importlib import import_module
 from itertools import chain
-from pathlib import Path
 from threading import Thread
 
 from mqreplay.decode.kinds import KINDS
@@ -16,13 +15,15 @@ from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recording import Digested
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.local_folder import check_folders
+from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
+from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.file_name import file_name
@@ -152,7 +153,7 @@ class Night:
                 self._remove(Rows(cluster))
                 Steps(self.warehouse, cluster).forget()
                 for suffix in ("html", "json"):
-                    self._page(cluster, suffix).unlink(missing_ok=True)
+                    files_of(self.warehouse.root).remove(self._page(cluster, suffix))
 
     def validate(self, cluster: str) -> bool:
         """Check the expectations of the days that changed; write gold.validation_result and JSON.
@@ -166,7 +167,7 @@ class Night:
         if not todo:
             self.progress(f"{cluster}: no day changed, validation skipped")
             return False
-        results = Path(self.warehouse.root, "expectations", file_name(cluster))
+        results = joined(self.warehouse.root, "expectations", file_name(cluster))
         with self.journal.transaction(f"validation of {cluster}"):
             rows = judging.run(todo, results, self.progress)
             noted.done("validate", {scope: judging.wanted[scope] for scope in todo})
@@ -177,19 +178,21 @@ class Night:
         """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""
         page, kept = (self._page(cluster, suffix) for suffix in ("html", "json"))
         state = self.warehouse.state()
-        if page.exists() and (known := kept_outcome(kept, state)) is not None:
-            known.report = str(page)  # the warehouse may have been moved since
+        files = files_of(page)
+        before = files.info(page)
+        if before is not None and (known := kept_outcome(kept, state)) is not None:
+            known.report = page  # the warehouse may have been moved since
             return known
         html = build_report(collect(self.warehouse, cluster))
-        if not page.exists() or page.read_bytes() != html.encode():
+        if before is None or files.read(page) != html.encode():
             write_text(page, html)
         outcome = outcome_of(self.warehouse, cluster)
-        outcome.report = str(page)
+        outcome.report = page
         write_kept(kept, state, outcome.as_dict())
         return outcome
 
-    def _page(self, cluster: str, suffix: str) -> Path:
-        return Path(self.warehouse.root, "report", f"{file_name(cluster)}.{suffix}")
+    def _page(self, cluster: str, suffix: str) -> str:
+        return joined(self.warehouse.root, "report", f"{file_name(cluster)}.{suffix}")
 
     def remember(self, ingested: list[Ingested]) -> None:
         """Store beside the warehouse what the next run asks first."""
@@ -243,6 +246,8 @@ def run(
     fails is appended to ``failed``, and the others go on; without this list its error is raised. Raises InputError,
     WarehouseLocked and the other MqreplayErrors; also if no recording can be read.
     """
+    use_settings(settings)
+    root = folder(root, "warehouse")
     check_text(cluster)
     check_folders(root)
     failures = Failures(failed)
@@ -251,7 +256,7 @@ def run(
     if step in ("nightly", "ingest") and not found:
         failures.raise_all()
     with (
-        warehouse_lock(root) as lock,
+        warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
     ):
         night = Night(running, root, settings, progress, failures)

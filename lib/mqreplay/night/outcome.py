@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import polars as pl
 
@@ -95,7 +94,7 @@ def _listed(rows: pl.LazyFrame) -> list[dict[str, object]]:
     return [{k: _plain(v) for k, v in row.items()} for row in plain_rows(rows.collect())]
 
 
-def kept_outcome(path: Path, state: str) -> Outcome | None:
+def kept_outcome(path: str, state: str) -> Outcome | None:
     """Return the stored outcome (lake/remembered.py) if no table has changed since."""
     try:
         return Outcome(**read_kept(path, state))

@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from mqreplay.errors import InputError
 from mqreplay.ingest.recording import RecordedFile, find_recordings
+from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.night.failures import Failures
 
@@ -40,35 +41,34 @@ def listed_recordings(
 
 
 def matching_recordings(pattern: str) -> list[str]:
-    """Return the folders that match a pattern of the shell (``*``, ``?``, ``[...]``), sorted; the pattern itself if
-    it is none, or the name of a folder.
+    """Return the folders that match a pattern of the shell, sorted; the pattern itself if it has none of ``*?[``.
 
-    ``*`` does not match a hidden folder. Raises InputError if no folder matches.
+    A folder may be a URI. A folder whose name is the pattern matches; ``*`` does not match a hidden folder. Raises
+    InputError if no folder matches.
     """
-    if MAGIC.search(pattern) is None or os.path.isdir(pattern):
+    if MAGIC.search(pattern) is None or (not is_remote(pattern) and os.path.isdir(pattern)):
         return [pattern]
     parts = pattern.rstrip("/").split("/")
     plain = len(list(takewhile(lambda part: MAGIC.search(part) is None, parts)))
     found = ["/".join(parts[:plain]) or ("/" if pattern.startswith("/") else "")]
     for part in parts[plain:]:
-        found = [_joined(folder, name) for folder in found for name in _folders(folder, part)]
+        found = [path for folder in found for path in _folders(folder, part)]
     if not found:
         raise InputError(f"no recording matches {pattern}; check the pattern, and that the recorder ran")
     return found
 
 
 def _folders(folder: str, part: str) -> list[str]:
-    """Return the names of the folders in ``folder`` that match one part of a pattern."""
-    if MAGIC.search(part) is None:
-        return [part] if os.path.isdir(_joined(folder, part)) else []
+    """Return the folders in ``folder`` whose names match one part of a pattern."""
     try:
-        names = sorted(os.listdir(folder or "."))
-    except OSError:  # not there, not readable, or a file
+        names = files_of(folder).names(folder or ".")
+    except PermissionError:
         return []
     hidden = part.startswith(".")
     matching = (name for name in names if fnmatchcase(name, part) and name.startswith(".") == hidden)
-    return [name for name in matching if os.path.isdir(_joined(folder, name))]
+    paths = [joined(folder, name) if folder else name for name in matching]
+    return [path for path in paths if _is_folder(path)]
 
 
-def _joined(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder and folder != "/" else f"{folder}{name}"
+def _is_folder(path: str) -> bool:
+    return files_of(path).info(path) is None if is_remote(path) else os.path.isdir(path)

@@ -10,12 +10,12 @@ import datetime as dt
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mqreplay import __version__
+from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker, pace
 from mqreplay.lake.warehouse import Warehouse
@@ -40,7 +40,7 @@ class Validation:
         by_day = digests(self.found, self.settings.digest(), DAY // dt.timedelta(minutes=1))
         return {str(day): digest for day, digest in by_day.items()} | {UNDATED: _digest(text)}
 
-    def run(self, todo: Sequence[str], results_dir: Path, say: Callable[[str], None] = lambda text: None) -> int:
+    def run(self, todo: Sequence[str], results_dir: str, say: Callable[[str], None] = lambda text: None) -> int:
         """Run the expectations of ``wanted`` and replace the rows of earlier runs. Return the number of rows.
 
         ``say`` is called with progress lines.
@@ -56,7 +56,7 @@ class Validation:
         with Ticker(say, line):
             return self._run(todo, results_dir, done.append)
 
-    def _run(self, todo: Sequence[str], results_dir: Path, judged_one: Callable[[str], None]) -> int:
+    def _run(self, todo: Sequence[str], results_dir: str, judged_one: Callable[[str], None]) -> int:
         # Great Expectations takes seconds to import.
         from mqreplay.quality.evidence import silver_rows
         from mqreplay.quality.run import validate
@@ -74,9 +74,10 @@ class Validation:
                         counts[name] = counts.get(name, 0) + count
             rows += validate(self.warehouse, self.cluster, self._scope(None), results_dir, counts, judged_one)
         self.warehouse.put(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
-        for path in results_dir.glob("*.json"):
-            if path.stem not in self.wanted:
-                path.unlink()
+        files = files_of(results_dir)
+        for name in files.names(results_dir):
+            if name.endswith(".json") and name.removesuffix(".json") not in self.wanted:
+                files.remove(joined(results_dir, name))
         return len(rows)
 
     def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:

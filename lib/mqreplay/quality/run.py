@@ -8,13 +8,13 @@ and as Great Expectations' JSON into a file for each scope.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from great_expectations.core import ExpectationValidationResult
 
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import quoted
+from mqreplay.lake.files import joined
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
 from mqreplay.quality.evidence import before_in_chain, gather, is_chained, newest_before
@@ -32,7 +32,7 @@ def validate(
     warehouse: Located,
     cluster: str,
     scope: Scope,
-    results_dir: Path,
+    results_dir: str,
     silver_rows: dict[str, int] | None = None,
     judged_one: Callable[[str], None] = lambda name: None,
 ) -> list[ValidationRow]:
@@ -57,7 +57,7 @@ def validate(
             judged = judge(great, contract, evidence.parameters(counts, newest_ms))
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
-    write_text(results_dir / f"{scope.title}.json", json_text(great.results, 1, str))
+    write_text(joined(results_dir, f"{scope.title}.json"), json_text(great.results, 1, str))
     return found
 
 

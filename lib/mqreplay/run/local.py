@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.run.engine import Context, Item, Result, packed, unpacked
 
 
@@ -54,7 +55,7 @@ class LocalEngine:
         if self._pool is None:
             return iter([function(item, context) for item in items])
         shared = self._folder / f"{uuid.uuid4()}.pickle"
-        shared.write_bytes(packed((function, context)))
+        shared.write_bytes(packed((function, context, storage())))
         try:
             with self._lock:
                 self._given += len(items)
@@ -125,11 +126,12 @@ def _end_with_parent() -> None:
 
 
 def _call(shared: str, item: bytes) -> bytes:
-    function, context = _shared(shared)
+    function, context, how = _shared(shared)
+    use_storage(how)
     return packed(function(unpacked(item), context))
 
 
 @lru_cache(maxsize=2)  # two maps may run at the same time
-def _shared(path: str) -> tuple[Callable[[Any, Any], Any], Any]:
-    made: tuple[Callable[[Any, Any], Any], Any] = unpacked(Path(path).read_bytes())
+def _shared(path: str) -> tuple[Callable[[Any, Any], Any], Any, Storage]:
+    made: tuple[Callable[[Any, Any], Any], Any, Storage] = unpacked(Path(path).read_bytes())
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,12 +10,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from mqreplay.errors import StoreError, StoreUnavailable
+from mqreplay.lake.storage import storage, use_storage
 from mqreplay.run.engine import Context, Item, Result, packed, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASKS_END_S = 60  # after that, files of a task that still runs are left until maintain removes them
+
+
+STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)")
 
 
 class SparkEngine:
@@ -40,10 +46,11 @@ class SparkEngine:
         """As Engine.map: one job with a task for each item."""
         if not items:
             return iter(())
-        shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items]))
+        shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items], storage()))
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-            context, given = shared.value  # a worker reads it once for all of its tasks
+            context, given, how = shared.value  # a worker reads it once for all of its tasks
+            use_storage(how)
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     made = packed(function(unpacked(given[number]), context))
@@ -52,6 +59,10 @@ class SparkEngine:
         numbers = self.session.range(0, len(items), 1, len(items))
         try:
             rows = numbers.mapInArrow(run, "number BIGINT, made BINARY").collect()
+        except Exception as error:
+            if (of_store := _of_store(error)) is not None:
+                raise of_store from None
+            raise
         finally:
             shared.destroy()
         made = {row.number: row.made for row in rows}
@@ -81,3 +92,11 @@ class SparkEngine:
         deadline = time.monotonic() + TASKS_END_S
         while any(each.numRunningTasks() for each in tracker.getExecutorInfos()) and time.monotonic() < deadline:
             time.sleep(0.1)
+
+
+def _of_store(error: Exception) -> StoreError | None:
+    """Return the error of a store that made a task fail; Spark hands on its text alone."""
+    found = STORE_ERROR.search(str(error))
+    if found is None:
+        return None
+    return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])

@@ -1,0 +1,206 @@
+"""Files by path or URI: folders of this machine, object stores (s3, gs, abfss) and HDFS behind one interface.
+
+Everything that a warehouse or a recording holds is read and written through ``files_of``. Paths are whole: an absolute
+path of this machine, or a URI such as ``s3://bucket/folder`` or ``hdfs://host:8020/folder``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+
+from mqreplay.errors import InputError
+
+URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
+OBJECT_SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az")
+SCHEMES = (*OBJECT_SCHEMES, "hdfs")
+
+
+class FileInfo(NamedTuple):
+    """A file as its store lists it: ``name`` is its path below the listed folder.
+
+    ``modified_ns`` are epoch nanoseconds. ``version`` differs for each content written (ETag); empty if the store has
+    none.
+    """
+
+    name: str
+    bytes: int
+    modified_ns: int
+    version: str
+
+
+class Files(Protocol):
+    """The files of one store. Errors of the store are StoreErrors; a missing file is a FileNotFoundError."""
+
+    def names(self, folder: str, after: str = "") -> list[str]:
+        """Return the sorted names of the files and folders in a folder, above ``after``; none without the folder."""
+        ...
+
+    def walk(self, folder: str) -> Iterator[FileInfo]:
+        """Yield all files below a folder, in no certain order."""
+        ...
+
+    def info(self, path: str) -> FileInfo | None:
+        """Return a file; None if there is none."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        ...
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading, with seek; ranges are read as they are asked for."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace a file: readers see the old or the new content, never a part. Make its folder if needed."""
+        ...
+
+    def create(self, path: str, data: bytes) -> None:
+        """Write a file that must not exist, completely or not at all. Raises FileExistsError."""
+        ...
+
+    def upload(self, local: Path, path: str) -> None:
+        """Move a file of this machine to ``path``."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file; it may be missing."""
+        ...
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder and all that is in it; it may be missing."""
+        ...
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path is a URI of a store.
+
+    >>> is_remote("s3://bucket/x"), is_remote("/x"), is_remote("a:b")
+    (True, False, False)
+    """
+    return URI.match(path) is not None
+
+
+def scheme_of(path: str) -> str:
+    """Return the scheme of a URI; empty for a path of this machine."""
+    match = URI.match(path)
+    return match["scheme"].lower() if match else ""
+
+
+def files_of(path: str) -> Files:
+    """Return the store of a path or URI. Raises InputError for an unknown scheme, or settings that do not fit it."""
+    scheme = scheme_of(path)
+    if not scheme:
+        return LOCAL
+    if scheme in OBJECT_SCHEMES:
+        from mqreplay.lake.object_store import object_files  # 0.1 s, and only who needs it
+
+        return object_files(path)
+    if scheme == "hdfs":
+        from mqreplay.lake.hdfs import hdfs_files
+
+        return hdfs_files(path)
+    raise InputError(f"{path}: no store of this scheme is supported; there are {', '.join(SCHEMES)}, and local folders")
+
+
+def joined(folder: str, *parts: str) -> str:
+    """Return the path of something in a folder.
+
+    >>> joined("s3://bucket/", "a", "b"), joined("/", "a")
+    ('s3://bucket/a/b', '/a')
+    """
+    return "/".join([folder.rstrip("/"), *parts])
+
+
+def parent(path: str) -> str:
+    """Return the folder of a path.
+
+    >>> parent("s3://bucket/a/b"), parent("/a")
+    ('s3://bucket/a', '/')
+    """
+    return path.rpartition("/")[0] or "/"
+
+
+class LocalFiles:
+    """Files of this machine."""
+
+    def names(self, folder: str, after: str = "") -> list[str]:
+        """As Files.names. An unreadable folder raises OSError."""
+        try:
+            return sorted(name for name in os.listdir(folder) if name > after)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def walk(self, folder: str) -> Iterator[FileInfo]:
+        """As Files.walk."""
+        for place, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(place, name)
+                found = self.info(path)
+                if found is not None:
+                    yield found._replace(name=os.path.relpath(path, folder))
+
+    def info(self, path: str) -> FileInfo | None:
+        """As Files.info."""
+        try:
+            found = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return FileInfo(os.path.basename(path), found.st_size, found.st_mtime_ns, "")
+
+    def read(self, path: str) -> bytes:
+        """As Files.read."""
+        return Path(path).read_bytes()
+
+    def open(self, path: str) -> BinaryIO:
+        """As Files.open."""
+        return open(path, "rb")
+
+    def write(self, path: str, data: bytes) -> None:
+        """As Files.write."""
+        beside = f"{path}.new"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(beside).write_bytes(data)
+        os.replace(beside, path)
+
+    def create(self, path: str, data: bytes) -> None:
+        """As Files.create."""
+        folder, name = os.path.split(path)
+        os.makedirs(folder, exist_ok=True)
+        beside = os.path.join(folder, f".{name}.{uuid.uuid4()}.tmp")
+        try:
+            Path(beside).write_bytes(data)
+            try:
+                os.link(beside, path)  # unlike a rename, a link never replaces a file
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without links; the warehouse's lock excludes other runs
+                if os.path.lexists(path):
+                    raise FileExistsError(path) from None
+                os.rename(beside, path)
+        finally:
+            self.remove(beside)
+
+    def upload(self, local: Path, path: str) -> None:
+        """As Files.upload."""
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.move(local, path)
+
+    def remove(self, path: str) -> None:
+        """As Files.remove."""
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def remove_folder(self, folder: str) -> None:
+        """As Files.remove_folder."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+LOCAL = LocalFiles()
