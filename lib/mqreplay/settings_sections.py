@@ -119,10 +119,10 @@ class ReportSettings:
     """What the reports and the outcome of a run show. The tables keep all days."""
 
     days: int = _setting(
-        2,
+        7,
         "day",
-        "last recorded days of a cluster that its report shows; a night spans midnight",
-        "To see a weekend at once. Longer reports take longer.",
+        "last recorded days of a cluster that its report, its verdict and --fail-on are about",
+        "To see the last night alone, set it to 2: a night spans midnight. More days take longer.",
         least=1,
         most=366,
     )

@@ -7,6 +7,7 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
+from mqreplay.lake.files import joined, parent
 from mqreplay.night.outcome import Outcome
 from mqreplay.printable import printable
 
@@ -16,7 +17,7 @@ NOUNS = {"critical": ("critical", "critical"), "warning": ("warning", "warnings"
 
 
 def print_estate(console: Console, outcomes: list[Outcome]) -> None:
-    """Print level, cluster, findings by severity, and what was not judged."""
+    """Print level, cluster, findings by severity, and what was not judged; then where the overview is."""
     named = max(len(printable(each.cluster)) for each in outcomes)
     levelled = Counter(each.level for each in outcomes)
     said = ", ".join(f"{levelled[level]} {level}" for level in ORDER if levelled[level])
@@ -25,6 +26,9 @@ def print_estate(console: Console, outcomes: list[Outcome]) -> None:
         name = f"{printable(each.cluster):{min(named, 40)}}"
         line = Text.assemble((f"{each.level:9}", LEVELS[each.level]), (name, "bold"), "  ", _said(each))
         console.print(line, soft_wrap=True)
+    report = next((each.report for each in outcomes if each.report), None)
+    if report is not None:
+        console.print(Text(f"Overview: {printable(joined(parent(report), 'index.html'))}"), soft_wrap=True)
 
 
 def _said(outcome: Outcome) -> str:

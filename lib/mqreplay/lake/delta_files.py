@@ -148,6 +148,12 @@ def may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
     return (least <= pl.lit(high)).fill_null(True) & (most >= pl.lit(low)).fill_null(True)
 
 
+def may_lack(listed: pl.DataFrame, column: str) -> pl.Expr:
+    """Return whether a file may hold nulls of the column; true if Delta has not counted them."""
+    name = f"null_count.{column}"
+    return (pl.col(name) > 0).fill_null(True) if name in listed.columns else pl.lit(True)
+
+
 @dataclass(frozen=True)
 class Buckets:
     """Rows whose bucket (buckets.py) by the table's ``key`` is in ``low`` to ``high``."""

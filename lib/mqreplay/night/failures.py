@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from mqreplay.crash import is_of_machine
+from mqreplay.crash import failure_of, is_of_machine
 from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
 from mqreplay.stop_signals import stopped_by
 
@@ -19,6 +19,11 @@ class Failure:
     what: Literal["recording", "cluster"]
     name: str
     error: Exception
+
+    @property
+    def reason(self) -> str:
+        """Return why it failed, in a line."""
+        return str(self.error) if self.is_expected else f"an unexpected error ({failure_of(self.error)[1]})"
 
     @property
     def is_input(self) -> bool:
@@ -55,6 +60,11 @@ class Failures:
                 raise
             roll_back()
             self._found.append(Failure(what, name, error))
+
+    @property
+    def found(self) -> list[Failure]:
+        """Return what was noted until now."""
+        return list(self._found or ())
 
     def has(self, cluster: str) -> bool:
         """Return whether this cluster has failed."""

@@ -28,9 +28,10 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
+from mqreplay.night.overview import LastRuns, page_path, write_overview
 from mqreplay.night.recordings import listed_recordings
 from mqreplay.night.replay_day import replay_day
-from mqreplay.night.steps import Span, Steps, digests, empty_clusters, spans, steps
+from mqreplay.night.steps import Span, Steps, days_of, digests, empty_clusters, recorded_until, spans, steps
 from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
@@ -57,6 +58,7 @@ class Night:
         self.journal = Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
         self.failures = failures if failures is not None else Failures(None)
+        self.last_runs = LastRuns.of(self.warehouse.root)
 
     def attempt(self, cluster: str) -> AbstractContextManager[None]:
         """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
@@ -152,8 +154,9 @@ class Night:
             with self.journal.transaction(f"removal of {cluster}"):
                 self._remove(Rows(cluster))
                 Steps(self.warehouse, cluster).forget()
+                self.last_runs.forget(cluster)
                 for suffix in ("html", "json"):
-                    files_of(self.warehouse.root).remove(self._page(cluster, suffix))
+                    files_of(self.warehouse.root).remove(page_path(self.warehouse.root, cluster, suffix))
 
     def validate(self, cluster: str) -> bool:
         """Check the expectations of the days that changed; write gold.validation_result and JSON.
@@ -176,23 +179,41 @@ class Night:
 
     def report(self, cluster: str) -> Outcome:
         """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""
-        page, kept = (self._page(cluster, suffix) for suffix in ("html", "json"))
-        state = self.warehouse.state()
+        page, kept = (page_path(self.warehouse.root, cluster, suffix) for suffix in ("html", "json"))
+        state = f"{self.warehouse.state()} {self.settings.report.days}"
         files = files_of(page)
         before = files.info(page)
         if before is not None and (known := kept_outcome(kept, state)) is not None:
             known.report = page  # the warehouse may have been moved since
             return known
-        html = build_report(collect(self.warehouse, cluster))
+        since = self._since(cluster)
+        html = build_report(collect(self.warehouse, cluster, since))
         if before is None or files.read(page) != html.encode():
             write_text(page, html)
-        outcome = outcome_of(self.warehouse, cluster)
+        outcome = outcome_of(self.warehouse, cluster, since)
         outcome.report = page
         write_kept(kept, state, outcome.as_dict())
         return outcome
 
-    def _page(self, cluster: str, suffix: str) -> str:
-        return joined(self.warehouse.root, "report", f"{file_name(cluster)}.{suffix}")
+    def overview(self) -> None:
+        """Make the page of all clusters."""
+        write_overview(self.warehouse, self.last_runs, self.settings.report.nights)
+
+    def outcome(self, cluster: str) -> Outcome:
+        """Return what the terminal shows, without a page."""
+        return outcome_of(self.warehouse, cluster, self._since(cluster))
+
+    def _since(self, cluster: str) -> dt.date | None:
+        """Return the first day that the report shows; None if it shows all.
+
+        Days count back from the last one by the recorder's clock: a client's clock may be years ahead.
+        """
+        found = self._spans(cluster)
+        days = days_of(found)
+        until = recorded_until(found)
+        last = days[-1] if until is None and days else until.date() if until is not None else None
+        since = None if last is None else last - dt.timedelta(days=self.settings.report.days - 1)
+        return since if since is not None and days and days[0] < since else None
 
     def remember(self, ingested: list[Ingested]) -> None:
         """Store beside the warehouse what the next run asks first."""
@@ -284,5 +305,9 @@ def run(
             if not failures.has(name):
                 with night.attempt(name):
                     reported = step in ("nightly", "report")
-                    outcomes.append(night.report(name) if reported else outcome_of(night.warehouse, name))
+                    outcomes.append(night.report(name) if reported else night.outcome(name))
+        if step == "nightly":
+            night.last_runs.note(root, dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
+        if step in ("nightly", "report"):
+            night.overview()
         return outcomes
