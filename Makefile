@@ -31,7 +31,7 @@ HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver
 NO_COMPILER = the tests of interrupted runs need a C compiler: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)
 HAS_COMPILER = $(shell command -v cc)
 
-.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long bench mutate audit lock docs clean
+.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long bench mutate audit lock docs environment clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
@@ -57,6 +57,7 @@ $(VENV)/.runtime: requirements/build.txt requirements/runtime.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	@$(PIP) install --require-hashes --no-build-isolation -r requirements/dev.txt
 	@PYTHONPATH=tests $(BIN)/python -m cluster.artefacts
+	@PYTHONPATH=tests $(BIN)/python -m storage.artefacts
 	@touch $@
 
 APT_INSTALL = as=; test "$$(id -u)" = 0 || as="sudo -n"; \
@@ -125,6 +126,18 @@ lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 
 docs: setup-dev ## Generate the pages of docs/ that have a source (tools/docs/pages.py)
 	@$(BIN)/python tools/docs/pages.py
+
+# Without pyspark: workers have Spark, and it gives its own to Python. Workers need the Python of $(PYTHON) at its path.
+BUILD := build
+ENVIRONMENT := $(BUILD)/environment
+environment: machine setup ## An archive for workers without mqreplay: build/environment.tar.gz (docs/clusters.md)
+	@rm -rf $(ENVIRONMENT) && mkdir -p $(BUILD)
+	@awk '/^[^ #]/ { skip = /^pyspark==/ } !skip' requirements/runtime.txt >$(BUILD)/environment.txt
+	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(BUILD) .
+	@$(PYTHON) -m venv --without-pip $(ENVIRONMENT)
+	@$(PIP) --python $(ENVIRONMENT)/bin/python install --require-hashes --no-deps -r $(BUILD)/environment.txt
+	@$(PIP) --python $(ENVIRONMENT)/bin/python install --no-deps $(BUILD)/mqreplay-*.whl
+	@tar --create --gzip --file $(ENVIRONMENT).tar.gz --directory $(ENVIRONMENT) .
 
 clean: ## Remove what was built and the demo's tables, but not .venv
 	@rm -rf build dist warehouse/demo spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache lib/*.egg-info

@@ -1,4 +1,4 @@
-"""Options and shared fixtures of the test suite: one Spark session, one completed night.
+"""Options and shared fixtures of the test suite: one Spark session, one completed night, one server of each store.
 
 Pure tests use none of them, so they never import pyspark.
 """
@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from mqreplay.night.outcome import Outcome
+    from storage.hdfs_server import HdfsServer
+    from storage.s3_server import S3Server
 
 # A busy machine is no failure: examples have no deadline.
 settings.register_profile("mqreplay", deadline=None)
 settings.load_profile("mqreplay")
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
-USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:spark|night)\b", re.MULTILINE)
+# Fixtures that are made once in a process, and the group of files that share the process. The first match counts.
+SHARED = {
+    group: re.compile(rf"^def \w+\([^)]*\b(?:{fixtures})\b", re.MULTILINE)
+    for group, fixtures in (("stores", "s3_server|hdfs_server"), ("shared", "spark|night"))
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return a scheduler that runs each file in one process, and all that share the session or the night in one.
+    """Return a scheduler that runs each file in one process, and files that share fixtures in the same one.
 
     Processes share no fixture. The groups of xdist itself are lost with pytest 9, whose node ids cannot be changed.
     """
@@ -57,17 +63,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "shared" if shares_fixtures(config.rootpath / file) else file
+            return group_of(config.rootpath / file) or file
 
     return ByFile(config, log)
 
 
 @cache
-def shares_fixtures(file: Path) -> bool:
-    """Return whether a test or a fixture of the file, or of its folder, asks for ``spark`` or ``night``."""
+def group_of(file: Path) -> str | None:
+    """Return the group of SHARED whose fixtures a test or a fixture of the file, or of its folder, asks for."""
     folder = file.with_name("conftest.py")
-    sources = [file] if folder == Path(__file__) else [file, folder]
-    return any(USES_SHARED.search(each.read_text(encoding="utf-8")) for each in sources if each.is_file())
+    paths = [file] if folder == Path(__file__) else [file, folder]
+    sources = [path.read_text(encoding="utf-8") for path in paths if path.is_file()]
+    return next((group for group, uses in SHARED.items() if any(uses.search(source) for source in sources)), None)
 
 
 @pytest.fixture(scope="session")
@@ -107,3 +114,21 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Night:
     settings = load_settings(str(conf_dir() / "sample.toml"))
     outcomes = run("nightly", root, settings, lambda what: None, recordings=recordings)
     return Night(root, {outcome.cluster: outcome for outcome in outcomes})
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server on this machine. Each test makes its own bucket."""
+    from storage.s3_server import running_s3_server
+
+    with running_s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """A real HDFS on this machine. Each test makes its own folder."""
+    from storage.hdfs_server import running_hdfs_server
+
+    with running_hdfs_server(tmp_path_factory.mktemp("hdfs")) as server:
+        yield server

@@ -26,9 +26,12 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def standalone(folder: Path, memory: str) -> Iterator[str]:
-    """The master's address while it runs; ``folder`` takes logs and work, ``memory`` is a worker's."""
-    env, port = environment(), _free_port()
+def standalone(folder: Path, memory: str, env: dict[str, str] | None = None) -> Iterator[str]:
+    """The master's address while it runs; ``folder`` takes logs and work, ``memory`` is a worker's.
+
+    ``env`` is the environment of master and workers, if they have another Spark or Python than this process.
+    """
+    env, port = env or environment(), _free_port()
     spark_class = str(Path(env["SPARK_HOME"], "bin", "spark-class"))
     address = f"spark://127.0.0.1:{port}"
     ui = ["--webui-port", "0"]

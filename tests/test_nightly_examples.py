@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
 import shlex
 import shutil
@@ -14,12 +15,17 @@ from types import ModuleType
 from typing import Any
 
 import jsonschema
+import pyspark
 import pytest
 import yaml
 from dockerfile_parse import DockerfileParser
 
 from mqreplay.cli import job
 from mqreplay.cli.command_line import parser
+from mqreplay.lake.files import scheme_of
+from mqreplay.lake.jars import JARS
+from mqreplay.lake.local_folder import check_folders
+from mqreplay.lake.storage import ENVIRONMENT
 from tests_shared import ROOT
 
 EXAMPLES = ROOT / "conf/examples"
@@ -137,18 +143,24 @@ def test_airflow_accepts_the_dag(tmp_path: Path) -> None:
 
 
 def test_kubernetes_spark_application(monkeypatch: pytest.MonkeyPatch) -> None:
-    claim, application = yaml.safe_load_all((EXAMPLES / "nightly-kubernetes.yaml").read_text())
-    assert (application["apiVersion"], application["kind"]) == ("sparkoperator.k8s.io/v1beta2", "SparkApplication")
-    spec = application["spec"]
+    text = (EXAMPLES / "nightly-kubernetes.yaml").read_text()
+    scheduled = yaml.safe_load(text)
+    kind = "ScheduledSparkApplication"
+    assert (scheduled["apiVersion"], scheduled["kind"]) == ("sparkoperator.k8s.io/v1beta2", kind)
+    schedule, policy = scheduled["spec"]["schedule"], scheduled["spec"]["concurrencyPolicy"]
+    assert (len(schedule.split()), policy) == (5, "Forbid")
+    # Fields of ScheduledSparkApplicationSpec.
+    limits = {"successfulRunHistoryLimit", "failedRunHistoryLimit"}
+    assert set(scheduled["spec"]) == {"schedule", "concurrencyPolicy", "template"} | limits
+    spec = scheduled["spec"]["template"]
     schema = json.loads((ROOT / "tests/data/spark-application.schema.json").read_text())
     jsonschema.validate(spec, schema)
     with pytest.raises(jsonschema.ValidationError):  # the schema refuses a wrong name
         jsonschema.validate({**spec, "drivers": {}}, schema)
-    volumes = {volume["name"]: volume["persistentVolumeClaim"]["claimName"] for volume in spec["volumes"]}
-    recorder, _ = yaml.safe_load_all((EXAMPLES / "record-kubernetes.yaml").read_text())
-    assert volumes == {"recording": recorder["metadata"]["name"], "warehouse": claim["metadata"]["name"]}
-    folders = {mount["name"]: mount["mountPath"] for mount in spec["driver"]["volumeMounts"]}
-    assert spec["executor"]["volumeMounts"] == spec["driver"]["volumeMounts"]
+    (secret,) = re.findall(r"kubectl create secret generic (\S+)", text)
+    for pod in ("driver", "executor"):
+        assert spec[pod]["envFrom"] == [{"secretRef": {"name": secret}}]
+        assert spec[pod]["podSecurityContext"]["runAsNonRoot"]
     # The job gets these arguments from spark-submit.
     given: list[list[str]] = []
     monkeypatch.setattr(job, "command_line", lambda words, own_process: given.append(words) or 0)
@@ -156,22 +168,42 @@ def test_kubernetes_spark_application(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (ROOT / script).is_file()
     assert job.main(script.stem, spec["arguments"]) == 0
     args = parser().parse_args(given[0])
-    assert args.recordings[0].startswith(f"{folders['recording']}/")
-    assert args.warehouse.startswith(f"{folders['warehouse']}/")
-    assert f"\npyspark=={spec['sparkVersion']} " in (ROOT / "requirements/runtime.txt").read_text()
+    check_folders(args.warehouse, args.recordings)
+    assert [scheme_of(path) for path in (args.warehouse, *args.recordings)] == ["s3", "s3"]
+    assert spec["sparkVersion"] == locked_spark()
+
+
+def test_names_in_the_secret_are_those_of_the_stores() -> None:
+    text = (EXAMPLES / "nightly-kubernetes.yaml").read_text()
+    names = re.findall(r"--from-literal=(\w+)=", text)
+    assert len(names) == 4
+    assert {name.lower() for name in names} <= ENVIRONMENT
+
+
+def locked_spark() -> str:
+    """The version of Spark in the lock file."""
+    (version,) = re.findall(r"^pyspark==(\S+) ", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE)
+    return str(version)
+
+
+def dockerfile(folder: Path) -> DockerfileParser:
+    shutil.copy(EXAMPLES / "Dockerfile", folder)
+    return DockerfileParser(str(folder))
 
 
 def test_dockerfile(tmp_path: Path) -> None:
-    shutil.copy(EXAMPLES / "Dockerfile", tmp_path)
-    read = DockerfileParser(str(tmp_path))
-    known = {"FROM", "RUN", "ENV", "WORKDIR", "COPY", "USER", "ENTRYPOINT", "CMD", "COMMENT"}
+    read = dockerfile(tmp_path)
+    known = {"ARG", "FROM", "RUN", "ENV", "WORKDIR", "COPY", "USER", "ENTRYPOINT", "CMD", "COMMENT"}
     assert {step["instruction"] for step in read.structure} <= known
+    assert [step["value"] for step in read.structure if step["instruction"] == "ARG"] == [f"SPARK={locked_spark()}"]
     stages = {name for step in read.structure for name in re.findall(r" AS (\w+)$", step["value"])}
     bases = {image for image in read.parent_images if image not in stages}
-    assert bases == {"apache/spark:4.1.0-scala2.13-java17-ubuntu", "python:3.11-slim-bookworm"}
+    assert bases == {f"apache/spark:{locked_spark()}-scala2.13-java17-ubuntu", "python:3.11-slim-bookworm"}
     assert read.is_multistage
+    (user,) = [step["value"] for step in read.structure if step["instruction"] == "USER"]
+    assert int(user) > 0
     for step in read.structure:
-        words = shlex.split(step["value"])
+        words = step["value"].split()
         if step["instruction"] == "COPY" and not words[0].startswith("--from="):
             assert [name for name in words[:-1] if not (ROOT / name).exists()] == []
         if step["instruction"] == "RUN":
@@ -183,6 +215,63 @@ def test_dockerfile(tmp_path: Path) -> None:
     assert copied >= {"lib", "schemas", "conf", "data/sample", "jobs", "pyproject.toml", "setup.py", "MANIFEST.in"}
     command = shlex.split(re.findall(r"^#   docker run .* mqreplay:0\.1\.0 (.*)$", read.content, re.MULTILINE)[0])
     assert parser().parse_args(command[1:]).command == "demo"
+
+
+LEFT_OUT = re.compile(r"awk '(/\^\[\^ #\]/ .*?)' requirements/runtime\.txt")
+
+
+def test_packages_beside_spark_are_all_that_is_locked_but_pyspark() -> None:
+    locked = (ROOT / "requirements/runtime.txt").read_text()
+    programs = {
+        found.replace("$$", "$")
+        for file in (EXAMPLES / "Dockerfile", ROOT / "Makefile")
+        for found in LEFT_OUT.findall(file.read_text())
+    }
+    (program,) = programs  # the same in both
+    kept = subprocess.run(["awk", program], input=locked, capture_output=True, text=True, check=True).stdout
+    names = re.findall(r"^([\w.-]+)==", locked, re.MULTILINE)
+    assert re.findall(r"^([\w.-]+)==", kept, re.MULTILINE) == [name for name in names if name != "pyspark"]
+    assert locked.count("--hash=") - kept.count("--hash=") == 1  # pyspark is published as source alone
+
+
+@pytest.mark.long  # installs all packages
+def test_steps_of_the_dockerfile_make_an_installation_that_works(tmp_path: Path) -> None:
+    """The image itself is not built: there may be no Docker here. Its RUN steps are, in a folder for its root."""
+    for name in ("lib", "schemas", "conf", "data", "requirements"):
+        shutil.copytree(
+            ROOT / name, tmp_path / "src" / name, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__")
+        )
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path / "src")
+    spark, shipped = tmp_path / "opt" / "spark", Path(pyspark.__file__).parent
+    copied = shutil.ignore_patterns("examples", "data", *JARS, "mqreplay-classes*")
+    shutil.copytree(shipped, spark, ignore=copied, copy_function=os.link)
+    shutil.copytree(shipped, spark / "python" / "pyspark", ignore=shutil.ignore_patterns("jars"), copy_function=os.link)
+    (spark / "RELEASE").write_text(
+        f"Spark {locked_spark()} (git revision 0) built for Hadoop 3.4.2\nBuild flags: -Phive\n"
+    )
+    home = tmp_path / "opt" / "mqreplay"
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))}
+    env |= {"SPARK_HOME": str(spark), "PYSPARK_PYTHON": str(home / "bin" / "python")}
+    env["PATH"] = f"{home}/bin:{spark}/bin:{Path(sys.executable).parent}:{env['PATH']}"
+    steps = [step["value"] for step in dockerfile(tmp_path).structure if step["instruction"] == "RUN"]
+    for step in steps[1:]:  # the first one installs packages of Debian
+        command = step.replace("/opt/", f"{tmp_path}/opt/")
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=tmp_path / "src", env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{step}\n{done.stdout[-1000:]}{done.stderr[-2000:]}"
+    assert not (home / "lib" / "python3.11" / "site-packages" / "pyspark").exists()
+    done = subprocess.run(
+        ["mqreplay", "demo", "--warehouse", str(tmp_path / "w")],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Report:" in done.stdout
 
 
 def test_all_examples_are_checked() -> None:

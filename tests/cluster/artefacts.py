@@ -1,25 +1,11 @@
-"""RocketMQ's own JARs, resolved once by Spark's Ivy and kept in this Python's environment.
-
-`make clean` does not remove them; a new virtual environment resolves them again. `python -m cluster.artefacts` resolves
-both versions.
-"""
+"""RocketMQ's own JARs. `python -m cluster.artefacts` resolves both versions."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import re
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
-from mqreplay.lake.jars import PATIENCE_S, RESOLVE
-from mqreplay.lake.separate_process import run_separately
+from java_artefacts import Artefacts, resolve_all
 
-GROUP = "org.apache.rocketmq"
 # SHA-256 of the artefacts that the tests name. Ivy resolves what these depend on.
 ARTEFACTS = {
     "5.3.3": {
@@ -35,83 +21,16 @@ ARTEFACTS = {
         "rocketmq-tools": "e38c9f7ea1522f9a255c0909f731a12f6b2848d30810e3ecffa19239970a64ef",
     },
 }
-REASONS = (
-    r"Server access error.*",
-    r"no answer in .*",
-    r"Host .* not found.*",
-    r".*: not found$",
-    r"[\w.]*Exception: .*",
-)
-
-
-class ArtefactError(Exception):
-    """The artefacts could not be resolved, or are not the expected ones."""
+ROCKETMQ = {
+    version: Artefacts(f"rocketmq/{version}", "org.apache.rocketmq", version, digests)
+    for version, digests in ARTEFACTS.items()
+}
 
 
 def class_path(version: str) -> list[str]:
     """Return the JARs of a version. Resolve them if they are not there. Raise ArtefactError."""
-    home = Path(sys.prefix) / "rocketmq"
-    folder = home / version
-    if not folder.is_dir():
-        home.mkdir(exist_ok=True)
-        with _locked(home / ".lock"):
-            if not folder.is_dir():
-                _resolve(version, folder)
-    return sorted(str(path) for path in folder.glob("*.jar"))
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _resolve(version: str, folder: Path) -> None:
-    coordinates = [f"{GROUP}:{name}:{version}" for name in ARTEFACTS[version]]
-    with tempfile.TemporaryDirectory(dir=folder.parent) as ivy:
-        try:
-            done = run_separately(RESOLVE, ",".join(coordinates), ivy, patience_s=PATIENCE_S)
-            output = done.stdout + done.stderr
-        except subprocess.TimeoutExpired:
-            output = f"no answer in {PATIENCE_S} s"
-        jars = Path(ivy, "jars")
-        for name, digest in ARTEFACTS[version].items():
-            _check(jars / f"{GROUP}_{name}-{version}.jar", digest, output)
-        jars.rename(folder)
-
-
-def _check(path: Path, digest: str, output: str) -> None:
-    if not path.exists():
-        raise ArtefactError(
-            f"{path.name} could not be resolved ({_reason(output)}). The tests against real RocketMQ need a Maven "
-            "repository, once."
-        )
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != digest:
-        raise ArtefactError(f"{path.name} has SHA-256 {found}, expected {digest}")
-
-
-def _reason(output: str) -> str:
-    """Return the line of Ivy's output that names the cause."""
-    lines = [line.strip().removeprefix(":: ") for line in output.splitlines()]
-    for pattern in REASONS:
-        for line in lines:
-            if re.fullmatch(pattern, line):
-                return line
-    return "no reason was given"
-
-
-def main() -> int:
-    """Resolve the artefacts of all versions. Return the exit status."""
-    try:
-        for version in ARTEFACTS:
-            class_path(version)
-    except ArtefactError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return ROCKETMQ[version].class_path()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(resolve_all(ROCKETMQ.values()))

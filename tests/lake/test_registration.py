@@ -11,7 +11,7 @@ import pytest
 from made_warehouse import made_warehouse
 from mqreplay.cli.register_command import print_registration
 from mqreplay.errors import InputError
-from mqreplay.lake.registration import identifier, literal, registration
+from mqreplay.lake.registration import CatalogNames, identifier, literal, registration
 from mqreplay.lake.warehouse import Warehouse
 from tests_shared import tables
 
@@ -20,7 +20,7 @@ ROWS = {"gold.judgement": [{"decision": "gold.pull_route", "judgement": "agree",
 
 
 def statements(root: str, catalog: str | None = None, prefix: str = "") -> list[str]:
-    return list(registration(Warehouse(root), catalog, prefix))
+    return list(registration(Warehouse(root), CatalogNames(catalog, prefix)))
 
 
 def test_every_table_of_the_sample_is_registered(night, spark) -> None:
@@ -55,7 +55,7 @@ def test_statements_name_only_tables_that_exist(tmp_path: Path) -> None:
 
 
 def test_a_statement_is_one_line_of_plain_characters(tmp_path: Path) -> None:
-    root = tmp_path / (HOSTILE + "\n\x1b[31m")
+    root = tmp_path / HOSTILE
     made_warehouse(root, ROWS)
     for statement in statements(str(root)):
         assert re.fullmatch(r"[ -~]+;", statement)
@@ -72,4 +72,24 @@ def test_names_that_a_metastore_refuses_are_refused(name: str) -> None:
 
 def test_a_folder_that_is_no_warehouse_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        print_registration(str(tmp_path / "none"), None, "", io.StringIO())
+        print_registration(str(tmp_path / "none"), None, "", "s3a", io.StringIO())
+
+
+def test_a_literal_has_no_control_character() -> None:
+    assert literal("a\n\x1b[31m") == "'a\\u000A\\u001B\\u005B31m'"
+
+
+class InStore(Warehouse):
+    """A warehouse whose folder stands for one in S3."""
+
+    def location(self, name: str) -> str:
+        return super().location(name).replace(self.root, "s3://bucket/night")
+
+    def exists(self, name: str) -> bool:
+        return name == "gold.finding"
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "s3"])
+def test_locations_in_s3_have_the_scheme_that_spark_knows(scheme: str, tmp_path: Path) -> None:
+    _, table = registration(InStore(str(tmp_path)), CatalogNames("lake"), scheme)
+    assert table.endswith(f"lake.gold.finding USING delta LOCATION '{scheme}://bucket/night/gold/finding';")

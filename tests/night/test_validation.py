@@ -63,7 +63,7 @@ class Kept(Warehouse):
             Folder(Path(self.root), self.contracts).write(name, rows)
         found = [Span("r", f["kind"], f["path"], f["first_ts"], f["last_ts"]) for f in self.rows["bronze.source_file"]]
         judging = Validation(self, "c", found, load_settings())
-        judging.run(sorted(judging.wanted) if scopes is None else scopes, results, **told)
+        judging.run(sorted(judging.wanted) if scopes is None else scopes, str(results), **told)
         return judging
 
 

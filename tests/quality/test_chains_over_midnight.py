@@ -52,7 +52,7 @@ def test_the_first_change_begins_where_the_last_ended(
     folder.write(KEPT, stood)
     counts: dict[str, int] = {}
     scope = Scope("a-run", at(2 * DAY).date(), (CHANGES,), goes_on=True)
-    found = validate(folder, "c", scope, tmp_path / "results", counts)
+    found = validate(folder, "c", scope, str(tmp_path / "results"), counts)
     assert {row.expectation: row.passed for row in found}[NAME] is holds
     assert [row.expectation for row in found if not row.passed] == ([] if holds else [NAME])
     assert counts == {CHANGES: 1}

@@ -63,7 +63,7 @@ def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(warehouse: Folder, docs: Path) -> list[ValidationRow]:
-    return validate(warehouse, "c", Scope("a-run"), docs)
+    return validate(warehouse, "c", Scope("a-run"), str(docs))
 
 
 def broken(rows: list[ValidationRow]) -> dict[tuple[str, str], int | None]:
@@ -108,7 +108,9 @@ def test_a_sample_names_rows_by_their_key_to_the_last_digit(results: list[Valida
 
 
 def test_a_day_is_judged_by_its_own_rows(warehouse: Folder, tmp_path: Path) -> None:
-    none = validate(warehouse, "c", Scope("a-run", START.date() + dt.timedelta(days=1), ("silver.pull",)), tmp_path)
+    none = validate(
+        warehouse, "c", Scope("a-run", START.date() + dt.timedelta(days=1), ("silver.pull",)), str(tmp_path)
+    )
     assert broken(none) == {}
 
 
@@ -118,7 +120,7 @@ def test_a_rule_that_cannot_be_asked_has_not_passed(warehouse: Folder, tmp_path:
         pull, quality=({"type": BETWEEN, "kwargs": {"column": "topic", "min_value": 0}, "description": ""},)
     )
     there = Folder(warehouse.root, warehouse.contracts | {"silver.pull": wrong})
-    found = validate(there, "c", Scope("a-run", None, ("silver.pull",)), tmp_path)
+    found = validate(there, "c", Scope("a-run", None, ("silver.pull",)), str(tmp_path))
     (row,) = [row for row in found if row.expectation == BETWEEN]
     assert not row.passed
     assert "Cannot compare" in json.loads(row.unexpected_sample or "")[0]["error"]
@@ -132,7 +134,7 @@ def test_equal_rows_are_seen_whatever_is_null_among_them(warehouse: Folder, tmp_
     )
     keys = [("a", 1), ("a", None), ("a", None), (None, 1), (None, 1), ("a", 2), ("\0x", 1), ("\0y", 1)]
     there.write("silver.pull", [pull(n, topic=t, queue_id=q) | {"cluster": "c"} for n, (t, q) in enumerate(keys)])
-    found = validate(there, "c", Scope("a-run", None, ("silver.pull",)), tmp_path)
+    found = validate(there, "c", Scope("a-run", None, ("silver.pull",)), str(tmp_path))
     (row,) = [row for row in found if row.expectation == UNIQUE]
     assert row.unexpected_count == 4
     assert [one["record_id"] for one in json.loads(row.unexpected_sample or "")] == ["01", "02", "03", "04"]
@@ -141,7 +143,7 @@ def test_equal_rows_are_seen_whatever_is_null_among_them(warehouse: Folder, tmp_
 def test_a_sample_is_of_the_first_rows_by_key(tmp_path: Path) -> None:
     there = Folder(tmp_path / "w", load_contracts())
     there.write("silver.pull", [pull(n, queue_id=-1) | {"cluster": "c"} for n in range(99, 9, -1)])
-    found = validate(there, "c", Scope("a-run", None, ("silver.pull",)), tmp_path)
+    found = validate(there, "c", Scope("a-run", None, ("silver.pull",)), str(tmp_path))
     samples = [
         json.loads(row.unexpected_sample or "") for row in found if "queue_id" in row.arguments and not row.passed
     ]

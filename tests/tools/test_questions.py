@@ -6,7 +6,7 @@ import pytest
 
 from docs.pages import ROOT
 from docs.questions import EVIDENCE, QUESTIONS, Question, Rows, ask_duckdb, page, table
-from mqreplay.lake.registration import registration
+from mqreplay.lake.registration import CatalogNames, registration
 from mqreplay.lake.warehouse import Warehouse
 
 PAGE = ROOT / "docs" / "questions.md"
@@ -25,7 +25,7 @@ def test_there_are_twenty_questions() -> None:
 def session(night, spark):
     """A session of stock Spark SQL in which `mqreplay register` made the tables known."""
     own = spark.newSession()
-    for statement in registration(Warehouse(night.root), None, "questions_"):
+    for statement in registration(Warehouse(night.root), CatalogNames(None, "questions_")):
         own.sql(statement.removesuffix(";"))
     yield own
     for layer in ("bronze", "silver", "gold"):

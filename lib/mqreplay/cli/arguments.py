@@ -31,6 +31,16 @@ def add_conf(command: argparse.ArgumentParser) -> None:
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
 
 
+def add_prefix(command: argparse.ArgumentParser) -> None:
+    """Add --prefix, of the names in a catalog."""
+    command.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        default="",
+        help="prefix of each database name in the catalog: orders_ gives orders_gold",
+    )
+
+
 def add_format(command: argparse.ArgumentParser) -> None:
     """Add --format."""
     command.add_argument("--format", choices=("table", "csv", "json"), default="table", help=FORMATS)

@@ -237,7 +237,7 @@ def _command(args: argparse.Namespace) -> int:
         record_arguments.run(args)
         return DONE
     if args.command == "register":
-        register_command.print_registration(args.warehouse, args.catalog, args.prefix, sys.stdout)
+        register_command.print_registration(args.warehouse, args.catalog, args.prefix, args.s3_scheme, sys.stdout)
         return DONE
     if args.command == "completion":
         print(completion.script(parser(), args.shell), end="")

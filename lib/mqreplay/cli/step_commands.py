@@ -6,12 +6,13 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_prefix, add_warehouse, with_examples
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
+    from mqreplay.night.catalog import Catalog
     from mqreplay.night.failures import Failure
     from mqreplay.settings import Settings
 
@@ -48,6 +49,12 @@ def add(commands: Any) -> None:
             command.add_argument("recordings", nargs="*", metavar="RECORDING", help=RECORDING)
         add_warehouse(command)
         _options(command)
+        command.add_argument(
+            "--catalog",
+            metavar="NAME",
+            help="register the tables in this catalog of the Spark session at the end, such as spark_catalog",
+        )
+        add_prefix(command)
     text = "run the nightly steps on the sample"
     demo = commands.add_parser(
         "demo", help=text, description=text, **with_examples("mqreplay demo", "mqreplay demo --engine local")
@@ -77,10 +84,21 @@ def demo_conf(command: str) -> str | None:
     return str(conf_dir() / "sample.toml") if command == "demo" else None
 
 
+def _catalog(args: argparse.Namespace) -> Catalog | None:
+    """Return the catalog to register the tables in; None without --catalog."""
+    from mqreplay.night.catalog import Catalog
+
+    name, prefix = getattr(args, "catalog", None), getattr(args, "prefix", "")
+    if name is None and prefix:
+        raise InputError("--prefix is for names in a catalog: give --catalog, too")
+    return None if name is None else Catalog(name, prefix)
+
+
 def run_step(args: argparse.Namespace, settings: Settings) -> int:
     """Run a step, or all; print the outcome. Return the exit status.
 
-    It is 1 if an expectation failed or a finding reaches --fail-on; 2 or 4 if some recordings or clusters failed.
+    It is 1 if there is something to look at: a failed expectation, a finding that reaches --fail-on, or a table that
+    --catalog could not register. It is 2 or 4 if some recordings or clusters failed.
     """
     from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
     from mqreplay.night.nightly import run
@@ -89,6 +107,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
     failed: list[Failure] = []
+    catalog = _catalog(args)
     with Progress(sys.stderr) as progress:
         outcomes = run(
             step,
@@ -98,10 +117,14 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
             recordings=_recordings(args, settings),
             cluster=args.cluster,
             engine=args.engine,
+            catalog=catalog,
             failed=failed,
         )
     if not outcomes and len(failed) == 1:
         raise failed[0].error
+    problems = catalog.problems if catalog is not None else []
+    for problem in problems:
+        print(f"mqreplay: catalog {args.catalog}: {printable(problem)}", file=sys.stderr)
     reasons = [_reason(each, args) for each in failed]
     if args.json:
         listed = [each.as_dict(reason) for each, reason in zip(failed, reasons, strict=True)]
@@ -113,7 +136,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
     if failed:
         return BAD_INPUT if all(each.is_input for each in failed) else CRASHED
     broken = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
-    return FAILED if broken or any(o.reaches(args.fail_on) for o in outcomes) else DONE
+    return FAILED if broken or problems or any(o.reaches(args.fail_on) for o in outcomes) else DONE
 
 
 def _recordings(args: argparse.Namespace, settings: Settings) -> list[str]:

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,13 +23,12 @@ from deltalake import DeltaTable
 from mqreplay.errors import ContractError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
+from mqreplay.lake.copies import copied
 from mqreplay.lake.files import OBJECT_SCHEMES, FileInfo, files_of, is_remote, joined, scheme_of
-from mqreplay.lake.orphans import LOG, last_commit, last_version
-from mqreplay.lake.scratch import scratch
+from mqreplay.lake.orphans import LOG, last_commit, last_version, log_changed
 from mqreplay.lake.storage import storage_options
 
 STRUCTS_MAY_DIFFER = pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore")
-COPIED = 8 << 20  # bytes at once
 ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs parses a path as a URL
 
 
@@ -100,6 +98,7 @@ def write_checkpoint(location: str) -> None:
     with _readable(location) as place:
         if place == location:
             _delta_table(place).create_checkpoint()
+            log_changed(location)
 
 
 def _delta_table(place: str, version: int | None = None) -> DeltaTable:
@@ -245,16 +244,7 @@ def scan_files(schema: pa.Schema, paths: Sequence[str], more: Mapping[str, pl.Da
 
 def readable(path: str) -> str:
     """Return a path that polars can open: its own, or a copy of a file in HDFS, which polars cannot read."""
-    if scheme_of(path) != "hdfs":
-        return path
-    # The names of data files are unique, and the files never change.
-    copy = scratch().folder / path.rpartition("/")[2]
-    if not copy.exists():
-        beside = copy.with_suffix(f".{threading.get_ident()}")
-        with files_of(path).open(path) as stream, beside.open("wb") as target:
-            shutil.copyfileobj(stream, target, COPIED)
-        beside.replace(copy)
-    return str(copy)
+    return copied(path) if scheme_of(path) == "hdfs" else path
 
 
 def polars_schema(schema: pa.Schema) -> pl.Schema:

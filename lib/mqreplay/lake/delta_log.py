@@ -18,7 +18,7 @@ from mqreplay.lake.contract import Contract
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.landing import Landed
 from mqreplay.lake.lease import require_lease
-from mqreplay.lake.orphans import LOG
+from mqreplay.lake.orphans import LOG, log_changed
 
 Action = dict[str, Any]
 # Fixed properties, whatever the defaults of a session: polars and DuckDB cannot read these features.
@@ -46,12 +46,16 @@ def commit(location: str, version: int, actions: Iterable[Action], *, overwrites
         "txnId": str(uuid.uuid4()),
     }
     lines = [json.dumps(action) for action in ({"commitInfo": info}, *actions)]
-    path = joined(location, LOG, f"{version:020d}.json")
+    path, data = joined(location, LOG, f"{version:020d}.json"), ("\n".join(lines) + "\n").encode()
     require_lease(path)
     try:
-        files_of(path).create(path, ("\n".join(lines) + "\n").encode())
+        files_of(path).create(path, data)
     except FileExistsError:
-        raise CommitConflict(path) from None
+        # A request whose answer was lost is sent again, and finds its own file.
+        if files_of(path).read(path) != data:
+            raise CommitConflict(path) from None
+    finally:
+        log_changed(location)
 
 
 def added(file: Landed) -> Action:

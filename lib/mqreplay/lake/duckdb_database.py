@@ -11,15 +11,18 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
 
+from mqreplay.lake.copies import copied_if_small
 from mqreplay.lake.files import is_remote
 from mqreplay.lake.scratch import scratch
 
 MEMORY = "1GB"
+FETCHING = 8  # files at once
 PATTERN = re.compile(r"[*?\[]")  # DuckDB takes a path with one of these for a pattern
 ZONED = "TIMESTAMP WITH TIME ZONE"
 PLAIN = {
@@ -73,16 +76,21 @@ class Database:
         none = f"SELECT {', '.join(nulls)} WHERE false"
         if not paths:
             return none
-        if is_remote(paths[0]) and not self._has_stores:
-            from mqreplay.lake.duckdb_files import StoredFiles  # fsspec: only who needs it
-
-            self.connection.register_filesystem(StoredFiles())
-            self._has_stores = True
-        plain = [self._plain(path) for path in paths]
+        plain = [self._plain(path) for path in (self._local(paths) if is_remote(paths[0]) else paths)]
         self._paths += plain
         listed = ", ".join(map(literal, plain))
         read = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
         return f"{none} UNION ALL BY NAME SELECT * FROM {read}"
+
+    def _local(self, paths: Sequence[str]) -> list[str]:
+        """Return paths of files in a store, with those of copies for small ones."""
+        if not self._has_stores:
+            from mqreplay.lake.duckdb_files import StoredFiles  # fsspec: only who needs it
+
+            self.connection.register_filesystem(StoredFiles())
+            self._has_stores = True
+        with ThreadPoolExecutor(FETCHING) as pool:
+            return list(pool.map(copied_if_small, paths))
 
     def view(self, name: str, query: str) -> None:
         """Name the rows of a query."""

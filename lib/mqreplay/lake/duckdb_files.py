@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from fsspec import AbstractFileSystem
@@ -28,13 +30,47 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
         """Return the time of the last change of a file."""
         return dt.datetime.fromtimestamp(_found(path).modified_ns / 1e9, dt.UTC)
 
-    def open(self, path: str, mode: str = "rb", **_: Any) -> BinaryIO:
+    def open(self, path: str, mode: str = "rb", **_: Any) -> SharedFile:
         """Open a file for reading."""
         if mode != "rb":
             raise PermissionError(f"{path} is only read")
-        return files_of(path).open(path)
+        return SharedFile(path)
 
 
+class SharedFile:
+    """A file that several threads read, each at its own position.
+
+    DuckDB's threads share one file object: they seek and read without a lock.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path, self._own = path, threading.local()
+        self._stream()  # a missing file is an error of `open`
+
+    def _stream(self) -> BinaryIO:
+        if not hasattr(self._own, "stream"):
+            self._own.stream = files_of(self._path).open(self._path)
+        stream: BinaryIO = self._own.stream
+        return stream
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next ``size`` bytes at this thread's position, fewer at the end."""
+        return self._stream().read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Change this thread's position, and return it."""
+        return self._stream().seek(offset, whence)
+
+    def tell(self) -> int:
+        """Return this thread's position."""
+        return self._stream().tell()
+
+    def close(self) -> None:
+        """Forget the streams of all threads."""
+        self._own = threading.local()
+
+
+@lru_cache(maxsize=10_000)  # data files never change
 def _found(path: str) -> FileInfo:
     found = files_of(path).info(path)
     if found is None:

@@ -10,16 +10,19 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from mqreplay.errors import InputError
 
 URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
 OBJECT_SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 SCHEMES = (*OBJECT_SCHEMES, "hdfs")
+AT_ONCE = 16  # requests
+Answer = TypeVar("Answer")
 
 
 class FileInfo(NamedTuple):
@@ -108,6 +111,15 @@ def files_of(path: str) -> Files:
 
         return hdfs_files(path)
     raise InputError(f"{path}: no store of this scheme is supported; there are {', '.join(SCHEMES)}, and local folders")
+
+
+def for_each(function: Callable[[str], Answer], items: Iterable[str], path: str) -> dict[str, Answer]:
+    """Return the answers by item: at the same time if ``path`` is a store's, where each takes some milliseconds."""
+    if not is_remote(path):
+        return {item: function(item) for item in items}
+    listed = list(items)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip(listed, pool.map(function, listed), strict=True))
 
 
 def joined(folder: str, *parts: str) -> str:

@@ -44,6 +44,7 @@ RESOLVE = """
 import sys
 from pyspark.sql import SparkSession
 options = {"spark.jars.packages": sys.argv[1], "spark.jars.ivy": sys.argv[2], "spark.ui.enabled": "false"}
+options["spark.jars.excludes"] = ",".join(sys.argv[3:])
 SparkSession.builder.master("local[1]").config(map=options).getOrCreate().stop()
 """
 PATIENCE_S = 600  # for a registry that does not answer

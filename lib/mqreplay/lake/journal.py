@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from mqreplay.errors import InputError
-from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.files import Answer, files_of, for_each, joined
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.lock import is_locked
 from mqreplay.lake.orphans import data_files, remove_all_orphans, remove_orphans, remove_torn_log_files
@@ -58,7 +58,7 @@ class Journal:
 
         ``name`` is the step of the run. All writing threads must have ended when the block ends.
         """
-        before = {table: data_files(self._warehouse.location(table)) for table in self._warehouse.contracts}
+        before = self._for_each(data_files)
         began = self._now(self._warehouse.contracts)
         self._name, self._versions = name, began
         self._write()
@@ -68,9 +68,13 @@ class Journal:
             self._cancel()
             raise
         require_lease(self._path)
-        for table, files in before.items():
-            version = began[table]  # not the version of a savepoint: earlier commits have files too
-            remove_orphans(self._warehouse.location(table), files, since=-1 if version is None else version)
+        since = {self._warehouse.location(table): version for table, version in began.items()}
+
+        def clean(location: str) -> None:
+            version = since[location]  # not the version of a savepoint: earlier commits have files too
+            remove_orphans(location, before[location], since=-1 if version is None else version)
+
+        self._for_each(clean)
         files_of(self._path).remove(self._path)
 
     def savepoint(self, tables: Iterable[str]) -> None:
@@ -114,8 +118,13 @@ class Journal:
             warehouse.restore(table, version)
         remove_all_orphans(location, lambda: warehouse.live_files(table))
 
+    def _for_each(self, do: Callable[[str], Answer]) -> dict[str, Answer]:
+        """Do something with the location of each table."""
+        warehouse = self._warehouse
+        return for_each(do, map(warehouse.location, warehouse.contracts), warehouse.root)
+
     def _now(self, tables: Iterable[str]) -> Versions:
-        return {table: self._warehouse.version(table) for table in tables}
+        return for_each(self._warehouse.version, tables, self._warehouse.root)
 
     def _write(self) -> None:
         require_lease(self._path)

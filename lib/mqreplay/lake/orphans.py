@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from mqreplay.errors import InputError
 from mqreplay.lake.files import FileInfo, files_of, is_remote, joined
+from mqreplay.lake.lease import is_leased
 
 LOG = "_delta_log"
 COMMIT = re.compile(r"([0-9]{20})\.json")
@@ -22,21 +23,41 @@ CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 DATA = re.compile(r"\.?part-.+\.parquet(\.crc)?")
 
 
+_known: dict[str, FileInfo | None] = {}  # the last commits of leased tables: only this process changes them
+
+
 def last_version(location: str) -> int | None:
     """Return the last committed version of the table in this folder; None without a table.
 
     A folder ``_delta_log`` without a commit is not a table: its writer died before version 0.
     """
-    return max(_versions(location), default=None)
+    commit = last_commit(location)
+    return None if commit is None else int(commit.name.partition(".")[0])
 
 
 def last_commit(location: str) -> FileInfo | None:
     """Return the log file of the last version; None without a table."""
+    if not is_leased(location):
+        return _last_commit(location)
+    if location not in _known:
+        _known[location] = _last_commit(location)
+    return _known[location]
+
+
+def _last_commit(location: str) -> FileInfo | None:
     versions = _versions(location)
     if not versions:
         return None
     path = joined(location, LOG, versions[max(versions)])
     return files_of(path).info(path)
+
+
+def log_changed(location: str | None = None) -> None:
+    """Forget what is known of the log of a table, or of all tables."""
+    if location is None:
+        _known.clear()
+    else:
+        _known.pop(location, None)
 
 
 def _versions(location: str) -> dict[int, str]:
@@ -90,6 +111,7 @@ def remove_unborn(location: str) -> None:
 
 def remove_table(location: str) -> None:
     """Remove the table in this folder, at once for readers, and the folder if it is then empty."""
+    log_changed(location)
     files, log, removed = files_of(location), joined(location, LOG), joined(location, f".{LOG}.removed")
     if is_remote(location):
         # Without a rename: the last versions go first, and the first one is the table's end.
@@ -117,6 +139,7 @@ def remove_torn_log_files(location: str, since: int) -> None:
     Delta's log store writes a temporary file and renames it. If the rename fails, Hadoop copies to the final name,
     which can leave half a commit. It and all later ones above the version ``since`` do not count.
     """
+    log_changed(location)
     for name in _names(location, LOG):
         if name.startswith(".") and name.endswith(".tmp"):
             _remove_file(location, LOG, name)

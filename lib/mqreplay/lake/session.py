@@ -102,6 +102,7 @@ SOCKETS, SOCKETS_DIR = "spark.python.unix.domain.socket.enabled", "spark.python.
 SOCKET_PATH = 107  # largest length of a socket's path in bytes
 SOCKET_NAME = len("/.00000000-0000-0000-0000-000000000000.sock")
 HEAP = "3g"  # of the driver, where neither the settings nor spark-submit set it
+CATALOG, DATABASES, DERBY = "spark.sql.catalogImplementation", "spark.sql.warehouse.dir", "derby.system.home"
 EXECUTORS_JAVA, LOCAL_DIR = "spark.executor.extraJavaOptions", "spark.local.dir"
 # Spark in one process also opens ports on the loopback device. It makes a secret for each session.
 AUTHENTICATE = "spark.authenticate"
@@ -120,10 +121,10 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
     time.tzset()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1") if _stays_here(settings) else None
     master = settings.master or ("" if is_submitted() else "local[*]")
-    options = TUNING | MEANING | _places(small)
+    given = submitted_settings() if is_submitted() else {}
+    options = TUNING | MEANING | _places(small, _has_metastore(given | settings.extra))
     options |= _one_process(master) | _sockets(_stays_here(settings))
     options[DRIVER_MEMORY] = settings.driver_memory or HEAP
-    given = submitted_settings() if is_submitted() else {}
     if is_submitted():
         require_in_time(settings, given)
         # Whoever submits it knows the cluster; what the answers depend on stays.
@@ -169,6 +170,11 @@ def _user_sets(name: str) -> bool:
     return any(line.startswith(name) for line in lines) or name in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
 
 
+def _has_metastore(options: dict[str, str]) -> bool:
+    """Return whether the session keeps the names of databases and tables in a metastore."""
+    return options[CATALOG] == "hive" if CATALOG in options else _user_sets(CATALOG)
+
+
 def _sockets(local: bool) -> dict[str, str]:
     """Return the folder of the sockets between Java and Python; on other machines, Java's temporary folder."""
     if not local:
@@ -178,15 +184,20 @@ def _sockets(local: bool) -> dict[str, str]:
     return {SOCKETS: "true", SOCKETS_DIR: folder} if fits else {SOCKETS: "false"}
 
 
-def _places(small: bool) -> dict[str, str]:
-    """Return settings that keep files out of the current folder and log4j quiet."""
+def _places(small: bool, metastore: bool) -> dict[str, str]:
+    """Return settings that keep files out of the current folder and log4j quiet.
+
+    ``metastore``: databases and their folders outlive the session, so that their places are Spark's and the user's.
+    """
     log4j = (conf_dir() / "log4j2.properties").as_uri()
     java = f"{JAVA} {JAVA_SMALL}" if small else JAVA
     temporary = scratch().part("java")
-    named = {"log4j2.configurationFile": log4j, "derby.system.home": temporary, "java.io.tmpdir": temporary}
+    named = {"log4j2.configurationFile": log4j, "java.io.tmpdir": temporary}
+    if not metastore:
+        named[DERBY] = temporary
     own = [java_option(f"-D{name}={value}") for name, value in named.items()]
     return {
-        "spark.sql.warehouse.dir": str(scratch().part("tables")),
+        **({} if metastore else {DATABASES: str(scratch().part("tables"))}),
         "spark.driver.extraJavaOptions": " ".join([*own, archive_options(), java]),
         EXECUTORS_JAVA: java,
     }

@@ -120,13 +120,13 @@ def spark_options(storage: Storage) -> dict[str, str]:
     return found
 
 
-def spark_location(location: str) -> str:
-    """Return the location of a table as Spark names it: Hadoop's scheme for S3 is s3a.
+def spark_location(location: str, s3_scheme: str = "s3a") -> str:
+    """Return the location of a table as Spark names it: Hadoop's scheme for S3 is s3a, that of EMR and Databricks s3.
 
     >>> spark_location("s3://bucket/gold/finding"), spark_location("/w/gold/finding")
     ('s3a://bucket/gold/finding', '/w/gold/finding')
     """
-    return f"s3a://{location.removeprefix('s3://')}" if location.startswith("s3://") else location
+    return f"{s3_scheme}://{location.removeprefix('s3://')}" if location.startswith("s3://") else location
 
 
 def _opposite(switch: str) -> str:

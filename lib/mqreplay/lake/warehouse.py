@@ -29,7 +29,7 @@ from mqreplay.lake.delta_log import (
     metadata_at,
     removed,
 )
-from mqreplay.lake.files import files_of, is_remote, joined
+from mqreplay.lake.files import files_of, for_each, is_remote, joined
 from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
@@ -69,7 +69,7 @@ class Warehouse:
 
         Version numbers alone would not show that a table was replaced by another.
         """
-        commits = {name: last_commit(self.location(name)) for name in sorted(self.contracts)}
+        commits = for_each(lambda name: last_commit(self.location(name)), sorted(self.contracts), self.root)
         last = {name: commit for name, commit in commits.items() if commit is not None}
         return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
 

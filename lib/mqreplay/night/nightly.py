@@ -19,12 +19,14 @@ from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.orphans import log_changed
 from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.catalog import Catalog
 from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
@@ -248,6 +250,7 @@ def optimize(engine: Engine, warehouse: Warehouse) -> None:
     if not isinstance(engine, SparkEngine):
         raise InputError("maintain needs Spark; leave out --engine")
     maintain(engine.session, warehouse)
+    log_changed()
 
 
 def run(
@@ -259,14 +262,18 @@ def run(
     recordings: list[str] | None = None,
     cluster: str | None = None,
     engine: str = "spark",
+    catalog: Catalog | None = None,
     failed: list[Failure] | None = None,
 ) -> list[Outcome]:
     """Run ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock, on one of ENGINES.
 
     ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
-    fails is appended to ``failed``, and the others go on; without this list its error is raised. Raises InputError,
-    WarehouseLocked and the other MqreplayErrors; also if no recording can be read.
+    fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
+    run registers the tables there at its end. Raises InputError, WarehouseLocked and the other MqreplayErrors; also if
+    no recording can be read.
     """
+    if catalog is not None:
+        catalog.check_engine(engine)
     use_settings(settings)
     root = folder(root, "warehouse")
     check_text(cluster)
@@ -310,4 +317,6 @@ def run(
             night.last_runs.note(root, dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
         if step in ("nightly", "report"):
             night.overview()
+        if catalog is not None:
+            catalog.register(running, night.warehouse, progress)
         return outcomes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mqreplay.errors import StoreError, StoreUnavailable
+from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.run.engine import Context, Item, Result, packed, unpacked
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 TASKS_END_S = 60  # after that, files of a task that still runs are left until maintain removes them
 
 
+# In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
+NO_MODULE = re.compile(r"No module named '?(\w+)")
+NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+OTHER_VERSION = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
 STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)")
 
 
@@ -60,8 +64,9 @@ class SparkEngine:
         try:
             rows = numbers.mapInArrow(run, "number BIGINT, made BINARY").collect()
         except Exception as error:
-            if (of_store := _of_store(error)) is not None:
-                raise of_store from None
+            known = _of_store(error) or _of_workers(error)
+            if known is not None:
+                raise known from None
             raise
         finally:
             shared.destroy()
@@ -100,3 +105,20 @@ def _of_store(error: Exception) -> StoreError | None:
     if found is None:
         return None
     return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])
+
+
+def _of_workers(error: Exception) -> MqreplayError | None:
+    """Return what is wrong with the Python of the workers; None if that is not the reason."""
+    text = str(error)
+    if found := NO_MODULE.search(text):
+        problem = f"the Python of the workers has no module {found[1]}"
+    elif found := NO_PROGRAM.search(text):
+        problem = f"the workers have no program {found[1]}"
+    elif found := OTHER_VERSION.search(text):
+        problem = f"the workers have Python {found[1]}, the driver has {found[2]}"
+    else:
+        return None
+    return InputError(
+        f"{problem}; install the same Python and mqreplay on all machines, or give spark-submit --archives "
+        "environment.tar.gz#environment and PYSPARK_PYTHON=./environment/bin/python"
+    )

@@ -1,0 +1,142 @@
+"""lake/files.py on real stores: the same calls do the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mqreplay.errors import StoreError, StoreUnavailable
+from mqreplay.lake.files import Files, files_of, joined
+from mqreplay.lake.storage import Storage, storage, use_storage
+from storage.hdfs_server import HdfsServer
+from storage.s3_front import s3_front
+from storage.s3_server import S3Server
+
+
+@pytest.fixture
+def reached(s3_server: S3Server) -> Iterator[Storage]:
+    """How this process reaches the servers; the test may change it by use_storage."""
+    before = storage()
+    options = {name.lower(): value for name, value in s3_server.environment().items()}
+    use_storage(Storage(tuple(sorted(options.items())), timeout_s=2, retries=1))
+    yield storage()
+    use_storage(before)
+
+
+@pytest.fixture(params=["local", "s3", "hdfs"])
+def folder(
+    request: pytest.FixtureRequest, tmp_path: Path, reached: Storage, s3_server: S3Server, hdfs_server: HdfsServer
+) -> str:
+    return {
+        "local": lambda: str(tmp_path / "w"),
+        "s3": lambda: f"s3://{s3_server.make_bucket()}/w",
+        "hdfs": lambda: hdfs_server.make_folder(),
+    }[request.param]()
+
+
+def test_files_are_written_listed_read_and_removed(folder: str, tmp_path: Path) -> None:
+    files: Files = files_of(folder)
+    assert (files.names(folder), list(files.walk(folder)), files.info(joined(folder, "a"))) == ([], [], None)
+    files.remove(joined(folder, "a"))
+    files.remove_folder(joined(folder, "a"))
+    with pytest.raises(FileNotFoundError):
+        files.read(joined(folder, "a"))
+    for name in ("b/100%25 ~.json", "b/c/d", "a"):
+        files.write(joined(folder, name), name.encode())
+    files.write(joined(folder, "a"), b"again")
+    assert files.read(joined(folder, "a")) == b"again"
+    assert files.names(folder) == ["a", "b"]
+    assert files.names(joined(folder, "b")) == ["100%25 ~.json", "c"]
+    assert files.names(joined(folder, "b"), after="100%25 ~.json") == ["c"]
+    walked = {file.name: file.bytes for file in files.walk(folder)}
+    assert walked == {"a": 5, "b/100%25 ~.json": 15, "b/c/d": 5}
+    found = files.info(joined(folder, "b/c/d"))
+    assert found is not None
+    assert (found.name, found.bytes) == ("d", 5)
+    assert found.modified_ns > 1_700_000_000 * 10**9
+
+    source = tmp_path / "source"
+    source.write_bytes(bytes(range(256)) * 40_000)
+    files.upload(source, joined(folder, "e/large"))
+    assert not source.exists()
+    with files.open(joined(folder, "e/large")) as stream:
+        assert stream.seek(-3, 2) == 10_239_997
+        assert stream.read() == b"\xfd\xfe\xff"
+        assert stream.seek(256) == 256
+        assert stream.read(2) == b"\x00\x01"
+    files.remove(joined(folder, "a"))
+    files.remove_folder(joined(folder, "b"))
+    assert files.names(folder) == ["e"]
+
+
+def test_one_of_many_creators_wins_and_its_file_is_whole(folder: str) -> None:
+    files, path = files_of(folder), joined(folder, "log/00000000000000000001.json")
+
+    def create(number: int) -> int | None:
+        try:
+            files.create(path, b"%d" % number * 1000)
+        except FileExistsError:
+            return None
+        return number
+
+    with ThreadPoolExecutor(8) as pool:
+        (won,) = [number for number in pool.map(create, range(8)) if number is not None]
+    assert files.read(path) == b"%d" % won * 1000
+    assert files.names(joined(folder, "log")) == ["00000000000000000001.json"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"aws_access_key_id": "nobody"}, "refuses the access"),
+        ({"aws_secret_access_key": "wrong"}, "refuses the access"),
+    ],
+)
+def test_wrong_keys_are_named(changed: dict[str, str], said: str, reached: Storage, s3_server: S3Server) -> None:
+    folder = f"s3://{s3_server.make_bucket()}/w"
+    use_storage(replace(reached, options=tuple(sorted((dict(reached.options) | changed).items()))))
+    for ask in (Files.names, Files.read):
+        with pytest.raises(StoreError, match=said) as error:
+            getattr(files_of(folder), ask.__name__)(folder)
+        assert str(error.value).isprintable()
+        assert "wrong" not in str(error.value)
+
+
+def test_a_missing_bucket_is_named(reached: Storage) -> None:
+    for ask in (Files.names, Files.read):
+        with pytest.raises(StoreError, match="s3://no-such-bucket does not exist; create the bucket"):
+            getattr(files_of("s3://no-such-bucket/w"), ask.__name__)("s3://no-such-bucket/w")
+
+
+@pytest.mark.parametrize("root", ["s3://bucket/w", "hdfs://127.0.0.1:1/w"])
+def test_a_port_that_nobody_listens_on_is_named(root: str, reached: Storage) -> None:
+    options = dict(reached.options) | {"aws_endpoint_url": "http://127.0.0.1:1"}
+    use_storage(replace(reached, options=tuple(sorted(options.items()))))
+    with pytest.raises(StoreUnavailable, match=r"does not answer .*; nothing stored before is lost") as error:
+        files_of(root).names(root)
+    assert str(error.value).isprintable()
+
+
+def test_a_name_node_that_stopped_is_told_in_time(reached: Storage, hdfs_server: HdfsServer) -> None:
+    folder = hdfs_server.make_folder()
+    with (
+        hdfs_server.stopped(hdfs_server.name_node),
+        pytest.raises(StoreUnavailable, match="no answer in 2 s"),
+    ):
+        files_of(folder).names(folder)
+    assert files_of(folder).names(folder) == []
+
+
+def test_a_stalled_object_store_is_told_in_time(reached: Storage, s3_server: S3Server) -> None:
+    folder = f"s3://{s3_server.make_bucket()}/w"
+    with s3_front(s3_server.front.server_port) as slow:
+        options = dict(reached.options) | {"aws_endpoint_url": slow.endpoint}
+        use_storage(replace(reached, options=tuple(sorted(options.items()))))
+        assert files_of(folder).names(folder) == []
+        slow.stalls = True
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            files_of(folder).names(folder)
