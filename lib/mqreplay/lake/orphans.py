@@ -24,6 +24,7 @@ DATA = re.compile(r"\.?part-.+\.parquet(\.crc)?")
 
 
 _known: dict[str, FileInfo | None] = {}  # the last commits of leased tables: only this process changes them
+_latest: dict[str, str] = {}  # the last log file that was seen of each table: there may be later ones
 
 
 def last_version(location: str) -> int | None:
@@ -45,11 +46,21 @@ def last_commit(location: str) -> FileInfo | None:
 
 
 def _last_commit(location: str) -> FileInfo | None:
-    versions = _versions(location)
-    if not versions:
-        return None
-    path = joined(location, LOG, versions[max(versions)])
-    return files_of(path).info(path)
+    """Return the log file of the last version, from that of the last call on: listing a long log is slow."""
+    files, log = files_of(location), joined(location, LOG)
+    last = _latest.pop(location, None)
+    found = None if last is None else files.info(joined(log, last))
+    while found is not None:
+        later = files.info(joined(log, f"{int(found.name.partition('.')[0]) + 1:020d}.json"))
+        if later is None:
+            break
+        found = later
+    if found is None:
+        versions = _versions(location)
+        found = files.info(joined(log, versions[max(versions)])) if versions else None
+    if found is not None:
+        _latest[location] = found.name
+    return found
 
 
 def log_changed(location: str | None = None) -> None:

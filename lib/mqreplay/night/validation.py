@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-import polars as pl
-
 from mqreplay import __version__
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.rows import Rows
@@ -82,9 +80,7 @@ class Validation:
 
     def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:
         """Return the rows of results of these days, and of those without a day."""
-        if not undated:
-            return Rows(self.cluster, frozenset(days))
-        return Rows(self.cluster, wanted=pl.col("day").is_in(days) | pl.col("day").is_null())
+        return Rows(self.cluster, frozenset(days), undated=undated)
 
     def _scope(self, day: dt.date | None) -> Scope:
         names = self._names(dated=day is not None)
