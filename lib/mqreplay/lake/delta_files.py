@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -120,6 +120,34 @@ def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.d
     kept = listed.filter(wanted)
     paths = tuple(joined(location, path) for path in kept["path"])
     return TableFiles(paths, int(kept["num_records"].sum()), schema)
+
+
+def rows_on_other_days(
+    location: str, schema: pa.Schema, cluster: str, days: Collection[dt.date]
+) -> tuple[int, TableFiles]:
+    """Return the number of the cluster's rows in files that have only other days than these, and the other files.
+
+    The number is from Delta's log, so that files of old days need not be opened.
+    """
+    if last_version(location) is None:
+        return 0, TableFiles((), 0, schema)
+    listed = snapshot(location).files
+    mine = listed.filter(may_hold(listed, "cluster", cluster, cluster))
+    bounds = [f"{end}.{name}" for name in ("cluster", "day") for end in ("min", "max", "null_count")]
+    if set(bounds) <= set(mine.columns):
+        alone = pl.all_horizontal(
+            pl.col("min.cluster") == pl.col("max.cluster"),
+            pl.col("null_count.cluster") == 0,
+            pl.col("null_count.day") == 0,
+            pl.col("num_records").is_not_null(),
+            ~may_hold(mine, "day", min(days), max(days)) if days else pl.lit(True),
+        ).fill_null(False)
+    else:
+        alone = pl.lit(False)
+    others = mine.filter(~alone)
+    paths = tuple(joined(location, path) for path in others["path"])
+    counted = int(mine.filter(alone)["num_records"].sum())
+    return counted, TableFiles(paths, int(others["num_records"].sum()), schema)
 
 
 @contextmanager
