@@ -44,7 +44,8 @@ class Validation:
         ``say`` is called with progress lines.
         """
         asked = [name for scope in todo for name in self._names(dated=scope != UNDATED)]
-        sizes = {name: self.warehouse.file_bytes(name) for name in set(asked)}
+        mine = Rows(self.cluster)
+        sizes = {name: self.warehouse.file_bytes(name, mine) for name in set(asked)}
         done: list[str] = []
         whole = sum(map(sizes.__getitem__, asked))
 
