@@ -106,6 +106,41 @@ class LocalSettings:
 
 
 @dataclass(frozen=True)
+class NightlySettings:
+    """What `nightly` and `ingest` read if the command names no recording."""
+
+    recordings: list[str] = field(
+        default_factory=list,
+        metadata=_table(
+            "folders of recordings; patterns such as `recordings/*/2026-11-24` are allowed",
+            "To run many clusters without naming them in the command.",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """What the reports and the outcome of a run show. The tables keep all days."""
+
+    days: int = _setting(
+        7,
+        "day",
+        "last recorded days of a cluster that its report, its verdict and --fail-on are about",
+        "To see the last night alone, set it to 2: a night spans midnight. More days take longer.",
+        least=1,
+        most=366,
+    )
+    nights: int = _setting(
+        14,
+        "day",
+        "last days on the overview of several clusters",
+        "To see more or fewer nights at once.",
+        least=1,
+        most=366,
+    )
+
+
+@dataclass(frozen=True)
 class StorageSettings:
     """Access to object stores and HDFS, for recordings and warehouses by URI."""
 
