@@ -94,7 +94,7 @@ def _package_licence(name: str, version: str) -> str | None:
         return str(told["License"])
     classified = [each.rpartition(":: ")[2] for each in told.get_all("Classifier") or [] if each.startswith("License")]
     named = [told["License"] or ""] if len(told["License"] or "") < 80 else []
-    return _together([*named, *classified])
+    return _together([*named, *classified]) or knowledge()["packages"].get(name)
 
 
 def _together(words: list[str]) -> str | None:

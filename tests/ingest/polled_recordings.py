@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.ingest.digests import KnownDigests
-from mqreplay.ingest.recording import find_recordings
+from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.run.local import LocalEngine

@@ -13,8 +13,10 @@ from mqreplay.ingest import checksums
 from mqreplay.ingest.checksums import MISSING, read_checksums
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.manifest import KnownFile, NewFile, plan
-from mqreplay.ingest.recording import RecordedFile, find_recordings
+from mqreplay.ingest.listing import find_recordings
+from mqreplay.ingest.manifest import KnownFile, NewFile, Plan, plan
+from mqreplay.ingest.recorded_files import RecordedFiles
+from mqreplay.ingest.recording import RecordedFile
 
 MOMENT = "snapshots/b-0/1795228794427/consumerOffset.json"
 
@@ -161,17 +163,18 @@ def test_the_row_of_more_missing_files_settles_and_follows_their_number(recordin
     def work(count: int, known: list[KnownFile]):
         lines = [f"{sha256('')}  gone-{number:05d}.jsonl\n" for number in range(100 + count)]
         (recording / "SHA256SUMS").write_text("".join(lines))
-        return plan(checksums.compared([(lists, sha256(str(count)))]), known, [folder])
+        return plan(list(checksums.compared(RecordedFiles.of([(lists, sha256(str(count)))]))), known, [folder])
 
     first = work(5, [])
     ledger = Ledger()
-    ledger.enter_unread(first.duplicates, first.not_read)
+    for new in first.not_read:
+        ledger.enter_not_read(new)
     ledger.enter_unreadable(first.unreadable)
     ledger.enter_checksums(first.new, 10)
     known = [KnownFile(folder, row[2], row[3], row[4], 0, row[6], row[7]) for row in ledger.file_rows("c")]
     (row,) = [row for row in ledger.refused if row.path.startswith("SHA256SUMS/")]
     assert (row.code, row.reason) == ("missing", "and 5 more lines list files that are not there")
-    assert work(5, known).nothing_new
+    assert work(5, known) == Plan(seen=102)
     again = work(6, known)
     assert [new.file.path for new in again.unreadable] == ["SHA256SUMS/6 more"]
     assert [old.path for old in again.gone_places] == ["SHA256SUMS/5 more"]

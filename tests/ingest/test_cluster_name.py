@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mqreplay.ingest.cluster_name import cluster_name
-from mqreplay.ingest.recording import find_files
+from mqreplay.ingest.listing import find_recordings
 from mqreplay.settings import load_settings
 from night.cut import cut
 from tests_shared import SAMPLE, run, table_at
@@ -50,7 +50,8 @@ def named(folder: Path, answers: list[list[str]], known: list[tuple[str, str]] |
     lines = [json.dumps({"ts": 1_795_228_795_108, "namesrv_addr": "n:1", "body": json.dumps(body)}) for body in bodies]
     (folder / "cluster_info.jsonl").write_text("\n".join(["{torn", *lines, ""]))
     said: list[str] = []
-    return cluster_name(str(folder), find_files(str(folder)), known or [], said.append), said
+    (files,) = find_recordings([str(folder)]).values()
+    return cluster_name(str(folder), [file for file, _ in files], known or [], said.append), said
 
 
 def test_name_servers_name_the_cluster_where_no_brokers_file_does(tmp_path: Path) -> None:

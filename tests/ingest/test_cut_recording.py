@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 from mqreplay.ingest import pieces, snapshot_rounds, snapshots
 from mqreplay.ingest.digests import KnownDigests
-from mqreplay.ingest.recording import find_recordings
+from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.run.local import LocalEngine

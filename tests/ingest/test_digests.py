@@ -8,7 +8,7 @@ import pytest
 from mqreplay.ingest import digests
 from mqreplay.ingest.digests import FILE, MOST_UNREAD, KnownDigests
 from mqreplay.ingest.lines import file_sha256
-from mqreplay.ingest.recording import find_recordings
+from mqreplay.ingest.listing import find_recordings
 
 
 @pytest.fixture
@@ -21,16 +21,26 @@ def recording(tmp_path, monkeypatch):
     return folder
 
 
+def noted(read):
+    """Hashes a file, and appends its path to ``read``."""
+    return lambda path, root: read.append(path) or file_sha256(path, root)
+
+
 @pytest.fixture
 def asked(recording, tmp_path):
     """Asks for the digests: gives those, and the names of the files that were read for them."""
 
     def ask():
         read = []
-        files = [file for found in find_recordings([str(recording)]).values() for file in found]
-        known = KnownDigests(str(tmp_path / "w"), lambda path, root: read.append(path) or file_sha256(path, root))
-        found = {file.path: sha256 for file, sha256 in known.of(files)}
-        assert found == {file.path: file_sha256(file.full_path) for file in files}
+        files = find_recordings([str(recording)])
+        listed = [file for file, _ in files[str(recording)]]
+        known = KnownDigests(
+            str(tmp_path / "w"), digest=lambda path, root: read.append(path) or file_sha256(path, root)
+        )
+        (found,) = known.of_recordings(files).values()
+        assert [(file.path, sha256) for file, sha256 in found] == [
+            (file.path, file_sha256(file.full_path)) for file in listed
+        ]
         return sorted(path.rsplit("/", 1)[-1] for path in read)
 
     return ask
@@ -94,7 +104,9 @@ def test_a_large_file_that_is_not_read_is_hashed_only_if_it_is_listed(recording,
         opened.clear()
         files = find_recordings([str(recording)])
         assert os.path.getsize(recording / "core") == 1 << 40
-        known = KnownDigests(str(tmp_path / "w"), lambda path, root: opened.append(path) or file_sha256(path, root))
+        known = KnownDigests(
+            str(tmp_path / "w"), digest=lambda path, root: opened.append(path) or file_sha256(path, root)
+        )
         (found,) = known.of_recordings(files).values()
         return {file.path: sha256 or file.trouble for file, sha256 in found}
 
@@ -118,7 +130,7 @@ def test_a_file_that_lies_in_two_recordings_has_its_own_digest_in_each(recording
     for name, text in (("heartbeats.jsonl", b"{}\n"), ("pull_log.jsonl", b"[]\n")):
         (inner / name).write_bytes(text * (MOST_UNREAD // 2))
     outer, own = KnownDigests(str(tmp_path / "w")).of_recordings(find_recordings([str(recording), str(inner)])).values()
-    assert [(file.path, sha256 == file_sha256(file.full_path)) for file, sha256 in outer + own] == [
+    assert [(file.path, sha256 == file_sha256(file.full_path)) for file, sha256 in [*outer, *own]] == [
         ("inner/heartbeats.jsonl", False),
         ("inner/pull_log.jsonl", False),
         ("pull_log.jsonl", True),
@@ -137,14 +149,18 @@ def test_links_to_files_count_and_links_to_nothing_are_not_opened(recording):
     (recording / "offset_commits.jsonl").symlink_to(recording / "routes.jsonl")
     (recording / "heartbeats.jsonl").symlink_to(recording / "nothing")
     (recording / "more").symlink_to(recording)
-    (found,) = find_recordings([str(recording)]).values()
-    assert [(file.path, file.kind) for file in found] == [
+    files = find_recordings([str(recording)])
+    (found,) = files.values()
+    assert [(file.path, file.kind) for file, _ in found] == [
         ("heartbeats.jsonl", "broken_link"),
         ("offset_commits.jsonl", "offset_commits"),
         ("pull_log.jsonl", "pull_log"),
         ("routes.jsonl", "routes"),
     ]
     opened = []
-    known = KnownDigests(str(recording.parent / "w"), lambda path, root: opened.append(path) or file_sha256(path, root))
-    assert [(file.trouble, bool(sha256)) for file, sha256 in known.of(found)] == [(None, n > 0) for n in range(4)]
-    assert sorted(opened) == [file.full_path for file in found[1:]]
+    known = KnownDigests(
+        str(recording.parent / "w"), digest=lambda path, root: opened.append(path) or file_sha256(path, root)
+    )
+    (hashed,) = known.of_recordings(files).values()
+    assert [(file.trouble, bool(sha256)) for file, sha256 in hashed] == [(None, n > 0) for n in range(4)]
+    assert sorted(opened) == [file.full_path for file, _ in list(found)[1:]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mqreplay.ingest.manifest import KnownFile, moved_recordings, plan
+from mqreplay.ingest.manifest import KnownFile, Plan, plan
 from mqreplay.ingest.recording import RecordedFile, classify
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
@@ -25,12 +25,16 @@ def made(found, before=(), given=("/night",), **settings):
     return plan(found, before, given, **settings)
 
 
+def is_empty(work):
+    return work == Plan(seen=work.seen)
+
+
 def paths(files):
     return [n.file.path for n in files]
 
 
 def test_what_is_in_the_tables_is_not_read_again():
-    assert made([(file("pull_log.jsonl"), A)], [known("pull_log.jsonl", A)]).nothing_new
+    assert is_empty(made([(file("pull_log.jsonl"), A)], [known("pull_log.jsonl", A)]))
 
 
 def test_other_bytes_in_its_place_replace_its_rows():
@@ -53,7 +57,7 @@ def test_a_removed_file_loses_its_rows_unless_settings_keep_them():
     work = made([(file("pull_log.1.jsonl"), A)], before)
     assert (work.gone, [k.path for k in work.gone_snapshots]) == ({"pull_log": {B[:32]}}, [SNAPSHOT])
     assert {k.path for k in work.gone_places} == {"pull_log.2.jsonl", SNAPSHOT}
-    assert made([(file("pull_log.1.jsonl"), A)], before, forget=False).nothing_new
+    assert is_empty(made([(file("pull_log.1.jsonl"), A)], before, forget=False))
 
 
 def test_a_renamed_file_is_not_read_again():
@@ -63,8 +67,8 @@ def test_a_renamed_file_is_not_read_again():
 
 
 def test_files_under_a_folder_that_cannot_be_listed_keep_their_rows():
-    closed = RecordedFile("/night", "snapshots", "folder", 0)
-    work = made([(closed, ""), (file("pull_log.jsonl"), A)], [known(SNAPSHOT, C), known("pull_log.jsonl", A)])
+    before = [known(SNAPSHOT, C), known("pull_log.jsonl", A)]
+    work = made([(file("pull_log.jsonl"), A)], before, closed=["/night/snapshots"])
     assert (work.gone_places, work.gone_snapshots) == ([], [])
 
 
@@ -117,31 +121,17 @@ def test_what_is_not_read_is_entered_once():
     found = [(file("logs/broker/broker.log"), A), (file("notes.txt"), B)]
     assert len(made(found).not_read) == 2
     before = [known("logs/broker/broker.log", A, "not_read"), known("notes.txt", B, "not_read")]
-    assert made(found, before).nothing_new
+    assert is_empty(made(found, before))
 
 
 def test_a_file_that_cannot_be_read_is_entered_once_and_changes_nothing_that_was_read():
     work = made([(file("pull_log.jsonl"), ""), (file("notes.txt"), "")])
     assert (paths(work.unreadable), paths(work.not_read)) == (["pull_log.jsonl"], ["notes.txt"])
     for status in ("read", "duplicate", "superseded", "refused", "late"):
-        assert made([(file("pull_log.jsonl"), "")], [known("pull_log.jsonl", A, status)]).nothing_new
+        assert is_empty(made([(file("pull_log.jsonl"), "")], [known("pull_log.jsonl", A, status)]))
     work = made([(file("pull_log.jsonl"), B)], [known("pull_log.jsonl", "", "refused")])
     assert (paths(work.new), dict(work.gone)) == (["pull_log.jsonl"], {})
 
 
 def test_a_late_snapshot_is_tried_again():
     assert paths(made([(file(SNAPSHOT), A)], [known(SNAPSHOT, A, "late")]).new) == [SNAPSHOT]
-
-
-def test_a_recording_is_moved_if_half_of_its_files_lie_unchanged_in_another_folder():
-    before = [known("pull_log.jsonl", A, recording="/old"), known(SNAPSHOT, B, recording="/old")]
-    found = [(file("pull_log.jsonl", "/new"), A), (file(SNAPSHOT, "/new"), C)]
-    assert moved_recordings(found, before, ["/new"], ["/old"]) == {"/old": "/new"}
-    assert moved_recordings(found, before, ["/new"], []) == {}, "the old folder is still there: the new one is a copy"
-    assert moved_recordings(found[1:], before, ["/new"], ["/old"]) == {}
-
-
-def test_nights_that_share_their_brokers_json_alone_are_two():
-    before = [known("brokers.json", A, recording="/old"), known("pull_log.jsonl", B, recording="/old")]
-    found = [(file("brokers.json", "/new"), A), (file("pull_log.jsonl", "/new"), C)]
-    assert moved_recordings(found, before, ["/new"], ["/old"]) == {}

@@ -12,7 +12,8 @@ import pytest
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.lines import file_sha256
-from mqreplay.ingest.recording import classify, find_files, find_recordings
+from mqreplay.ingest.listing import find_recordings
+from mqreplay.ingest.recording import classify
 
 MOMENT = "1795228794427"
 
@@ -30,7 +31,8 @@ def recording(tmp_path):
 
 
 def kinds(recording: Path, follow_links: bool = False) -> dict[str, str]:
-    return {file.path: file.kind for file in find_files(str(recording), follow_links)}
+    (files,) = find_recordings([str(recording)], follow_links).values()
+    return {file.path: file.kind for file, _ in files}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_a_recording_whose_own_name_is_not_utf8_is_refused_in_words(tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xe9t\xe9")
     os.mkdir(folder)
     with pytest.raises(InputError, match=r"\\xe9t\\xe9: the name of its folder is not UTF-8; rename it"):
-        find_files(folder)
+        find_recordings([folder])
 
 
 def test_a_linked_folder_is_looked_into_if_links_may_lead_out(recording, tmp_path):
@@ -159,7 +161,7 @@ def test_a_file_that_cannot_be_read_has_its_trouble_and_is_asked_again(recording
         return file_sha256(path, root)
 
     def asked():
-        found = KnownDigests(str(tmp_path / "w"), digest).of_recordings(find_recordings([str(recording)]))
+        found = KnownDigests(str(tmp_path / "w"), digest=digest).of_recordings(find_recordings([str(recording)]))
         return {file.path: (sha256, file.trouble) for file, sha256 in found[str(recording)]}
 
     sha256 = file_sha256(str(recording / "routes.jsonl"))
@@ -172,7 +174,7 @@ def test_a_folder_that_is_no_recording_names_the_command_that_makes_one(tmp_path
     put(tmp_path / "config" / "consumerOffset.2026-11-21.json")
     put(tmp_path / "rocketmq_client.log")
     with pytest.raises(InputError) as caught:
-        find_files(str(tmp_path))
+        find_recordings([str(tmp_path)])
     assert str(caught.value) == (
         f"{tmp_path} is not a recording: none of its 2 files is a part of one. "
         f"Make a recording from it: mqreplay import {tmp_path} --out RECORDING"
@@ -192,5 +194,5 @@ def test_of_few_files_it_says_so(tmp_path, names, words):
     for name in names:
         put(folder / name)
     with pytest.raises(InputError) as caught:
-        find_files(str(folder))
+        find_recordings([str(folder)])
     assert words in str(caught.value)

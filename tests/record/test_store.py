@@ -22,7 +22,7 @@ import pytest
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.recorder_events import decode_recorder_event
 from mqreplay.errors import InputError, RecordingFull
-from mqreplay.ingest.recording import find_files
+from mqreplay.ingest.listing import find_recordings
 from mqreplay.record.record_files import RESERVED, RecordFiles
 from mqreplay.record.store import StoreRecorder, record_store
 from mqreplay.record.store_folder import broker_store
@@ -148,7 +148,8 @@ def test_rerun_copies_only_what_changed(tmp_path: Path) -> None:
     assert [event["kind"] for event in events(out)] == ["start", "stop"] * 2
     for name in names:
         assert copies(out, name, "rmq-north-0")[-1] == (config / name).read_bytes()
-    kinds = {file.kind for file in find_files(str(out))}
+    (files,) = find_recordings([str(out)]).values()
+    kinds = {file.kind for file, _ in files}
     assert {"recorder_events", "consumer_offset", "topics"} <= kinds
     assert not kinds & {"other", "no_source", "bad_time"}
 

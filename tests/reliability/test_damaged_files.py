@@ -24,8 +24,9 @@ from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.lines import LineReader, Refusals
+from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.manifest import NewFile
-from mqreplay.ingest.recording import RecordedFile, find_recordings
+from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.records import FileStats, decode_lines
 from tests_shared import ROOT, SAMPLE
 

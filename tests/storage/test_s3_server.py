@@ -10,8 +10,9 @@ import pytest
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
+from storage.s3_client import opened
 from storage.s3_front import s3_front
-from storage.s3_server import REGION, S3Server
+from storage.s3_server import S3Server
 
 CREATORS = 20
 ROUNDS = 10
@@ -22,19 +23,7 @@ Opens = Callable[..., S3Store]
 def opens(s3_server: S3Server) -> Opens:
     """How to open a new bucket of the server."""
 
-    def opened(endpoint: str = s3_server.endpoint, secret: str = s3_server.secret) -> S3Store:
-        return S3Store(
-            s3_server.make_bucket(),
-            endpoint=endpoint,
-            access_key_id=s3_server.key,
-            secret_access_key=secret,
-            region=REGION,
-            virtual_hosted_style_request=False,
-            client_options={"allow_http": True},
-            retry_config={"max_retries": 0},
-        )
-
-    return opened
+    return lambda **how: opened(s3_server, s3_server.make_bucket(), **how)
 
 
 def test_one_of_many_creators_of_a_key_wins(opens: Opens) -> None:
@@ -86,7 +75,7 @@ def test_a_wrong_secret_is_refused(opens: Opens) -> None:
 
 def test_requests_are_delayed_stalled_and_cut(s3_server: S3Server, opens: Opens) -> None:
     with s3_front(s3_server.front.port) as front, ThreadPoolExecutor(1) as pool:
-        store = opens(front.endpoint)
+        store = opens(endpoint=front.endpoint)
         front.stalls = True
         write = pool.submit(obstore.put, store, "key", b"1")
         with pytest.raises(TimeoutError):
@@ -100,7 +89,7 @@ def test_requests_are_delayed_stalled_and_cut(s3_server: S3Server, opens: Opens)
 
 def test_a_store_without_conditional_writes(s3_server: S3Server, opens: Opens) -> None:
     with s3_front(s3_server.front.port) as front:
-        store = opens(front.endpoint)
+        store = opens(endpoint=front.endpoint)
         front.refuses = 501
         with pytest.raises(BaseError, match="NotImplemented"):
             obstore.put(store, "key", b"1", mode="create")

@@ -10,7 +10,7 @@ import polars as pl
 from night_run import session_of
 
 from mqreplay.ingest.digests import KnownDigests
-from mqreplay.ingest.recording import find_recordings
+from mqreplay.ingest.listing import find_recordings
 from mqreplay.judge.night_facts import NightFacts
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects

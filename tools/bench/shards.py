@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.ingest.digests import KnownDigests
-from mqreplay.ingest.recording import find_recordings
+from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.records import LinesTask
 from mqreplay.ingest.snapshots import PieceTask
 from mqreplay.lake.buckets import buckets

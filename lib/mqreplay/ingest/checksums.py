@@ -9,18 +9,20 @@ A list of more than MOST_BYTES is refused as a whole.
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import sys
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import polars as pl
 
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, Checked, inflate
 from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip
-from mqreplay.ingest.opening import open_recorded
+from mqreplay.ingest.opening import open_recorded, size_of
+from mqreplay.ingest.recorded_files import RecordedFiles, by_path, is_of
 from mqreplay.ingest.recording import CHECKSUMS, CHECKSUMS_FILE, Digested, RecordedFile, classify, escaped
 
 _LINE = re.compile(rb"(\\?)([0-9a-fA-F]{64}) [ *](.+)", re.DOTALL)
@@ -47,14 +49,25 @@ class Listed:
     reason: str | None = None
 
 
-def compared(files: list[Digested]) -> list[Digested]:
+def compared(files: RecordedFiles) -> RecordedFiles:
     """Return a recording's files, and the missing ones. Files with a wrong checksum have a reason and no SHA-256."""
-    lists = [file for file, sha256 in files if file.kind == CHECKSUMS and sha256]
+    lists = [file for file, sha256 in files.of_kinds([CHECKSUMS]) if sha256]
     if not lists:
         return files
-    listed = read_checksums(lists[0], there={file.path for file, _ in files})
-    found = [_compared(file, sha256, listed.checksums.get(file.path)) for file, sha256 in files]
-    return sorted([*found, *_missing(lists[0], listed)], key=lambda f: f[0].path)
+    listed = read_checksums(lists[0], there=set(files.rows["path"]))
+    sums = pl.DataFrame(list(listed.checksums.items()), {"path": pl.String, "listed": pl.String}, orient="row")
+    rows = files.rows.join(sums, on="path", how="left", maintain_order="left")
+    # A list that is made inside the recording contains itself, with the checksum of an empty file.
+    is_wrong = (pl.col("sha256") != pl.col("listed")) & (pl.col("sha256") != "") & ~is_of([CHECKSUMS])
+    trouble = pl.format(f"its SHA-256 is {{}}, and {CHECKSUMS_FILE} says {{}}", "sha256", "listed")
+    wrong = [
+        pl.when(is_wrong).then(trouble).otherwise("trouble").alias("trouble"),
+        pl.when(is_wrong).then(pl.lit("checksum", pl.Categorical)).otherwise("trouble_code").alias("trouble_code"),
+        pl.when(is_wrong).then(pl.lit("")).otherwise("sha256").alias("sha256"),
+    ]
+    found = rows.with_columns(wrong).drop("listed")
+    missing = RecordedFiles.of(_missing(lists[0], listed)).rows
+    return RecordedFiles(by_path(pl.concat([found, missing])))
 
 
 def read_checksums(file: RecordedFile, quarantine_rows: int = 0, there: Collection[str] = frozenset()) -> Listed:
@@ -82,7 +95,7 @@ def _is_too_large(file: RecordedFile) -> bool:
     try:
         with open_recorded(file.full_path, file.root) as stream:
             if not is_gzip(file.path, stream.peek(len(MAGIC))[: len(MAGIC)]):
-                return os.fstat(stream.fileno()).st_size > MOST_BYTES
+                return size_of(stream) > MOST_BYTES
             for piece in inflate(stream, Checked(sys.maxsize, truncated=False)):
                 size += len(piece)
                 if size > MOST_BYTES:
@@ -131,14 +144,6 @@ def _decode(line: bytes) -> Record:
     if path.startswith("/") or path.split("/")[0] == "..":
         raise DecodeError("outside", f"the path {path!r} leads out of the recording")
     return {"path": path, "sha256": match[2].decode().lower()}
-
-
-def _compared(file: RecordedFile, sha256: str, listed: str | None) -> Digested:
-    # A list that is made inside the recording contains itself, with the checksum of an empty file.
-    if not listed or not sha256 or sha256 == listed or file.kind == CHECKSUMS:
-        return file, sha256
-    trouble = f"its SHA-256 is {sha256}, and {CHECKSUMS_FILE} says {listed}"
-    return replace(file, trouble=trouble, trouble_code="checksum"), ""
 
 
 def _missing(lists: RecordedFile, listed: Listed) -> Iterator[Digested]:

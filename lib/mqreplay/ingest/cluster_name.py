@@ -12,6 +12,7 @@ from mqreplay.ingest.lines import LineReader
 from mqreplay.ingest.recording import RecordedFile
 
 DEFAULT_CLUSTER = "DefaultCluster"  # the default of brokers
+NAMING = ("brokers", "cluster_info")  # kinds of files that name it
 MOST_FILES, MOST_LINES = 3, 100  # lines of cluster_info that are read: each has all names
 
 

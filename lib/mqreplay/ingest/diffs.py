@@ -20,6 +20,7 @@ from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
 from mqreplay.ingest.lines import read_whole, trouble_of, unreadable
 from mqreplay.ingest.numbered_offsets import NumberedOffsets, numbered
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
+from mqreplay.ingest.prefetch import Prefetch
 from mqreplay.ingest.snapshot_file_rows import Row, config_row, file_row, refuse, short_key, snapshot_row, strange_rows
 from mqreplay.settings import IngestSettings
 
@@ -58,9 +59,12 @@ class Source:
     polled: NumberedOffsets | None = None  # the consumer offsets as arrays, if requested
     polled_since: bool = False  # whether ``entries`` lacks offsets that ``polled`` has
     limits: IngestSettings = field(default_factory=IngestSettings)
+    prefetch: Prefetch | None = None  # of files in a store
 
     def read(self, file: SnapshotFile) -> bytes:
         """Return a file's bytes. Raises OSError, and DecodeError (too_large)."""
+        if self.prefetch is not None:
+            return self.prefetch.read(file.full_path)
         root = None if self.limits.follow_links else file.recording
         return read_whole(file.full_path, root, self.limits.snapshot_bytes)
 

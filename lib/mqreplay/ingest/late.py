@@ -10,18 +10,19 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
-from mqreplay.ingest.manifest import IN_TABLES, LEDGER_COLUMNS, KnownFile, NewFile, Place, known_file
+from mqreplay.ingest.manifest import IN_TABLES, LEDGER, Place
+from mqreplay.ingest.opening import is_file
 from mqreplay.ingest.polled import NEAR_MS
-from mqreplay.ingest.recording import POLLED, SNAPSHOTS, RecordedFile
+from mqreplay.ingest.recorded_files import RecordedFiles, listed
+from mqreplay.ingest.recording import POLLED, SNAPSHOTS
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 
-LEDGER, QUARANTINE = "bronze.source_file", "bronze.quarantine"
+FILES, QUARANTINE = "bronze.source_file", "bronze.quarantine"
 NEVER = 2**63 - 1  # ms
 FAMILY_MS = {"source_name": pl.String(), "file_name": pl.String(), "new_ms": pl.Int64()}
 Reach = tuple[int, int]  # epoch ms of the first and the last line of a file
@@ -56,16 +57,19 @@ def within(found: Mapping[str, Stretch], ms: pl.Expr) -> pl.Expr:
     return ms.is_between(first, last).fill_null(False)
 
 
-def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile]) -> dict[str, Stretch]:
-    """Return the time span to read for each source of the ``changed`` snapshots."""
+def snapshots_of(files: pl.DataFrame) -> pl.DataFrame:
+    """Return source_name, ts_ms and file_name of snapshots with these paths."""
+    return files.select("recording", "path", **_of_path())
+
+
+def stretches(warehouse: Warehouse, cluster: str, changed: pl.DataFrame) -> dict[str, Stretch]:
+    """Return the time span to read for each source of the ``changed`` snapshots (see snapshots_of)."""
     firsts = _firsts(changed)
-    if not warehouse.exists(LEDGER):
+    if not warehouse.exists(FILES):
         return {source: Stretch(since) for source, since in firsts.items()}
     firsts, polled = _with_polled(warehouse, cluster, changed, firsts)
-    last: dict[tuple[str, str], int] = {}
-    for file in changed:
-        family = str(file.source_name), file.file_name.removesuffix(".bak")
-        last[family] = max(last.get(family, 0), file.ts_ms or 0)
+    families = changed.group_by("source_name", pl.col("file_name").str.strip_suffix(".bak")).agg(pl.col("ts_ms").max())
+    last = {(source, name): ms for source, name, ms in families.iter_rows()}
     known = _snapshots(warehouse, cluster, min(last.values())).filter(pl.col("status") == "read")
     asked = pl.LazyFrame([(*key, ms) for key, ms in last.items()], schema=FAMILY_MS, orient="row")
     whole = known.join(asked, ["source_name", "file_name"]).filter(pl.col("ts_ms") > pl.col("new_ms"))
@@ -80,12 +84,13 @@ def stretches(warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile
 
 
 def _with_polled(
-    warehouse: Warehouse, cluster: str, changed: Sequence[RecordedFile], firsts: Mapping[str, int]
+    warehouse: Warehouse, cluster: str, changed: pl.DataFrame, firsts: Mapping[str, int]
 ) -> tuple[dict[str, int], set[str]]:
     """Return the start of each source, given the files of polled offsets, and the sources to read to the end."""
     reaches = _reaches(warehouse, cluster, firsts)
-    begins, polled = dict(firsts), _firsts([file for file in changed if file.file_name in POLLED])
-    copied = _firsts([file for file in changed if file.file_name not in POLLED])
+    is_polled = pl.col("file_name").is_in(POLLED)
+    begins, polled = dict(firsts), _firsts(changed.filter(is_polled))
+    copied = _firsts(changed.filter(~is_polled))
     for source in firsts:
         known = reaches.get(source, [])
         starts = [_since(copied[source], known, is_copy=True)] if source in copied else []
@@ -98,7 +103,7 @@ def _with_polled(
 def _reaches(warehouse: Warehouse, cluster: str, sources: Iterable[str]) -> dict[str, list[Reach]]:
     """Return by source the time span of each file of polled offsets in the tables."""
     is_polled = pl.any_horizontal(pl.col("path").str.ends_with(f"/{name}") for name in POLLED)
-    polled = warehouse.read(LEDGER, Rows(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
+    polled = warehouse.read(FILES, Rows(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
     asked = polled.with_columns(**_of_path()).filter(pl.col("source_name").is_in(sorted(sources)))
     reaches: dict[str, list[Reach]] = {}
     for source, *reach in asked.select("source_name", "ts_ms", pl.col("last_ts").dt.epoch("ms")).collect().iter_rows():
@@ -132,53 +137,46 @@ def _with_orphan_keys(warehouse: Warehouse, cluster: str, sources: Iterable[str]
     return set(found["source_name"]) & set(sources)
 
 
-def too_late(new: Sequence[RecordedFile], again: Iterable[NewFile]) -> set[Place]:
+def too_late(new: pl.DataFrame, again: RecordedFiles) -> set[Place]:
     """Return the places of ``new`` snapshots that are before missing files which are needed again."""
-    gone: dict[str | None, int] = {}
-    for file in (a.file for a in again):
-        if not Path(file.full_path).is_file():
-            gone[file.source_name] = max(gone.get(file.source_name, 0), file.ts_ms or 0)
-    return {(n.recording, n.path) for n in new if (n.ts_ms or 0) <= gone.get(n.source_name, -1)}
+    gone: dict[str, int] = {}
+    for file, _ in again:
+        if not is_file(file.full_path):
+            gone[str(file.source_name)] = max(gone.get(str(file.source_name), 0), file.ts_ms or 0)
+    if not gone:
+        return set()
+    since = pl.col("source_name").replace_strict(gone, default=-1, return_dtype=pl.Int64)
+    late = new.filter(pl.col("ts_ms") <= since).select(pl.col("recording").cast(pl.String), "path")
+    return set(late.iter_rows())
 
 
-def read_again(warehouse: Warehouse, cluster: str, found: dict[str, Stretch], but: set[Place]) -> list[NewFile]:
+def read_again(warehouse: Warehouse, cluster: str, found: dict[str, Stretch], but: pl.DataFrame) -> RecordedFiles:
     """Return the snapshots in the tables within these time spans, except those in the places ``but``."""
-    if not warehouse.exists(LEDGER):
-        return []
+    if not warehouse.exists(FILES):
+        return RecordedFiles()
     known = _snapshots(warehouse, cluster, min(s.since_ms for s in found.values()))
     inside = within(found, pl.col("ts_ms")) & pl.col("status").is_in(IN_TABLES)
-    files = known.filter(inside).sort("recording", "path").collect()
-    return [
-        NewFile(
-            RecordedFile(k["recording"], k["path"], k["kind"], k["bytes"], k["source_name"], k["ts_ms"]), k["sha256"]
-        )
-        for k in files.iter_rows(named=True)
-        if (k["recording"], k["path"]) not in but
-    ]
+    files = known.filter(inside).select("recording", "path", "kind", "bytes", "sha256").collect()
+    others = but.select(pl.col("recording").cast(pl.String), "path")
+    return listed(files.join(others, on=["recording", "path"], how="anti").sort("recording", "path"))
 
 
 def copies_elsewhere(
-    warehouse: Warehouse, cluster: str, recordings: Sequence[str], files: Iterable[tuple[str, str]]
-) -> list[KnownFile]:
-    """Return the snapshots of these recordings that have one of these paths and its SHA-256."""
+    warehouse: Warehouse, cluster: str, recordings: Sequence[str], files: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the snapshots (LEDGER) of these recordings that have the path and SHA-256 of one of ``files``."""
     mine = pl.col("kind").is_in(SNAPSHOTS) & pl.col("recording").is_in(list(recordings))
-    asked = pl.LazyFrame(sorted(set(files)), schema={"path": pl.String, "sha256": pl.String}, orient="row")
-    known = warehouse.read(LEDGER, Rows(cluster)).filter(mine)
-    found = known.join(asked, ["path", "sha256"], how="semi").select(LEDGER_COLUMNS).collect()
-    return [known_file(row) for row in found.iter_rows()]
+    known = warehouse.read(FILES, Rows(cluster)).filter(mine)
+    return known.join(files.lazy(), on=["path", "sha256"], how="semi").select(LEDGER.names()).collect().cast(LEDGER)
 
 
-def _firsts(files: Iterable[RecordedFile]) -> dict[str, int]:
-    firsts: dict[str, int] = {}
-    for file in files:
-        source, ms = str(file.source_name), file.ts_ms or 0
-        firsts[source] = min(firsts.get(source, ms), ms)
-    return firsts
+def _firsts(files: pl.DataFrame) -> dict[str, int]:
+    return dict(files.group_by("source_name").agg(pl.col("ts_ms").min()).iter_rows())
 
 
 def _snapshots(warehouse: Warehouse, cluster: str, since_ms: int) -> pl.LazyFrame:
     """Return the ledger's snapshots from then on, with source_name, file_name and ts_ms of their paths."""
-    files = warehouse.read(LEDGER, Rows(cluster)).filter(pl.col("kind").is_in(SNAPSHOTS))
+    files = warehouse.read(FILES, Rows(cluster)).filter(pl.col("kind").is_in(SNAPSHOTS))
     return files.filter(pl.col("last_ts") >= instant(since_ms * 1000)).with_columns(**_of_path())
 
 

@@ -77,15 +77,16 @@ class Ledger:
         entry.first_ts, entry.last_ts = known.first_ts, known.last_ts
         return entry
 
-    def enter_unread(self, duplicates: Iterable[NewFile], not_read: Iterable[NewFile]) -> None:
-        """Enter files that give no rows, with the reason."""
-        for new in duplicates:
-            entry = self.enter(new)
-            entry.status, entry.reason = "duplicate", "the same bytes were read from another file"
-        for new in not_read:
-            entry = self.enter(new)
-            missing = new.file.trouble if new.file.distrusted else None
-            entry.status, entry.reason = "not_read", missing or NOT_READ[new.file.kind]
+    def enter_duplicate(self, new: NewFile) -> None:
+        """Enter a file with the same bytes as another."""
+        entry = self.enter(new)
+        entry.status, entry.reason = "duplicate", "the same bytes were read from another file"
+
+    def enter_not_read(self, new: NewFile) -> None:
+        """Enter a file of a kind that is not read, with the reason."""
+        entry = self.enter(new)
+        missing = new.file.trouble if new.file.distrusted else None
+        entry.status, entry.reason = "not_read", missing or NOT_READ[new.file.kind]
 
     def enter_unreadable(self, files: Iterable[NewFile]) -> None:
         """Enter files whose bytes cannot be read or must not be used."""

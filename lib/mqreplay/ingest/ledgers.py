@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import polars as pl
 
 from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.manifest import KnownFile, Place
+from mqreplay.ingest.manifest import Place
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 
@@ -25,10 +25,9 @@ class Ledgers:
         self.rows_out = self.refused = 0
         self._began: dict[str, dt.datetime] = {}
 
-    def began(self, recording: str, known: Iterable[KnownFile], ledger: Ledger) -> dt.datetime | None:
-        """Return the first instant of the recording's files: ``known`` ones, those of this run, and of ``ledger``."""
-        left = (k for k in known if k.recording == recording and k.place not in ledger.files)
-        firsts = [k.first_ts for k in left if k.first_ts is not None]
+    def began(self, recording: str, known: dt.datetime | None, ledger: Ledger) -> dt.datetime | None:
+        """Return the first instant of the recording's files: ``known`` is that of others than those of this run."""
+        firsts = [] if known is None else [known]
         firsts += [e.first_ts for (its, _), e in ledger.files.items() if its == recording and e.first_ts is not None]
         if recording in self._began:
             firsts.append(self._began[recording])
@@ -62,6 +61,17 @@ class Ledgers:
         for row in found:
             row["recording"], row["path"] = renamed[row["recording"], row["path"]]
         return [tuple(row.values()) for row in found]
+
+
+def first_instant(firsts: pl.DataFrame, recording: str, but: Collection[Place] = ()) -> dt.datetime | None:
+    """Return the least first_ts of the recording's files, except those in the places ``but``.
+
+    ``firsts`` has recording, path and first_ts.
+    """
+    mine = firsts.filter(pl.col("recording").cast(pl.String) == recording).sort("first_ts")
+    return next(
+        (first for path, first in mine.select("path", "first_ts").iter_rows() if (recording, path) not in but), None
+    )
 
 
 def _of(places: Iterable[Place]) -> pl.Expr:

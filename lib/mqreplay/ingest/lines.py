@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +18,8 @@ from typing import NamedTuple
 
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, check, inflate, not_gzip
-from mqreplay.ingest.opening import open_recorded
+from mqreplay.ingest.opening import open_recorded, read_recorded
+from mqreplay.lake.files import FileTooLarge
 
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a longer line is not a record, and must not fill the memory
 MOST_CONTAINERS = 500_000  # objects and lists of a line; each takes some 200 bytes once it is decoded
@@ -244,12 +244,10 @@ class LineReader:
 
 def read_whole(path: str, root: str | None, most_bytes: int) -> bytes:
     """Return the bytes of a file of at most ``most_bytes``. Raises OSError, and DecodeError (too_large)."""
-    with open_recorded(path, root) as stream:
-        size = os.fstat(stream.fileno()).st_size
-        data = stream.read(most_bytes + 1) if size <= most_bytes else b""
-    if max(size, len(data)) > most_bytes:  # it may have grown
-        raise DecodeError("too_large", f"{max(size, len(data)):,} bytes, and at most {most_bytes:,} are read")
-    return data
+    try:
+        return read_recorded(path, root, most_bytes)
+    except FileTooLarge as error:
+        raise DecodeError("too_large", f"{error.bytes:,} bytes, and at most {most_bytes:,} are read") from None
 
 
 def is_gzip(path: str, magic: bytes) -> bool:

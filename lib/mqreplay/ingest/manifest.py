@@ -16,16 +16,17 @@ The tables must depend only on the files that exist now. So a plan compares cont
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
+
+import polars as pl
 
 from mqreplay.ingest.recording import NO_FILE, NOT_READ, RECORD_TABLES, SNAPSHOTS, Digested, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
 IN_TABLES = ("read", "refused", "superseded")  # statuses of a file that represents its content
-MOVED_SHARE = 0.5  # share of a recording's files that are unchanged in another folder: then the recording was moved
 
 Place = tuple[str, str]  # recording, path
 Content = tuple[str, ...]
@@ -67,7 +68,24 @@ class KnownFile:
         return RecordedFile(self.recording, self.path, self.kind, self.bytes, source, ts)
 
 
-LEDGER_COLUMNS = tuple(f.name for f in fields(KnownFile))
+# The columns of the ledger for planning: the fields of KnownFile.
+LEDGER = pl.Schema(
+    {
+        "recording": pl.Categorical(),
+        "path": pl.String(),
+        "kind": pl.Categorical(),
+        "sha256": pl.String(),
+        "bytes": pl.Int64(),
+        "status": pl.Categorical(),
+        "reason": pl.String(),
+        "rows_in": pl.Int64(),
+        "rows_out": pl.Int64(),
+        "rows_quarantined": pl.Int64(),
+        "rows_duplicate": pl.Int64(),
+        "first_ts": pl.Datetime("us", "UTC"),
+        "last_ts": pl.Datetime("us", "UTC"),
+    }
+)
 
 
 def known_file(row: Sequence[Any]) -> KnownFile:
@@ -95,7 +113,7 @@ class NewFile:
 
 @dataclass
 class Plan:
-    """The plan of a run. ``seen`` counts every file of the recording.
+    """The plan for some files. ``seen`` counts all of them.
 
     ``renamed``: files that now represent a content, and those that did before. ``gone_places`` are removed from the
     ledger. ``gone``: by kind of JSONL the digests whose rows are removed; the rows of ``gone_snapshots`` are removed
@@ -112,16 +130,6 @@ class Plan:
     gone: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     gone_snapshots: list[KnownFile] = field(default_factory=list)
 
-    @property
-    def nothing_new(self) -> bool:
-        """Return whether the tables already equal these files."""
-        listed = (self.new, self.duplicates, self.not_read, self.unreadable, self.renamed, self.gone_places)
-        return not (any(listed) or self.gone or self.gone_snapshots)
-
-    def of(self, *kinds: str) -> list[NewFile]:
-        """Return new files of these kinds in path order."""
-        return [n for n in self.new if n.file.kind in kinds]
-
 
 def plan(
     found: list[Digested],
@@ -130,15 +138,17 @@ def plan(
     *,
     forget: bool = True,
     is_there: Callable[[KnownFile], bool] = lambda known: True,
+    closed: Iterable[str] = (),
 ) -> Plan:
     """Return the plan that makes the tables equal to ``found``.
 
     ``known`` are rows of the ledger: all of the ``given`` recordings, and of others those with possibly equal content.
-    ``forget`` false keeps the rows of removed files. ``is_there`` returns whether a known file can be read.
+    ``forget`` false keeps the rows of removed files. ``is_there`` returns whether a known file can be read. ``closed``
+    are the full paths of folders that cannot be listed: their files count as unchanged.
     """
     made = Plan(seen=len(found))
     by_place = {k.place: k for k in known}
-    holders = _standing(found, by_place, set(given), forget, made)
+    holders = _standing(found, by_place, set(given), forget, tuple(f"{folder}/" for folder in closed), made)
     for file, sha256 in found:
         old, entry = by_place.get((file.recording, file.path)), NewFile(file, sha256)
         if file.kind in NOT_READ:
@@ -165,31 +175,16 @@ def plan(
     return made
 
 
-def moved_recordings(
-    found: Iterable[Digested], known: Iterable[KnownFile], given: Iterable[str], vanished: Iterable[str]
-) -> dict[str, str]:
-    """Return old folder -> new folder of moved recordings: ``vanished`` ones whose files are in a new folder."""
-    where: dict[tuple[str, str], set[str]] = defaultdict(set)
-    mine, gone = set(given), set(vanished)
-    listed = [k for k in known if k.recording in gone and k.kind in (*RECORD_TABLES, *SNAPSHOTS)]
-    for file, sha256 in found:
-        if sha256:
-            where[file.path, sha256].add(file.recording)
-    count = Counter(k.recording for k in listed)
-    same = Counter((k.recording, new) for k in listed for new in where[k.path, k.sha256] & mine)
-    made: dict[str, str] = {}
-    for (old, new), files in same.most_common():
-        if files >= MOVED_SHARE * count[old] and old not in made and new not in made.values():
-            made[old] = new
-    return made
-
-
 def _standing(
-    found: list[Digested], by_place: Mapping[Place, KnownFile], given: set[str], forget: bool, made: Plan
+    found: list[Digested],
+    by_place: Mapping[Place, KnownFile],
+    given: set[str],
+    forget: bool,
+    closed: tuple[str, ...],
+    made: Plan,
 ) -> dict[Content, dict[Place, NewFile]]:
     """Return by content the known files that count although they are not in this run; enter the removed ones."""
     seen = {(f.recording, f.path): f.kind in NOT_READ or bool(sha256) or f.distrusted for f, sha256 in found}
-    closed = tuple(f"{file.recording}/{file.path}/" for file, _ in found if file.kind == "folder")
     holders: dict[Content, dict[Place, NewFile]] = defaultdict(dict)
     for place, known in by_place.items():
         if seen.get(place):

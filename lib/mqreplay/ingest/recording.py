@@ -1,24 +1,17 @@
-"""List the files of a recording with their kinds. Reads names, never contents.
+"""A file of a recording, and its kind by its name.
 
-An entry that is not a readable file has a kind of NOT_READ, which gives the reason. Links out of the folder are
-followed only if the caller asks for it. A file SHA256SUMS protects the files that it lists (checksums.py).
+An entry that is not a readable file has a kind of NOT_READ, which gives the reason. A file SHA256SUMS protects the
+files that it lists (checksums.py).
 """
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import stat
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from mqreplay.decode.columns import TIME_MAX
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import InputError
-from mqreplay.ingest.opening import is_within
 
 RECORD_TABLES = {stem: kind.table for stem, kind in KINDS.items()}
 # Kinds of snapshot files, by file name. The .bak of a kind belongs to the same family.
@@ -59,20 +52,14 @@ _BROKER_ID = re.compile(r"[0-9]+")
 _PCAP = re.compile(r"\.pcap([0-9]+)?(\.gz)?$")
 
 
-# What to do if there is no recording.
-MAKE_ONE = (
-    "give the folder that holds snapshots/ and *.jsonl. To make one: mqreplay record NAMESRV --out RECORDING, "
-    "or from files: mqreplay import FILES --out RECORDING"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
     """A file of a recording. ``ts_ms`` and ``source_name`` are there for snapshots (epoch milliseconds).
 
-    The next three are from the file system: the times of the last change of its bytes and of its status (epoch
-    nanoseconds), and its inode. ``trouble`` says why its bytes cannot or must not be read, if so; ``trouble_code`` is a
-    stable code for that. ``follow_links``: links may lead out of the recording.
+    The next four are from the file system: the times of the last change of its bytes and of its status (epoch
+    nanoseconds), and its inode; an object store has a version (ETag) instead of the last two. ``trouble`` says why its
+    bytes cannot or must not be read, if so; ``trouble_code`` is a stable code for that. ``follow_links``: links may
+    lead out of the recording.
     """
 
     recording: str
@@ -84,6 +71,7 @@ class RecordedFile:
     modified_ns: int = 0
     changed_ns: int = 0
     inode: int = 0
+    version: str = ""
     trouble: str | None = None
     trouble_code: str = "unreadable"
     follow_links: bool = False
@@ -109,112 +97,7 @@ class RecordedFile:
         return self.path.rsplit("/", 1)[-1]
 
 
-Digested = tuple[RecordedFile, str]  # a file and its SHA-256, empty if it cannot be read
-
-
-def find_recordings(folders: Iterable[str], follow_links: bool = False) -> dict[str, list[RecordedFile]]:
-    """Return the files of each folder, see find_files; a folder that is given twice counts once."""
-    apart: dict[Path, str] = {}
-    for folder in folders:
-        apart.setdefault(Path(folder).resolve(), folder)
-    return {folder: find_files(folder, follow_links) for folder in apart.values()}
-
-
-def find_files(folder: str, follow_links: bool = False) -> list[RecordedFile]:
-    """Return every file of the recording in ``folder`` with its kind, sorted by path.
-
-    Raises InputError if there is no folder, or no file of a recording in it.
-    """
-    root = Path(folder).resolve()
-    if not root.is_dir():
-        if root.exists():
-            raise InputError(
-                f"{folder} is not a recording: it is a file, not a folder. "
-                f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
-            )
-        raise InputError(f"recording {folder} does not exist; {MAKE_ONE}")
-    if escaped(os.fsencode(root)) != str(root):
-        raise InputError(f"recording {escaped(os.fsencode(root))}: the name of its folder is not UTF-8; rename it")
-    files = sorted(_Walk(str(root), follow_links).files(), key=lambda f: f.path)
-    if all(f.kind in NOT_READ or f.kind == CHECKSUMS for f in files):
-        what = f"none of its {len(files):,} files is" if len(files) > 1 else "its only file is not"
-        raise InputError(
-            f"{folder} is not a recording: {what} a part of one. "
-            f"Make a recording from it: mqreplay import {shlex.quote(folder)} --out RECORDING"
-            if files
-            else f"recording {folder} has no files; {MAKE_ONE}"
-        )
-    return files
-
-
-class _Walk:
-    """A walk through a recording's folder, given by its resolved path."""
-
-    def __init__(self, recording: str, follow_links: bool) -> None:
-        self._recording, self._follow = recording, follow_links
-        self._within = len(os.path.join(recording, "x")) - 1
-        self._entered = [recording]
-
-    def files(self) -> Iterator[RecordedFile]:
-        """Yield every file, and every other entry that is in the place of a file."""
-        closed: list[str] = []
-        walk = os.walk(self._recording, onerror=lambda e: closed.append(str(e.filename)), followlinks=True)
-        for folder, inner, names in walk:
-            for name in list(inner):
-                path = os.path.join(folder, name)
-                if os.path.islink(path) and not self._is_entered(path):
-                    inner.remove(name)
-                    if self._leaves(path):
-                        yield self._no_file(path, "link_outside")
-                        continue
-                if _names_a_file(path[self._within :]):
-                    yield self._no_file(path, "misnamed_folder")
-            for name in names:
-                yield self._file(os.path.join(folder, name))
-        for folder in closed:
-            yield self._no_file(folder, "folder")
-
-    def _file(self, path: str) -> RecordedFile:
-        try:
-            found = os.lstat(path)
-            if stat.S_ISLNK(found.st_mode):
-                if self._leaves(path):
-                    return self._no_file(path, "link_outside")
-                found = os.stat(path)
-        except OSError:  # removed meanwhile, or a link to nothing or to itself
-            return self._no_file(path, "broken_link")
-        if not stat.S_ISREG(found.st_mode):
-            return self._no_file(path, "special")
-        relative = self._relative(path)
-        kind, source, ts = classify(relative) if relative == path[self._within :] else ("bad_name", None, None)
-        when = found.st_mtime_ns, found.st_ctime_ns, found.st_ino
-        of_file = self._recording, relative, kind, found.st_size, source, ts, *when
-        return RecordedFile(*of_file, follow_links=self._follow)
-
-    def _no_file(self, path: str, kind: str) -> RecordedFile:
-        return RecordedFile(self._recording, self._relative(path) or ".", kind, 0)
-
-    def _relative(self, path: str) -> str:
-        return escaped(os.fsencode(path[self._within :]))
-
-    def _leaves(self, link: str) -> bool:
-        """Return whether a link leads out of the recording although it must not. A broken link does not."""
-        target = os.path.realpath(link)
-        return not self._follow and not is_within(target, self._recording) and os.path.exists(target)
-
-    def _is_entered(self, link: str) -> bool:
-        """Return whether to enter a linked folder: not one that the walk visits anyway, and none outside."""
-        target = os.path.realpath(link)
-        if self._leaves(link) or any(is_within(target, known) or is_within(known, target) for known in self._entered):
-            return False
-        self._entered.append(target)
-        return True
-
-
-def _names_a_file(path: str) -> bool:
-    """Return whether a path inside a recording is that of a file that is read."""
-    kind = classify(escaped(os.fsencode(path)))[0]
-    return kind not in NOT_READ
+Digested = tuple[RecordedFile, str]  # a file and its SHA-256, empty if it is unknown or cannot be read
 
 
 def escaped(name: bytes) -> str:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
 from mqreplay.errors import InputError
 from mqreplay.ingest.brokers import read_brokers
-from mqreplay.ingest.cluster_name import cluster_name
+from mqreplay.ingest.cluster_name import NAMING, cluster_name
 from mqreplay.ingest.late import copies_elsewhere
 from mqreplay.ingest.ledger import Ledger
-from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers
-from mqreplay.ingest.manifest import LEDGER_COLUMNS, KnownFile, NewFile, Place, Plan, known_file, moved_recordings, plan
-from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES, SNAPSHOTS, Digested
-from mqreplay.ingest.snapshot_rounds import ingest_snapshots
+from mqreplay.ingest.ledgers import BROKERS, FILES, OF_RECORDING, Ledgers, first_instant
+from mqreplay.ingest.manifest import LEDGER, NewFile, Place, known_file
+from mqreplay.ingest.opening import is_file, is_folder
+from mqreplay.ingest.planning import Work, changed_snapshots, moved_recordings, plan_files
+from mqreplay.ingest.recorded_files import RecordedFiles, is_of, together
+from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES
+from mqreplay.ingest.snapshot_rounds import ROUND_FILES, ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.remembered import Question, Remembered
@@ -52,7 +52,7 @@ class Ingested:
 def ingest(
     warehouse: Warehouse,
     engine: Engine,
-    recordings: Mapping[str, list[Digested]],
+    recordings: dict[str, RecordedFiles],
     cluster: str | None,
     settings: IngestSettings,
     progress: Progress,
@@ -61,24 +61,26 @@ def ingest(
 ) -> list[Ingested]:
     """Make silver equal to the recordings; read only new files. Give all recordings of a cluster together.
 
-    ``begin`` is called first if there is something to do. The work of each cluster is done in the context that
-    ``attempt`` returns for its name, which may suppress an error so that the others are ingested.
+    ``recordings`` is emptied, to have the memory of a million files for the run. ``begin`` is called first if there is
+    something to do. The work of each cluster is done in the context that ``attempt`` returns for its name, which may
+    suppress an error so that the others are ingested.
     Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
     """
-    by_cluster: dict[str, list[Digested]] = {}
+    by_cluster: dict[str, list[RecordedFiles]] = {}
     listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
-    for folder, files in recordings.items():
-        name = cluster or cluster_name(folder, [file for file, _ in files], listed, progress)
-        by_cluster.setdefault(name, []).extend(files)
-    given = {name: sorted({file.recording for file, _ in files}) for name, files in by_cluster.items()}
+    for folder in list(recordings):
+        files = recordings.pop(folder)
+        name = cluster or cluster_name(folder, [file for file, _ in files.of_kinds(NAMING)], listed, progress)
+        by_cluster.setdefault(name, []).append(files)
+    given = {name: sorted({r for files in some for r in files.recordings}) for name, some in by_cluster.items()}
     left = _left_clusters(listed, given) if settings.forget_missing_files else {}
     folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
     done: list[Ingested] = []
     for name, some in folders.items():
         with attempt(name):
-            files = by_cluster.get(name, [])
+            files = together(by_cluster.pop(name, []))
             done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress, begin).run())
-    for name in sorted(by_cluster):
+    for name in sorted(given):
         with attempt(name):
             _check_refused(warehouse, name, given[name], settings.refused_share)
     return done
@@ -103,7 +105,7 @@ class _Ingest:
         engine: Engine,
         cluster: str,
         folders: list[str],
-        files: list[Digested],
+        files: RecordedFiles,
         listed: list[tuple[str, str]],
         settings: IngestSettings,
         progress: Progress,
@@ -116,57 +118,69 @@ class _Ingest:
         self.others = sorted(others)
         known = {recording for name, recording in listed if name == cluster}
         is_new = any(folder not in known for folder in folders)
-        self.vanished = sorted(folder for folder in others if not os.path.isdir(folder)) if is_new else []
+        self.vanished = sorted(folder for folder in others if not is_folder(folder)) if is_new else []
 
     def run(self) -> Ingested:
         """Plan, and carry out the plan in one transaction."""
         known = self._known()
         moved = moved_recordings(self.files, known, self.folders, self.vanished)
-        known = [_at(k, moved) for k in known]
-        known += self._copies(known)
-        work = plan(
+        if moved:
+            known = known.with_columns(pl.col("recording").cast(pl.String).replace(moved).cast(pl.Categorical))
+        work = plan_files(
             self.files,
-            known,
+            pl.concat([known, self._copies(known)]),
             self.folders,
             forget=self.settings.forget_missing_files,
-            is_there=lambda k: os.path.isfile(k.file.full_path),
+            is_there=lambda k: is_file(k.file.full_path),
         )
         if self.settings.follow_links:
             work.new = [replace(n, file=replace(n.file, follow_links=True)) for n in work.new]
+            work.snapshots = RecordedFiles(work.snapshots.rows.with_columns(follow_links=pl.lit(True)))
         if work.nothing_new and not moved:
             self.progress(f"{self.cluster}: {work.seen} files, none new or changed")
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
+        self.files = RecordedFiles(self.files.rows.filter(is_of(["brokers"])))  # the plan has all others
         self.progress(f"{self.cluster}: {_said(work, moved)}")
         self.begin()
         journal = Journal(self.warehouse, self.engine.cancel)
         with journal.transaction(f"ingest of {self.cluster}"):
             return self._do(journal, known, moved, work)
 
-    def _known(self) -> list[KnownFile]:
+    def _known(self) -> pl.DataFrame:
         asked = known_files(self.cluster, [*self.folders, *self.vanished])
-        return [known_file(row) for row in Remembered(self.warehouse).rows(asked)]
+        return Remembered(self.warehouse).frame(asked, LEDGER)
 
-    def _copies(self, known: list[KnownFile]) -> list[KnownFile]:
+    def _copies(self, known: pl.DataFrame) -> pl.DataFrame:
         """Return snapshots of other recordings that equal new or removed ones of these."""
         others = [folder for folder in self.others if folder not in self.vanished]
-        if not others:
-            return []
-        now = {(f.path, sha256) for f, sha256 in self.files if f.kind in SNAPSHOTS and sha256}
-        before = {(k.path, k.sha256) for k in known if k.kind in SNAPSHOTS and k.recording in self.folders}
-        found = copies_elsewhere(self.warehouse, self.cluster, others, now ^ before) if now ^ before else []
-        return found
+        changed = changed_snapshots(self.files, known, self.folders) if others else None
+        if changed is None or not changed.height:
+            return LEDGER.to_frame()
+        return copies_elsewhere(self.warehouse, self.cluster, others, changed)
 
-    def _do(self, journal: Journal, known: list[KnownFile], moved: Mapping[str, str], work: Plan) -> Ingested:
+    def _do(self, journal: Journal, known: pl.DataFrame, moved: Mapping[str, str], work: Work) -> Ingested:
         warehouse, cluster = self.warehouse, self.cluster
         if moved:
             _rename_recordings(warehouse, cluster, moved)
-        ledger = Ledger()
-        ledger.enter_unread(work.duplicates, work.not_read)
+        ledgers = Ledgers(warehouse, cluster, set(self.folders) - set(known["recording"].unique().cast(pl.String)))
+        ledger = _enter_unread(work, ledgers)
         ledger.enter_unreadable(work.unreadable)
         ledger.enter_checksums(work.of(CHECKSUMS), self.settings.quarantine_rows)
-        ledgers = Ledgers(warehouse, cluster, set(self.folders) - {k.recording for k in known})
-        run = Run(warehouse, self.engine, journal, cluster, self.settings, known, ledger, ledgers)
-        size = sum(n.file.bytes for n in work.new) / 1e6
+        records = known.filter(is_of([*RECORD_TABLES, "brokers"])).iter_rows()
+        firsts = known.select("recording", "path", "first_ts").drop_nulls()
+        run = Run(
+            warehouse,
+            self.engine,
+            journal,
+            cluster,
+            self.settings,
+            [*map(known_file, records)],
+            firsts,
+            ledger,
+            ledgers,
+        )
+        del known, records
+        size = work.to_read_bytes / 1e6
 
         def line(_: float) -> str:
             return f"{cluster}: reading {size:,.0f} MB: {self.engine.progress()}"
@@ -186,19 +200,27 @@ class _Ingest:
         _write_brokers(run, self.files, gone)
         carried = {old.place: new.place for new, old in work.renamed if new.place not in run.read_again}
         ledgers.write(ledger, gone, carried)
-        return Ingested(cluster, self.folders, work.seen, len(work.new), ledgers.rows_out, ledgers.refused)
+        return Ingested(cluster, self.folders, work.seen, work.to_read, ledgers.rows_out, ledgers.refused)
 
 
-def _said(work: Plan, moved: Mapping[str, str]) -> str:
-    parts = [f"{work.seen} files", f"{len(work.new)} to read"]
+def _enter_unread(work: Work, ledgers: Ledgers) -> Ledger:
+    """Return a ledger with the files that are not read; write those of a million files in parts of their own."""
+    ledger = Ledger()
+    for files, enter in ((work.duplicates, Ledger.enter_duplicate), (work.not_read, Ledger.enter_not_read)):
+        for file, sha256 in files:
+            if len(ledger.files) >= ROUND_FILES:
+                ledgers.write(ledger)
+                ledger = Ledger()
+            enter(ledger, NewFile(file, sha256))
+    return ledger
+
+
+def _said(work: Work, moved: Mapping[str, str]) -> str:
+    parts = [f"{work.seen} files", f"{work.to_read} to read"]
     if work.gone_places:
         parts.append(f"{len(work.gone_places)} removed or renamed")
     parts += [f"recording moved from {old}" for old in sorted(moved)]
     return ", ".join(parts)
-
-
-def _at(known: KnownFile, moved: Mapping[str, str]) -> KnownFile:
-    return replace(known, recording=moved[known.recording]) if known.recording in moved else known
 
 
 def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, str]) -> None:
@@ -223,25 +245,27 @@ def known_files(cluster: str, recordings: Iterable[str]) -> Question:
     """Return rows of bronze.source_file for planning: files of these recordings, and all JSONL files."""
     mine = sorted(recordings)
 
-    def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    def read(warehouse: Warehouse) -> pl.DataFrame:
         needed = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
-        return warehouse.read(FILES, Rows(cluster)).filter(needed).select(LEDGER_COLUMNS).collect().rows()
+        rows = warehouse.read(FILES, Rows(cluster)).filter(needed).select(LEDGER.names())
+        return rows.cast(LEDGER).collect(engine="streaming")
 
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 
 
-def _write_brokers(run: Run, files: Sequence[Digested], gone: set[Place]) -> None:
+def _write_brokers(run: Run, files: RecordedFiles, gone: set[Place]) -> None:
     """Write silver.broker for each recording with a changed or removed brokers.json or another first instant."""
     of_brokers = {k.recording: k for k in run.known if k.kind == "brokers"}
     rows: list[tuple[object, ...]] = []
     written: set[str] = {k.recording for k in of_brokers.values() if k.place in gone}
-    left = [k for k in run.known if k.place not in gone]
     for file, sha256 in files:
         if file.kind != "brokers" or not sha256:
             continue
         old = of_brokers.get(file.recording)
-        since = run.ledgers.began(file.recording, left, run.ledger)
-        if old is not None and old.sha256 == sha256 and since == _began(run.known, file.recording):
+        since = run.ledgers.began(
+            file.recording, first_instant(run.firsts, file.recording, {*gone, *run.ledger.files}), run.ledger
+        )
+        if old is not None and old.sha256 == sha256 and since == first_instant(run.firsts, file.recording):
             continue
         # Recordings may share one description: each keeps its own row.
         rows += read_brokers(NewFile(file, sha256), run.cluster, since, run.ledger)
@@ -251,15 +275,11 @@ def _write_brokers(run: Run, files: Sequence[Digested], gone: set[Place]) -> Non
         run.warehouse.put(BROKERS, rows, replaced if written & of_brokers.keys() else None)
 
 
-def _began(known: Iterable[KnownFile], recording: str) -> dt.datetime | None:
-    return min((k.first_ts for k in known if k.recording == recording and k.first_ts is not None), default=None)
-
-
 def _check_refused(warehouse: Warehouse, cluster: str, recordings: list[str], most: float) -> None:
     """Raise InputError if more than the share ``most`` of the recordings' rows was refused."""
-    asked = Remembered(warehouse).rows(known_files(cluster, recordings))
-    files = [k for k in map(known_file, asked) if k.recording in recordings]
-    rows, refused = sum(k.rows_in for k in files), sum(k.rows_quarantined for k in files)
+    known = Remembered(warehouse).frame(known_files(cluster, recordings), LEDGER)
+    mine = known.filter(pl.col("recording").cast(pl.String).is_in(recordings))
+    rows, refused = (int(mine[column].sum()) for column in ("rows_in", "rows_quarantined"))
     if refused > most * rows:
         raise InputError(
             f"{refused:,} of {rows:,} rows of cluster {cluster} were refused, more than the share {most} "

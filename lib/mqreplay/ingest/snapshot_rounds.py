@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -10,14 +9,16 @@ from typing import Any
 import polars as pl
 
 from mqreplay.errors import InputError
-from mqreplay.ingest.late import Stretch, orphan_keys, read_again, stretches, too_late, within
+from mqreplay.ingest.late import Stretch, orphan_keys, read_again, snapshots_of, stretches, too_late, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import OF_RECORDING
-from mqreplay.ingest.manifest import NewFile, Place, Plan
+from mqreplay.ingest.manifest import NewFile, Place
 from mqreplay.ingest.offset_checkpoint import TABLE as STANDING
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.pieces import Piece, joined
-from mqreplay.ingest.recording import POLLED, SNAPSHOTS, RecordedFile
+from mqreplay.ingest.planning import Work
+from mqreplay.ingest.recorded_files import RecordedFiles
+from mqreplay.ingest.recording import POLLED
 from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
 from mqreplay.ingest.to_silver import Run
@@ -32,60 +33,64 @@ POLLS = 720  # an hourly file of polled offsets counts as this many copies
 ROUND_FILES = 50_000  # snapshots in a round: some 150 MB of the driver's memory
 
 
-def ingest_snapshots(run: Run, work: Plan) -> None:
+def ingest_snapshots(run: Run, work: Work) -> None:
     """Ingest all new snapshots. Read a source again after a late, changed or removed one, as far as it has an effect.
 
     A round has a bounded number of files, and all files of its sources, since their ledger rows are in the driver's
     memory. A written round stays even if the run fails.
     """
-    new, gone = work.of(*SNAPSHOTS), [k.file for k in work.gone_snapshots]
-    changed = [*(n.file for n in new), *gone]
-    if not changed:
+    gone = RecordedFiles.of((k.file, k.sha256) for k in work.gone_snapshots)
+    changed = snapshots_of(pl.concat([work.snapshots.rows, gone.rows]))
+    if not changed.height:
         return
     found = stretches(run.warehouse, run.cluster, changed)
-    again = _under_new_names(read_again(run.warehouse, run.cluster, found, _places(changed)), work)
+    again = _under_new_names(read_again(run.warehouse, run.cluster, found, changed), work)
     if late := too_late(changed, again):
         _leave_out(run, work, late)
         return ingest_snapshots(run, work)
-    run.read_again.update(n.place for n in again)
+    run.read_again.update(zip(again.rows["recording"].cast(pl.String), again.rows["path"], strict=True))
     known = _known_before(run.warehouse, run.cluster, found)
-    none = not again and not gone
-    rounds = _rounds([*new, *again])
-    without_files = found.keys() - {str(n.file.source_name) for n in (*new, *again)}
+    none = not len(again) and not len(gone)
+    files = pl.concat([work.snapshots.rows, again.rows]).with_columns(source=_source())
+    rounds = _rounds(files)
+    without_files = found.keys() - {source for sources in rounds for source in sources}
     if without_files:
         _clear(run, {source: found[source] for source in without_files})
-    for number, some in enumerate(rounds, 1):
+    for number, sources in enumerate(rounds, 1):
         is_last = number == len(rounds)
         ledger = run.ledger if is_last else Ledger()
-        _read_round(run, _Round(some, found, known, none), ledger)
+        some = RecordedFiles(files.filter(pl.col("source").is_in(pl.Series(sources, dtype=pl.Categorical))))
+        _read_round(run, _Round([NewFile(*each) for each in some], found, known, none), ledger)
         if not is_last:
             run.ledgers.write(ledger)
             run.journal.savepoint([*TABLES, STANDING, *OF_RECORDING])
 
 
-def _places(files: Sequence[RecordedFile]) -> set[Place]:
-    return {(file.recording, file.path) for file in files}
-
-
-def _under_new_names(again: list[NewFile], work: Plan) -> list[NewFile]:
+def _under_new_names(again: RecordedFiles, work: Work) -> RecordedFiles:
     """Return the files; renamed ones with their new path."""
-    names = {old.place: new for new, old in work.renamed}
-    return [names.get(n.place, n) for n in again]
+    names = {old.place: (new.file, new.sha256) for new, old in work.renamed}
+    if not names:
+        return again
+    return RecordedFiles.of(names.get((file.recording, file.path), (file, sha256)) for file, sha256 in again)
 
 
-def _leave_out(run: Run, work: Plan, late: set[Place]) -> None:
+def _leave_out(run: Run, work: Work, late: set[Place]) -> None:
     """Remove from the plan the snapshots that cannot be read or removed because files after them are missing.
 
     Raises InputError if a file was changed: its rows in the tables can neither stay nor be removed.
     """
+    new = [NewFile(file, sha256) for file, sha256 in work.snapshots if (file.recording, file.path) in late]
+    changed = {n.place for n in new}
     for known in work.gone_snapshots:
-        if known.place in late and any(n.place == known.place for n in work.new):
+        if known.place in late and known.place in changed:
             raise InputError(
                 f"{known.recording}/{known.path} has changed since it was read, and snapshots after it, which are "
                 "needed again, are missing; put them back, and run again"
             )
-    run.ledger.enter_late([n for n in work.new if n.place in late])
-    work.new = [n for n in work.new if n.place not in late]
+    run.ledger.enter_late(new)
+    work.snapshots = RecordedFiles.of(
+        (file, sha256) for file, sha256 in work.snapshots if (file.recording, file.path) not in late
+    )
     kept = {k.place for k in work.gone_snapshots if k.place in late}
     work.gone_snapshots = [k for k in work.gone_snapshots if k.place not in kept]
     work.gone_places = [k for k in work.gone_places if k.place not in kept]
@@ -122,17 +127,24 @@ class _Round:
         return None if self.nothing_there else _replaced(cluster, mine, table)
 
 
-def _rounds(files: list[NewFile]) -> list[list[NewFile]]:
-    rounds: list[list[NewFile]] = []
+def _rounds(files: pl.DataFrame) -> list[list[str]]:
+    """Return the sources of each round."""
+    is_polled = pl.any_horizontal(pl.col("path").str.ends_with(f"/{name}") for name in POLLED)
+    size_of = pl.when(is_polled).then(POLLS).otherwise(1).sum().alias("size")
+    rounds: list[list[str]] = []
     size = ROUND_FILES
-    for _, some in groupby(sorted(files, key=lambda n: str(n.file.source_name)), key=lambda n: n.file.source_name):
+    by_source = files.group_by(pl.col("source").cast(pl.String)).agg(size_of)
+    for source, files_of in by_source.sort("source").iter_rows():
         if size >= ROUND_FILES:
             rounds.append([])
             size = 0
-        for new in some:
-            rounds[-1].append(new)
-            size += POLLS if new.file.file_name in POLLED else 1
+        rounds[-1].append(source)
+        size += files_of
     return rounds
+
+
+def _source() -> pl.Expr:
+    return pl.col("path").str.extract("^snapshots/([^/]*)/").cast(pl.Categorical)
 
 
 def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:

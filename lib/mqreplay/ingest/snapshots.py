@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,16 @@ import polars as pl
 
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import GROUP_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
+from mqreplay.ingest.lines import read_whole
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.offset_changes import change_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.polled import read_source
+from mqreplay.ingest.prefetch import Prefetch
 from mqreplay.ingest.recording import split_source
 from mqreplay.ingest.snapshot_file_rows import Row
 from mqreplay.ingest.snapshot_rows import CONFIGS
+from mqreplay.lake.files import is_remote
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
 
@@ -106,11 +110,12 @@ def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceR
     source = Source(name, broker_name, broker_id, client, limits=limits)
     if task.known is not None:
         _restore(source, task.known.iter_rows(named=True))
-    if not catch_up(source, piece):
-        return PieceRead([], None)
     beside: list[Row] = []
-    # Streamed: a broker's day of changes must not be in memory as a whole.
-    landed = land(change_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
+    with _prefetch(source, piece):
+        if not catch_up(source, piece):
+            return PieceRead([], None)
+        # Streamed: a broker's day of changes must not be in memory as a whole.
+        landed = land(change_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
     names = {
         "source_name": name,
         "broker_name": source.broker_name,
@@ -118,6 +123,19 @@ def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceR
         "client_id": source.client_id,
     }
     return PieceRead(landed, [{**row, **names} for row in beside])
+
+
+@contextmanager
+def _prefetch(source: Source, piece: Piece) -> Iterator[None]:
+    """Let the source read the piece's files of a store ahead."""
+    files = [file for file in [*piece.lead, *piece.own] if is_remote(file.full_path) and not file.is_polled]
+    if not files:
+        yield
+        return
+    paths = [f.full_path for f in sorted(files, key=lambda f: (f.ts_ms, f.family, f.is_bak))]
+    with Prefetch(paths, piece.bytes, lambda path: read_whole(path, None, source.limits.snapshot_bytes)) as ahead:
+        source.prefetch = ahead
+        yield
 
 
 def _restore(source: Source, known: Iterable[dict[str, Any]]) -> None:

@@ -14,7 +14,8 @@ from mqreplay.errors import ConservationError
 from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import Ledgers
-from mqreplay.ingest.manifest import KnownFile, NewFile, Place, Plan
+from mqreplay.ingest.manifest import KnownFile, NewFile, Place
+from mqreplay.ingest.planning import Work
 from mqreplay.ingest.records import FileStats, LinesRead, lines_tasks, read_lines
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.journal import Journal
@@ -29,7 +30,8 @@ from mqreplay.settings import IngestSettings
 class Run:
     """One run for one cluster: target tables, state before the run, and progress.
 
-    ``read_again`` are places whose files are read although their content is known.
+    ``known`` are the JSONL files and brokers.json in the ledger; ``firsts`` are recording, path and first_ts of all
+    files in it. ``read_again`` are places whose files are read although their content is known.
     """
 
     warehouse: Warehouse
@@ -38,12 +40,13 @@ class Run:
     cluster: str
     settings: IngestSettings
     known: list[KnownFile]
+    firsts: pl.DataFrame
     ledger: Ledger
     ledgers: Ledgers
     read_again: set[Place] = field(default_factory=set)
 
 
-def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
+def ingest_records(run: Run, work: Work, pool: Executor) -> None:
     """Ingest all new JSONL files, each kind into its table, decoded in one pass."""
     new = {kind: files for kind in KINDS if (files := work.of(kind)) or work.gone.get(kind)}
     if not new:
@@ -58,7 +61,7 @@ def ingest_records(run: Run, work: Plan, pool: Executor) -> None:
     list(pool.map(lambda kind: _take(run, kind, work, [each for each in read if each.kind == kind]), new))
 
 
-def _take(run: Run, kind: str, work: Plan, read: Sequence[LinesRead]) -> None:
+def _take(run: Run, kind: str, work: Work, read: Sequence[LinesRead]) -> None:
     """Commit the rows of one kind without duplicates of other files; remove rows of removed files."""
     landed = [file for each in read for file in each.landed]
     files = {digest: stats for each in read for digest, stats in each.stats.items()}
@@ -74,7 +77,7 @@ def _take(run: Run, kind: str, work: Plan, read: Sequence[LinesRead]) -> None:
 
 
 def _enter_records(
-    run: Run, kind: str, work: Plan, known: dict[str, KnownFile], files: dict[str, FileStats], left: dict[str, _Left]
+    run: Run, kind: str, work: Work, known: dict[str, KnownFile], files: dict[str, FileStats], left: dict[str, _Left]
 ) -> None:
     for new in work.of(kind):
         _enter(new, files[new.digest], run.ledger)

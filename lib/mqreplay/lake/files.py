@@ -38,6 +38,14 @@ class FileInfo(NamedTuple):
     version: str
 
 
+class FileTooLarge(Exception):
+    """A file has more bytes than its reader takes; ``bytes`` is its size, as far as it is known."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"{size:,} bytes")
+        self.bytes = size
+
+
 class Files(Protocol):
     """The files of one store. Errors of the store are StoreErrors; a missing file is a FileNotFoundError."""
 
@@ -53,12 +61,15 @@ class Files(Protocol):
         """Return a file; None if there is none."""
         ...
 
-    def read(self, path: str) -> bytes:
-        """Return the content of a file."""
+    def read(self, path: str, most_bytes: int | None = None) -> bytes:
+        """Return the content of a file. Raises FileTooLarge, before it is read, for one above ``most_bytes``."""
         ...
 
     def open(self, path: str) -> BinaryIO:
-        """Open a file for reading, with seek; ranges are read as they are asked for."""
+        """Open a file for reading, with seek. Its content is not in memory as a whole.
+
+        If the file is replaced meanwhile, reading gives the old content or raises OSError.
+        """
         ...
 
     def write(self, path: str, data: bytes) -> None:
@@ -167,8 +178,10 @@ class LocalFiles:
             return None
         return FileInfo(os.path.basename(path), found.st_size, found.st_mtime_ns, "")
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most_bytes: int | None = None) -> bytes:
         """As Files.read."""
+        if most_bytes is not None and (size := os.path.getsize(path)) > most_bytes:
+            raise FileTooLarge(size)
         return Path(path).read_bytes()
 
     def open(self, path: str) -> BinaryIO:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 from hdfs_native import Client, FileStatus, WriteOptions
 
 from mqreplay.errors import InputError, StoreError, StoreUnavailable
-from mqreplay.lake.files import FileInfo
+from mqreplay.lake.files import FileInfo, FileTooLarge
 from mqreplay.lake.storage import Storage, storage
 
 BUFFER = 1 << 20  # bytes
@@ -91,9 +91,12 @@ class HdfsFiles:
             return None
         return _info(path.rsplit("/", 1)[-1], found)
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most_bytes: int | None = None) -> bytes:
         """As Files.read."""
         with self.open(path) as stream:
+            if most_bytes is not None and (size := stream.seek(0, io.SEEK_END)) > most_bytes:
+                raise FileTooLarge(size)
+            stream.seek(0)
             return stream.read()
 
     def open(self, path: str) -> BinaryIO:

@@ -7,6 +7,7 @@ conditional write (If-None-Match), which the store decides.
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import io
 import re
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from obstore.exceptions import (
 from obstore.store import ObjectStore, from_url
 
 from mqreplay.errors import InputError, StoreError, StoreUnavailable
-from mqreplay.lake.files import FileInfo, scheme_of
+from mqreplay.lake.files import FileInfo, FileTooLarge, scheme_of
 from mqreplay.lake.storage import Storage, storage
 
 FAMILY = {"s3": "aws_", "s3a": "aws_", "gs": "google_", "abfs": "azure_", "abfss": "azure_", "az": "azure_"}
@@ -43,7 +44,15 @@ BAD_CREDENTIALS = (
     "AuthenticationFailed",
 )
 NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
-NO_ANSWER = re.compile(r"timed? ?out|connect|connection|dns|HTTP error|request or response body", re.IGNORECASE)
+NO_ANSWER = re.compile(r"timed? ?out|connect|connection|dns|HTTP error|response body|status code: 5", re.IGNORECASE)
+STATUS = re.compile(r"status code: (\d+ [\w ]+)")
+REASONS = {  # words of the library's errors
+    "operation timed out": "no answer in time",
+    "request or response body error": "the answer broke off",
+    "dns error": "its name is unknown",
+    "Connection refused": "connection refused",
+    "error sending request": "no connection",
+}
 WHERE_KEYS = "give its keys in the environment (AWS_ACCESS_KEY_ID ...) or under [storage] options"
 
 
@@ -114,16 +123,22 @@ class ObjectFiles:
         except FileNotFoundError:
             return None
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, most_bytes: int | None = None) -> bytes:
         """As Files.read."""
         with self._told(path):
-            return obstore.get(self._store, self._key(path)).bytes().to_bytes()
+            found = obstore.get(self._store, self._key(path))
+            if most_bytes is not None and found.meta["size"] > most_bytes:
+                raise FileTooLarge(found.meta["size"])
+            return found.bytes().to_bytes()
 
     def open(self, path: str) -> BinaryIO:
         """As Files.open."""
+        return io.BufferedReader(_Raw(self, path), READ_AHEAD)
+
+    def stream(self, path: str, options: Any = None) -> Any:
+        """Return the answer to a request for a file, whose bytes come as they are read."""
         with self._told(path):
-            reader = obstore.open_reader(self._store, self._key(path), buffer_size=READ_AHEAD)
-        return io.BufferedReader(_Raw(reader, self, path), READ_AHEAD)
+            return obstore.get(self._store, self._key(path), options=options)
 
     def write(self, path: str, data: bytes) -> None:
         """As Files.write."""
@@ -182,8 +197,8 @@ class ObjectFiles:
                 raise self._refused(path, code or _first_line(error)) from None
             if NO_ANSWER.search(str(error)):
                 raise StoreUnavailable(
-                    f"{self.root} does not answer ({_first_line(error)}); nothing stored before is lost; check its "
-                    "address and the network, or raise [storage] timeout_s, and run it again"
+                    f"{self.root} {_failure(error)}; nothing stored before is lost; check its address and the "
+                    "network, or raise [storage] timeout_s, and run it again"
                 ) from None
             raise StoreError(f"{path}: {_first_line(error)}") from None
 
@@ -195,10 +210,14 @@ class ObjectFiles:
 
 
 class _Raw(io.RawIOBase):
-    """A reader of obstore as a file of Python."""
+    """A file as one stream of bytes from the store; after a seek as another one, of the same version."""
 
-    def __init__(self, reader: Any, files: ObjectFiles, path: str) -> None:
-        self._reader, self._files, self._path = reader, files, path
+    def __init__(self, files: ObjectFiles, path: str) -> None:
+        self._files, self._path = files, path
+        answer = files.stream(path)
+        self._size, self._version = int(answer.meta["size"]), answer.meta["e_tag"]
+        self._bytes, self._comes_at, self._at = iter(answer.stream(READ_AHEAD)), 0, 0
+        self._rest = memoryview(b"")
 
     def readable(self) -> bool:
         return True
@@ -207,16 +226,38 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with self._files._told(self._path):
-            data = self._reader.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        if self._at >= self._size:
+            return 0
+        try:
+            with self._files._told(self._path):
+                if self._at != self._comes_at:
+                    self._begin_again()
+                if not self._rest:
+                    self._rest = memoryview(bytes(next(self._bytes)))
+        except StopIteration:
+            raise OSError(errno.EIO, "the store ended it before its end") from None
+        except PreconditionError:
+            raise OSError(errno.ESTALE, "it changed while it was read") from None
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        self._at += size
+        self._comes_at = self._at
+        return size
+
+    def _begin_again(self) -> None:
+        options: dict[str, Any] = {"range": {"offset": self._at}}
+        if self._version:
+            options["if_match"] = self._version
+        self._bytes = iter(self._files.stream(self._path, options).stream(READ_AHEAD))
+        self._rest, self._comes_at = memoryview(b""), self._at
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._reader.seek(offset, whence))
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
 
     def tell(self) -> int:
-        return int(self._reader.tell())
+        return self._at
 
 
 def _info(name: str, item: Any) -> FileInfo:
@@ -227,6 +268,14 @@ def _code(error: BaseException) -> str:
     """Return the store's own code of an error, such as NoSuchBucket; empty if it has none."""
     match = CODE.search(str(error))
     return match[1] if match else ""
+
+
+def _failure(error: BaseException) -> str:
+    """Return how a request failed: by the status of the answer, or by what came in its place."""
+    if found := STATUS.search(str(error)):
+        return f"answers with {found[1].strip()} {_code(error)}".strip()
+    reason = next((said for words, said in REASONS.items() if words in str(error)), _first_line(error))
+    return f"does not answer ({reason})"
 
 
 def _first_line(error: BaseException) -> str:

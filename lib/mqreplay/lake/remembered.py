@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from mqreplay.lake.files import joined
 from mqreplay.lake.small_file import read_json, write_json
 from mqreplay.lake.warehouse import Warehouse
 
 FILE = ".mqreplay.remembered"
+MOST_ROWS = 20_000  # of a stored result: to read a large one from its table is faster than from JSON
 Rows = list[tuple[Any, ...]]
 
 
@@ -24,7 +27,7 @@ class Question:
     """A query of a run with a small result. Its name includes all parameters."""
 
     name: str
-    read: Callable[[Warehouse], Sequence[Sequence[Any]]]
+    read: Callable[[Warehouse], pl.DataFrame | Sequence[Sequence[Any]]]
 
 
 class Remembered:
@@ -36,21 +39,32 @@ class Remembered:
 
     def rows(self, asked: Question) -> Rows:
         """Return the cached rows if no table changed since; else run the query."""
-        kept = self._kept()
-        if kept is not None and asked.name in kept:
-            return [tuple(map(_back, row)) for row in kept[asked.name]]
-        return [tuple(row) for row in asked.read(self._warehouse)]
+        found = self._found(asked)
+        return found.rows() if isinstance(found, pl.DataFrame) else [tuple(row) for row in found]
+
+    def frame(self, asked: Question, schema: pl.Schema) -> pl.DataFrame:
+        """Return the same as a frame of this schema."""
+        found = self._found(asked)
+        return found if isinstance(found, pl.DataFrame) else pl.DataFrame(found, schema, orient="row")
+
+    def _found(self, asked: Question) -> pl.DataFrame | Sequence[Sequence[Any]]:
+        rows = (self._kept() or {}).get(asked.name)
+        return asked.read(self._warehouse) if rows is None else [tuple(map(_back, row)) for row in rows]
 
     def keep(self, asked: Iterable[Question]) -> None:
-        """Store the results of exactly these queries, unless all are stored already."""
+        """Store the results of exactly these queries, unless all are stored already; none of a large one."""
         kept, by_name = self._kept(), {question.name: question for question in asked}
         if kept is not None and kept.keys() >= by_name.keys():
             return
-        rows = {
-            name: [list(map(_plain, row)) for row in question.read(self._warehouse)]
-            for name, question in sorted(by_name.items())
-        }
+        rows = {name: self._to_store(question) for name, question in sorted(by_name.items())}
         write_kept(self._path, self._warehouse.state(), rows)
+
+    def _to_store(self, asked: Question) -> list[list[Any]] | None:
+        found = asked.read(self._warehouse)
+        if len(found) > MOST_ROWS:
+            return None
+        rows = found.iter_rows() if isinstance(found, pl.DataFrame) else found
+        return [list(map(_plain, row)) for row in rows]
 
     def _kept(self) -> dict[str, Any] | None:
         found = read_kept(self._path, self._warehouse.state())

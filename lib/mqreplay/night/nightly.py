@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from importlib import import_module
 from itertools import chain
@@ -13,7 +13,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
-from mqreplay.ingest.recording import Digested
+from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
@@ -31,7 +31,7 @@ from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.overview import LastRuns, page_path, write_overview
-from mqreplay.night.recordings import listed_recordings
+from mqreplay.night.recordings import begun_listings, finished_listings
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.steps import Span, Steps, days_of, digests, empty_clusters, recorded_until, spans, steps
 from mqreplay.night.validation import Validation
@@ -73,7 +73,7 @@ class Night:
 
     def ingest(
         self,
-        recordings: Mapping[str, list[Digested]],
+        recordings: dict[str, RecordedFiles],
         cluster: str | None,
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
@@ -280,8 +280,8 @@ def run(
     check_folders(root)
     failures = Failures(failed)
     # Report an unreadable recording before the warehouse is made.
-    found = listed_recordings(root, recordings or [], settings.ingest.follow_links, failures)
-    if step in ("nightly", "ingest") and not found:
+    listings = begun_listings(root, recordings or [], settings.ingest.follow_links, failures)
+    if step in ("nightly", "ingest") and not listings:
         failures.raise_all()
     with (
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
@@ -291,7 +291,8 @@ def run(
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
-            ingested = night.ingest(KnownDigests(root).of_recordings(found), cluster, begin)
+            found = finished_listings(listings, running, failures)
+            ingested = night.ingest(KnownDigests(root, running).of_recordings(found), cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)

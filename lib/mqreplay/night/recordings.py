@@ -9,18 +9,18 @@ from fnmatch import fnmatchcase
 from itertools import takewhile
 
 from mqreplay.errors import InputError
-from mqreplay.ingest.recording import RecordedFile, find_recordings
+from mqreplay.ingest.listing import Listing, begin_listings, finish_listings
+from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.night.failures import Failures
+from mqreplay.run.engine import Engine
 
 MAGIC = re.compile(r"[*?[]")
 
 
-def listed_recordings(
-    root: str, patterns: Iterable[str], follow_links: bool, failures: Failures
-) -> dict[str, list[RecordedFile]]:
-    """Return the files of each recording that can be used with the warehouse ``root``; note the others in failures.
+def begun_listings(root: str, patterns: Iterable[str], follow_links: bool, failures: Failures) -> list[Listing]:
+    """Begin to list each recording that can be used with the warehouse ``root``; note the others in ``failures``.
 
     A recording that is given twice counts once.
     """
@@ -28,16 +28,22 @@ def listed_recordings(
     for pattern in patterns:
         with failures.of("recording", pattern):
             folders += matching_recordings(pattern)
-    listed: dict[str, list[RecordedFile]] = {}
-    known: set[str] = set()
+    begun: dict[str, Listing] = {}
     for folder in dict.fromkeys(folders):
         with failures.of("recording", folder):
             check_folders(root, [folder])
-            files = find_recordings([folder], follow_links)[folder]
-            if files[0].recording not in known:
-                known.add(files[0].recording)
-                listed[folder] = files
-    return listed
+            for listing in begin_listings([folder], follow_links):
+                begun.setdefault(listing.recording, listing)
+    return list(begun.values())
+
+
+def finished_listings(listings: Iterable[Listing], engine: Engine, failures: Failures) -> dict[str, RecordedFiles]:
+    """Return the files of each recording, listed to the end; note recordings that fail in ``failures``."""
+    found: dict[str, RecordedFiles] = {}
+    for listing in listings:
+        with failures.of("recording", listing.folder):
+            found |= finish_listings([listing], engine)
+    return found
 
 
 def matching_recordings(pattern: str) -> list[str]:

@@ -1,0 +1,107 @@
+"""Walk through the folder of a recording on this machine: its files, and other entries in the place of a file.
+
+Reads names, never contents. Links out of the folder are followed only if the caller asks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+
+from mqreplay.ingest.opening import is_within
+from mqreplay.ingest.recording import NOT_READ, RecordedFile, classify, escaped
+
+
+class Walk:
+    """A walk through a recording's folder, given by its resolved path.
+
+    ``room``: about this many files are listed. The folders of sources that are left out are in ``later``.
+    """
+
+    def __init__(self, recording: str, follow_links: bool, room: int = sys.maxsize) -> None:
+        self._recording, self._follow, self._room = recording, follow_links, room
+        self._within = len(os.path.join(recording, "x")) - 1
+        self._entered = [recording]
+        self.later: list[str] = []
+
+    def files(self, start: str = "") -> Iterator[RecordedFile]:
+        """Yield every file, and every other entry that is in the place of a file, below the folder ``start``."""
+        waiting = [os.path.join(self._recording, start) if start else self._recording]
+        while waiting:
+            folder, inner = waiting.pop(), []
+            try:
+                with os.scandir(folder) as entries:
+                    listed = list(entries)
+            except OSError:
+                yield self._no_file(folder, "folder")
+                continue
+            if self._room < len(listed) and folder[self._within :].startswith("snapshots/"):
+                self.later.append(folder[self._within :])
+                continue
+            self._room -= len(listed)
+            for entry in listed:
+                if not _is_folder(entry):
+                    yield self._file(entry.path)
+                    continue
+                enters = not entry.is_symlink() or self._is_entered(entry.path)
+                if not enters and self._leaves(entry.path):
+                    yield self._no_file(entry.path, "link_outside")
+                    continue
+                if _names_a_file(entry.path[self._within :]):
+                    yield self._no_file(entry.path, "misnamed_folder")
+                if enters:
+                    inner.append(entry.path)
+            waiting += reversed(inner)
+
+    def _file(self, path: str) -> RecordedFile:
+        try:
+            found = os.lstat(path)
+            if stat.S_ISLNK(found.st_mode):
+                if self._leaves(path):
+                    return self._no_file(path, "link_outside")
+                found = os.stat(path)
+        except OSError:  # removed meanwhile, or a link to nothing or to itself
+            return self._no_file(path, "broken_link")
+        if not stat.S_ISREG(found.st_mode):
+            return self._no_file(path, "special")
+        relative = self._relative(path)
+        kind, source, ts = classify(relative) if relative == path[self._within :] else ("bad_name", None, None)
+        when = found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+        of_file = self._recording, relative, kind, found.st_size, source, ts, *when
+        return RecordedFile(*of_file, follow_links=self._follow)
+
+    def _no_file(self, path: str, kind: str) -> RecordedFile:
+        return RecordedFile(self._recording, self._relative(path) or ".", kind, 0)
+
+    def _relative(self, path: str) -> str:
+        return escaped(os.fsencode(path[self._within :]))
+
+    def _leaves(self, link: str) -> bool:
+        """Return whether a link leads out of the recording although it must not. A broken link does not."""
+        target = os.path.realpath(link)
+        return not self._follow and not is_within(target, self._recording) and os.path.exists(target)
+
+    def _is_entered(self, link: str) -> bool:
+        """Return whether to enter a linked folder: not one that the walk visits anyway, and none outside."""
+        target = os.path.realpath(link)
+        if self._leaves(link) or any(is_within(target, known) or is_within(known, target) for known in self._entered):
+            return False
+        self._entered.append(target)
+        return True
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _names_a_file(path: str) -> bool:
+    """Return whether a path inside a recording is that of a file that is read."""
+    if path[-1].isdigit():  # the usual folder of a snapshot
+        return False
+    kind = classify(escaped(os.fsencode(path)))[0]
+    return kind not in NOT_READ
