@@ -26,6 +26,7 @@ from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
+from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.catalog import Catalog
 from mqreplay.night.file_name import file_name
@@ -239,7 +240,8 @@ def run(
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
-            found = KnownDigests(root, running).of_recordings(finish_listings(listings, running))
+            with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
+                found = KnownDigests(root, running).of_recordings(finish_listings(listings, running))
             ingested = night.ingest(found, cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
