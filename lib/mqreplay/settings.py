@@ -25,10 +25,12 @@ from mqreplay.settings_sections import (
     FindingSettings,
     IngestSettings,
     LocalSettings,
+    MaintainSettings,
     ReplaySettings,
     SparkSettings,
     StorageSettings,
     StrategySettings,
+    WatchSettings,
     record_of,
 )
 
@@ -36,6 +38,7 @@ __all__ = [
     "FindingSettings",
     "IngestSettings",
     "LocalSettings",
+    "MaintainSettings",
     "ReplaySettings",
     "Settings",
     "SparkSettings",
@@ -62,7 +65,9 @@ class Settings:
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
+    maintain: MaintainSettings = field(default_factory=MaintainSettings)
     source: tuple[str, ...] = ()
 
     def digest(self) -> str:

@@ -56,6 +56,10 @@ def _seconds(default: int, meaning: str, change: str) -> Any:
     return _setting(default, "s", meaning, change, most=WEEK_S)
 
 
+def _days(meaning: str, change: str) -> Any:
+    return _setting(0, "day", meaning, change, most=36_500)
+
+
 def record_of(section: Any, key: str) -> SettingRecord:
     """Return the record of the setting ``key`` of a section, a class or an instance of it."""
     (found,) = [each for each in dataclasses.fields(section) if each.name == key]
@@ -342,6 +346,20 @@ class FindingSettings:
 
 
 @dataclass(frozen=True)
+class WatchSettings:
+    """The window of `nightly --watch`."""
+
+    lookback_minutes: int = _setting(
+        30,
+        "min",
+        "evidence that each round judges; a recorder asks for the rarest figures every 5 to 10 min",
+        "Lower it if a round takes longer than its interval. Raise it if findings close and open again.",
+        least=15,
+        most=1440,
+    )
+
+
+@dataclass(frozen=True)
 class StrategySettings:
     """Parameters of allocation strategies that only the code of the clients has. No recording contains them."""
 
@@ -359,6 +377,32 @@ class StrategySettings:
             "parameters by consumer group, see conf/sample.toml and docs/settings.md",
             "When a group uses CONFIG, MACHINE_ROOM, MACHINE_ROOM_NEARBY or another number of virtual nodes.",
         ),
+    )
+
+
+@dataclass(frozen=True)
+class MaintainSettings:
+    """What `mqreplay maintain` keeps. Days are counted back from the last recorded day of each cluster."""
+
+    keep_bronze_days: int = _days(
+        "days of the ledger of files and of refused rows that are kept; 0: all",
+        "When the ledger grows by many snapshot files each night.",
+    )
+    keep_silver_days: int = _days(
+        "days of recorded rows that are kept; 0: all",
+        "To limit the disk space: silver has most of the rows.",
+    )
+    keep_gold_days: int = _days(
+        "days of judgements and findings that are kept; 0: all",
+        "When findings of old nights are no longer needed.",
+    )
+    keep_versions_days: int = _setting(
+        7,
+        "day",
+        "age at which files of earlier versions of the tables are removed; a reader may still use younger ones",
+        "When queries or copies of the warehouse take longer than a week.",
+        least=7,
+        most=36_500,
     )
 
 

@@ -6,7 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_prefix, add_warehouse, with_examples
+from mqreplay.cli import watch_command
+from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, with_examples
+from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -19,21 +21,20 @@ STEPS = {
     "replay": "judge all decisions and find problems: silver tables to gold tables",
     "validate": "run the contracts' expectations on the tables",
     "report": "make one HTML page for each cluster",
-    "maintain": "compact the tables, and remove old files",
 }
 EXAMPLES = {
     "nightly": (
         "mqreplay nightly recordings/night --warehouse warehouse/night",
         "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
         "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
+        "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
     "validate": ("mqreplay validate --warehouse warehouse/night --engine local",),
     "report": ("mqreplay report --warehouse warehouse/night",),
-    "maintain": ("mqreplay maintain --warehouse warehouse/night",),
 }
-NEED_WAREHOUSE = ("replay", "validate", "report", "maintain")
+NEED_WAREHOUSE = ("replay", "validate", "report")
 
 
 def add(commands: Any) -> None:
@@ -44,6 +45,8 @@ def add(commands: Any) -> None:
             command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
         add_warehouse(command)
         _options(command)
+        if name == "nightly":
+            watch_command.add(command)
         command.add_argument(
             "--catalog",
             metavar="NAME",
@@ -63,12 +66,7 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    command.add_argument(
-        "--engine",
-        choices=("spark", "local"),
-        default="spark",
-        help="what runs the tasks (%(default)s); local needs no Java",
-    )
+    add_engine(command)
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
@@ -81,7 +79,6 @@ def demo_conf(command: str) -> str | None:
 
 def _catalog(args: argparse.Namespace) -> Catalog | None:
     """Return the catalog to register the tables in; None without --catalog."""
-    from mqreplay.errors import InputError
     from mqreplay.night.catalog import Catalog
 
     name, prefix = getattr(args, "catalog", None), getattr(args, "prefix", "")
@@ -99,6 +96,11 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
     from mqreplay.night.nightly import run
     from mqreplay.places import sample_dir
 
+    if getattr(args, "watch", False):
+        watch_command.run(args, settings)
+        return True
+    if getattr(args, "every", None) is not None:
+        raise InputError("--every belongs to --watch")
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
@@ -112,7 +114,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
             progress,
             recordings=recordings,
             cluster=args.cluster,
-            engine=args.engine,
+            engine=args.engine or "spark",
             catalog=catalog,
         )
     problems = catalog.problems if catalog is not None else []
