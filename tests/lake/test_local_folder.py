@@ -158,6 +158,7 @@ def test_commands_refuse_before_they_make_anything(arguments, tmp_path: Path, mo
     assert (out, [line for line in progress if "starting Spark" not in line]) == ("", [])
     told = (
         "is a URI: make the recording in a local folder",
+        "is a URI, but a local folder",
         "no store of this scheme",
         "names no host",
         "is inside the recording",
