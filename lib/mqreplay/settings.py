@@ -20,9 +20,10 @@ from typing import Any, get_type_hints
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
+from mqreplay.settings_findings import FindingSettings
+from mqreplay.settings_records import record_of
 from mqreplay.settings_sections import (
     GROUP_KEYS,
-    FindingSettings,
     IngestSettings,
     LocalSettings,
     MaintainSettings,
@@ -30,7 +31,6 @@ from mqreplay.settings_sections import (
     SparkSettings,
     StorageSettings,
     StrategySettings,
-    record_of,
 )
 
 __all__ = [
