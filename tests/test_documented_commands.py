@@ -21,6 +21,7 @@ PAGES = ("README.md", "README.zh.md", "docs/tutorial.md", "docs/operations.md", 
 ELSEWHERE = {
     r'mqreplay record "10\.': "tests/cluster/test_record.py",
     r"mqreplay \w+ .*(recordings|warehouse)/night\b": "the recording of a cluster: tests/cluster/test_record.py",
+    r"mqreplay .*/live\b": "a recording that grows: tests/cli/test_watch_command.py",
     r"mqreplay: ": "a message, not a command",
 }
 RUNNABLE = re.compile(r"^(mqreplay|cp|rm) ")

@@ -31,6 +31,7 @@ from mqreplay.settings_sections import (
     SparkSettings,
     StorageSettings,
     StrategySettings,
+    WatchSettings,
 )
 
 __all__ = [
@@ -64,6 +65,7 @@ class Settings:
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
     maintain: MaintainSettings = field(default_factory=MaintainSettings)
     source: tuple[str, ...] = ()

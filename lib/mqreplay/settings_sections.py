@@ -174,6 +174,20 @@ class ReplaySettings:
 
 
 @dataclass(frozen=True)
+class WatchSettings:
+    """The window of `nightly --watch`."""
+
+    lookback_minutes: int = setting(
+        30,
+        "min",
+        "evidence that each round judges; a recorder asks for the rarest figures every 5 to 10 min",
+        "Lower it if a round takes longer than its interval. Raise it if findings close and open again.",
+        least=15,
+        most=1440,
+    )
+
+
+@dataclass(frozen=True)
 class StrategySettings:
     """Parameters of allocation strategies that only the code of the clients has. No recording contains them."""
 

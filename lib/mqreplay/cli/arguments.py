@@ -36,8 +36,7 @@ def add_engine(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--engine",
         choices=("spark", "local"),
-        default="spark",
-        help="what runs the tasks (%(default)s); local needs no Java",
+        help="what runs the tasks (spark); local needs no Java",
     )
 
 

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
             progress,
             keep=args.keep,
             cluster=args.cluster,
-            engine=args.engine,
+            engine=args.engine or "spark",
             dry_run=args.dry_run,
         )
     if args.json:

@@ -6,7 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from mqreplay.cli import watch_command
 from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, with_examples
+from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ EXAMPLES = {
         "mqreplay nightly recordings/night --warehouse warehouse/night",
         "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
         "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
+        "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
@@ -42,6 +45,8 @@ def add(commands: Any) -> None:
             command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
         add_warehouse(command)
         _options(command)
+        if name == "nightly":
+            watch_command.add(command)
         command.add_argument(
             "--catalog",
             metavar="NAME",
@@ -74,7 +79,6 @@ def demo_conf(command: str) -> str | None:
 
 def _catalog(args: argparse.Namespace) -> Catalog | None:
     """Return the catalog to register the tables in; None without --catalog."""
-    from mqreplay.errors import InputError
     from mqreplay.night.catalog import Catalog
 
     name, prefix = getattr(args, "catalog", None), getattr(args, "prefix", "")
@@ -92,6 +96,11 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
     from mqreplay.night.nightly import run
     from mqreplay.places import sample_dir
 
+    if getattr(args, "watch", False):
+        watch_command.run(args, settings)
+        return True
+    if getattr(args, "every", None) is not None:
+        raise InputError("--every belongs to --watch")
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
@@ -105,7 +114,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
             progress,
             recordings=recordings,
             cluster=args.cluster,
-            engine=args.engine,
+            engine=args.engine or "spark",
             catalog=catalog,
         )
     problems = catalog.problems if catalog is not None else []
