@@ -234,6 +234,15 @@ def test_packages_beside_spark_are_all_that_is_locked_but_pyspark() -> None:
     assert locked.count("--hash=") - kept.count("--hash=") == 1  # pyspark is published as source alone
 
 
+def test_page_gives_spark_the_archive_that_make_builds() -> None:
+    page = (ROOT / "docs" / "clusters.md").read_text()
+    done = subprocess.run(["make", "-n", "environment"], cwd=ROOT, capture_output=True, text=True, check=True)
+    (archive,) = re.findall(r"tar --create --gzip --file (\S+)", done.stdout)
+    assert f"--archives {archive}#environment jobs/nightly.py" in page
+    (workers, driver) = re.findall(r"export PYSPARK_PYTHON=(\S+) PYSPARK_DRIVER_PYTHON=(\S+)", page)[0]
+    assert (workers, driver) == ("./environment/bin/python", ".venv/bin/python")
+
+
 @pytest.mark.long  # installs all packages
 def test_steps_of_the_dockerfile_make_an_installation_that_works(tmp_path: Path) -> None:
     """The image itself is not built: there may be no Docker here. Its RUN steps are, in a folder for its root."""
@@ -244,9 +253,11 @@ def test_steps_of_the_dockerfile_make_an_installation_that_works(tmp_path: Path)
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / "src")
     spark, shipped = tmp_path / "opt" / "spark", Path(pyspark.__file__).parent
-    copied = shutil.ignore_patterns("examples", "data", *JARS, "mqreplay-classes*")
-    shutil.copytree(shipped, spark, ignore=copied, copy_function=os.link)
-    shutil.copytree(shipped, spark / "python" / "pyspark", ignore=shutil.ignore_patterns("jars"), copy_function=os.link)
+    left_out = shutil.ignore_patterns("data", "python", *JARS, "mqreplay-classes*")
+    shutil.copytree(shipped, spark, ignore=left_out, copy_function=os.symlink)
+    left_out = shutil.ignore_patterns("jars", "data", "python")
+    shutil.copytree(shipped, spark / "python" / "pyspark", ignore=left_out, copy_function=os.symlink)
+    (spark / "python" / "lib").symlink_to(shipped / "python" / "lib")
     (spark / "RELEASE").write_text(
         f"Spark {locked_spark()} (git revision 0) built for Hadoop 3.4.2\nBuild flags: -Phive\n"
     )
@@ -261,7 +272,8 @@ def test_steps_of_the_dockerfile_make_an_installation_that_works(tmp_path: Path)
             ["sh", "-c", command], cwd=tmp_path / "src", env=env, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{step}\n{done.stdout[-1000:]}{done.stderr[-2000:]}"
-    assert not (home / "lib" / "python3.11" / "site-packages" / "pyspark").exists()
+    assert list(home.glob("lib/python*/site-packages/polars"))
+    assert not list(home.glob("lib/python*/site-packages/pyspark"))
     done = subprocess.run(
         ["mqreplay", "demo", "--warehouse", str(tmp_path / "w")],
         cwd=tmp_path,

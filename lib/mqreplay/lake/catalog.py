@@ -109,7 +109,7 @@ def plain_location(location: str) -> str:
 
 
 def _known_locations(spark: SparkSession, database: str) -> dict[str, str | None]:
-    """Return the location of each table in the database; None for a view."""
+    """Return the location of each table in the database; None for a view, which has none."""
     rows = spark.sql(f"SHOW TABLE EXTENDED IN {database} LIKE '*'").collect()
     found = {row.tableName: LOCATION.search(row.information) for row in rows if not row.isTemporary}
     return {name: None if location is None else location[1] for name, location in found.items()}
@@ -117,7 +117,7 @@ def _known_locations(spark: SparkSession, database: str) -> dict[str, str | None
 
 def _in_use(location: str | None) -> str:
     if location is None:
-        return "the name is that of a view; drop it, or use another --prefix"
+        return "the name is in use for a view; drop it, or use another --prefix"
     root = re.sub(rf"/({'|'.join(LAYERS)})/\w+/?$", "", location)
     return f"the name belongs to a table of {root}; drop it, or use another --prefix"
 

@@ -49,7 +49,14 @@ NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 DETAILS = "\n\nDebug source"  # what follows names fields such as retry_timeout
-REQUEST = re.compile(r"Error performing [A-Z]+ (https?://[^/?\s]+)")
+STATUS = re.compile(r"status code: (\d+ [\w ]+)")
+REASONS = {  # words of the library's errors
+    "operation timed out": "no answer in time",
+    "request or response body error": "the answer broke off",
+    "dns error": "its name is unknown",
+    "Connection refused": "connection refused",
+    "error sending request": "no connection",
+}
 WHERE_KEYS = "give its keys in the environment (AWS_ACCESS_KEY_ID ...) or under [storage] options"
 
 
@@ -196,8 +203,8 @@ class ObjectFiles:
                 raise self._lacks(needed, error) from None
             if NO_ANSWER.search(str(error).partition(DETAILS)[0]):
                 raise StoreUnavailable(
-                    f"{self.root} does not answer ({_unanswered(error)}); nothing stored before is lost; check its "
-                    "address and the network, or raise [storage] timeout_s, and run it again"
+                    f"{self.root} {_failure(error)}; nothing stored before is lost; check its address and the "
+                    "network, or raise [storage] timeout_s, and run it again"
                 ) from None
             raise StoreError(f"{path}: {_first_line(error)}") from None
 
@@ -275,10 +282,12 @@ def _code(error: BaseException) -> str:
     return match[1] if match else ""
 
 
-def _unanswered(error: BaseException) -> str:
-    """Return the address that did not answer: the library's own line is longer and names no cause."""
-    match = REQUEST.search(str(error))
-    return f"no answer from {match[1]}" if match else _first_line(error)
+def _failure(error: BaseException) -> str:
+    """Return how a request failed: by the status of the answer, or by what came in its place."""
+    if found := STATUS.search(str(error)):
+        return f"answers with {found[1].strip()} {_code(error)}".strip()
+    reason = next((said for words, said in REASONS.items() if words in str(error)), _first_line(error))
+    return f"does not answer ({reason})"
 
 
 def _first_line(error: BaseException) -> str:
