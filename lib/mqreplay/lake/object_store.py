@@ -51,6 +51,7 @@ NO_ANSWER = re.compile(
 DETAILS = "\n\nDebug source"  # what follows names fields such as retry_timeout
 STATUS = re.compile(r"status code: (\d+ [\w ]+)")
 REASONS = {  # words of the library's errors
+    "kind: Timeout": "no answer in time",
     "operation timed out": "no answer in time",
     "request or response body error": "the answer broke off",
     "dns error": "its name is unknown",
