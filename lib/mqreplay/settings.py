@@ -20,9 +20,10 @@ from typing import Any, get_origin, get_type_hints
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
+from mqreplay.settings_findings import FindingSettings
+from mqreplay.settings_records import record_of
 from mqreplay.settings_sections import (
     GROUP_KEYS,
-    FindingSettings,
     IngestSettings,
     LocalSettings,
     MaintainSettings,
@@ -33,7 +34,6 @@ from mqreplay.settings_sections import (
     StorageSettings,
     StrategySettings,
     WatchSettings,
-    record_of,
 )
 
 __all__ = [

@@ -25,6 +25,7 @@ from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
+from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.catalog import Catalog
 from mqreplay.night.failures import Failure, Failures
@@ -302,7 +303,8 @@ def run(
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
-            found = KnownDigests(root, running).of_recordings(finished_listings(listings, running, failures))
+            with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
+                found = KnownDigests(root, running).of_recordings(finished_listings(listings, running, failures))
             ingested = night.ingest(found, cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
