@@ -55,7 +55,7 @@ class NightlySettings:
 
     recordings: list[str] = field(
         default_factory=list,
-        metadata=_table(
+        metadata=table(
             "folders of recordings; patterns such as `recordings/*/2026-11-24` are allowed",
             "To run many clusters without naming them in the command.",
         ),
@@ -66,7 +66,7 @@ class NightlySettings:
 class ReportSettings:
     """What the reports and the outcome of a run show. The tables keep all days."""
 
-    days: int = _setting(
+    days: int = setting(
         7,
         "day",
         "last recorded days of a cluster that its report, its verdict and --fail-on are about",
@@ -74,7 +74,7 @@ class ReportSettings:
         least=1,
         most=366,
     )
-    nights: int = _setting(
+    nights: int = setting(
         14,
         "day",
         "last days on the overview of several clusters",
