@@ -49,8 +49,15 @@ NO_ANSWER = re.compile(
     re.IGNORECASE,
 )
 DETAILS = "\n\nDebug source"  # what follows names fields such as retry_timeout
-REQUEST = re.compile(r"Error performing [A-Z]+ (https?://[^/?\s]+)")
 STATUS = re.compile(r"status code: (\d+ [\w ]+)")
+REASONS = {  # words of the library's errors
+    "kind: Timeout": "no answer in time",
+    "operation timed out": "no answer in time",
+    "request or response body error": "the answer broke off",
+    "dns error": "its name is unknown",
+    "Connection refused": "connection refused",
+    "error sending request": "no connection",
+}
 WHERE_KEYS = "give its keys in the environment (AWS_ACCESS_KEY_ID ...) or under [storage] options"
 
 
@@ -280,8 +287,8 @@ def _failure(error: BaseException) -> str:
     """Return how a request failed: by the status of the answer, or by what came in its place."""
     if found := STATUS.search(str(error)):
         return f"answers with {found[1].strip()} {_code(error)}".strip()
-    asked = REQUEST.search(str(error))
-    return f"does not answer ({f'no answer from {asked[1]}' if asked else _first_line(error)})"
+    reason = next((said for words, said in REASONS.items() if words in str(error)), _first_line(error))
+    return f"does not answer ({reason})"
 
 
 def _first_line(error: BaseException) -> str:
