@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -106,6 +106,22 @@ def _delta_table(place: str, version: int | None = None) -> DeltaTable:
     return DeltaTable(place.replace("s3a://", "s3://"), version=version, storage_options=options)
 
 
+def unused_files(location: str, days: int) -> list[str]:
+    """Return the files in a table's folder that are older than ``days`` days and used by no version of that time."""
+    with _readable(location) as place:
+        return _delta_table(place).vacuum(24 * days, dry_run=True, full=True) if place == location else []
+
+
+def remove_old_log_entries(location: str) -> int:
+    """Remove log entries older than 30 days (Delta's default) that precede a checkpoint. Return their number."""
+    log = joined(location, LOG)
+    before = len(files_of(log).names(log))
+    with _readable(location) as place:
+        if place == location:
+            _delta_table(place).cleanup_metadata()
+    return before - len(files_of(log).names(log))
+
+
 def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.date, dt.date] | None) -> TableFiles:
     """Return the files of the table at ``location`` that may hold rows of the cluster and days (both ends included).
 
@@ -120,6 +136,34 @@ def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.d
     kept = listed.filter(wanted)
     paths = tuple(joined(location, path) for path in kept["path"])
     return TableFiles(paths, int(kept["num_records"].sum()), schema)
+
+
+def rows_on_other_days(
+    location: str, schema: pa.Schema, cluster: str, days: Collection[dt.date]
+) -> tuple[int, TableFiles]:
+    """Return the number of the cluster's rows in files that have only other days than these, and the other files.
+
+    The number is from Delta's log, so that files of old days need not be opened.
+    """
+    if last_version(location) is None:
+        return 0, TableFiles((), 0, schema)
+    listed = snapshot(location).files
+    mine = listed.filter(may_hold(listed, "cluster", cluster, cluster))
+    bounds = [f"{end}.{name}" for name in ("cluster", "day") for end in ("min", "max", "null_count")]
+    if set(bounds) <= set(mine.columns):
+        alone = pl.all_horizontal(
+            pl.col("min.cluster") == pl.col("max.cluster"),
+            pl.col("null_count.cluster") == 0,
+            pl.col("null_count.day") == 0,
+            pl.col("num_records").is_not_null(),
+            ~may_hold(mine, "day", min(days), max(days)) if days else pl.lit(True),
+        ).fill_null(False)
+    else:
+        alone = pl.lit(False)
+    others = mine.filter(~alone)
+    paths = tuple(joined(location, path) for path in others["path"])
+    counted = int(mine.filter(alone)["num_records"].sum())
+    return counted, TableFiles(paths, int(others["num_records"].sum()), schema)
 
 
 @contextmanager
@@ -145,6 +189,12 @@ def may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
         return pl.lit(True)
     least, most = (pl.col(name) for name in names)
     return (least <= pl.lit(high)).fill_null(True) & (most >= pl.lit(low)).fill_null(True)
+
+
+def may_lack(listed: pl.DataFrame, column: str) -> pl.Expr:
+    """Return whether a file may hold nulls of the column; true if Delta has not counted them."""
+    name = f"null_count.{column}"
+    return (pl.col(name) > 0).fill_null(True) if name in listed.columns else pl.lit(True)
 
 
 @dataclass(frozen=True)

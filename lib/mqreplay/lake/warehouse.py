@@ -29,7 +29,7 @@ from mqreplay.lake.delta_log import (
     metadata_at,
     removed,
 )
-from mqreplay.lake.files import files_of, for_each, is_remote, joined
+from mqreplay.lake.files import for_each, is_remote, joined
 from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
@@ -59,10 +59,9 @@ class Warehouse:
         """Return whether the table has a version. A folder whose writer died before version 0 is not a table."""
         return self.version(name) is not None
 
-    def file_bytes(self, name: str) -> int:
-        """Return the size of its Parquet files, including those of earlier versions. No table is read."""
-        place = self.location(name)
-        return sum(file.bytes for file in files_of(place).walk(place) if file.name.endswith(".parquet"))
+    def file_bytes(self, name: str, rows: Rows) -> int:
+        """Return the size of the files that may hold these rows. No file is read."""
+        return int(rows.may_be_in(snapshot(self.location(name)).files)["size_bytes"].sum()) if self.exists(name) else 0
 
     def state(self) -> str:
         """Return a digest of mqreplay's version and the state of all tables: each commit changes it. No table is read.
@@ -180,7 +179,7 @@ class Warehouse:
         rows, without = scan_files(schema, [path]).select(pl.len(), gone.sum().alias("gone")).collect().row(0)
         if not without:
             return None
-        return land(_batches(path, schema, ~gone.fill_null(False)), self._landing(name)) if without < rows else []
+        return land(file_batches(path, schema, ~gone.fill_null(False)), self._landing(name)) if without < rows else []
 
     def _mended(self, name: str, now: Snapshot) -> list[Action]:
         """Return the action that updates the metadata of an older table; none if it is current."""
@@ -231,14 +230,17 @@ class Warehouse:
         remove_table(self.location(name))
 
 
-def _batches(path: str, schema: pa.Schema, wanted: pl.Expr) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted rows of a file in batches with the table's columns."""
+def file_batches(path: str, schema: pa.Schema, wanted: pl.Expr | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, or those that are wanted, in batches with the table's columns."""
     with opened(path) as stream, pq.ParquetFile(stream) as file:
         there = [name for name in schema.names if name in file.schema_arrow.names]
         for batch in file.iter_batches(BATCH_ROWS, columns=there):
             nulls = {f.name: pa.nulls(batch.num_rows, f.type) for f in schema if f.name not in there}
             columns = [nulls[f.name] if f.name in nulls else batch.column(f.name).cast(f.type) for f in schema]
             whole = pa.RecordBatch.from_arrays(columns, schema=schema)
+            if wanted is None:
+                yield whole
+                continue
             keep = pl.DataFrame(pl.from_arrow(whole)).select(wanted.alias("keep"))["keep"].to_arrow()
             yield whole.filter(keep)
 

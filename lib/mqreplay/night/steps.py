@@ -12,17 +12,14 @@ from typing import Any
 import polars as pl
 
 from mqreplay import __version__
-from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.manifest import DIGEST_CHARS
+from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)
-# Kinds whose times are from the recorder's clock, not a client's.
-OF_SNAPSHOTS = ("consumer_offset", "topics", "subscription_groups")
-BY_RECORDER = (*OF_SNAPSHOTS, *(kind.stem for kind in KINDS.values() if kind.by_recorder))
 BITS = 128  # of the digest of a span
 
 
@@ -207,10 +204,11 @@ class Steps:
 
     def done(self, step: str, wanted: dict[str, str]) -> None:
         """Record that the step is done for these digests."""
-        rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
-        noted = (pl.col("step") == step) & pl.col("scope").is_in(sorted(wanted))
-        self.warehouse.put(TABLE, rows, Rows(self.cluster, wanted=noted) if self.any_done(step, wanted) else None)
+        had = bool(self._done)
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
+        # All rows of the cluster again: they are few, and stay in one file, whatever the number of nights.
+        rows = [(self.cluster, *key, digest) for key, digest in sorted(self._done.items())]
+        self.warehouse.put(TABLE, rows, Rows(self.cluster) if had else None)
 
 
 def steps(cluster: str) -> Question:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
-
-import polars as pl
 
 from mqreplay import __version__
 from mqreplay.lake.files import files_of, joined
@@ -29,9 +27,17 @@ TABLE = "gold.validation_result"
 class Validation:
     """The expectations of one cluster's tables, by day."""
 
-    def __init__(self, warehouse: Warehouse, cluster: str, found: list[Span], settings: Settings) -> None:
-        """Take ``found``, the spans of the cluster's files. Nothing is read yet."""
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        cluster: str,
+        found: list[Span],
+        settings: Settings,
+        kept: Mapping[str, dt.date] | None = None,
+    ) -> None:
+        """Take ``found``, the spans of the cluster's files, and the first ``kept`` days. Nothing is read yet."""
         self.warehouse, self.cluster, self.found, self.settings = warehouse, cluster, found, settings
+        self.kept = kept or {}
 
     @cached_property
     def wanted(self) -> dict[str, str]:
@@ -46,7 +52,8 @@ class Validation:
         ``say`` is called with progress lines.
         """
         asked = [name for scope in todo for name in self._names(dated=scope != UNDATED)]
-        sizes = {name: self.warehouse.file_bytes(name) for name in set(asked)}
+        mine = Rows(self.cluster)
+        sizes = {name: self.warehouse.file_bytes(name, mine) for name in set(asked)}
         done: list[str] = []
         whole = sum(map(sizes.__getitem__, asked))
 
@@ -74,24 +81,24 @@ class Validation:
                         counts[name] = counts.get(name, 0) + count
             rows += validate(self.warehouse, self.cluster, self._scope(None), results_dir, counts, judged_one)
         self.warehouse.put(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
-        files = files_of(results_dir)
+        files, first = files_of(results_dir), str(self.kept.get("gold", dt.date.min))
         for name in files.names(results_dir):
-            if name.endswith(".json") and name.removesuffix(".json") not in self.wanted:
+            scope = name.removesuffix(".json")
+            if scope != name and (scope not in self.wanted or scope < first):
                 files.remove(joined(results_dir, name))
         return len(rows)
 
     def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:
         """Return the rows of results of these days, and of those without a day."""
-        if not undated:
-            return Rows(self.cluster, frozenset(days))
-        return Rows(self.cluster, wanted=pl.col("day").is_in(days) | pl.col("day").is_null())
+        return Rows(self.cluster, frozenset(days), undated=undated)
 
     def _scope(self, day: dt.date | None) -> Scope:
         names = self._names(dated=day is not None)
         title = UNDATED if day is None else str(day)
         # Days may have the same files, and are still separate runs.
         run_id = _digest(f"{title} {self.wanted[title]}")
-        return Scope(run_id, day, names, goes_on=day is not None and str(day) > min(self.wanted))
+        goes_on = day is not None and (str(day) > min(self.wanted) or "silver" in self.kept)
+        return Scope(run_id, day, names, goes_on)
 
     def _names(self, *, dated: bool) -> tuple[str, ...]:
         return tuple(c.name for c in self.warehouse.contracts.values() if c.by_day == dated)
