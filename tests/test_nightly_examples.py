@@ -23,7 +23,6 @@ from dockerfile_parse import DockerfileParser
 from mqreplay.cli import job
 from mqreplay.cli.command_line import parser
 from mqreplay.lake.files import scheme_of
-from mqreplay.lake.jars import JARS
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.lake.storage import ENVIRONMENT
 from tests_shared import ROOT
@@ -246,46 +245,38 @@ def test_page_gives_spark_the_archive_that_make_builds() -> None:
 
 
 @pytest.mark.long  # installs all packages
-def test_steps_of_the_dockerfile_make_an_installation_that_works(tmp_path: Path) -> None:
-    """The image itself is not built: there may be no Docker here. Its RUN steps are, in a folder for its root."""
+def test_packages_of_the_dockerfile_are_installed_beside_spark(tmp_path: Path) -> None:
+    """The image itself is not built: there may be no Docker here. Its steps for Python run in a folder for its root."""
     for name in ("lib", "schemas", "conf", "data", "requirements"):
-        shutil.copytree(
-            ROOT / name, tmp_path / "src" / name, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__")
-        )
+        ignored = shutil.ignore_patterns("*.egg-info", "__pycache__")
+        shutil.copytree(ROOT / name, tmp_path / "src" / name, ignore=ignored)
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / "src")
-    spark, shipped = tmp_path / "opt" / "spark", Path(pyspark.__file__).parent
-    left_out = shutil.ignore_patterns("data", "python", *JARS, "mqreplay-classes*")
-    shutil.copytree(shipped, spark, ignore=left_out, copy_function=os.symlink)
-    left_out = shutil.ignore_patterns("jars", "data", "python")
-    shutil.copytree(shipped, spark / "python" / "pyspark", ignore=left_out, copy_function=os.symlink)
-    (spark / "python" / "lib").symlink_to(shipped / "python" / "lib")
-    (spark / "RELEASE").write_text(
-        f"Spark {locked_spark()} (git revision 0) built for Hadoop 3.4.2\nBuild flags: -Phive\n"
-    )
-    home = tmp_path / "opt" / "mqreplay"
+    spark, home = tmp_path / "opt" / "spark", tmp_path / "opt" / "mqreplay"
+    (spark / "python").mkdir(parents=True)
+    (spark / "python" / "pyspark").symlink_to(Path(pyspark.__file__).parent)
+    release = f"Spark {locked_spark()} (git revision 0) built for Hadoop 3.4.2\nBuild flags: -Phive\n"
+    (spark / "RELEASE").write_text(release)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))}
-    env |= {"SPARK_HOME": str(spark), "PYSPARK_PYTHON": str(home / "bin" / "python")}
-    env["PATH"] = f"{home}/bin:{spark}/bin:{Path(sys.executable).parent}:{env['PATH']}"
-    steps = [step["value"] for step in dockerfile(tmp_path).structure if step["instruction"] == "RUN"]
-    for step in steps[1:]:  # the first one installs packages of Debian
-        command = step.replace("/opt/", f"{tmp_path}/opt/")
-        done = subprocess.run(
-            ["sh", "-c", command], cwd=tmp_path / "src", env=env, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{step}\n{done.stdout[-1000:]}{done.stderr[-2000:]}"
+    env["PATH"] = f"{home}/bin:{Path(sys.executable).parent}:{env['PATH']}"
+
+    def run(command: str) -> str:
+        words = ["sh", "-c", command.replace("/opt/", f"{tmp_path}/opt/")]
+        done = subprocess.run(words, cwd=tmp_path / "src", env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout[-1000:]}{done.stderr[-2000:]}"
+        return done.stdout
+
+    _, *steps = [step["value"] for step in dockerfile(tmp_path).structure if step["instruction"] == "RUN"]
+    for step in steps:  # without the packages of Debian, and without what Java does
+        run(re.sub(r"\s*&& python -m mqreplay\.lake\.\w+", "", step))
     assert list(home.glob("lib/python*/site-packages/polars"))
     assert not list(home.glob("lib/python*/site-packages/pyspark"))
-    done = subprocess.run(
-        ["mqreplay", "demo", "--warehouse", str(tmp_path / "w")],
-        cwd=tmp_path,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "Report:" in done.stdout
+    found = run("python -c 'import mqreplay.cli, pyspark; print(mqreplay.__file__, pyspark.__file__)'").split()
+    assert [Path(file).is_relative_to(folder) for file, folder in zip(found, (home, spark), strict=True)] == [
+        True,
+        True,
+    ]
+    assert "nightly" in run("mqreplay --help")
 
 
 def test_all_examples_are_checked() -> None:
