@@ -1,6 +1,6 @@
-"""Compacts the tables, and removes what no version needs.
+"""Removes old days, compacts the tables, and removes unused files.
 
-spark-submit [--master ...] jobs/maintain.py --warehouse W [--cluster NAME] [--conf FILE] [--json] [--fail-on SEVERITY]
+spark-submit [--master ...] jobs/maintain.py --warehouse W [--keep DAYS] [--dry-run] [--conf FILE] [--json]
 """
 
 import sys

@@ -21,8 +21,8 @@ PAGES = ("README.md", "README.zh.md", "docs/tutorial.md", "docs/operations.md", 
 ELSEWHERE = {
     r'mqreplay record "10\.': "tests/cluster/test_record.py",
     r"mqreplay \w+ .*(recordings|warehouse)/night\b": "the recording of a cluster: tests/cluster/test_record.py",
+    r"mqreplay .*/live\b": "a recording that grows: tests/cli/test_watch_command.py",
     r"mqreplay nightly 'recordings/": "many clusters: tests/night/test_estate.py",
-    r"mqreplay maintain ": "needs Spark: tests/reliability/test_reader_and_vacuum.py",
     r"mqreplay: ": "a message, not a command",
 }
 RUNNABLE = re.compile(r"^(mqreplay|cp|rm) ")

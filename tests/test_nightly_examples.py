@@ -30,7 +30,7 @@ from tests_shared import ROOT
 
 EXAMPLES = ROOT / "conf/examples"
 MQREPLAY = "/opt/mqreplay/.venv/bin/mqreplay"
-UNITS = ("nightly.service", "nightly.timer")
+UNITS = ("nightly.service", "nightly.timer", "watch.service")
 
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 
@@ -42,12 +42,14 @@ def unit(name: str) -> configparser.ConfigParser:
     return read
 
 
-def test_service_reads_what_the_recorder_writes() -> None:
-    service = unit("nightly.service")["Service"]
+@pytest.mark.parametrize("name", ["nightly.service", "watch.service"])
+def test_service_reads_what_the_recorder_writes(name: str) -> None:
+    service = unit(name)["Service"]
     program, *words = shlex.split(service["ExecStart"].replace("${STATE_DIRECTORY}", "/var/lib/mqreplay"))
     args = parser().parse_args(words)
     assert (program, args.command) == (MQREPLAY, "nightly")
     assert args.recordings == ["/var/lib/mqreplay/recording"]
+    assert args.watch is (name == "watch.service")
     recorder = (EXAMPLES / "record.service").read_text()
     for line in ("--out ${STATE_DIRECTORY}/recording", "StateDirectory=mqreplay", "User=mqreplay"):
         assert line in recorder
@@ -68,7 +70,7 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *files], capture_output=True, text=True, check=False
     )
-    assert [line for line in done.stderr.splitlines() if "mqreplay-nightly" in line] == []
+    assert [line for line in done.stderr.splitlines() if "mqreplay-" in line] == []
 
 
 @needs_systemd

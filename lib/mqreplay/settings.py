@@ -20,24 +20,27 @@ from typing import Any, get_origin, get_type_hints
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
+from mqreplay.settings_findings import FindingSettings
+from mqreplay.settings_records import record_of
 from mqreplay.settings_sections import (
     GROUP_KEYS,
-    FindingSettings,
     IngestSettings,
     LocalSettings,
+    MaintainSettings,
     NightlySettings,
     ReplaySettings,
     ReportSettings,
     SparkSettings,
     StorageSettings,
     StrategySettings,
-    record_of,
+    WatchSettings,
 )
 
 __all__ = [
     "FindingSettings",
     "IngestSettings",
     "LocalSettings",
+    "MaintainSettings",
     "NightlySettings",
     "ReplaySettings",
     "ReportSettings",
@@ -68,7 +71,9 @@ class Settings:
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
     report: ReportSettings = field(default_factory=ReportSettings)
+    watch: WatchSettings = field(default_factory=WatchSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
+    maintain: MaintainSettings = field(default_factory=MaintainSettings)
     source: tuple[str, ...] = ()
 
     def digest(self) -> str:

@@ -6,6 +6,7 @@ loses the interrupt and prints a traceback. Here another thread asks.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 _received: list[int] = []
 _handled: list[signal.Signals] = []
 _asked: list[Callable[[], None]] = []
+_left_behind: list[threading.Thread] = []
 
 
 def handle_stops() -> None:
@@ -48,6 +50,21 @@ def leave_at_once() -> None:
     """Let a signal end the process at once from now on: the process is already ending."""
     for number in _handled:
         signal.signal(number, _leave)
+
+
+def leave_behind(thread: threading.Thread) -> None:
+    """Note that a thread may never return from a library, so that ``end_process`` does not wake it."""
+    _left_behind.append(thread)
+
+
+def end_process(status: int) -> None:
+    """End this process now if a thread is left behind: Python's own end wakes it, and a library in Rust then aborts."""
+    if any(thread.is_alive() for thread in _left_behind):
+        atexit._run_exitfuncs()  # temporary files, and the processes of a pool
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(status)
 
 
 def stopped_by() -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mqreplay.lake.contract import Contract, load_contracts
+from mqreplay.lake.maintenance import compacted, small_files, take_compacted
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
@@ -66,3 +67,17 @@ def files(warehouse: Warehouse) -> Callable[[], dict[str, tuple[int, int]]]:
         return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
 
     return found
+
+
+@pytest.fixture
+def compact(warehouse: Warehouse) -> Callable[[], None]:
+    """compact(): compacts the table as `mqreplay maintain` does."""
+
+    def run() -> None:
+        tasks, landing = small_files(warehouse, TABLE), warehouse.landing(TABLE)
+        if tasks:
+            assert take_compacted(
+                warehouse, TABLE, tasks, [file for task in tasks for file in compacted(task, landing)]
+            )
+
+    return run

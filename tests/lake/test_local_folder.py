@@ -10,7 +10,7 @@ import pytest
 
 from mqreplay.cli import command_line as cli
 from mqreplay.errors import InputError
-from mqreplay.lake.local_folder import check_folders, folder, local_folder
+from mqreplay.lake.local_folder import check_folders, check_on_disk, folder, local_folder, output_folder
 
 UNKNOWN = ["file:///x", "file:/x", "dbfs:/x", "viewfs:/x"]
 
@@ -156,6 +156,21 @@ def test_commands_refuse_before_they_make_anything(arguments, tmp_path: Path, mo
     out, err = capfd.readouterr()
     *progress, said = err.splitlines()
     assert (out, [line for line in progress if "starting Spark" not in line]) == ("", [])
-    told = ("is a URI, but a local folder", "no store of this scheme", "names no host", "is inside the recording")
+    told = (
+        "is a URI: make the recording in a local folder",
+        "is a URI, but a local folder",
+        "no store of this scheme",
+        "names no host",
+        "is inside the recording",
+    )
     assert any(words in said for words in told), said
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["night", "night/pull_log.jsonl"]
+
+
+def test_recordings_are_made_in_local_folders(tmp_path):
+    with pytest.raises(InputError, match=r"is a URI: make the recording in a local folder and copy it"):
+        output_folder("s3://b/x")
+    assert output_folder(str(tmp_path)) == tmp_path
+    check_on_disk([str(tmp_path), "a:b"], "import")
+    with pytest.raises(InputError, match=r"unpack reads files of this machine: copy hdfs://h/x to a local folder"):
+        check_on_disk([str(tmp_path), "hdfs://h/x"], "unpack")

@@ -9,7 +9,6 @@ import polars
 import pytest
 from deltalake import DeltaTable
 
-from mqreplay.lake.maintenance import maintain
 from mqreplay.lake.rows import Rows
 
 TABLE = "silver.everything"
@@ -30,15 +29,18 @@ NULLS = {name: None for name in FULL if name not in {"cluster", "id"}} | {"clust
 
 
 @pytest.fixture(params=["as written", "compacted"])
-def place(warehouse, rows, request) -> str:
-    """A table that was written, partly replaced, and compacted by Spark or not; its rows are FULL and NULLS."""
+def place(warehouse, rows, compact, request) -> str:
+    """A table that was written, partly replaced, and compacted or not; its rows are FULL and NULLS."""
     nothing = dict.fromkeys([*NULLS, "settings"]) | {"cluster": "c", "id": 3}
     few = Rows("c", wanted=polars.col("id") < 3)
     warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), few)
     warehouse.put(TABLE, rows({"id": 2}), few)
     warehouse.put(TABLE, rows(nothing), None)
+    warehouse.put(TABLE, rows({"id": 4}), None)
     if request.param == "compacted":
-        maintain(request.getfixturevalue("spark"), warehouse)
+        compact()
+        assert len(warehouse.live_files(TABLE)) == 2, "a day, and no day"
+    warehouse.put(TABLE, [], Rows("c", wanted=polars.col("id") == 4))
     return warehouse.location(TABLE)
 
 

@@ -18,6 +18,7 @@ CONTRACTS = load_contracts()
 CHECKS: dict[str, Row] = {  # what breaks each CHECK
     "line_not_negative": {"line_number": -1},
     "bytes_not_negative": {"bytes": -1},
+    "expired_rows_were_there": {"rows_expired": 2},
     "rows_add_up": {"rows_in": 7},
     "queue_id_not_negative": {"queue_id": -1},
     "something_changed": {"previous_offset": 5, "new_offset": 5},

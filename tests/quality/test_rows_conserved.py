@@ -30,6 +30,12 @@ def test_rows_that_add_up(judged: Judge) -> None:
     assert (found.passed, found.unexpected_count) == (True, 0)
 
 
+def test_rows_that_were_removed_because_of_their_day(judged: Judge) -> None:
+    files = [FILES[0] | {"rows_expired": 7}, FILES[1] | {"rows_expired": 1}, *FILES[2:]]
+    assert judged("bronze.source_file", files, silver_rows=HELD | {"silver.pull": 2})[NAME].passed
+    assert not judged("bronze.source_file", files, silver_rows=HELD)[NAME].passed
+
+
 def test_a_table_that_holds_less_than_its_files_gave(judged: Judge) -> None:
     found = judged("bronze.source_file", FILES, silver_rows=HELD | {"silver.pull": 9})[NAME]
     assert (found.passed, found.unexpected_count) == (False, 1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
-from mqreplay.lake.maintenance import maintain
-from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.maintain import maintain
+from mqreplay.settings import load_settings
 from reliability.histories import Histories
 from reliability.recordings import State
 
@@ -31,19 +31,7 @@ def test_readers_end_with_the_rows_they_began_with(
     by_rust = DeltaTable(str(root / "silver" / "pull")).to_pyarrow_dataset().scanner(batch_size=100).to_reader()
     read = by_rust.read_next_batch().num_rows
     its.run(root, State(1))  # which replaces all pulls
-    maintain(spark, Warehouse(str(root)))
+    maintain(str(root), load_settings(), lambda what: None, engine="local")
     assert read + sum(batch.num_rows for batch in by_rust) == wanted
     assert by_spark.count() == wanted
     assert DeltaTable(str(root / "silver" / "pull"), version=0).to_pyarrow_table().num_rows == wanted
-
-
-@pytest.mark.long
-def test_files_that_a_reader_may_need_are_not_removed(
-    spark: SparkSession, histories: dict[str, Histories], tmp_path: Path
-) -> None:
-    its, root = histories["ingest"], tmp_path / "warehouse"
-    shutil.copytree(its.warehouse((State(0), State(1))), root)
-    files = sorted(root.glob("*/*/*.parquet"))
-    with pytest.raises(Exception, match="retention"):
-        maintain(spark, Warehouse(str(root)), keep_hours=0)
-    assert set(files) <= set(root.glob("*/*/*.parquet"))

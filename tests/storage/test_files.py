@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 
 from mqreplay.errors import StoreError, StoreUnavailable
-from mqreplay.lake.files import Files, files_of, joined
+from mqreplay.ingest.digests import KnownDigests
+from mqreplay.ingest.lines import file_sha256
+from mqreplay.ingest.listing import begin_listings, find_recordings, finish_listings
+from mqreplay.lake.files import Files, FileTooLarge, files_of, joined
 from mqreplay.lake.storage import Storage, storage, use_storage
 from storage.hdfs_server import HdfsServer
 from storage.s3_front import s3_front
 from storage.s3_server import S3Server
+from tests_shared import SAMPLE
 
 
 @pytest.fixture
@@ -140,3 +144,57 @@ def test_a_stalled_object_store_is_told_in_time(reached: Storage, s3_server: S3S
         slow.stalls = True
         with pytest.raises(StoreUnavailable, match="does not answer"):
             files_of(folder).names(folder)
+
+
+def test_a_file_is_streamed_with_seek_and_whole_reads_are_bounded(folder: str) -> None:
+    files, path, data = files_of(folder), joined(folder, "big"), bytes(range(256)) * 12_000
+    files.write(path, data)
+    with files.open(path) as stream:
+        assert stream.read(3) == data[:3]
+        assert stream.seek(0, 2) == len(data)
+        stream.seek(0)
+        assert stream.read() == data
+        stream.seek(3_000_000)
+        assert stream.read(9) == data[3_000_000:3_000_009]
+    assert files.read(path, len(data)) == data
+    with pytest.raises(FileTooLarge) as error:
+        files.read(path, len(data) - 1)
+    assert error.value.bytes == len(data)
+    files.write(path, b"")
+    with files.open(path) as stream:
+        assert stream.read() == b""
+
+
+def test_an_object_that_is_replaced_while_it_is_read_is_not_mixed(s3_server: S3Server, reached: Storage) -> None:
+    path = f"s3://{s3_server.make_bucket()}/big"
+    files = files_of(path)
+    files.write(path, b"a" * 3_000_000)
+    with files.open(path) as stream:
+        assert stream.read(10) == b"a" * 10
+        files.write(path, b"b" * 3_000_000)
+        stream.seek(2_500_000)
+        with pytest.raises(OSError, match="it changed while it was read"):
+            stream.read(10)
+
+
+def test_a_recording_in_a_store_has_the_files_of_the_folder(folder: str) -> None:
+    night = SAMPLE / "bulk-5.3.3"
+    (local,) = find_recordings([str(night)]).values()
+    chosen = [file for file, _ in local][::12]
+    for file in chosen:
+        files_of(folder).write(joined(folder, file.path), (night / file.path).read_bytes())
+    for room in (0, 1_000):
+        (found,) = finish_listings(
+            begin_listings([folder], files_here=room), None if room else InThisProcess()
+        ).values()
+        hashed = KnownDigests(f"{folder}-warehouse").of_recordings({folder: found})[folder]
+        assert [(file.path, file.kind, file.bytes, sha256) for file, sha256 in hashed] == [
+            (file.path, file.kind, file.bytes, file_sha256(str(night / file.path))) for file in chosen
+        ]
+
+
+class InThisProcess:
+    """An engine without processes."""
+
+    def map(self, function, items, context):
+        return (function(item, context) for item in items)

@@ -10,19 +10,24 @@ from storage.stores import Store
 
 
 def test_a_night_on_a_store_leaves_the_tables_of_a_local_one(store: Store, clean: CleanNight, tmp_path: Path) -> None:
-    first = store.nightly(tmp_path / "first", clean.recording)
+    recording = store.put(Path(clean.recording), "recording")
+    first = store.nightly(tmp_path / "first", recording)
     assert first.errors() == []
     assert first.wait() == 0
-    assert not clean.wrong_in(store.copy_of("warehouse", tmp_path / "copy"))
+    assert not clean.wrong_in(store.copy_of("warehouse", tmp_path / "copy"), recording)
 
-    again = store.nightly(tmp_path / "again", clean.recording)
+    again = store.nightly(tmp_path / "again", recording)
     assert (again.wait(), again.errors()) == (0, [])
     assert "none new or changed" in again.folder.joinpath("stderr").read_text()
 
     warehouse = ["--warehouse", f"{store.uri}/warehouse"]
     query = "SELECT count(*) AS pulls FROM silver.pull"
     asked = store.run(tmp_path / "sql", "sql", query, *warehouse, "--format", "json")
-    pulls = json.loads(asked.folder.joinpath("stdout").read_text())
-    assert pulls[0]["pulls"] == clean.tables["silver.pull"].total()
+    assert json.loads(asked.folder.joinpath("stdout").read_text())["pulls"] == clean.tables["silver.pull"].total()
     told = store.run(tmp_path / "findings", "findings", "--json", *warehouse)
-    assert len(json.loads(told.folder.joinpath("stdout").read_text())) == clean.tables["gold.finding"].total()
+    findings = json.loads(told.folder.joinpath("stdout").read_text())["findings"]
+    assert len(findings) == clean.tables["gold.finding"].total()
+    explained = store.run(tmp_path / "explain", "explain", findings[0]["finding_id"], *warehouse)
+    assert findings[0]["kind"] in explained.folder.joinpath("stdout").read_text()
+    report = store.run(tmp_path / "report", "report", *warehouse, "--engine", "local")
+    assert [run.wait() for run in (asked, told, explained, report)] == [0] * 4, report.errors()

@@ -1,7 +1,8 @@
-"""What a file costs the driver: `mqreplay ingest` of very many very small snapshots, and the memory of its Python.
+"""What a file costs the driver: an ingest of very many very small snapshots, and the same again without changes.
 
-`python tools/bench/many_files.py [--sources 100] [--snapshots 2000] [--folder DIR]` makes the recording, once, and
-prints seconds and the most memory that the driver's Python had.
+`python tools/bench/many_files.py [--sources 100] [--snapshots 2000] [--engine local] [--folder DIR]` makes the
+recording, once, and prints for both runs the seconds, and the most memory of the driver's Python and of others.
+With `--uri s3://BUCKET/PREFIX` it ingests the recording from there: copy it to that place before.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from pathlib import Path
 
 BEGAN_MS = 1_795_305_600_000
 APART_MS = 5_000
+GROUPS = 4
 
 
 def main() -> None:
@@ -25,48 +28,81 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sources", type=int, default=100)
     parser.add_argument("--snapshots", type=int, default=2000, help="of each source")
+    parser.add_argument("--engine", default="spark", choices=("spark", "local"))
+    parser.add_argument("--uri", help="where a copy of the recording is")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), f"mqreplay-bench-{os.getuid()}"))
     given = parser.parse_args()
     recording = given.folder / f"files-{given.sources}-{given.snapshots}"
-    if not recording.exists():
+    if not given.uri and not recording.exists():
         made = recording.with_suffix(".making")
         shutil.rmtree(made, ignore_errors=True)
         make(made, given.sources, given.snapshots)
         made.rename(recording)
-    files = given.sources * given.snapshots
-    seconds, most = ingest(recording, given.folder / "files-warehouse")
-    print(f"{files:,} files: {seconds:,.1f} s, the driver's Python at the most {most / 1e9:.2f} GB")
+    warehouse = given.folder / "files-warehouse"
+    shutil.rmtree(warehouse, ignore_errors=True)
+    for run in ("first", "second"):
+        seconds, peaks = ingest(given.uri or str(recording), warehouse, given.engine)
+        others = ", ".join(f"{name} {most / 1e9:.2f} GB" for name, most in sorted(peaks.items()) if name != "driver")
+        print(
+            f"{given.sources * given.snapshots:,} files, {run} run: {seconds:,.1f} s, the driver's Python at the most "
+            f"{peaks['driver'] / 1e9:.2f} GB; largest other processes: {others or 'none'}",
+            flush=True,
+        )
 
 
 def make(folder: Path, sources: int, snapshots: int) -> None:
-    """Snapshots of four queues, all of which move."""
+    """Snapshots of some groups with four queues each, of which most move."""
     for source in range(sources):
         for number in range(snapshots):
             place = folder / "snapshots" / f"broker-{source:05d}-0" / str(BEGAN_MS + number * APART_MS)
             place.mkdir(parents=True)
-            queues = {str(queue): number * (queue + 1) for queue in range(4)}
-            (place / "consumerOffset.json").write_text(json.dumps({"offsetTable": {"Topic@group": queues}}))
+            table = {
+                f"orders-{group}@payments-{group}": {str(q): number // (2 + group) * (q + 1) for q in range(4)}
+                for group in range(GROUPS)
+            }
+            (place / "consumerOffset.json").write_text(json.dumps({"offsetTable": table}))
 
 
-def ingest(recording: Path, warehouse: Path) -> tuple[float, int]:
-    """Seconds, and bytes."""
-    shutil.rmtree(warehouse, ignore_errors=True)
-    words = [sys.executable, "-m", "mqreplay.cli", "ingest", str(recording), "--warehouse", str(warehouse)]
-    began, most = time.perf_counter(), 0
-    run = subprocess.Popen([*words, "--cluster", "files"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def ingest(recording: str, warehouse: Path, engine: str) -> tuple[float, dict[str, int]]:
+    """Seconds, and the most bytes of memory of the driver and, by name, of the largest other processes."""
+    words = [sys.executable, "-m", "mqreplay.cli", "ingest", recording, "--warehouse", str(warehouse)]
+    began, peaks = time.perf_counter(), defaultdict[str, int](int)
+    run = subprocess.Popen([*words, "--engine", engine, "--cluster", "files"], stdout=subprocess.DEVNULL)
     while run.poll() is None:
-        most = max(most, _resident(run.pid))
+        peaks["driver"] = max(peaks["driver"], _peak(run.pid))
+        for child in _children(run.pid):
+            name = _name(child)
+            peaks[name] = max(peaks[name], _peak(child))
         time.sleep(0.2)
     if run.returncode:
         raise SystemExit(f"ingest ended with {run.returncode}")
-    return time.perf_counter() - began, most
+    return time.perf_counter() - began, peaks
 
 
-def _resident(pid: int) -> int:
+def _peak(pid: int) -> int:
+    """The most resident memory of a process until now, in bytes."""
+    for line in _proc(pid, "status").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _name(pid: int) -> str:
+    return _proc(pid, "comm").strip()
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for child in map(int, _proc(pid, f"task/{pid}/children").split()):
+        found += [child, *_children(child)]
+    return found
+
+
+def _proc(pid: int, name: str) -> str:
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:  # it has ended
+        return ""
 
 
 if __name__ == "__main__":

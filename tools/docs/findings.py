@@ -8,7 +8,7 @@ from mqreplay.evidence_advice import EVIDENCE, all_ways, how_to_record, label_of
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.settings import Settings
-from mqreplay.settings_sections import record_of
+from mqreplay.settings_records import record_of
 
 PAGE = """# Findings
 
@@ -74,6 +74,7 @@ def section(kind: FindingKind) -> str:
         f"**RocketMQ.** {_code(kind.follows)}" if kind.follows else "",
         _list("Required evidence", map(_evidence, kind.needs)) or ANY_EVIDENCE,
         _list("Settings", map(_threshold, kind.thresholds)),
+        f"**Watch.** {_watched(kind)}",
         _list("Can follow from", (f"{_link(cause.name)}: {_when(cause)}" for cause in kind.causes)),
         _line("Can cause", (_link(each.name) for each in KINDS.values() if _follows(each, kind.name))),
         f"**What to do.** {kind.advice}",
@@ -103,10 +104,21 @@ def _evidence(need: str) -> str:
 
 def _threshold(key: str) -> str:
     section_name, _, name = key.partition(".")
+    return f"{_setting(key)}: {record_of(getattr(Settings(), section_name), name).meaning}"
+
+
+def _watched(kind: FindingKind) -> str:
+    """Say when `nightly --watch` closes findings of the kind."""
+    if kind.ends_after is None:
+        return "`nightly --watch` does not report it: only the complete day can decide."
+    return f"`nightly --watch` closes it when there was no evidence for {_setting(kind.ends_after)}."
+
+
+def _setting(key: str) -> str:
+    section_name, _, name = key.partition(".")
     section_settings = getattr(Settings(), section_name)
-    record = record_of(section_settings, name)
-    value = record.with_unit(getattr(section_settings, name))
-    return f"[`{key}`](settings.md#{section_name}), default {value}: {record.meaning}"
+    value = record_of(section_settings, name).with_unit(getattr(section_settings, name))
+    return f"[`{key}`](settings.md#{section_name}), default {value}"
 
 
 def _when(cause: Cause) -> str:

@@ -31,6 +31,15 @@ def add_conf(command: argparse.ArgumentParser) -> None:
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
 
 
+def add_engine(command: argparse.ArgumentParser) -> None:
+    """Add --engine."""
+    command.add_argument(
+        "--engine",
+        choices=("spark", "local"),
+        help="what runs the tasks (spark); local needs no Java",
+    )
+
+
 def add_prefix(command: argparse.ArgumentParser) -> None:
     """Add --prefix, of the names in a catalog."""
     command.add_argument(

@@ -19,6 +19,7 @@ from mqreplay import __version__
 from mqreplay.cli import (
     completion,
     findings_command,
+    maintain_command,
     record_arguments,
     register_command,
     sql_command,
@@ -30,7 +31,7 @@ from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
 from mqreplay.printable import printable
-from mqreplay.stop_signals import handle_stops, leave_at_once, stopped_by
+from mqreplay.stop_signals import end_process, handle_stops, leave_at_once, stopped_by
 
 if TYPE_CHECKING:
     from mqreplay.settings import Settings
@@ -82,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mqreplay {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     step_commands.add(commands)
+    maintain_command.add(commands)
     text = "run a query on the tables; RocketMQ's decisions are functions"
     sql_command.add(commands.add_parser("sql", help=text, description=sql_command.DESCRIPTION, **sql_command.EXAMPLES))
     text = "list findings by kind, severity, group, topic, broker and time"
@@ -157,12 +159,14 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
         args.own_process, args.arguments = own, arguments
         status = _command(args)
         sys.stdout.flush()
-        return status
     except (Exception, KeyboardInterrupt) as error:
-        return _ended_by(error, arguments, getattr(args, "warehouse", None))
+        status = _ended_by(error, arguments, getattr(args, "warehouse", None))
     finally:
         if own:
             leave_at_once()
+    if own:
+        end_process(status)
+    return status
 
 
 def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None) -> int:
@@ -254,6 +258,9 @@ def _command(args: argparse.Namespace) -> int:
         from mqreplay.cli.explain import print_explanation
 
         print_explanation(args.warehouse, args.finding, args.cluster, as_json=args.json, limit=args.limit)
+        return DONE
+    if args.command == "maintain":
+        maintain_command.run(args, settings)
         return DONE
     return step_commands.run_step(args, settings)
 

@@ -45,6 +45,7 @@ def as_plain(explanation: Explanation) -> dict[str, Any]:
         "cause": None if explanation.cause is None else _without_evidence(explanation.cause),
         "effects": [_without_evidence(effect) for effect in explanation.effects],
         "decisions": explanation.decisions,
+        "silver_kept_from": explanation.silver_kept_from and explanation.silver_kept_from.isoformat(),
         "evidence_total": explanation.evidence.total,
         "evidence": [
             {"table_name": row.table_name, "ts": row.ts, "who": row.who, "what": row.what, "row": row.row}
@@ -90,6 +91,9 @@ def _print(explanation: Explanation) -> None:
         console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
     shown = explanation.evidence.rows
     console.print(Text(f"Evidence: {_of(len(shown), explanation.evidence.total, 'row')}", "bold"))
+    if explanation.silver_kept_from is not None:
+        text = f"silver rows before {explanation.silver_kept_from} are no longer kept (mqreplay maintain)"
+        console.print(Text(f"  {text}", "dim"), soft_wrap=True)
     for row in shown:
         when = row.ts.strftime("%H:%M:%S.%f")[:-3] if row.ts else ""
         table = (f"{printable(row.table_name):22}", "cyan")

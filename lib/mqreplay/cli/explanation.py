@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shlex
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from mqreplay.cli.time_span import time_span
 from mqreplay.errors import InputError, InputErrors
 from mqreplay.findings.every import KINDS
 from mqreplay.lake.existing import require_warehouse
+from mqreplay.lake.kept_days import first_days
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.rows import Rows
@@ -25,7 +27,10 @@ MOST_NAMED = 10  # findings listed whose ids begin alike
 
 @dataclass
 class Explanation:
-    """``finding``, ``cause`` and ``effects`` are rows of gold.finding as plain values."""
+    """``finding``, ``cause`` and ``effects`` are rows of gold.finding as plain values.
+
+    ``silver_kept_from`` is the first day that silver tables still have, if the finding began before it.
+    """
 
     finding: dict[str, Any]
     rule: str
@@ -34,6 +39,7 @@ class Explanation:
     decisions: list[str] = field(default_factory=list)
     cause: dict[str, Any] | None = None
     effects: list[dict[str, Any]] = field(default_factory=list)
+    silver_kept_from: dt.date | None = None
 
 
 def explain(root: str, finding_id: str, cluster: str | None, limit: int = LIMIT) -> Explanation:
@@ -52,6 +58,10 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
     kind = KINDS[finding["kind"]]
     found = evidence_of(warehouse, finding["cluster"], [finding], limit, whole=True)
     explanation = Explanation(finding, kind.rule, kind.follows, found[finding["finding_id"]])
+    first = first_days(warehouse, finding["cluster"]).get("silver")
+    began = finding["from_ts"]
+    if first is not None and began is not None and began.date() < first:
+        explanation.silver_kept_from = first
     for other in _linked(warehouse, finding):
         if other["finding_id"] == finding["follows_from"]:
             explanation.cause = other

@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_prefix, add_warehouse, with_examples
+from mqreplay.cli import watch_command
+from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, with_examples
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
@@ -22,23 +23,23 @@ STEPS = {
     "replay": "judge all decisions and find problems: silver tables to gold tables",
     "validate": "run the contracts' expectations on the tables",
     "report": "make one HTML page for each cluster",
-    "maintain": "compact the tables, and remove old files",
 }
 EXAMPLES = {
     "nightly": (
         "mqreplay nightly recordings/night --warehouse warehouse/night",
         "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
+        "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
+        "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
         "mqreplay nightly 'recordings/*/2026-11-24' --warehouse warehouse/estate",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
     "validate": ("mqreplay validate --warehouse warehouse/night --engine local",),
     "report": ("mqreplay report --warehouse warehouse/night",),
-    "maintain": ("mqreplay maintain --warehouse warehouse/night",),
 }
+NEED_WAREHOUSE = ("replay", "validate", "report")
 RECORDING = "folder of a recording, or a pattern such as 'recordings/*/2026-11-24'; without any, those of [nightly]"
 DONE, FAILED, BAD_INPUT, CRASHED = 0, 1, 2, 4  # exit statuses
-NEED_WAREHOUSE = ("replay", "validate", "report", "maintain")
 
 
 def add(commands: Any) -> None:
@@ -49,6 +50,8 @@ def add(commands: Any) -> None:
             command.add_argument("recordings", nargs="*", metavar="RECORDING", help=RECORDING)
         add_warehouse(command)
         _options(command)
+        if name == "nightly":
+            watch_command.add(command)
         command.add_argument(
             "--catalog",
             metavar="NAME",
@@ -68,12 +71,7 @@ def _options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    command.add_argument(
-        "--engine",
-        choices=("spark", "local"),
-        default="spark",
-        help="what runs the tasks (%(default)s); local needs no Java",
-    )
+    add_engine(command)
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
@@ -103,6 +101,12 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
     from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
     from mqreplay.night.nightly import run
 
+    if getattr(args, "watch", False):
+        args.recordings = _recordings(args, settings)
+        watch_command.run(args, settings)
+        return DONE
+    if getattr(args, "every", None) is not None:
+        raise InputError("--every belongs to --watch")
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
@@ -116,7 +120,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
             progress,
             recordings=_recordings(args, settings),
             cluster=args.cluster,
-            engine=args.engine,
+            engine=args.engine or "spark",
             catalog=catalog,
             failed=failed,
         )

@@ -25,7 +25,8 @@ class FindingKind:
     RocketMQ's class and method behind it, if there is one. ``advice`` names what to do next, with the command or the
     log to read. ``needs`` are the kinds of files (decode/kinds.py) without which it cannot be judged. ``thresholds``
     are the settings that decide, as ``section.key``. ``example`` is a summary as it may read. ``causes`` are in the
-    order in which they are believed.
+    order in which they are believed. ``ends_after`` is the setting, in seconds, after which `nightly --watch` closes a
+    finding without new evidence; None: only the complete day can decide, so watch does not report this kind.
     """
 
     name: str
@@ -38,3 +39,4 @@ class FindingKind:
     thresholds: tuple[str, ...] = ()
     example: str = ""
     causes: tuple[Cause, ...] = ()
+    ends_after: str | None = "findings.same_cause_gap_s"

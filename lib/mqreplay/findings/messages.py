@@ -34,6 +34,7 @@ RETRY_GROWTH = FindingKind(
     example="Group refund-group could not process messages and sent them back, 24 times.",
     # Tries end as a dead letter.
     causes=(Cause("dead_letter", same=("consumer_group",), after_s=600, before_s=3600),),
+    ends_after="findings.retry_gap_s",
 )
 DEAD_LETTER = FindingKind(
     name="dead_letter",

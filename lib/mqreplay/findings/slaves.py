@@ -22,6 +22,7 @@ STALE_SLAVE_OFFSETS = FindingKind(
     example="Slave 1 of broker-a kept offsets of 8 queues of 2 groups below all that its master held for 150 s. If"
     " consumers read them now, they would receive up to 398 messages again.",
     causes=(Cause("broker_down", same=("broker_name",), after_s=120),),
+    ends_after="findings.stale_slave_s",
 )
 SLAVE = ("broker_name", "broker_id")
 COPY = (*SLAVE, "topic", "consumer_group", "queue_id")

@@ -1,9 +1,11 @@
 """A recording -> silver tables.
 
-recording.py     the files in a recording's folder, and the kind of each; opening.py opens them
+recording.py     a file of a recording, and its kind; recorded_files.py: a million files as columns
+listing.py       lists recordings, in tasks if they are large; walk.py: a local folder; store_walk.py: one of a store
+opening.py       opens a file; prefetch.py: reads files of a store ahead
 cluster_name.py  the cluster of a recording
 checksums.py     comparison with SHA256SUMS; digests.py: SHA-256 of each file
-manifest.py      which files are new, changed or were read before (bronze.source_file)
+manifest.py      which files are new, changed or were read before (bronze.source_file); planning.py: of a million files
 lines.py         a JSONL file -> blocks, decoded lines, refused lines, counts (runs on the workers); gzip_stream.py
 plain_lines.py   many lines at once, by polars; line_guard.py: proof that polars reads them like the decoder
 repeats.py       lines that are twice in a file; copies.py: lines that are in two files

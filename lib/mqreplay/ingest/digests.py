@@ -135,9 +135,8 @@ class _Tasks(Sequence[RecordedFiles]):
         sizes = rows["bytes"].gather(asked)
         self.bytes = int(sizes.sum())
         before = sizes.cum_sum() - sizes
-        number = pl.select(
-            pl.max_horizontal(pl.lit(before) // TASK_BYTES, pl.int_range(len(asked)) // TASK_FILES).cum_max()
-        ).to_series()
+        # It increases where the bytes or the files of a task are full.
+        number = before // TASK_BYTES + pl.int_range(len(asked), eager=True) // TASK_FILES
         self._sizes = number.rle().struct.field("len").to_list()
         self._starts = [0, *accumulate(self._sizes)]
 

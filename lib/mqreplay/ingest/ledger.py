@@ -25,6 +25,7 @@ class FileEntry:
     rows_quarantined: int = 0
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
+    rows_expired: int | None = None
 
     @property
     def rows_duplicate(self) -> int:
@@ -75,6 +76,7 @@ class Ledger:
         entry.status, entry.reason = known.status, known.reason
         entry.rows_in, entry.rows_out, entry.rows_quarantined = known.rows_in, known.rows_out, known.rows_quarantined
         entry.first_ts, entry.last_ts = known.first_ts, known.last_ts
+        entry.rows_expired = known.rows_expired
         return entry
 
     def enter_duplicate(self, new: NewFile) -> None:
@@ -143,6 +145,7 @@ class Ledger:
                 e.rows_duplicate,
                 e.first_ts,
                 e.last_ts,
+                e.rows_expired,
             )
             for _, e in sorted(self.files.items())
         ]

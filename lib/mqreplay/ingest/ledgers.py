@@ -47,7 +47,7 @@ class Ledgers:
         carried = renamed or {}
         places = {*ledger.files, *gone, *carried}
         unknown = self._unknown.issuperset({recording for recording, _ in places})
-        replaced = None if unknown else Rows(self._cluster, wanted=_of(places))
+        replaced = None if unknown else Rows(self._cluster, wanted=of_places(places))
         refused = ledger.quarantine_rows(self._cluster)
         if carried:
             refused += self._carried(carried)
@@ -56,7 +56,7 @@ class Ledgers:
 
     def _carried(self, renamed: Mapping[Place, Place]) -> list[tuple[object, ...]]:
         """Return the quarantine rows of renamed files, with their new names."""
-        rows = self._warehouse.read(QUARANTINE, Rows(self._cluster, wanted=_of(renamed))).collect()
+        rows = self._warehouse.read(QUARANTINE, Rows(self._cluster, wanted=of_places(renamed))).collect()
         found = rows.to_dicts()
         for row in found:
             row["recording"], row["path"] = renamed[row["recording"], row["path"]]
@@ -74,7 +74,7 @@ def first_instant(firsts: pl.DataFrame, recording: str, but: Collection[Place] =
     )
 
 
-def _of(places: Iterable[Place]) -> pl.Expr:
+def of_places(places: Iterable[Place]) -> pl.Expr:
     """Return the condition that a row is of a file in one of these places."""
     joined = pl.concat_str("recording", pl.lit("\0"), "path")
     return joined.is_in(sorted(f"{recording}\0{path}" for recording, path in places))

@@ -49,6 +49,7 @@ class KnownFile:
     rows_duplicate: int = 0
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
+    rows_expired: int | None = None
 
     @property
     def digest(self) -> str:
@@ -84,6 +85,7 @@ LEDGER = pl.Schema(
         "rows_duplicate": pl.Int64(),
         "first_ts": pl.Datetime("us", "UTC"),
         "last_ts": pl.Datetime("us", "UTC"),
+        "rows_expired": pl.Int64(),
     }
 )
 

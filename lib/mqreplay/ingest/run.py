@@ -22,6 +22,7 @@ from mqreplay.ingest.opening import is_file, is_folder
 from mqreplay.ingest.planning import Work, changed_snapshots, moved_recordings, plan_files
 from mqreplay.ingest.recorded_files import RecordedFiles, is_of, together
 from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES
+from mqreplay.ingest.retention import Retention
 from mqreplay.ingest.snapshot_rounds import ROUND_FILES, ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
@@ -77,8 +78,8 @@ def ingest(
     folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
     done: list[Ingested] = []
     for name, some in folders.items():
+        files = together(by_cluster.pop(name, []))
         with attempt(name):
-            files = together(by_cluster.pop(name, []))
             done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress, begin).run())
     for name in sorted(given):
         with attempt(name):
@@ -112,7 +113,8 @@ class _Ingest:
         begin: Callable[[], None],
     ) -> None:
         self.warehouse, self.engine, self.cluster = warehouse, engine, cluster
-        self.folders, self.files = folders, files
+        self.retention = Retention(warehouse, cluster)
+        self.folders, self.files = folders, RecordedFiles(self.retention.of_kept_days(files.rows))
         self.settings, self.progress, self.begin = settings, progress, begin
         others = {recording for name, recording in listed if name == cluster} - set(folders)
         self.others = sorted(others)
@@ -148,7 +150,7 @@ class _Ingest:
 
     def _known(self) -> pl.DataFrame:
         asked = known_files(self.cluster, [*self.folders, *self.vanished])
-        return Remembered(self.warehouse).frame(asked, LEDGER)
+        return self.retention.of_kept_days(Remembered(self.warehouse).frame(asked, LEDGER))
 
     def _copies(self, known: pl.DataFrame) -> pl.DataFrame:
         """Return snapshots of other recordings that equal new or removed ones of these."""
@@ -178,6 +180,7 @@ class _Ingest:
             firsts,
             ledger,
             ledgers,
+            first_day=self.retention.first_days.get("silver"),
         )
         del known, records
         size = work.to_read_bytes / 1e6
@@ -200,6 +203,9 @@ class _Ingest:
         _write_brokers(run, self.files, gone)
         carried = {old.place: new.place for new, old in work.renamed if new.place not in run.read_again}
         ledgers.write(ledger, gone, carried)
+        if expired := self.retention.remove_again():
+            first = self.retention.first_days["silver"]
+            self.progress(f"{cluster}: {expired:,} rows of days before {first} are not kept (mqreplay maintain)")
         return Ingested(cluster, self.folders, work.seen, work.to_read, ledgers.rows_out, ledgers.refused)
 
 

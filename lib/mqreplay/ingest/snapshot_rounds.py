@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime as dt
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -43,7 +44,7 @@ def ingest_snapshots(run: Run, work: Work) -> None:
     changed = snapshots_of(pl.concat([work.snapshots.rows, gone.rows]))
     if not changed.height:
         return
-    found = stretches(run.warehouse, run.cluster, changed)
+    found = _of_kept_days(stretches(run.warehouse, run.cluster, changed), run.first_day)
     again = _under_new_names(read_again(run.warehouse, run.cluster, found, changed), work)
     if late := too_late(changed, again):
         _leave_out(run, work, late)
@@ -64,6 +65,14 @@ def ingest_snapshots(run: Run, work: Work) -> None:
         if not is_last:
             run.ledgers.write(ledger)
             run.journal.savepoint([*TABLES, STANDING, *OF_RECORDING])
+
+
+def _of_kept_days(found: dict[str, Stretch], first: dt.date | None) -> dict[str, Stretch]:
+    """Return the time spans without removed days, whose rows cannot be made again."""
+    if first is None:
+        return found
+    first_ms = int(dt.datetime.combine(first, dt.time(), dt.UTC).timestamp() * 1000)
+    return {source: replace(stretch, since_ms=max(stretch.since_ms, first_ms)) for source, stretch in found.items()}
 
 
 def _under_new_names(again: RecordedFiles, work: Work) -> RecordedFiles:

@@ -31,7 +31,8 @@ class Run:
     """One run for one cluster: target tables, state before the run, and progress.
 
     ``known`` are the JSONL files and brokers.json in the ledger; ``firsts`` are recording, path and first_ts of all
-    files in it. ``read_again`` are places whose files are read although their content is known.
+    files in it. ``read_again`` are places whose files are read although their content is known. ``first_day`` is the
+    first day whose rows are kept; None: all days.
     """
 
     warehouse: Warehouse
@@ -44,6 +45,7 @@ class Run:
     ledger: Ledger
     ledgers: Ledgers
     read_again: set[Place] = field(default_factory=set)
+    first_day: dt.date | None = None
 
 
 def ingest_records(run: Run, work: Work, pool: Executor) -> None:
@@ -85,8 +87,9 @@ def _enter_records(
     for digest in left.keys() & known.keys():
         old = known[digest]
         entry = run.ledger.enter_known(names.get(old.place, NewFile(old.file, old.sha256)), old)
-        entry.rows_out = left[digest].rows
-        entry.first_ts, entry.last_ts = left[digest].first_ts, left[digest].last_ts
+        entry.rows_out = left[digest].rows + (old.rows_expired or 0)
+        if not old.rows_expired:
+            entry.first_ts, entry.last_ts = left[digest].first_ts, left[digest].last_ts
 
 
 @dataclass(frozen=True)

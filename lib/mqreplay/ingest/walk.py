@@ -37,8 +37,9 @@ class Walk:
             except OSError:
                 yield self._no_file(folder, "folder")
                 continue
-            if self._room < len(listed) and folder[self._within :].startswith("snapshots/"):
-                self.later.append(folder[self._within :])
+            inside = folder[self._within :]
+            if self._room < len(listed) and inside.startswith("snapshots/") and inside.count("/") == 1:
+                self.later.append(inside)
                 continue
             self._room -= len(listed)
             for entry in listed:

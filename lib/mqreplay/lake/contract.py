@@ -19,7 +19,8 @@ from mqreplay.errors import ContractError
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.places import schemas_dir
 
-# A rollback needs the version before the run, even if it is old: Delta would delete versions after 30 days.
+# A rollback needs the version before the run, even if it is old: other writers would delete versions after 30 days.
+# mqreplay maintain deletes log entries under the lock, when there is nothing to roll back.
 KEPT_LOG = {"delta.enableExpiredLogCleanup": "false"}
 
 

@@ -106,6 +106,22 @@ def _delta_table(place: str, version: int | None = None) -> DeltaTable:
     return DeltaTable(place.replace("s3a://", "s3://"), version=version, storage_options=options)
 
 
+def unused_files(location: str, days: int) -> list[str]:
+    """Return the files in a table's folder that are older than ``days`` days and used by no version of that time."""
+    with _readable(location) as place:
+        return _delta_table(place).vacuum(24 * days, dry_run=True, full=True) if place == location else []
+
+
+def remove_old_log_entries(location: str) -> int:
+    """Remove log entries older than 30 days (Delta's default) that precede a checkpoint. Return their number."""
+    log = joined(location, LOG)
+    before = len(files_of(log).names(log))
+    with _readable(location) as place:
+        if place == location:
+            _delta_table(place).cleanup_metadata()
+    return before - len(files_of(log).names(log))
+
+
 def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.date, dt.date] | None) -> TableFiles:
     """Return the files of the table at ``location`` that may hold rows of the cluster and days (both ends included).
 

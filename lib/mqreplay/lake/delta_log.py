@@ -13,6 +13,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
 
+import polars as pl
+
 from mqreplay import __version__
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.files import files_of, joined
@@ -35,12 +37,14 @@ class CommitConflict(Exception):
     """Another writer has committed the version."""
 
 
-def commit(location: str, version: int, actions: Iterable[Action], *, overwrites: bool) -> None:
+def commit(
+    location: str, version: int, actions: Iterable[Action], *, overwrites: bool, operation: str = "WRITE"
+) -> None:
     """Commit ``version`` of the table with these actions, completely or not at all. Raises CommitConflict."""
     info = {
         "timestamp": _now_ms(),
-        "operation": "WRITE",
-        "operationParameters": {"mode": "Overwrite" if overwrites else "Append"},
+        "operation": operation,
+        "operationParameters": {"mode": "Overwrite" if overwrites else "Append"} if operation == "WRITE" else {},
         "isBlindAppend": not overwrites,
         "engineInfo": f"mqreplay/{__version__}",
         "txnId": str(uuid.uuid4()),
@@ -58,27 +62,27 @@ def commit(location: str, version: int, actions: Iterable[Action], *, overwrites
         log_changed(location)
 
 
-def added(file: Landed) -> Action:
-    """Return the action that adds a file of a landing."""
+def added(file: Landed, *, changes: bool = True) -> Action:
+    """Return the action that adds a file of a landing. ``changes``: its rows are new to the table."""
     return {
         "add": {
             "path": quote(file.name),
             "partitionValues": {},
             "size": file.bytes,
             "modificationTime": _now_ms(),
-            "dataChange": True,
+            "dataChange": changes,
             "stats": file.stats,
         }
     }
 
 
-def removed(path: str, size: int) -> Action:
-    """Return the action that removes a file; ``path`` as in the log."""
+def removed(path: str, size: int, *, changes: bool = True) -> Action:
+    """Return the action that removes a file; ``path`` as in the log. ``changes``: its rows leave the table."""
     return {
         "remove": {
             "path": path,
             "deletionTimestamp": _now_ms(),
-            "dataChange": True,
+            "dataChange": changes,
             "extendedFileMetadata": True,
             "partitionValues": {},
             "size": size,
@@ -118,14 +122,14 @@ def metadata(contract: Contract, fields: Sequence[Mapping[str, Any]], table_id: 
 def added_before(location: str, paths: Iterable[str], version: int) -> list[Action]:
     """Return the newest action up to the version that added each of these files.
 
-    Raises FileNotFoundError if the log lacks one: the tables keep their whole log (contract.KEPT_LOG).
+    Raises FileNotFoundError if the log lacks one: mqreplay maintain removes log entries, but only before a checkpoint.
     """
     left, found = set(paths), []
-    for action in _newest_first(location, version) if left else ():
+    for action in _newest_first(location, version, "add") if left else ():
         path = action.get("add", {}).get("path")
         if path is not None and unquote(path) in left:
             left.remove(unquote(path))
-            found.append(action)
+            found.append({"add": action["add"] | {"dataChange": True}})
     if left:
         raise FileNotFoundError(f"the log of {location} no longer shows how {min(left)} was added")
     return found
@@ -133,14 +137,25 @@ def added_before(location: str, paths: Iterable[str], version: int) -> list[Acti
 
 def metadata_at(location: str, version: int) -> Action:
     """Return the table's last metaData up to the version."""
-    return next(action for action in _newest_first(location, version) if "metaData" in action)
+    return next(action for action in _newest_first(location, version, "metaData") if "metaData" in action)
 
 
-def _newest_first(location: str, version: int) -> Iterable[Action]:
+def _newest_first(location: str, version: int, kind: str) -> Iterable[Action]:
+    """Yield the actions up to the version, and those of one kind in a checkpoint where the log begins with one."""
+    log = joined(location, LOG)
+    names = set(files_of(log).names(log))
     for number in range(version, -1, -1):
         path = joined(location, LOG, f"{number:020d}.json")
         with suppress(FileNotFoundError):
             yield from map(json.loads, reversed(files_of(path).read(path).splitlines()))
+        if number and f"{number - 1:020d}.json" in names:
+            continue
+        checkpoint = joined(location, LOG, f"{number:020d}.checkpoint.parquet")
+        if f"{number:020d}.checkpoint.parquet" in names:
+            data = files_of(checkpoint).read(checkpoint)
+            for action in pl.read_parquet(data, columns=[kind])[kind].drop_nulls().to_list():
+                yield {kind: {name: value for name, value in action.items() if value is not None}}
+            return
 
 
 def _now_ms() -> int:

@@ -20,6 +20,7 @@ from hdfs_native import Client, FileStatus, WriteOptions
 from mqreplay.errors import InputError, StoreError, StoreUnavailable
 from mqreplay.lake.files import FileInfo, FileTooLarge
 from mqreplay.lake.storage import Storage, storage
+from mqreplay.stop_signals import leave_behind
 
 BUFFER = 1 << 20  # bytes
 UNAVAILABLE = ("DataTransferError", "StandbyException", "SafeModeException", "RetriableException")
@@ -164,6 +165,7 @@ class HdfsFiles:
         if answers:
             return answers[0]
         if not errors:
+            leave_behind(thread)
             raise self._unavailable(f"no answer in {self._timeout_s:g} s")
         (error,) = errors
         if isinstance(error, FileNotFoundError):

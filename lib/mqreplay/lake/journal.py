@@ -28,8 +28,13 @@ Versions = dict[str, int | None]  # None: the table did not exist
 
 def interrupted_run(root: str) -> str | None:
     """Return the step of the interrupted run on this warehouse; None without one, or while a run is active."""
+    return None if not _is_there(joined(root, JOURNAL)) or is_locked(root) else interrupted_step(root)
+
+
+def interrupted_step(root: str) -> str | None:
+    """Return the step in the journal of this warehouse; None without a journal."""
     path = joined(root, JOURNAL)
-    if not _is_there(path) or is_locked(root):
+    if not _is_there(path):
         return None
     try:
         return str(read_json(path)["name"])

@@ -6,7 +6,7 @@ import locale
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mqreplay.errors import InputError
@@ -81,6 +81,20 @@ def local_folder(text: str, what: str) -> Path:
     _check_length(path, what)
     _check_java(str(path), what)
     return path
+
+
+def check_on_disk(paths: Iterable[str], command: str) -> None:
+    """Raise InputError if the ``command``, which reads files of this machine, is given the URI of a store."""
+    for path in paths:
+        if is_remote(path):
+            raise InputError(f"mqreplay {command} reads files of this machine: copy {path} to a local folder first")
+
+
+def output_folder(text: str) -> Path:
+    """Return the folder of --out, see local_folder. Raises InputError."""
+    if is_remote(text):
+        raise InputError(f"--out {text!r} is a URI: make the recording in a local folder and copy it")
+    return local_folder(text, "--out")
 
 
 def is_utf8(encoding: str) -> bool:

@@ -44,7 +44,11 @@ BAD_CREDENTIALS = (
     "AuthenticationFailed",
 )
 NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
-NO_ANSWER = re.compile(r"timed? ?out|connect|connection|dns|HTTP error|response body|status code: 5", re.IGNORECASE)
+NO_ANSWER = re.compile(
+    r"\btimed? ?out|\bconnect|\bdns\b|HTTP error|request or response body|status code: (429|500|502|503|504)",
+    re.IGNORECASE,
+)
+DETAILS = "\n\nDebug source"  # what follows names fields such as retry_timeout
 STATUS = re.compile(r"status code: (\d+ [\w ]+)")
 REASONS = {  # words of the library's errors
     "operation timed out": "no answer in time",
@@ -148,12 +152,10 @@ class ObjectFiles:
     def create(self, path: str, data: bytes) -> None:
         """As Files.create."""
         try:
-            with self._told(path):
+            with self._told(path, "conditional writes (If-None-Match)"):
                 obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError):
             raise FileExistsError(path) from None
-        except NotSupportedError:
-            raise StoreError(f"{self.root} has no conditional writes, which a warehouse needs") from None
 
     def upload(self, local: Path, path: str) -> None:
         """As Files.upload."""
@@ -177,12 +179,14 @@ class ObjectFiles:
                 obstore.delete(self._store, [item["path"] for item in page])
 
     @contextmanager
-    def _told(self, path: str) -> Iterator[None]:
-        """Say errors of the store in one line that says what to do."""
+    def _told(self, path: str, needed: str = "support for this request") -> Iterator[None]:
+        """Say errors of the store in one line that says what to do. ``needed`` is what the store may not have."""
         try:
             yield
-        except (AlreadyExistsError, PreconditionError, NotSupportedError):
+        except (AlreadyExistsError, PreconditionError):
             raise
+        except NotSupportedError as error:
+            raise self._lacks(needed, error) from None
         except FileNotFoundError as error:
             if _code(error) in NO_BUCKET:
                 raise self._no_bucket() from None
@@ -195,12 +199,20 @@ class ObjectFiles:
                 raise self._no_bucket() from None
             if code in BAD_CREDENTIALS or "Forbidden" in str(error) or "Unauthorized" in str(error):
                 raise self._refused(path, code or _first_line(error)) from None
-            if NO_ANSWER.search(str(error)):
+            if code == "NotImplemented":
+                raise self._lacks(needed, error) from None
+            if NO_ANSWER.search(str(error).partition(DETAILS)[0]):
                 raise StoreUnavailable(
                     f"{self.root} {_failure(error)}; nothing stored before is lost; check its address and the "
                     "network, or raise [storage] timeout_s, and run it again"
                 ) from None
             raise StoreError(f"{path}: {_first_line(error)}") from None
+
+    def _lacks(self, needed: str, error: BaseError) -> StoreError:
+        return StoreError(
+            f"{self.root} has no {needed}, which mqreplay needs ({_code(error) or _first_line(error)}); use another "
+            "store, or a folder of a file system"
+        )
 
     def _no_bucket(self) -> StoreError:
         return StoreError(f"{self.root} does not exist; create the bucket, or check its name")

@@ -57,12 +57,15 @@ class Rows:
 
     def are_all_of(self, file: dict[str, Any]) -> bool:
         """Return which files of a snapshot hold only selected rows, by Delta's bounds."""
-        if self.wanted is not None or self.between is not None:
+        if self.wanted is not None:
             return False
         # Bounds do not count nulls: a file may hold rows of one day and rows without a day.
         full = [c for c in COUNTED if file.get(f"null_count.{c}") == 0]
         one = {c: file[f"min.{c}"] for c in full if file.get(f"min.{c}") == file.get(f"max.{c}")}
         in_days = self.days is None or one.get("day") in self.days
+        if self.between is not None:
+            first, last = self.between
+            in_days &= "day" in full and first <= file["min.day"] and file["max.day"] <= last
         return (
             one.get("cluster") == self.cluster
             and in_days

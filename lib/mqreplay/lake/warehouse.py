@@ -179,7 +179,7 @@ class Warehouse:
         rows, without = scan_files(schema, [path]).select(pl.len(), gone.sum().alias("gone")).collect().row(0)
         if not without:
             return None
-        return land(_batches(path, schema, ~gone.fill_null(False)), self._landing(name)) if without < rows else []
+        return land(file_batches(path, schema, ~gone.fill_null(False)), self._landing(name)) if without < rows else []
 
     def _mended(self, name: str, now: Snapshot) -> list[Action]:
         """Return the action that updates the metadata of an older table; none if it is current."""
@@ -230,14 +230,17 @@ class Warehouse:
         remove_table(self.location(name))
 
 
-def _batches(path: str, schema: pa.Schema, wanted: pl.Expr) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted rows of a file in batches with the table's columns."""
+def file_batches(path: str, schema: pa.Schema, wanted: pl.Expr | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, or those that are wanted, in batches with the table's columns."""
     with opened(path) as stream, pq.ParquetFile(stream) as file:
         there = [name for name in schema.names if name in file.schema_arrow.names]
         for batch in file.iter_batches(BATCH_ROWS, columns=there):
             nulls = {f.name: pa.nulls(batch.num_rows, f.type) for f in schema if f.name not in there}
             columns = [nulls[f.name] if f.name in nulls else batch.column(f.name).cast(f.type) for f in schema]
             whole = pa.RecordBatch.from_arrays(columns, schema=schema)
+            if wanted is None:
+                yield whole
+                continue
             keep = pl.DataFrame(pl.from_arrow(whole)).select(wanted.alias("keep"))["keep"].to_arrow()
             yield whole.filter(keep)
 

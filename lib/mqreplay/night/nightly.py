@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from importlib import import_module
 from itertools import chain
@@ -17,14 +17,15 @@ from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
+from mqreplay.lake.kept_days import first_days, kept_days
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.orphans import log_changed
 from mqreplay.lake.remembered import Question, Remembered, write_kept
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
+from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.catalog import Catalog
 from mqreplay.night.failures import Failure, Failures
@@ -33,13 +34,13 @@ from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
 from mqreplay.night.overview import LastRuns, page_path, write_overview
 from mqreplay.night.recordings import begun_listings, finished_listings
 from mqreplay.night.replay_day import replay_day
+from mqreplay.night.retention import first_judged
 from mqreplay.night.steps import Span, Steps, days_of, digests, empty_clusters, recorded_until, spans, steps
 from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
 from mqreplay.run.engine import Engine
 from mqreplay.run.engines import running_engine
-from mqreplay.run.spark import SparkEngine
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]
@@ -102,17 +103,20 @@ class Night:
 
     def replay(self, cluster: str) -> bool:
         """Replay the days that changed from silver into gold. Return whether there were any."""
-        found = self._spans(cluster)
+        found = self.spans(cluster)
         by_day = digests(found, self.settings.digest(), self.settings.replay.lookback_minutes)
         wanted = {str(day): digest for day, digest in by_day.items()}
         noted = Steps(self.warehouse, cluster)
-        gone = noted.not_among("replay", wanted)
+        kept = first_days(self.warehouse, cluster)
+        removed = str(kept.get("silver", dt.date.min))
+        # Gold rows may be kept for longer than the files and rows that they were made from.
+        gone = [day for day in noted.not_among("replay", wanted) if day >= removed]
         if gone:
             self.progress(f"{cluster}: forgetting {', '.join(gone)}: no file of these days is left")
             with self.journal.transaction(f"removal of days of {cluster}"):
                 self._remove(Rows(cluster, days=frozenset(map(dt.date.fromisoformat, gone))))
                 noted.forget(gone)
-        todo = noted.todo("replay", wanted)
+        todo = self._possible(cluster, noted.todo("replay", wanted), kept)
         if not todo:
             self.progress(f"{cluster}: no day changed, replay skipped")
             return bool(gone)
@@ -120,11 +124,20 @@ class Night:
             # One by one: the result of a day must not depend on which other days are replayed with it.
             self.progress(f"{cluster}: replaying {day}")
             with self.journal.transaction(f"replay of {cluster}, {day}"):
-                self._replay_day(
-                    cluster, day, found, is_first=day == min(wanted), afresh=not noted.any_done("replay", [day])
-                )
+                is_first = day == min(wanted) and "silver" not in kept
+                self._replay_day(cluster, day, found, is_first=is_first, afresh=not noted.any_done("replay", [day]))
                 noted.done("replay", {day: wanted[day]})
         return True
+
+    def _possible(self, cluster: str, days: list[str], kept: Mapping[str, dt.date]) -> list[str]:
+        """Return those of the days whose rows, and those of the lookback before them, are still kept."""
+        first = str(first_judged(kept, self.settings.replay.lookback_minutes))
+        possible = [day for day in days if day >= first]
+        missed = [day for day in days if str(max(kept.values(), default=dt.date.min)) <= day < first]
+        if missed:
+            text = f"{', '.join(missed)}: not judged again, the rows before {first} are not all kept"
+            self.progress(f"{cluster}: {text} (mqreplay maintain)")
+        return possible
 
     def _replay_day(self, cluster: str, day: str, found: list[Span], *, is_first: bool, afresh: bool) -> None:
         date = dt.date.fromisoformat(day)
@@ -165,10 +178,13 @@ class Night:
 
         Return whether any ran.
         """
-        found = self._spans(cluster)
+        found = self.spans(cluster)
         noted = Steps(self.warehouse, cluster)
-        judging = Validation(self.warehouse, cluster, found, self.settings)
-        todo = noted.todo("validate", judging.wanted)
+        kept = first_days(self.warehouse, cluster)
+        judging = Validation(self.warehouse, cluster, found, self.settings, kept)
+        first = str(first_judged(kept, self.settings.replay.lookback_minutes))
+        # UNDATED comes after every day.
+        todo = [scope for scope in noted.todo("validate", judging.wanted) if scope >= first]
         if not todo:
             self.progress(f"{cluster}: no day changed, validation skipped")
             return False
@@ -210,7 +226,7 @@ class Night:
 
         Days count back from the last one by the recorder's clock: a client's clock may be years ahead.
         """
-        found = self._spans(cluster)
+        found = self.spans(cluster)
         days = days_of(found)
         until = recorded_until(found)
         last = days[-1] if until is None and days else until.date() if until is not None else None
@@ -220,12 +236,18 @@ class Night:
     def remember(self, ingested: list[Ingested]) -> None:
         """Store beside the warehouse what the next run asks first."""
         asked = [
-            (known_files(done.cluster, done.recordings), self._asked(done.cluster), steps(done.cluster))
+            (
+                known_files(done.cluster, done.recordings),
+                self._asked(done.cluster),
+                steps(done.cluster),
+                kept_days(done.cluster),
+            )
             for done in ingested
         ]
         Remembered(self.warehouse).keep([known_recordings(), empty_clusters(), *chain.from_iterable(asked)])
 
-    def _spans(self, cluster: str) -> list[Span]:
+    def spans(self, cluster: str) -> list[Span]:
+        """Return the spans of the cluster's files."""
         return [Span(*row) for row in Remembered(self.warehouse).rows(self._asked(cluster))]
 
     def _asked(self, cluster: str) -> Question:
@@ -243,16 +265,6 @@ def load_expectations() -> None:
     Thread(target=load, daemon=True).start()
 
 
-def optimize(engine: Engine, warehouse: Warehouse) -> None:
-    """Compact and cluster the tables, which needs Spark. Raises InputError for another engine."""
-    from mqreplay.lake.maintenance import maintain
-
-    if not isinstance(engine, SparkEngine):
-        raise InputError("maintain needs Spark; leave out --engine")
-    maintain(engine.session, warehouse)
-    log_changed()
-
-
 def run(
     step: str,
     root: str,
@@ -265,7 +277,7 @@ def run(
     catalog: Catalog | None = None,
     failed: list[Failure] | None = None,
 ) -> list[Outcome]:
-    """Run ``step`` (one of STEPS, nightly for all, or maintain) under the warehouse's lock, on one of ENGINES.
+    """Run ``step`` (one of STEPS, or nightly for all) under the warehouse's lock, on one of ENGINES.
 
     ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
     fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
@@ -291,8 +303,9 @@ def run(
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
-            found = finished_listings(listings, running, failures)
-            ingested = night.ingest(KnownDigests(root, running).of_recordings(found), cluster, begin)
+            with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
+                found = KnownDigests(root, running).of_recordings(finished_listings(listings, running, failures))
+            ingested = night.ingest(found, cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
@@ -304,8 +317,6 @@ def run(
                 with night.attempt(name):
                     for one in judging:
                         getattr(night, one)(name)
-        if step == "maintain":
-            optimize(running, night.warehouse)
         if step == "nightly":
             night.remember([done for done in ingested if done.files])
         outcomes = []

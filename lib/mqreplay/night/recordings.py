@@ -20,7 +20,7 @@ MAGIC = re.compile(r"[*?[]")
 
 
 def begun_listings(root: str, patterns: Iterable[str], follow_links: bool, failures: Failures) -> list[Listing]:
-    """Begin to list each recording that can be used with the warehouse ``root``; note the others in ``failures``.
+    """Begin to list each recording that can be used with the warehouse ``root``; note the others in failures.
 
     A recording that is given twice counts once.
     """
@@ -28,17 +28,17 @@ def begun_listings(root: str, patterns: Iterable[str], follow_links: bool, failu
     for pattern in patterns:
         with failures.of("recording", pattern):
             folders += matching_recordings(pattern)
-    begun: dict[str, Listing] = {}
+    listings: dict[str, Listing] = {}
     for folder in dict.fromkeys(folders):
         with failures.of("recording", folder):
             check_folders(root, [folder])
             for listing in begin_listings([folder], follow_links):
-                begun.setdefault(listing.recording, listing)
-    return list(begun.values())
+                listings.setdefault(listing.recording, listing)
+    return list(listings.values())
 
 
 def finished_listings(listings: Iterable[Listing], engine: Engine, failures: Failures) -> dict[str, RecordedFiles]:
-    """Return the files of each recording, listed to the end; note recordings that fail in ``failures``."""
+    """Return the files of each recording; note those that turn out to be none in failures."""
     found: dict[str, RecordedFiles] = {}
     for listing in listings:
         with failures.of("recording", listing.folder):

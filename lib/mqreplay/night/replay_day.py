@@ -10,12 +10,13 @@ from functools import partial
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.lake.buckets import key_of
+from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
+from mqreplay.lake.buckets import Key, key_of
 from mqreplay.lake.delta_files import TableFiles, read_files, table_files
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.steps import OF_SNAPSHOTS, Span, kinds_of, reach_of, recorded_until, sure_starts
+from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
 from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
 from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Recorded, Replay
@@ -27,6 +28,7 @@ OTHER_KINDS = ("brokers", *OF_SNAPSHOTS)  # not JSONL, so not in KINDS
 CHECKPOINT = "silver.standing_offset"
 TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
 TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
+NOT_REPLAYED = ("gold.open_finding", "gold.validation_result")
 ALL_DAYS = ("silver.topic_config", "silver.broker", "silver.subscription_group")
 
 
@@ -47,10 +49,10 @@ def replay_day(
     ``is_first``: nothing was recorded before this day. ``afresh``: gold has no row of it.
     """
     since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
-    keys = {name: key_of(contract.shard_key) for name, contract in warehouse.contracts.items() if contract.shard_key}
-    night = Day(cluster, day, since, _files(warehouse, cluster, day, since), keys, is_first)
+    keys = keys_of(warehouse)
+    night = Day(cluster, day, since, files_of(warehouse, cluster, day, since), keys, is_first)
     landings = {name: warehouse.landing(name, {"cluster": cluster}) for name in _gold(warehouse)}
-    replay = Replay(night, settings, _recorded(found, night), landings, engine, progress)
+    replay = Replay(night, settings, recorded_of(found, night), landings, engine, progress)
     with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {engine.progress()}"):
         files = replay.run()
         replaced = None if afresh else Rows(cluster, days=frozenset({day}))
@@ -64,11 +66,17 @@ def replay_day(
 
 
 def _gold(warehouse: Warehouse) -> list[str]:
-    """Return the gold tables that a replay writes; validation writes another one."""
-    return [name for name in warehouse.contracts if name.startswith("gold.") and name != "gold.validation_result"]
+    """Return the gold tables that a replay writes; watch and validation write the others."""
+    return [name for name in warehouse.contracts if name.startswith("gold.") and name not in NOT_REPLAYED]
 
 
-def _files(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetime) -> Mapping[str, TableFiles]:
+def keys_of(warehouse: Warehouse) -> Mapping[str, Key]:
+    """Return the shard key of each table that has one."""
+    return {name: key_of(contract.shard_key) for name, contract in warehouse.contracts.items() if contract.shard_key}
+
+
+def files_of(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetime) -> Mapping[str, TableFiles]:
+    """Return by table the files with the rows that a replay of the time from ``since`` to the end of ``day`` reads."""
     files = {name: _listed(warehouse, name, cluster, (since.date() - DAY, day + DAY)) for name in TABLES}
     # Without the checkpoint of the midnight after ``since``, an earlier one and the changes since then are needed.
     midnight = since.date() + DAY
@@ -87,7 +95,8 @@ def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, 
     return table_files(warehouse.location(name), contract.arrow_schema, cluster, days if dated else None)
 
 
-def _recorded(found: list[Span], night: Day) -> Recorded:
+def recorded_of(found: list[Span], night: Day) -> Recorded:
+    """Return the coverage of the recordings that ``found`` lists."""
     first, last = reach_of(found, night.day)
     kinds = {*KINDS, *OTHER_KINDS}
     return Recorded(

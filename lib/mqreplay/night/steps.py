@@ -12,17 +12,14 @@ from typing import Any
 import polars as pl
 
 from mqreplay import __version__
-from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.manifest import DIGEST_CHARS
+from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)
-# Kinds whose times are from the recorder's clock, not a client's.
-OF_SNAPSHOTS = ("consumer_offset", "topics", "subscription_groups")
-BY_RECORDER = (*OF_SNAPSHOTS, *(kind.stem for kind in KINDS.values() if kind.by_recorder))
 BITS = 128  # of the digest of a span
 
 

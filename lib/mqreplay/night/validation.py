@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,9 +27,17 @@ TABLE = "gold.validation_result"
 class Validation:
     """The expectations of one cluster's tables, by day."""
 
-    def __init__(self, warehouse: Warehouse, cluster: str, found: list[Span], settings: Settings) -> None:
-        """Take ``found``, the spans of the cluster's files. Nothing is read yet."""
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        cluster: str,
+        found: list[Span],
+        settings: Settings,
+        kept: Mapping[str, dt.date] | None = None,
+    ) -> None:
+        """Take ``found``, the spans of the cluster's files, and the first ``kept`` days. Nothing is read yet."""
         self.warehouse, self.cluster, self.found, self.settings = warehouse, cluster, found, settings
+        self.kept = kept or {}
 
     @cached_property
     def wanted(self) -> dict[str, str]:
@@ -73,9 +81,10 @@ class Validation:
                         counts[name] = counts.get(name, 0) + count
             rows += validate(self.warehouse, self.cluster, self._scope(None), results_dir, counts, judged_one)
         self.warehouse.put(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
-        files = files_of(results_dir)
+        files, first = files_of(results_dir), str(self.kept.get("gold", dt.date.min))
         for name in files.names(results_dir):
-            if name.endswith(".json") and name.removesuffix(".json") not in self.wanted:
+            scope = name.removesuffix(".json")
+            if scope != name and (scope not in self.wanted or scope < first):
                 files.remove(joined(results_dir, name))
         return len(rows)
 
@@ -88,7 +97,8 @@ class Validation:
         title = UNDATED if day is None else str(day)
         # Days may have the same files, and are still separate runs.
         run_id = _digest(f"{title} {self.wanted[title]}")
-        return Scope(run_id, day, names, goes_on=day is not None and str(day) > min(self.wanted))
+        goes_on = day is not None and (str(day) > min(self.wanted) or "silver" in self.kept)
+        return Scope(run_id, day, names, goes_on)
 
     def _names(self, *, dated: bool) -> tuple[str, ...]:
         return tuple(c.name for c in self.warehouse.contracts.values() if c.by_day == dated)

@@ -22,7 +22,7 @@ from mqreplay.lake.contract import Contract
 from mqreplay.quality.conditions import duckdb_condition
 from mqreplay.quality.expectations.check_constraint import check_column
 from mqreplay.quality.expectations.offset_continuity import LINK, LINKED_COLUMN, LINKED_CONDITION
-from mqreplay.quality.expectations.rows_conserved import COUNTS
+from mqreplay.quality.expectations.rows_conserved import COUNTS, EXPIRED
 from mqreplay.quality.expectations.unique_key import UNIQUE_COLUMN, unique_condition
 
 NOT_NULL = "expect_column_values_to_not_be_null"
@@ -39,7 +39,7 @@ PARAMETERS = {
 # Columns that an expectation reads although they are not arguments.
 COLUMNS = {
     CHAINED: (*CHAIN, *LINK),
-    "expect_rows_conserved": ("path", "kind", "status", *COUNTS),
+    "expect_rows_conserved": ("path", "kind", "status", *COUNTS, EXPIRED),
 }
 
 

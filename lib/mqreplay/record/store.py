@@ -18,7 +18,7 @@ from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import InputError, RecordingFull
-from mqreplay.lake.local_folder import local_folder
+from mqreplay.lake.local_folder import output_folder
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.record_files import EVENTS, RecordFiles
 from mqreplay.record.store_folder import FILES, OFFSETS_FILE, BrokerStore, broker_store
@@ -204,7 +204,7 @@ def record_store(
     """
     if brokers and len(brokers) != len(stores):
         raise InputError(f"{len(stores)} --store need as many --broker, in the same order; {len(brokers)} are given")
-    folder = local_folder(out, "--out")
+    folder = output_folder(out)
     found = [broker_store(store, brokers[n] if brokers else None) for n, store in enumerate(stores)]
     names = [each.name for each in found]
     if len(set(names)) < len(names):

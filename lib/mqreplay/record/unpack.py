@@ -30,7 +30,7 @@ from mqreplay.errors import DecodeError, InputError
 from mqreplay.ingest.lines import trouble_of
 from mqreplay.ingest.opening import open_recorded
 from mqreplay.ingest.recording import RECORD_TABLES, classify
-from mqreplay.lake.local_folder import local_folder
+from mqreplay.lake.local_folder import check_on_disk, output_folder
 from mqreplay.printable import printable
 from mqreplay.record.durable import UNFINISHED
 from mqreplay.record.imports.broker_names import BrokerNames
@@ -88,7 +88,8 @@ def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = Fa
     Raises InputError for a file that is not a capture, or if ``folder`` already has files of a kind to write, because
     records could then be there twice.
     """
-    into = local_folder(folder, "--out")
+    check_on_disk(captures, "unpack")
+    into = output_folder(folder)
     found = Captures(captures)
     _write(found, into)
     print(json.dumps(found.done.as_dict(), indent=1) if as_json else _told(found.done, folder), file=out)

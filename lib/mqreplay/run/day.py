@@ -81,6 +81,11 @@ class Day:
         """Return the midnight at the end of the day."""
         return self.begin + DAY
 
+    @property
+    def judged(self) -> pl.Expr:
+        """Return whether a row is judged here: rows of the lookback belong to the day before."""
+        return pl.col("day") == self.day
+
     def silver(
         self,
         name: str,
@@ -177,3 +182,33 @@ class Day:
         if isinstance(of, Shard):
             return read_files(files, names, mine, Buckets(of.low, of.high, self.keys.get(table, QUEUE)))
         return read_files(files, names, mine if of is None else mine & of)
+
+
+@dataclass(frozen=True)
+class Window(Day):
+    """The last minutes of a recording, from ``since`` to ``until``: all of its rows are judged, and gold is not read.
+
+    Findings count from ``reported_from`` on; rows before it are their evidence. ``day`` is the day of the last row.
+    """
+
+    reported_from: dt.datetime
+    until: dt.datetime
+
+    @property
+    def begin(self) -> dt.datetime:
+        """Return the instant from which findings count."""
+        return self.reported_from
+
+    @property
+    def end(self) -> dt.datetime:
+        """Return the instant at which the window ends."""
+        return self.until
+
+    @property
+    def judged(self) -> pl.Expr:
+        """Return true: no other replay judges rows of the window."""
+        return pl.lit(True)
+
+    def gold_before(self, name: str, ts: str, of: Wanted = None) -> pl.DataFrame:
+        """Return no rows: what the window needs is judged in it."""
+        return self._read(name, pl.lit(False), of, None)

@@ -120,7 +120,7 @@ def with_status_merged(parts: Iterable[Part]) -> list[Part]:
 
 @dataclass
 class Replay:
-    """The replay of one day. ``landings`` are by gold table."""
+    """The replay of one day, or of a window. ``landings`` are by gold table; those of a window are empty."""
 
     day: Day
     settings: Settings
@@ -131,6 +131,19 @@ class Replay:
 
     def run(self) -> Files:
         """Judge the day; return the files with its rows by gold table, for the caller to commit."""
+        judged = self._judge()
+        before = None if self.day.is_first else self.day.gold_day_before("gold.finding")
+        return judged.files | self._land(dict(judged.tables) | {"gold.finding": self._found(judged, before)})
+
+    def findings(self) -> pl.DataFrame:
+        """Return the findings, with gold.finding's columns except cluster. Nothing is written without landings."""
+        return self._found(self._judge(), None)
+
+    def _found(self, judged: _Judged, before: pl.DataFrame | None) -> pl.DataFrame:
+        limits = _limits(self.settings)
+        return finish(all_findings(judged.evidence, limits), self.day.begin, self.day.end, before, limits.lost_s)
+
+    def _judge(self) -> _Judged:
         raw = {name: self.day.silver(name) for name in SMALL} | {
             name: self.day.described(name) for name in DESCRIPTIONS
         }
@@ -147,10 +160,7 @@ class Replay:
         groups = Merged(list(self.engine.map(judge_groups, self._group_shards(night), of_groups)))
         judged = self._merge(night, facts, shards, queues, groups)
         self.progress("groups and messages judged")
-        before = None if self.day.is_first else self.day.gold_day_before("gold.finding")
-        limits = _limits(self.settings)
-        found = finish(all_findings(judged.evidence, limits), self.day.begin, self.day.end, before, limits.lost_s)
-        return judged.files | self._land(dict(judged.tables) | {"gold.finding": found})
+        return judged
 
     def _by_recorders_clock(self, night: Night, skew: Skew) -> Night:
         right = {name: self.day.silver(name, None, skew) for name in SMALL if name != "topic_stats"}
@@ -283,7 +293,7 @@ class Replay:
         return {name: land_rows(self._of_day(rows), self.landings[name]) for name, rows in tables.items()}
 
     def _of_day(self, rows: pl.DataFrame) -> pl.DataFrame:
-        return rows.filter(pl.col("day") == self.day.day)
+        return rows.filter(self.day.judged)
 
 
 @dataclass(frozen=True)

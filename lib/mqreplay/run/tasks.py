@@ -84,9 +84,9 @@ class Part:
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def land(self, night: Night, table: str, rows: pl.DataFrame) -> None:
-        """Write the day's rows of a gold table, and count their judgements and gaps."""
-        landed = land_rows(rows, night.landings[table])
-        self.files.setdefault(table, []).extend(landed)
+        """Write the day's rows of a gold table, if it has a landing, and count their judgements and gaps."""
+        if table in night.landings:
+            self.files.setdefault(table, []).extend(land_rows(rows, night.landings[table]))
         if table in JUDGED:
             self.frames["judgements"] = pl.concat([*self._so_far("judgements"), judgements_of_shard(table, rows)])
             gaps = undetermined_of_shard(table, rows, JUDGED[table])
@@ -160,7 +160,7 @@ def _judge_pulls(
     part: Part, night: Night, facts: NightFacts, raw: Frames, route_changes: pl.DataFrame, shard: Shard
 ) -> None:
     day, replay = night.day, night.settings.replay
-    of_day = pl.col("day") == day.day
+    of_day = day.judged
     routes = pull_route(raw["pull"], route_changes, facts.born, night.starts, replay.route_slack_ms).filter(of_day)
     part.land(night, "gold.pull_route", routes)
     known = day.with_before("gold.pull_route", "request_ts", routes, shard)
@@ -182,7 +182,7 @@ def _judge_pulls(
 
 def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, events: QueueEvents) -> None:
     day, replay, limits, small = night.day, night.settings.replay, night.settings.findings, night.small
-    of_day = pl.col("day") == day.day
+    of_day = day.judged
     part.land(night, "gold.queue_progress", queue_progress(events).filter(of_day))
     # An answer may have a time years later; the windows end with the day.
     until_ms = min(facts.last_ms or 0, int(day.end.timestamp() * 1000))
@@ -227,7 +227,7 @@ def judge_groups(shard: Shard, night: Night) -> Part:
     told = allocation(rebalances, strategies.groups, strategies.virtual_node_cnt)
     by_polls = _polled_rebalances(night, mine, rebalances)
     judged = pl.concat([told, allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)])
-    of_day = judged.filter(pl.col("day") == night.day.day)
+    of_day = judged.filter(night.day.judged)
     part.land(night, "gold.allocation", of_day)
     known = night.day.with_before("gold.allocation", "rebalance_ts", of_day, mine)
     part.frames["uneven_shares"] = uneven_shares_of_shard(known, night.settings.findings.uneven_queues)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
@@ -13,6 +15,7 @@ from mqreplay.cli.doctor.on_load import BAK
 from mqreplay.cli.doctor.place import spelled
 from mqreplay.cli.doctor.verdict import Verdict, counted
 from mqreplay.errors import InputError, InputErrors
+from mqreplay.lake.files import files_of, is_remote
 from mqreplay.printable import json_text
 
 SHOWN = 5  # status of files that cannot be examined
@@ -43,10 +46,26 @@ def examine_files(paths: Sequence[str], out: TextIO, as_json: bool = False) -> b
 def examine_file(path: str) -> Verdict:
     """Return the result for one file. Raises InputError if it is missing or not a file that mqreplay reads."""
     try:
+        if is_remote(path):
+            return _verdict_of_copy(path)
         _refuse_what_is_no_file(path)
         return _verdict(path)
     except OSError as error:
         raise InputError(f"{spelled(path)} cannot be read: {error.strerror or error}") from None
+
+
+def _verdict_of_copy(path: str) -> Verdict:
+    """Return the result for a file of a store."""
+    with tempfile.TemporaryDirectory() as folder, files_of(path).open(path) as stream:
+        local = Path(folder, path.rsplit("/", 1)[-1])
+        with local.open("wb") as copy:
+            shutil.copyfileobj(stream, copy)
+        try:
+            verdict = _verdict(str(local))
+        except InputError as error:
+            raise InputError(str(error).replace(spelled(str(local)), spelled(path))) from None
+    verdict.path = path
+    return verdict
 
 
 def _verdict(path: str) -> Verdict:

@@ -17,6 +17,7 @@ from typing import Final, TextIO
 
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.ingest.recording import RECORD_TABLES, classify
+from mqreplay.lake.local_folder import check_on_disk
 from mqreplay.printable import json_text
 from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
@@ -56,6 +57,7 @@ def import_evidence(
 
     Raises InputError if an option or a path is wrong, or no file could be used.
     """
+    check_on_disk(paths, "import")
     option = None if broker is None else broker_of_option(broker)
     zone = zone_of_option(time_zone)
     final = final_folder(out_folder)

@@ -21,7 +21,7 @@ from mqreplay.crash import is_of_machine
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.lines import trouble_of
-from mqreplay.lake.local_folder import local_folder
+from mqreplay.lake.local_folder import output_folder
 from mqreplay.record.durable import sync
 from mqreplay.record.imports.sources import Source
 
@@ -37,7 +37,7 @@ def staging_of(out: Path) -> Path:
 
 def final_folder(text: str) -> Path:
     """Return the folder of --out. Raise InputError if it exists already."""
-    out = local_folder(text, "--out")
+    out = output_folder(text)
     try:
         if any(os.scandir(out)):
             raise InputError(

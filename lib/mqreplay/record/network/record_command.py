@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mqreplay.errors import DecodeError, InputError, InputErrors
-from mqreplay.lake.local_folder import local_folder
+from mqreplay.lake.local_folder import output_folder
 from mqreplay.record.network.answers import Brokers, read_brokers
 from mqreplay.record.network.brokers_json import BrokersJson, earlier_brokers
 from mqreplay.record.network.clock import wall_ms
@@ -44,7 +44,7 @@ def record(
         RecordingFull: the recording has reached the bound of the options.
         KeyboardInterrupt: a signal stopped it; all data is written.
     """
-    folder = local_folder(out, "--out")
+    folder = output_folder(out)
     asyncio.run(_record(options, folder, credentials, tls, say))
     if stopped_by() is not None:
         raise KeyboardInterrupt

@@ -1,0 +1,105 @@
+"""`mqreplay maintain`: remove old days, compact the tables, and remove unused files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from mqreplay.cli.arguments import add_conf, add_engine, add_warehouse, with_examples
+from mqreplay.printable import json_text
+
+if TYPE_CHECKING:
+    from mqreplay.night.maintain import Maintained
+    from mqreplay.settings import Settings
+
+TEXT = "remove old days, compact the tables, and remove unused files"
+EXAMPLES = (
+    "mqreplay maintain --warehouse warehouse/night --engine local",
+    "mqreplay maintain --warehouse warehouse/night --engine local --keep 90d --dry-run",
+    "mqreplay maintain --warehouse warehouse/night --engine local --keep silver=30d,gold=400d",
+)
+
+
+def add(commands: Any) -> None:
+    """Add the command, with its options."""
+    command = commands.add_parser("maintain", help=TEXT, description=TEXT, **with_examples(*EXAMPLES))
+    add_warehouse(command)
+    command.add_argument(
+        "--keep",
+        metavar="DAYS",
+        help="days to keep, such as 90d, or days of layers, such as silver=30d,gold=400d; counted back from the last "
+        "recorded day of each cluster; 0d: all days (the default: [maintain] of the settings)",
+    )
+    command.add_argument("--cluster", metavar="NAME", help="remove old days of this cluster only")
+    command.add_argument("--dry-run", action="store_true", help="print what would be done, and change no table")
+    command.add_argument("--json", action="store_true", help="print what was done as JSON")
+    add_conf(command)
+    add_engine(command)
+
+
+def run(args: argparse.Namespace, settings: Settings) -> None:
+    """Maintain the warehouse, and print a line for each table that changed."""
+    from mqreplay.cli.terminal import Progress, require_warehouse
+    from mqreplay.night.maintain import maintain
+
+    require_warehouse(args.warehouse)
+    with Progress(sys.stderr) as progress:
+        tables = maintain(
+            args.warehouse,
+            settings,
+            progress,
+            keep=args.keep,
+            cluster=args.cluster,
+            engine=args.engine or "spark",
+            dry_run=args.dry_run,
+        )
+    if args.json:
+        print(json_text({"dry_run": args.dry_run, "tables": [each.as_dict() for each in tables]}, indent=1))
+        return
+    changed = [each for each in tables if each.changed]
+    for each in changed:
+        print(line(each))
+    if not changed:
+        print("Nothing to do.")
+    elif args.dry_run:
+        print("Nothing was changed (--dry-run).")
+
+
+def line(done: Maintained) -> str:
+    """Return what was done to a table in one line."""
+    parts = []
+    if done.rows_removed:
+        parts.append(f"{_count(done.rows_removed, 'row')} removed")
+    before = f"{_count(done.files_before, 'file')} ({_size(done.bytes_before)})"
+    if done.files_before != done.files_after or done.bytes_before != done.bytes_after:
+        parts.append(f"{before} became {_count(done.files_after, 'file')} ({_size(done.bytes_after)})")
+    if done.unused_files_removed:
+        unused = _count(done.unused_files_removed, "unused file")
+        parts.append(f"{unused} ({_size(done.unused_bytes_removed)}) removed")
+    if done.log_entries_removed:
+        parts.append(
+            f"{done.log_entries_removed:,} log {'entry' if done.log_entries_removed == 1 else 'entries'} removed"
+        )
+    return f"{done.table}: {', '.join(parts)}"
+
+
+def _count(number: int, one: str) -> str:
+    """Return a number with its noun.
+
+    >>> _count(1, "row"), _count(1500, "row")
+    ('1 row', '1,500 rows')
+    """
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
+def _size(size: int) -> str:
+    """Return a size in bytes with a unit.
+
+    >>> _size(900), _size(12_345), _size(1_500_000)
+    ('900 B', '12 kB', '1.5 MB')
+    """
+    for least, unit in ((1e9, "GB"), (1e6, "MB")):
+        if size >= least:
+            return f"{size / least:,.1f} {unit}"
+    return f"{size / 1e3:.0f} kB" if size >= 1000 else f"{size} B"

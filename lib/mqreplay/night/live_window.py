@@ -1,0 +1,139 @@
+"""The last minutes of recordings in tables of their own, and the findings in them.
+
+The tables are temporary. They get each round's new rows, and are made again from the files of the window when they hold
+twice its time: the cost of a round depends on the window, not on the length of the recording.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from mqreplay.decode.kinds import KINDS
+from mqreplay.ingest.cluster_name import NAMING, cluster_name
+from mqreplay.ingest.recorded_files import RecordedFiles
+from mqreplay.ingest.recorder_kinds import BY_RECORDER
+from mqreplay.ingest.recording import Digested
+from mqreplay.ingest.run import ingest
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.recent import Recent
+from mqreplay.night.replay_day import files_of, keys_of, recorded_of
+from mqreplay.night.steps import Span, recorded_until, spans
+from mqreplay.run.day import Window
+from mqreplay.run.engine import Engine
+from mqreplay.run.plan import Replay
+from mqreplay.settings import Settings
+
+Progress = Callable[[str], None]
+REPORTED = dt.timedelta(minutes=10)  # findings whose evidence ended earlier are not looked for again
+PAUSE = dt.timedelta(seconds=60)  # a longer time without a line of the recorder is a gap in the recording
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The findings of one cluster's window, as gold.finding without cluster, and the time of the window.
+
+    ``recorded_until`` is the last instant by the recorder's clock, ``complete_since`` that since which no file is
+    missing, ``reported_from`` that from which findings count.
+    """
+
+    cluster: str
+    findings: pl.DataFrame
+    recorded_until: dt.datetime
+    complete_since: dt.datetime
+    reported_from: dt.datetime
+
+
+class LiveWindow:
+    """The window of some recordings. ``folder`` is a temporary folder of its own."""
+
+    def __init__(
+        self,
+        folder: Path,
+        recordings: Iterable[str],
+        cluster: str | None,
+        settings: Settings,
+        engine: Engine,
+        say: Progress,
+    ) -> None:
+        """Take the recordings' folders, the cluster's name if it is given, and ``say``, which gets notes."""
+        self._folder, self._cluster, self._settings = folder, cluster, settings
+        self._engine, self._say = engine, say
+        self._lookback = dt.timedelta(minutes=settings.watch.lookback_minutes)
+        links = settings.ingest.follow_links
+        self._recent = [Recent(r, folder / f"recording-{i}", links, say) for i, r in enumerate(recordings)]
+        self._made: dt.datetime | None = None
+        self._number = 0
+        self._clusters: set[str] = set()
+        self._names: dict[str, str] = {}  # clusters by folder
+        self.lines = self.bytes_read = 0  # of the last round
+
+    def judge(self, now: dt.datetime) -> list[Judged]:
+        """Read what is new at the instant ``now``, and judge the window of each cluster."""
+        now_ms, since_ms = (int(ts.timestamp() * 1000) for ts in (now, now - self._lookback))
+        new = {str(recent.folder): recent.read(since_ms, now_ms) for recent in self._recent}
+        self.lines = sum(recent.lines for recent in self._recent)
+        self.bytes_read = sum(recent.bytes_read for recent in self._recent)
+        if self._made is None or now - self._made >= self._lookback:
+            new = {str(recent.folder): recent.forget(since_ms) for recent in self._recent}
+            self._begin(now)
+        if any(new.values()):
+            self._ingest({folder: files for folder, files in new.items() if files})
+        return [judged for name in sorted(self._clusters) if (judged := self._judged(name)) is not None]
+
+    def _begin(self, now: dt.datetime) -> None:
+        shutil.rmtree(self._folder / f"tables-{self._number}", ignore_errors=True)
+        self._number += 1
+        self._made = now
+        self._warehouse = Warehouse(str(self._folder / f"tables-{self._number}"))
+        self._clusters.clear()
+
+    def _ingest(self, new: Mapping[str, list[Digested]]) -> None:
+        # A round gives only its new files: the rows of earlier ones stay.
+        kept = dataclasses.replace(self._settings.ingest, forget_missing_files=False)
+        by_cluster: dict[str, dict[str, RecordedFiles]] = defaultdict(dict)
+        for folder, files in new.items():
+            # A later round may have no file that names the cluster.
+            if folder not in self._names:
+                naming = [file for file, _ in files if file.kind in NAMING]
+                self._names[folder] = self._cluster or cluster_name(folder, naming, [], self._say)
+            by_cluster[self._names[folder]][folder] = RecordedFiles.of(files)
+        for name, some in by_cluster.items():
+            ingest(self._warehouse, self._engine, some, name, kept, lambda _: None)
+            self._clusters.add(name)
+
+    def _judged(self, cluster: str) -> Judged | None:
+        tables = {stem: (kind.table, kind.time) for stem, kind in KINDS.items()}
+        found = [Span(*row) for row in spans(cluster, 0, tables).read(self._warehouse)]
+        last = recorded_until(found) or max((s.last_ts for s in found if s.last_ts is not None), default=None)
+        if last is None:
+            return None
+        until = last + dt.timedelta(milliseconds=1)
+        since = until - self._lookback
+        files = files_of(self._warehouse, cluster, last.date(), since)
+        window = Window(
+            cluster, last.date(), since, files, keys_of(self._warehouse), False, max(since, until - REPORTED), until
+        )
+        replay = Replay(window, self._settings, recorded_of(found, window), {}, self._engine, lambda _: None)
+        return Judged(cluster, replay.findings(), last, self._complete_since(cluster, since), window.begin)
+
+    def _complete_since(self, cluster: str, since: dt.datetime) -> dt.datetime:
+        """Return the end of the last pause of the recorder, or of all files where none is the recorder's."""
+        is_read = pl.col("status") == "read"
+        files = self._warehouse.read("bronze.source_file", Rows(cluster)).filter(is_read & (pl.col("last_ts") >= since))
+        spans = files.select("kind", "first_ts", "last_ts").sort("first_ts").collect()
+        of_recorder = spans.filter(pl.col("kind").is_in(BY_RECORDER))
+        start, reached = since, since
+        for _, first, last in (of_recorder if len(of_recorder) else spans).iter_rows():
+            if first - reached > PAUSE:
+                start = first
+            reached = max(reached, last)
+        return start

@@ -1,0 +1,174 @@
+"""Maintenance of a warehouse: remove old days, compact small files, remove unused files and old log entries."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+from mqreplay.ingest.retention import Retention
+from mqreplay.lake.delta_files import snapshot
+from mqreplay.lake.files import for_each
+from mqreplay.lake.journal import interrupted_step
+from mqreplay.lake.local_folder import check_folders, folder
+from mqreplay.lake.lock import warehouse_lock
+from mqreplay.lake.maintenance import (
+    compacted,
+    removable_files,
+    remove_unused,
+    small_files,
+    take_compacted,
+)
+from mqreplay.lake.sql import check_text
+from mqreplay.lake.storage import use_settings
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.nightly import Night
+from mqreplay.night.retention import first_kept, keep_of
+from mqreplay.night.steps import Steps
+from mqreplay.quality.scope import UNDATED
+from mqreplay.run.engines import running_engine
+from mqreplay.settings import Settings
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Maintained:
+    """What was done to a table, or would be done. Sizes are in bytes; earlier versions do not count as files."""
+
+    table: str
+    rows_removed: int = 0
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    unused_files_removed: int = 0
+    unused_bytes_removed: int = 0
+    log_entries_removed: int = 0
+
+    @property
+    def changed(self) -> bool:
+        """Return whether anything was done."""
+        sizes = (self.files_before, self.bytes_before) != (self.files_after, self.bytes_after)
+        return bool(sizes or self.rows_removed or self.unused_files_removed or self.log_entries_removed)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+def maintain(
+    root: str,
+    settings: Settings,
+    progress: Progress,
+    *,
+    keep: str | None = None,
+    cluster: str | None = None,
+    engine: str = "spark",
+    dry_run: bool = False,
+) -> list[Maintained]:
+    """Maintain all tables under the warehouse's lock; remove old days of one ``cluster``, or of all.
+
+    ``keep`` is the option --keep, ``engine`` rewrites small files. With ``dry_run`` no table is changed. Return what
+    was done to each table. Raises InputError, WarehouseLocked and the other MqreplayErrors.
+    """
+    use_settings(settings)
+    root = folder(root, "warehouse")
+    check_text(cluster)
+    check_folders(root, [])
+    days = keep_of(settings, keep)
+    with (
+        warehouse_lock(root, settings.storage.lease_s, progress) as lock,
+        running_engine(engine, "mqreplay maintain", settings, lock, progress) as running,
+    ):
+        night = Night(running, root, settings, progress)
+        work = _Maintenance(night, days)
+        if dry_run:
+            if (step := interrupted_step(root)) is not None:
+                progress(f"the last run was interrupted ({step}); the next run rolls it back before it does anything")
+            return work.preview(cluster)
+        night.journal.recover(progress)
+        return work.do(cluster)
+
+
+class _Maintenance:
+    """One maintenance run of a warehouse; ``keep`` is layer -> days."""
+
+    def __init__(self, night: Night, keep: Mapping[str, int]) -> None:
+        self._night, self._warehouse, self._keep = night, night.warehouse, keep
+        self._tables = {name: _state(night.warehouse, name) for name in night.warehouse.contracts}
+        self._versions_days = night.settings.maintain.keep_versions_days
+
+    def preview(self, cluster: str | None) -> list[Maintained]:
+        """Return what ``do`` would do. Rows that would go are not taken off the files that would be compacted."""
+        for name in self._clusters(cluster):
+            self._note_rows(Retention(self._warehouse, name).counts(self._first_days(name)))
+        for name, done in self._tables.items():
+            for small in small_files(self._warehouse, name):
+                done.files_after -= len(small.files) - 1
+            if self._warehouse.exists(name):
+                unused = removable_files(self._warehouse, name, self._versions_days)
+                done.unused_files_removed, done.unused_bytes_removed = len(unused), sum(unused.values())
+        return list(self._tables.values())
+
+    def do(self, cluster: str | None) -> list[Maintained]:
+        """Do it, and return what was done."""
+        shorter = [name for name in self._clusters(cluster) if self._remove_days(name)]
+        for name in shorter:
+            # A night of the same recordings would validate the ledger again, because it has changed.
+            if Steps(self._warehouse, name).any_done("validate", [UNDATED]):
+                self._night.validate(name)
+        there = [name for name in self._tables if self._warehouse.exists(name)]
+        for name in there:
+            self._compact(name)
+        for_each(self._remove_unused, there, self._warehouse.root)
+        for name in shorter:
+            self._night.report(name)
+        return list(self._tables.values())
+
+    def _remove_unused(self, name: str) -> None:
+        done, now = self._tables[name], _state(self._warehouse, name)
+        done.files_after, done.bytes_after = now.files_before, now.bytes_before
+        files, size, entries = remove_unused(self._warehouse, name, self._versions_days)
+        done.unused_files_removed, done.unused_bytes_removed, done.log_entries_removed = files, size, entries
+
+    def _clusters(self, cluster: str | None) -> list[str]:
+        return self._night.clusters(cluster) if self._keep or cluster is not None else []
+
+    def _first_days(self, cluster: str) -> dict[str, dt.date]:
+        return first_kept(self._keep, self._night.spans(cluster), dt.datetime.now(dt.UTC).date())
+
+    def _remove_days(self, cluster: str) -> bool:
+        """Remove old days of a cluster in one transaction. Return whether there were any."""
+        first = self._first_days(cluster)
+        retention = Retention(self._warehouse, cluster)
+        if not retention.counts(first):
+            return False
+        said = ", ".join(f"{layer} {day}" for layer, day in sorted(first.items()))
+        self._night.progress(f"{cluster}: removing days before the first day that is kept: {said}")
+        with self._night.journal.transaction(f"removal of old days of {cluster}"):
+            self._note_rows(retention.remove(first))
+        return True
+
+    def _note_rows(self, counts: Mapping[str, int]) -> None:
+        for name, count in counts.items():
+            self._tables[name].rows_removed += count
+
+    def _compact(self, name: str) -> None:
+        tasks = small_files(self._warehouse, name)
+        if not tasks:
+            return
+        self._night.progress(f"{name}: compacting {sum(len(task.files) for task in tasks):,} files")
+        with self._night.journal.transaction(f"compaction of {name}"):
+            landed = list(self._night.engine.map(compacted, tasks, self._warehouse.landing(name)))
+            if not take_compacted(self._warehouse, name, tasks, [file for made in landed for file in made]):
+                self._night.progress(f"{name}: not compacted, because another program writes to it")
+
+
+def _state(warehouse: Warehouse, name: str) -> Maintained:
+    """Return the table with its present files, and nothing done."""
+    if not warehouse.exists(name):
+        return Maintained(name)
+    sizes = snapshot(warehouse.location(name)).files["size_bytes"]
+    number, size = len(sizes), int(sizes.sum())
+    return Maintained(name, files_before=number, files_after=number, bytes_before=size, bytes_after=size)

@@ -1,0 +1,220 @@
+"""Watch a cluster: judge the last minutes of a running recording each minute, and run the night at midnight.
+
+A round needs the warehouse's lock only to write gold.open_finding, so other runs can take place at any time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
+from mqreplay.findings.every import KINDS
+from mqreplay.findings.opened import Change, OpenFinding, Round, follow
+from mqreplay.lake.local_folder import check_folders, folder, local_folder
+from mqreplay.lake.scratch import scratch
+from mqreplay.lake.sql import check_text
+from mqreplay.lake.storage import use_settings
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.live_window import Judged, LiveWindow
+from mqreplay.night.nightly import run
+from mqreplay.night.open_findings import read_findings, without_old, write_findings
+from mqreplay.night.outcome import Outcome
+from mqreplay.run.engine import Engine
+from mqreplay.run.local import LocalEngine
+from mqreplay.settings import Settings
+
+Say = Callable[[str], None]
+SILENT_S = 120  # a recording without new lines for longer is silent
+WRITTEN_EVERY = dt.timedelta(minutes=5)  # last_seen_ts of open findings is written so often
+DAY_ENDS = dt.timedelta(minutes=2)  # after midnight; lines of the day may be written later
+
+
+@dataclass(frozen=True)
+class ClusterRound:
+    """What a round found in one cluster. ``lag_s`` is the age of the recording's last line, in seconds."""
+
+    cluster: str
+    changes: Sequence[Change]
+    open_findings: int
+    recorded_until: dt.datetime
+    lag_s: float
+    is_silent: bool
+
+
+@dataclass(frozen=True)
+class RoundDone:
+    """A round: its number, its instant, the lines and bytes that it read, and the seconds that it took."""
+
+    number: int
+    ts: dt.datetime
+    lines: int
+    bytes_read: int
+    seconds: float
+    clusters: Sequence[ClusterRound]
+    nights: Sequence[Outcome] = ()
+
+
+@dataclass
+class _Known:
+    """The findings of one cluster, and what of them is in the table."""
+
+    findings: list[OpenFinding]
+    written: list[OpenFinding]
+    written_ts: dt.datetime
+    recorded_until: dt.datetime
+    day: dt.date  # the day whose nightly run comes next
+
+    def must_write(self, now: dt.datetime) -> bool:
+        """Return whether the table lacks a change, or is old."""
+        if self.findings == self.written:
+            return False
+        return [_state(one) for one in self.findings] != [_state(one) for one in self.written] or (
+            now - self.written_ts >= WRITTEN_EVERY
+        )
+
+
+@dataclass
+class Watch:
+    """The rounds on some recordings. ``folder`` is a temporary folder of its own; ``say`` gets notes."""
+
+    root: str
+    settings: Settings
+    recordings: Sequence[str]
+    cluster: str | None
+    engine: Engine
+    folder: Path
+    every_s: float
+    say: Say
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _rounds: int = 0
+
+    def __post_init__(self) -> None:
+        self._warehouse = Warehouse(self.root)
+        self._window = LiveWindow(self.folder, self.recordings, self.cluster, self.settings, self.engine, self.say)
+        self._limits = seconds_until_closed(self.settings)
+
+    def round(self, now: dt.datetime) -> RoundDone:
+        """Judge the last minutes at the instant ``now``, and write what changed."""
+        began = time.monotonic()
+        self._rounds += 1
+        judged = {one.cluster: one for one in self._window.judge(now)}
+        done = [self._follow(name, judged.get(name), now) for name in sorted({*judged, *self._known})]
+        nights = self._night_after_midnight()
+        seconds = time.monotonic() - began
+        return RoundDone(self._rounds, now, self._window.lines, self._window.bytes_read, seconds, done, nights)
+
+    def _follow(self, cluster: str, judged: Judged | None, now: dt.datetime) -> ClusterRound:
+        known = self._known.get(cluster)
+        if known is None:
+            assert judged is not None
+            findings = read_findings(self._warehouse, cluster)
+            until = judged.recorded_until
+            known = self._known[cluster] = _Known(findings, findings, now, until, until.date())
+        last = known.recorded_until if judged is None else judged.recorded_until
+        lag_s = (now - last).total_seconds()
+        is_silent = lag_s > max(SILENT_S, 3 * self.every_s)
+        if judged is None:
+            at, rows = Round(last, last, last, is_silent=True), []
+        else:
+            at = Round(last, judged.complete_since, judged.reported_from, is_silent)
+            rows = judged.findings.to_dicts()
+        findings, changes = follow(known.findings, rows, at, self._limits)
+        known.findings, known.recorded_until = without_old(findings, last), last
+        if known.must_write(now):
+            self._write(cluster, known, now)
+        count = sum(one.is_open for one in known.findings)
+        return ClusterRound(cluster, changes, count, last, lag_s, is_silent)
+
+    def _write(self, cluster: str, known: _Known, now: dt.datetime) -> None:
+        try:
+            write_findings(self._warehouse, cluster, known.findings)
+        except WarehouseLocked:
+            self.say(f"{cluster}: the warehouse is in use by another run; gold.open_finding is written later")
+            return
+        except StoreError as error:
+            self.say(f"{cluster}: gold.open_finding is written later: {error}")
+            return
+        known.written, known.written_ts = list(known.findings), now
+
+    def _night_after_midnight(self) -> list[Outcome]:
+        """Run the night once the recording has gone past the end of a day; return its outcomes."""
+        ended = [k for k in self._known.values() if k.recorded_until.date() > k.day and _is_past_midnight(k)]
+        if not ended:
+            return []
+        self.say("a day has ended; running the night")
+        recordings = list(self.recordings)
+        try:
+            outcomes = run(
+                "nightly",
+                self.root,
+                self.settings,
+                self.say,
+                recordings=recordings,
+                cluster=self.cluster,
+                engine="local",
+            )
+        except WarehouseLocked:
+            self.say("the warehouse is in use by another run; the next round tries again")
+            return []
+        except MqreplayError as error:
+            self.say(f"the nightly run failed: {error}")
+            outcomes = []
+        for known in ended:
+            known.day = known.recorded_until.date()
+        return outcomes
+
+
+def watch(
+    root: str,
+    settings: Settings,
+    tell: Callable[[RoundDone], None],
+    say: Say,
+    *,
+    recordings: Sequence[str],
+    cluster: str | None = None,
+    every_s: float = 60,
+    clock: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+    wait: Callable[[float], None] = time.sleep,
+) -> None:
+    """Run rounds every ``every_s`` seconds until KeyboardInterrupt. ``tell`` is called with each round.
+
+    Raises InputError and the other MqreplayErrors.
+    """
+    check_text(cluster)
+    use_settings(settings)
+    check_folders(root, list(recordings))
+    local = [str(local_folder(recording, "recording")) for recording in recordings]
+    if not 10 <= every_s <= 600:
+        raise InputError(f"--every {every_s:g}s is not 10s to 10m")
+    with LocalEngine(scratch().folder, settings.local.processes) as engine:
+        watching = Watch(
+            folder(root, "warehouse"), settings, local, cluster, engine, scratch().folder / "watch", every_s, say
+        )
+        while True:
+            began = time.monotonic()
+            tell(watching.round(clock()))
+            wait(max(0.0, every_s - (time.monotonic() - began)))
+
+
+def seconds_until_closed(settings: Settings) -> dict[str, int]:
+    """Return after how many seconds without evidence a finding closes, by kind, but for kinds that need the day."""
+    made: dict[str, int] = {}
+    for kind in KINDS.values():
+        if kind.ends_after is not None:
+            section, key = kind.ends_after.split(".")
+            made[kind.name] = getattr(getattr(settings, section), key)
+    return made
+
+
+def _is_past_midnight(known: _Known) -> bool:
+    midnight = dt.datetime.combine(known.recorded_until.date(), dt.time(), dt.UTC)
+    return known.recorded_until - midnight >= DAY_ENDS
+
+
+def _state(one: OpenFinding) -> tuple[object, ...]:
+    """Return what of a finding is written at once."""
+    return one.finding_id, one.severity, one.place, one.closed_ts, one.undetermined_since

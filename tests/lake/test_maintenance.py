@@ -1,0 +1,161 @@
+"""Compaction, unused files and old log entries, without Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from mqreplay.lake import maintenance
+from mqreplay.lake.buckets import COLUMN as BUCKET
+from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.journal import Journal
+from mqreplay.lake.maintenance import compacted, removable_files, remove_unused, small_files, take_compacted
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
+
+TABLE = "silver.everything"
+ALL = Rows("c")
+DAY = dt.date(2026, 1, 2)
+NEXT = {"day": DAY + dt.timedelta(days=1), "at": dt.datetime(2026, 1, 3, 3, tzinfo=dt.UTC)}
+DAYS_AGO = 40
+
+
+def age(warehouse: Warehouse, days: int = DAYS_AGO) -> None:
+    """Make all that is in the table's folder older."""
+    then, ms = time.time() - days * 86_400, days * 86_400_000
+    folder = Path(warehouse.location(TABLE))
+    for path in [*folder.glob("_delta_log/*"), *folder.glob("*.parquet")]:
+        if path.suffix == ".json":
+            actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            for action in actions:
+                for kind, name in (("commitInfo", "timestamp"), ("remove", "deletionTimestamp")):
+                    if kind in action:
+                        action[kind][name] -= ms
+            path.write_text("".join(f"{json.dumps(action)}\n" for action in actions), encoding="utf-8")
+        os.utime(path, (then, then))
+
+
+def commits(warehouse: Warehouse) -> list[int]:
+    return sorted(int(path.stem) for path in Path(warehouse.location(TABLE)).glob("_delta_log/*.json"))
+
+
+def interrupted(warehouse: Warehouse, rows: list[tuple[Any, ...]]) -> None:
+    """Replace all rows in a run that is then interrupted."""
+    with Journal(warehouse).transaction("test"):
+        warehouse.put(TABLE, rows, ALL)
+        raise KeyboardInterrupt
+
+
+def test_files_of_a_cluster_and_day_become_one(warehouse, rows, same_rows, compact) -> None:
+    for number in (1, 2, 3):
+        warehouse.put(TABLE, rows({"id": number}), None)
+    for number in (4, 5):
+        warehouse.put(TABLE, rows({"id": number} | NEXT), None)
+    warehouse.put(TABLE, rows({"id": 6, "cluster": "d"}), None)
+    before = warehouse.version(TABLE)
+    compact()
+    assert len(warehouse.live_files(TABLE)) == 3
+    assert warehouse.version(TABLE) == before + 1
+    same_rows(*({"id": n} for n in (1, 2, 3)), *({"id": n} | NEXT for n in (4, 5)), {"id": 6, "cluster": "d"})
+    compact()
+    assert warehouse.version(TABLE) == before + 1, "there is nothing left to compact"
+    warehouse.restore(TABLE, before)
+    assert len(warehouse.live_files(TABLE)) == 6
+    assert len(warehouse.read(TABLE, Rows("c", frozenset({DAY}))).collect()) == 3
+
+
+def test_large_files_stay(warehouse, rows, monkeypatch) -> None:
+    for number in (1, 2):
+        warehouse.put(TABLE, rows({"id": number}), None)
+    monkeypatch.setattr(maintenance, "SMALL_BYTES", 100)
+    assert small_files(warehouse, TABLE) == []
+
+
+def test_compacted_files_are_sorted_by_bucket(tmp_path) -> None:
+    contracts = load_contracts()
+    warehouse, name = Warehouse(str(tmp_path), contracts), "silver.offset_change"
+    ts = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    given = {"cluster": "c", "day": DAY, "source_name": "b-0", "broker_name": "b", "topic": "t", "consumer_group": "g"}
+    given |= {"broker_id": 0, "to_ts": ts, "new_offset": 1, "source_digest": "d"}
+    columns = [column.name for column in contracts[name].columns]
+    for queues in range(0, 60, 20):
+        many = [given | {"queue_id": queue} for queue in range(queues, queues + 20)]
+        warehouse.put(name, [tuple(row.get(column) for column in columns) for row in many], None)
+    tasks, landing = small_files(warehouse, name), warehouse.landing(name)
+    assert [len(task.files) for task in tasks] == [3]
+    landed = compacted(tasks[0], landing)
+    assert take_compacted(warehouse, name, tasks, landed)
+    buckets = pq.read_table(f"{warehouse.location(name)}/{landed[0].name}")[BUCKET].to_pylist()
+    assert len(set(buckets)) > 10
+    assert buckets == sorted(buckets)
+    assert sorted(warehouse.read(name).collect()["queue_id"]) == list(range(60))
+
+
+def test_a_table_that_another_program_writes_is_left(warehouse, rows, same_rows) -> None:
+    for number in (1, 2):
+        warehouse.put(TABLE, rows({"id": number}), None)
+    tasks = small_files(warehouse, TABLE)
+    landed = compacted(tasks[0], warehouse.landing(TABLE))
+    warehouse.put(TABLE, rows({"id": 3}), ALL)
+    assert not take_compacted(warehouse, TABLE, tasks, landed)
+    same_rows({"id": 3})
+
+
+def test_files_that_recent_versions_use_are_kept(warehouse, rows, same_rows) -> None:
+    for number in (1, 2):
+        warehouse.put(TABLE, rows({"id": number}), ALL)
+    age(warehouse)
+    old = set(warehouse.live_files(TABLE))
+    warehouse.put(TABLE, rows({"id": 3}), ALL)  # replaced today: a reader may still use the file of before
+    folder = Path(warehouse.location(TABLE))
+    (folder / "notes.txt").write_text("mine")
+    (folder / "part-new.parquet").write_bytes(b"a file that another program is about to commit")
+    os.utime(folder / "notes.txt", (0, 0))
+    unused = removable_files(warehouse, TABLE, 7)
+    assert len(unused) == 1
+    assert not old & set(unused)
+    number, size, _ = remove_unused(warehouse, TABLE, 7)
+    assert (number, size) == (1, sum(unused.values()))
+    assert (folder / "notes.txt").exists()
+    assert (folder / "part-new.parquet").exists()
+    assert DeltaTable(str(folder), version=1).to_pyarrow_table()["id"].to_pylist() == [2]
+    same_rows({"id": 3})
+
+
+def test_old_log_entries_go_and_an_interrupted_run_is_still_rolled_back(warehouse, rows, same_rows) -> None:
+    for number in range(1, 14):
+        warehouse.put(TABLE, rows({"id": number}, {"id": 100 + number} | NEXT), ALL)
+    age(warehouse)
+    assert commits(warehouse) == list(range(13))
+    assert remove_unused(warehouse, TABLE, 7)[2] == 10
+    assert commits(warehouse) == [10, 11, 12]
+    same_rows({"id": 13}, {"id": 113} | NEXT)
+    for number in (20, 21):
+        # An interrupted run leaves its journal; the files that it removed were added before the log begins.
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(warehouse, rows({"id": number}))
+        Journal(warehouse).recover(lambda what: None)
+        same_rows({"id": 13}, {"id": 113} | NEXT)
+    assert pl.read_delta(warehouse.location(TABLE)).height == 2
+
+
+def test_files_of_the_checkpoint_are_restored(warehouse, rows, same_rows) -> None:
+    """The log begins with a checkpoint, which alone says how the files and the columns of the version came to be."""
+    for number in range(11):
+        warehouse.put(TABLE, rows({"id": number + 1}), None)
+    age(warehouse)
+    warehouse.put(TABLE, rows({"id": 12}), None)
+    assert remove_unused(warehouse, TABLE, 7)[2] == 10
+    warehouse.put(TABLE, [], ALL)
+    same_rows()
+    warehouse.restore(TABLE, 11)
+    same_rows(*({"id": number + 1} for number in range(12)))
