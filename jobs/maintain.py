@@ -1,6 +1,6 @@
 """Removes old days, compacts the tables, and removes unused files.
 
-spark-submit [--master ...] jobs/maintain.py --warehouse W [--keep DAYS] [--cluster NAME] [--conf FILE] [--dry-run] [--json]
+spark-submit [--master ...] jobs/maintain.py --warehouse W [--keep DAYS] [--dry-run] [--conf FILE] [--json]
 """
 
 import sys

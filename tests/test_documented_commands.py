@@ -22,6 +22,7 @@ ELSEWHERE = {
     r'mqreplay record "10\.': "tests/cluster/test_record.py",
     r"mqreplay \w+ .*(recordings|warehouse)/night\b": "the recording of a cluster: tests/cluster/test_record.py",
     r"mqreplay .*/live\b": "a recording that grows: tests/cli/test_watch_command.py",
+    r"mqreplay nightly 'recordings/": "many clusters: tests/night/test_estate.py",
     r"mqreplay: ": "a message, not a command",
 }
 RUNNABLE = re.compile(r"^(mqreplay|cp|rm) ")

@@ -12,7 +12,7 @@ import pytest
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
 from mqreplay.settings import Settings, load_settings
-from mqreplay.settings_sections import record_of
+from mqreplay.settings_records import record_of
 
 
 def written(folder: Path, text: str) -> str:

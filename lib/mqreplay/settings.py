@@ -16,22 +16,24 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from mqreplay.errors import SettingsError
 from mqreplay.places import conf_dir
+from mqreplay.settings_findings import FindingSettings
+from mqreplay.settings_records import record_of
 from mqreplay.settings_sections import (
     GROUP_KEYS,
-    FindingSettings,
     IngestSettings,
     LocalSettings,
     MaintainSettings,
+    NightlySettings,
     ReplaySettings,
+    ReportSettings,
     SparkSettings,
     StorageSettings,
     StrategySettings,
     WatchSettings,
-    record_of,
 )
 
 __all__ = [
@@ -39,7 +41,9 @@ __all__ = [
     "IngestSettings",
     "LocalSettings",
     "MaintainSettings",
+    "NightlySettings",
     "ReplaySettings",
+    "ReportSettings",
     "Settings",
     "SparkSettings",
     "StorageSettings",
@@ -61,10 +65,12 @@ class Settings:
 
     spark: SparkSettings = field(default_factory=SparkSettings)
     local: LocalSettings = field(default_factory=LocalSettings)
+    nightly: NightlySettings = field(default_factory=NightlySettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     ingest: IngestSettings = field(default_factory=IngestSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     findings: FindingSettings = field(default_factory=FindingSettings)
+    report: ReportSettings = field(default_factory=ReportSettings)
     watch: WatchSettings = field(default_factory=WatchSettings)
     strategies: StrategySettings = field(default_factory=StrategySettings)
     maintain: MaintainSettings = field(default_factory=MaintainSettings)
@@ -137,10 +143,12 @@ def _section(name: str, keys: dict[str, Any], path: str) -> Any:
     for key, value in keys.items():
         if key not in types:
             raise SettingsError(f"{path}: [{name}] has no key {_cut(key)}{_near(key, list(types))}")
-        expected = dict if str(types[key]).startswith("dict") else types[key]
+        expected = get_origin(types[key]) or types[key]
         taken = (int, float) if expected is float else expected
         if not isinstance(value, taken) or (isinstance(value, bool) and expected is not bool):
             raise SettingsError(f"{path}: [{name}] {key} must be {expected.__name__}, not {_shown(value)}")
+        if expected is list and not _texts(value):
+            raise SettingsError(f"{path}: [{name}] {key} must be a list of texts, not {_shown(value)}")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             record = record_of(kind, key)
             if not record.least <= value <= record.most:

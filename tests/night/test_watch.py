@@ -185,7 +185,7 @@ def test_after_midnight_the_night_runs_once(tmp_path, monkeypatch):
     nights: list[tuple] = []
     outcomes = [WarehouseLocked("in use"), []]
 
-    def run_night(step, root, *_, recordings, cluster, engine):
+    def run_night(step, root, *_, recordings, cluster, engine, failed):
         nights.append((step, root, recordings, cluster, engine))
         if isinstance(outcome := outcomes.pop(0), Exception):
             raise outcome
@@ -246,7 +246,7 @@ def test_the_loop_keeps_its_interval_until_it_is_interrupted(tmp_path):
             replace(load_settings(), local=LocalSettings(processes=1)),
             lambda done: rounds.append(done.number),
             lambda text: None,
-            recordings=[str(tmp_path / "live")],
+            recordings=[str(tmp_path / "li*"), str(tmp_path / "live")],
             cluster="c",
             clock=lambda: at(now),
             wait=wait,

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
@@ -93,7 +93,6 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
-    _upstream: http.client.HTTPConnection | None = None
 
     def _forward(self) -> None:
         front, body = self.server.front, self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -115,14 +114,15 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _forward
 
     def _ask(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
-        if self._upstream is None:
-            self._upstream = http.client.HTTPConnection("127.0.0.1", self.server.front.server_port, timeout=ANSWER_S)
-        self._upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in self.headers.items():
-            self._upstream.putheader(name, value)
-        self._upstream.endheaders(body)
-        response = self._upstream.getresponse()
-        return response.status, response.getheaders(), response.read()
+        # A connection for each request: the server closes those that are idle.
+        upstream = http.client.HTTPConnection("127.0.0.1", self.server.front.server_port, timeout=ANSWER_S)
+        with closing(upstream):
+            upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                upstream.putheader(name, value)
+            upstream.endheaders(body)
+            response = upstream.getresponse()
+            return response.status, response.getheaders(), response.read()
 
     def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
         self.send_response_only(status)

@@ -20,8 +20,8 @@ from storage.s3_server import S3Server
 from storage.stores import Store, hdfs_store, s3_store
 
 KILLS = 50  # on each store
-QUICK = (17, 38)  # of S3: in ingest, and while results are committed
-QUICK_OF_HDFS = (30,)
+QUICK = (27,)  # of S3, while results are committed
+QUICK_OF_HDFS = ()
 VICTIMS = ("all", "driver")
 LATER_S = 0.1  # a kill comes up to so much after a request
 
@@ -75,7 +75,7 @@ def _measured(place: Place, clean: CleanNight, folder: Path) -> Place:
 
 
 def kills(quick: tuple[int, ...]) -> list[object]:
-    """All moments, of which few are not marked long."""
+    """Return all moments; those that are not quick are marked long."""
     return [n if n in quick else pytest.param(n, marks=pytest.mark.long) for n in range(KILLS)]
 
 

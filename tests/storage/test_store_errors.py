@@ -86,7 +86,7 @@ def test_server_that_never_answers(ends: Ends, s3: S3Store, silent: str) -> None
     assert line.startswith(f"mqreplay: hdfs://{silent} does not answer (no answer in 2 s); nothing stored")
 
 
-@pytest.mark.parametrize("how", ["stalls", "cuts"])
+@pytest.mark.parametrize("how", ["cuts", pytest.param("stalls", marks=pytest.mark.long)])
 def test_store_that_fails_midway(ends: Ends, s3: S3Store, front: S3Front, how: str) -> None:
     front.matching = re.compile("/warehouse/silver/pull/")
     setattr(front, how, True)
@@ -96,6 +96,7 @@ def test_store_that_fails_midway(ends: Ends, s3: S3Store, front: S3Front, how: s
     assert ends(0) == []
 
 
+@pytest.mark.long
 def test_slow_store(ends: Ends, front: S3Front) -> None:
     front.delay_s, front.matching = 0.3, re.compile("/silver/pull/")
     assert ends(0, AWS_ENDPOINT_URL=front.endpoint) == []

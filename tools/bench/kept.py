@@ -32,6 +32,7 @@ from mqreplay.settings import load_settings
 LEDGER = "bronze.source_file"
 SHOWN = ("ingest", "replay", "validate", "report", "all", "peak MB")
 DAY_MS = 86_400_000
+FINDING_CHARS = 16  # of the id of a finding
 MOMENT = r"^(snapshots/[^/]+/)(\d+)(/[^/]+)$"  # the path of a snapshot: its folder is named by its instant
 
 
@@ -68,7 +69,7 @@ def fill(source: Path, to: Path, nights: int) -> None:
         if one.exists(name):
             # One commit a night, as nights arrive.
             for ago in range(1, nights + 1):
-                _copy(one, many, name, ago)
+                Copied(one, many, name).commit(ago)
     cluster = many.read(LEDGER).select(pl.col("cluster").unique()).collect().item()
     lookback, noted = settings.replay.lookback_minutes, Steps(many, cluster)
     found = [Span(*row) for row in spans(cluster, lookback, {}).read(many)]
@@ -78,15 +79,25 @@ def fill(source: Path, to: Path, nights: int) -> None:
     OffsetCheckpoint(many, cluster).keep(max(by_day))  # as the replay of the last night did
 
 
-def _copy(one: Warehouse, many: Warehouse, name: str, days: int) -> None:
-    """Copy a table file by file, some rows at a time, its rows so many days earlier."""
-    landing = many.landing(name)
+class Copied:
+    """A table of a warehouse, to copy into another with its rows at earlier instants."""
 
-    def batches(file: str) -> Iterator[pa.RecordBatch]:
-        for rows in scan_files(landing.schema, [f"{one.location(name)}/{file}"]).collect_batches():
-            yield from as_table(earlier(rows, days), landing.schema, name).to_batches()
+    def __init__(self, one: Warehouse, many: Warehouse, name: str) -> None:
+        """Take the table ``name`` of both."""
+        self._one, self._many, self._name = one, many, name
 
-    many.take(name, [landed for file in one.live_files(name) for landed in land(batches(file), landing)], None)
+    def commit(self, days: int, cluster: str | None = None) -> None:
+        """Commit its rows, or those of the cluster, so many days earlier; file by file, some rows at a time."""
+        landing = self._many.landing(self._name)
+        wanted = pl.lit(True) if cluster is None else pl.col("cluster") == cluster
+
+        def batches(file: str) -> Iterator[pa.RecordBatch]:
+            rows = scan_files(landing.schema, [f"{self._one.location(self._name)}/{file}"]).filter(wanted)
+            for batch in rows.collect_batches():
+                yield from as_table(earlier(batch, days), landing.schema, self._name).to_batches()
+
+        files = self._one.live_files(self._name)
+        self._many.take(self._name, [landed for file in files for landed in land(batches(file), landing)], None)
 
 
 def earlier(rows: pl.DataFrame, days: int) -> pl.DataFrame:
@@ -97,6 +108,8 @@ def earlier(rows: pl.DataFrame, days: int) -> pl.DataFrame:
         "path": _earlier_path(days),
         "source_digest": _other_digest("source_digest", days).str.head(DIGEST_CHARS),
         "sha256": _other_digest("sha256", days),
+        "finding_id": _other_digest("finding_id", days).str.head(FINDING_CHARS),
+        "follows_from": _other_digest("follows_from", days).str.head(FINDING_CHARS),
     }
     made = [expression.alias(name) for name, expression in changed.items() if name in rows.columns]
     return rows.with_columns(cs.temporal() - ago, *made)

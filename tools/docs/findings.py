@@ -8,7 +8,7 @@ from mqreplay.evidence_advice import EVIDENCE, all_ways, how_to_record, label_of
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.settings import Settings
-from mqreplay.settings_sections import record_of
+from mqreplay.settings_records import record_of
 
 PAGE = """# Findings
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from mqreplay.places import conf_dir
 from mqreplay.settings import Settings
-from mqreplay.settings_sections import GROUP_KEYS, record_of
+from mqreplay.settings_records import record_of
+from mqreplay.settings_sections import GROUP_KEYS
 
 PAGE = """# Settings
 

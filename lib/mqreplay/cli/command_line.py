@@ -41,7 +41,7 @@ EXIT_STATUS = """\
 exit status:
   0    done
   1    done, and an expectation failed, a finding reaches --fail-on, or a file that doctor examined is broken
-  2    bad usage, settings or input
+  2    bad usage, settings or input; the other recordings and clusters of the run are done
   3    the warehouse is locked by another run
   4    the run failed (full disk, Java ended, a store that does not answer, a defect in mqreplay): nothing is lost,
        run it again; the line names the log file
@@ -156,7 +156,7 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
             parser().print_help()
             return DONE
         parser().parse_args(arguments, args)
-        args.own_process = own
+        args.own_process, args.arguments = own, arguments
         status = _command(args)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
@@ -262,7 +262,7 @@ def _command(args: argparse.Namespace) -> int:
     if args.command == "maintain":
         maintain_command.run(args, settings)
         return DONE
-    return DONE if step_commands.run_step(args, settings) else FAILED
+    return step_commands.run_step(args, settings)
 
 
 def _doctor(args: argparse.Namespace, settings: Settings) -> int:

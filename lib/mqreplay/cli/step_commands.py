@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli import watch_command
 from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, with_examples
+from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
 
 if TYPE_CHECKING:
     from mqreplay.night.catalog import Catalog
+    from mqreplay.night.failures import Failure
     from mqreplay.settings import Settings
 
 STEPS = {
@@ -28,6 +30,7 @@ EXAMPLES = {
         "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
         "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
         "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
+        "mqreplay nightly 'recordings/*/2026-11-24' --warehouse warehouse/estate",
     ),
     "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
     "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
@@ -35,6 +38,8 @@ EXAMPLES = {
     "report": ("mqreplay report --warehouse warehouse/night",),
 }
 NEED_WAREHOUSE = ("replay", "validate", "report")
+RECORDING = "folder of a recording, or a pattern such as 'recordings/*/2026-11-24'; without any, those of [nightly]"
+DONE, FAILED, BAD_INPUT, CRASHED = 0, 1, 2, 4  # exit statuses
 
 
 def add(commands: Any) -> None:
@@ -42,7 +47,7 @@ def add(commands: Any) -> None:
     for name, text in STEPS.items():
         command = commands.add_parser(name, help=text, description=text, **with_examples(*EXAMPLES[name]))
         if name in ("nightly", "ingest"):
-            command.add_argument("recordings", nargs="+", metavar="RECORDING", help="folder of a recording")
+            command.add_argument("recordings", nargs="*", metavar="RECORDING", help=RECORDING)
         add_warehouse(command)
         _options(command)
         if name == "nightly":
@@ -87,24 +92,25 @@ def _catalog(args: argparse.Namespace) -> Catalog | None:
     return None if name is None else Catalog(name, prefix)
 
 
-def run_step(args: argparse.Namespace, settings: Settings) -> bool:
-    """Run a step, or all; print the outcome. False if there is something to look at.
+def run_step(args: argparse.Namespace, settings: Settings) -> int:
+    """Run a step, or all; print the outcome. Return the exit status.
 
-    That is a failed expectation, a finding that reaches --fail-on, or a table that --catalog could not register.
+    It is 1 if there is something to look at: a failed expectation, a finding that reaches --fail-on, or a table that
+    --catalog could not register. It is 2 or 4 if some recordings or clusters failed.
     """
     from mqreplay.cli.terminal import Progress, print_outcome, require_warehouse
     from mqreplay.night.nightly import run
-    from mqreplay.places import sample_dir
 
     if getattr(args, "watch", False):
+        args.recordings = _recordings(args, settings)
         watch_command.run(args, settings)
-        return True
+        return DONE
     if getattr(args, "every", None) is not None:
         raise InputError("--every belongs to --watch")
     if args.command in NEED_WAREHOUSE:
         require_warehouse(args.warehouse)
     step = "nightly" if args.command == "demo" else args.command
-    recordings = [str(sample_dir() / "orders-4.9.7")] if args.command == "demo" else getattr(args, "recordings", [])
+    failed: list[Failure] = []
     catalog = _catalog(args)
     with Progress(sys.stderr) as progress:
         outcomes = run(
@@ -112,17 +118,50 @@ def run_step(args: argparse.Namespace, settings: Settings) -> bool:
             args.warehouse,
             settings,
             progress,
-            recordings=recordings,
+            recordings=_recordings(args, settings),
             cluster=args.cluster,
             engine=args.engine or "spark",
             catalog=catalog,
+            failed=failed,
         )
+    if not outcomes and len(failed) == 1:
+        raise failed[0].error
     problems = catalog.problems if catalog is not None else []
     for problem in problems:
         print(f"mqreplay: catalog {args.catalog}: {printable(problem)}", file=sys.stderr)
+    reasons = [_reason(each, args) for each in failed]
     if args.json:
-        print(json_text({"clusters": [o.as_dict() for o in outcomes]}, indent=1))
+        listed = [each.as_dict(reason) for each, reason in zip(failed, reasons, strict=True)]
+        print(json_text({"clusters": [o.as_dict() for o in outcomes], "failed": listed}, indent=1))
     else:
         print_outcome(outcomes, step, args.warehouse)
-    failed = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
-    return not failed and not problems and not any(o.reaches(args.fail_on) for o in outcomes)
+    for each, reason in zip(failed, reasons, strict=True):
+        print(printable(f"mqreplay: {each.what} {each.name} failed: {reason}"), file=sys.stderr)
+    if failed:
+        return BAD_INPUT if all(each.is_input for each in failed) else CRASHED
+    broken = any(o.failed_expectations for o in outcomes) and step in ("nightly", "validate")
+    return FAILED if broken or problems or any(o.reaches(args.fail_on) for o in outcomes) else DONE
+
+
+def _recordings(args: argparse.Namespace, settings: Settings) -> list[str]:
+    """Return the recordings of the command, or those of the settings. Raises InputError if there are none."""
+    from mqreplay.places import sample_dir
+
+    if args.command == "demo":
+        return [str(sample_dir() / "orders-4.9.7")]
+    if args.command not in ("nightly", "ingest"):
+        return []
+    found: list[str] = args.recordings or settings.nightly.recordings
+    if not found:
+        raise InputError(
+            f"no recording is given: name one or more, as in mqreplay {args.command} RECORDING --warehouse DIR, "
+            "or set recordings under [nightly] in a file for --conf"
+        )
+    return found
+
+
+def _reason(failure: Failure, args: argparse.Namespace) -> str:
+    """Return why it failed, in one line."""
+    if failure.is_expected:
+        return str(failure.error)
+    return crash_line(failure.error, args.arguments, args.warehouse)

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from mqreplay.cli.estate_lines import LEVELS, print_estate
 from mqreplay.cli.progress import Progress as Progress
 from mqreplay.cli.time_span import time_span
 from mqreplay.lake.existing import require_warehouse as require_warehouse  # for the command line, too
@@ -24,15 +25,19 @@ from mqreplay.night.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
-LEVELS = {"critical": "red", "warning": "yellow", "unknown": "yellow", "info": "cyan", "quiet": "green"}
 SHOWN = 40  # findings; the report and gold.finding have all
 
 
 def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
-    """The verdict, findings, what was judged and what was not, what failed, and the next commands."""
+    """The verdict, findings, what was judged and what was not, what failed, and the next commands.
+
+    Of several clusters one line each, the worst first.
+    """
     console = Console(highlight=False)
     where = printable(shlex.quote(warehouse))
-    for outcome in outcomes:
+    if len(outcomes) > 1 and step != "ingest":
+        print_estate(console, outcomes)
+    for outcome in outcomes if len(outcomes) == 1 or step == "ingest" else ():
         head = Text.assemble("\n", (printable(outcome.cluster), "bold"), "  ", _files(outcome))
         console.print(head, soft_wrap=True)  # rich would begin a line with any word of a long name
         if step != "ingest":

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -33,6 +34,7 @@ from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]
+Attempt = Callable[[str], AbstractContextManager[None]]
 WRITERS = 3  # tables written at the same time: planning and committing one leaves cores free for another
 
 
@@ -56,11 +58,13 @@ def ingest(
     settings: IngestSettings,
     progress: Progress,
     begin: Callable[[], None] = lambda: None,
+    attempt: Attempt = lambda cluster: nullcontext(),
 ) -> list[Ingested]:
     """Make silver equal to the recordings; read only new files. Give all recordings of a cluster together.
 
     ``recordings`` is emptied, to have the memory of a million files for the run. ``begin`` is called first if there is
-    something to do.
+    something to do. The work of each cluster is done in the context that ``attempt`` returns for its name, which may
+    suppress an error so that the others are ingested.
     Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
     """
     by_cluster: dict[str, list[RecordedFiles]] = {}
@@ -72,14 +76,14 @@ def ingest(
     given = {name: sorted({r for files in some for r in files.recordings}) for name, some in by_cluster.items()}
     left = _left_clusters(listed, given) if settings.forget_missing_files else {}
     folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
-    done = [
-        _Ingest(
-            warehouse, engine, name, some, together(by_cluster.pop(name, [])), listed, settings, progress, begin
-        ).run()
-        for name, some in folders.items()
-    ]
+    done: list[Ingested] = []
+    for name, some in folders.items():
+        files = together(by_cluster.pop(name, []))
+        with attempt(name):
+            done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress, begin).run())
     for name in sorted(given):
-        _check_refused(warehouse, name, given[name], settings.refused_share)
+        with attempt(name):
+            _check_refused(warehouse, name, given[name], settings.refused_share)
     return done
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -138,6 +138,34 @@ def table_files(location: str, schema: pa.Schema, cluster: str, days: tuple[dt.d
     return TableFiles(paths, int(kept["num_records"].sum()), schema)
 
 
+def rows_on_other_days(
+    location: str, schema: pa.Schema, cluster: str, days: Collection[dt.date]
+) -> tuple[int, TableFiles]:
+    """Return the number of the cluster's rows in files that have only other days than these, and the other files.
+
+    The number is from Delta's log, so that files of old days need not be opened.
+    """
+    if last_version(location) is None:
+        return 0, TableFiles((), 0, schema)
+    listed = snapshot(location).files
+    mine = listed.filter(may_hold(listed, "cluster", cluster, cluster))
+    bounds = [f"{end}.{name}" for name in ("cluster", "day") for end in ("min", "max", "null_count")]
+    if set(bounds) <= set(mine.columns):
+        alone = pl.all_horizontal(
+            pl.col("min.cluster") == pl.col("max.cluster"),
+            pl.col("null_count.cluster") == 0,
+            pl.col("null_count.day") == 0,
+            pl.col("num_records").is_not_null(),
+            ~may_hold(mine, "day", min(days), max(days)) if days else pl.lit(True),
+        ).fill_null(False)
+    else:
+        alone = pl.lit(False)
+    others = mine.filter(~alone)
+    paths = tuple(joined(location, path) for path in others["path"])
+    counted = int(mine.filter(alone)["num_records"].sum())
+    return counted, TableFiles(paths, int(others["num_records"].sum()), schema)
+
+
 @contextmanager
 def _readable(location: str) -> Iterator[str]:
     """Return a folder whose name delta-rs can open: the table's own, or one with a copy of its log."""
@@ -161,6 +189,12 @@ def may_hold(listed: pl.DataFrame, column: str, low: Any, high: Any) -> pl.Expr:
         return pl.lit(True)
     least, most = (pl.col(name) for name in names)
     return (least <= pl.lit(high)).fill_null(True) & (most >= pl.lit(low)).fill_null(True)
+
+
+def may_lack(listed: pl.DataFrame, column: str) -> pl.Expr:
+    """Return whether a file may hold nulls of the column; true if Delta has not counted them."""
+    name = f"null_count.{column}"
+    return (pl.col(name) > 0).fill_null(True) if name in listed.columns else pl.lit(True)
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,7 @@ def _code(error: BaseException) -> str:
 
 
 def _failure(error: BaseException) -> str:
-    """Return how a request failed: by the status of the answer, or else by the address; the library names no cause."""
+    """Return how a request failed: by the status of the answer, or by what came in its place."""
     if found := STATUS.search(str(error)):
         return f"answers with {found[1].strip()} {_code(error)}".strip()
     asked = REQUEST.search(str(error))

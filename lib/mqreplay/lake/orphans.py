@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import dropwhile
@@ -20,10 +21,13 @@ from mqreplay.lake.lease import is_leased
 LOG = "_delta_log"
 COMMIT = re.compile(r"([0-9]{20})\.json")
 CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
+SETTLED_NS = 2_000_000_000
 DATA = re.compile(r"\.?part-.+\.parquet(\.crc)?")
 
 
 _known: dict[str, FileInfo | None] = {}  # the last commits of leased tables: only this process changes them
+_listed: dict[str, tuple[int, frozenset[str]]] = {}  # data files by folder, with the time of its last change
+_latest: dict[str, str] = {}  # the last log file that was seen of each table: there may be later ones
 
 
 def last_version(location: str) -> int | None:
@@ -45,11 +49,21 @@ def last_commit(location: str) -> FileInfo | None:
 
 
 def _last_commit(location: str) -> FileInfo | None:
-    versions = _versions(location)
-    if not versions:
-        return None
-    path = joined(location, LOG, versions[max(versions)])
-    return files_of(path).info(path)
+    """Return the log file of the last version, from that of the last call on: listing a long log is slow."""
+    files, log = files_of(location), joined(location, LOG)
+    last = _latest.pop(location, None)
+    found = None if last is None else files.info(joined(log, last))
+    while found is not None:
+        later = files.info(joined(log, f"{int(found.name.partition('.')[0]) + 1:020d}.json"))
+        if later is None:
+            break
+        found = later
+    if found is None:
+        versions = _versions(location)
+        found = files.info(joined(log, versions[max(versions)])) if versions else None
+    if found is not None:
+        _latest[location] = found.name
+    return found
 
 
 def log_changed(location: str | None = None) -> None:
@@ -78,8 +92,19 @@ def _remove_file(*path: str) -> None:
 
 
 def data_files(location: str) -> frozenset[str]:
-    """Return the names of the data files in the table's folder. The tables have no partitions, so no subfolders."""
-    return frozenset(filter(DATA.fullmatch, _names(location)))
+    """Return the names of the data files in the table's folder. The tables have no partitions, so no subfolders.
+
+    A folder of this machine that has not changed since the last call is not listed again: it keeps files of all nights.
+    """
+    changed = None if is_remote(location) else files_of(location).info(location)
+    known = _listed.get(location)
+    if changed is not None and known is not None and known[0] == changed.modified_ns:
+        return known[1]
+    found = frozenset(filter(DATA.fullmatch, _names(location)))
+    # A folder that changed just now may change again with the same time, because file times are coarse.
+    if changed is not None and changed.modified_ns < time.time_ns() - SETTLED_NS:
+        _listed[location] = changed.modified_ns, found
+    return found
 
 
 def remove_orphans(location: str, keep: Iterable[str], since: int) -> None:

@@ -85,6 +85,14 @@ def read_kept(path: str, state: str) -> Any:
         return None
 
 
+def last_kept(path: str) -> Any:
+    """Return the value that was stored last, from whatever state of the tables; None without one."""
+    try:
+        return read_json(path)["kept"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _plain(value: Any) -> Any:
     return {"ts": value.isoformat()} if isinstance(value, dt.datetime) else value
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.lake.delta_files import may_hold
+from mqreplay.lake.delta_files import may_hold, may_lack
 
 COUNTED = ("cluster", "day", "source_digest")  # columns by which whole files are replaced
 
@@ -17,14 +17,15 @@ COUNTED = ("cluster", "day", "source_digest")  # columns by which whole files ar
 class Rows:
     """A selection of rows of one cluster, and of the given days, digests or condition.
 
-    ``days``: of one of these days; ``between``: from one day to the other; ``digests``: with one of these
-    source_digest. Files are skipped by Delta's bounds of these columns. ``wanted``: rows for which the expression is
-    true.
+    ``days``: of one of these days; ``between``: from one day to the other; ``undated``: or without a day; ``digests``:
+    with one of these source_digest. Files are skipped by Delta's bounds of these columns. ``wanted``: rows for which
+    the expression is true.
     """
 
     cluster: str
     days: frozenset[dt.date] | None = None
     between: tuple[dt.date, dt.date] | None = None
+    undated: bool = False
     digests: frozenset[str] | None = None
     wanted: pl.Expr | None = None
 
@@ -33,21 +34,25 @@ class Rows:
         """Return the expression that is true for the selected rows."""
         parts = [pl.col("cluster") == self.cluster]
         if self.days is not None:
-            parts.append(pl.col("day").is_in(sorted(self.days)))
+            parts.append(self._of_day(pl.col("day").is_in(sorted(self.days))))
         if self.between is not None:
-            parts.append(pl.col("day").is_between(*self.between))
+            parts.append(self._of_day(pl.col("day").is_between(*self.between)))
         if self.digests is not None:
             parts.append(pl.col("source_digest").is_in(sorted(self.digests)))
         if self.wanted is not None:
             parts.append(self.wanted)
         return pl.all_horizontal(parts).fill_null(False)
 
+    def _of_day(self, condition: pl.Expr) -> pl.Expr:
+        return condition | pl.col("day").is_null() if self.undated else condition
+
     def may_be_in(self, files: pl.DataFrame) -> pl.DataFrame:
         """Return the files of a snapshot that may hold selected rows."""
         wanted = may_hold(files, "cluster", self.cluster, self.cluster)
         for column, ends in (("day", self.between), ("day", _ends(self.days)), ("source_digest", _ends(self.digests))):
             if ends is not None:
-                wanted &= may_hold(files, column, *ends) if ends else pl.lit(False)
+                held = may_hold(files, column, *ends) if ends else pl.lit(False)
+                wanted &= held | may_lack(files, column) if column == "day" and self.undated else held
         return files.filter(wanted)
 
     def are_all_of(self, file: dict[str, Any]) -> bool:

@@ -29,7 +29,7 @@ from mqreplay.lake.delta_log import (
     metadata_at,
     removed,
 )
-from mqreplay.lake.files import files_of, for_each, is_remote, joined
+from mqreplay.lake.files import for_each, is_remote, joined
 from mqreplay.lake.landing import Landed, Landing, as_table, land, repeating
 from mqreplay.lake.orphans import last_commit, last_version, remove_table, remove_unborn
 from mqreplay.lake.rows import Rows
@@ -59,10 +59,9 @@ class Warehouse:
         """Return whether the table has a version. A folder whose writer died before version 0 is not a table."""
         return self.version(name) is not None
 
-    def file_bytes(self, name: str) -> int:
-        """Return the size of its Parquet files, including those of earlier versions. No table is read."""
-        place = self.location(name)
-        return sum(file.bytes for file in files_of(place).walk(place) if file.name.endswith(".parquet"))
+    def file_bytes(self, name: str, rows: Rows) -> int:
+        """Return the size of the files that may hold these rows. No file is read."""
+        return int(rows.may_be_in(snapshot(self.location(name)).files)["size_bytes"].sum()) if self.exists(name) else 0
 
     def state(self) -> str:
         """Return a digest of mqreplay's version and the state of all tables: each commit changes it. No table is read.

@@ -19,13 +19,14 @@ import polars as pl
 from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.cluster_name import NAMING, cluster_name
 from mqreplay.ingest.recorded_files import RecordedFiles
+from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.ingest.recording import Digested
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.recent import Recent
 from mqreplay.night.replay_day import files_of, keys_of, recorded_of
-from mqreplay.night.steps import BY_RECORDER, Span, recorded_until, spans
+from mqreplay.night.steps import Span, recorded_until, spans
 from mqreplay.run.day import Window
 from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Replay

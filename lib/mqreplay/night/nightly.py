@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from importlib import import_module
 from itertools import chain
 from threading import Thread
@@ -12,7 +12,6 @@ from threading import Thread
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
-from mqreplay.ingest.listing import begin_listings, finish_listings
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
@@ -29,11 +28,14 @@ from mqreplay.lake.storage import use_settings
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.catalog import Catalog
+from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
+from mqreplay.night.overview import LastRuns, page_path, write_overview
+from mqreplay.night.recordings import begun_listings, finished_listings
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.retention import first_judged
-from mqreplay.night.steps import Span, Steps, digests, empty_clusters, spans, steps
+from mqreplay.night.steps import Span, Steps, days_of, digests, empty_clusters, recorded_until, spans, steps
 from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
@@ -48,11 +50,27 @@ STEPS = ("ingest", "replay", "validate", "report")
 class Night:
     """One run on one warehouse. Each step can also run alone. Hold the warehouse's lock around all of them."""
 
-    def __init__(self, engine: Engine, root: str, settings: Settings, progress: Progress) -> None:
-        """Take the warehouse's folder ``root``, and ``progress``, which is called with each progress line."""
+    def __init__(
+        self, engine: Engine, root: str, settings: Settings, progress: Progress, failures: Failures | None = None
+    ) -> None:
+        """Take the warehouse's folder ``root``, and ``progress``, which is called with each progress line.
+
+        Errors of a cluster are noted in ``failures``; without it they are raised.
+        """
         self.engine, self.warehouse = engine, Warehouse(root)
         self.journal = Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
+        self.failures = failures if failures is not None else Failures(None)
+        self.last_runs = LastRuns.of(self.warehouse.root)
+
+    def attempt(self, cluster: str) -> AbstractContextManager[None]:
+        """Return a context for the work on one cluster: if it fails, it is rolled back, and others can go on."""
+        return self.failures.of("cluster", cluster, lambda: self._roll_back(cluster))
+
+    def _roll_back(self, cluster: str) -> None:
+        self.progress(f"{cluster}: failed")
+        self.engine.restart()
+        self.journal.recover(lambda text: None)
 
     def ingest(
         self,
@@ -61,7 +79,16 @@ class Night:
         begin: Callable[[], None] = lambda: None,
     ) -> list[Ingested]:
         """Read recordings into silver. ``begin`` is called if there is something to read."""
-        return ingest(self.warehouse, self.engine, recordings, cluster, self.settings.ingest, self.progress, begin)
+        return ingest(
+            self.warehouse,
+            self.engine,
+            recordings,
+            cluster,
+            self.settings.ingest,
+            self.progress,
+            begin,
+            self.attempt,
+        )
 
     def clusters(self, cluster: str | None) -> list[str]:
         """Return the requested cluster, or all clusters in the warehouse. Raises InputError if there is none."""
@@ -142,8 +169,9 @@ class Night:
             with self.journal.transaction(f"removal of {cluster}"):
                 self._remove(Rows(cluster))
                 Steps(self.warehouse, cluster).forget()
+                self.last_runs.forget(cluster)
                 for suffix in ("html", "json"):
-                    files_of(self.warehouse.root).remove(self._page(cluster, suffix))
+                    files_of(self.warehouse.root).remove(page_path(self.warehouse.root, cluster, suffix))
 
     def validate(self, cluster: str) -> bool:
         """Check the expectations of the days that changed; write gold.validation_result and JSON.
@@ -169,23 +197,41 @@ class Night:
 
     def report(self, cluster: str) -> Outcome:
         """Make the HTML page, and return what the terminal shows. Reuse both if no table has changed since."""
-        page, kept = (self._page(cluster, suffix) for suffix in ("html", "json"))
-        state = self.warehouse.state()
+        page, kept = (page_path(self.warehouse.root, cluster, suffix) for suffix in ("html", "json"))
+        state = f"{self.warehouse.state()} {self.settings.report.days}"
         files = files_of(page)
         before = files.info(page)
         if before is not None and (known := kept_outcome(kept, state)) is not None:
             known.report = page  # the warehouse may have been moved since
             return known
-        html = build_report(collect(self.warehouse, cluster))
+        since = self._since(cluster)
+        html = build_report(collect(self.warehouse, cluster, since))
         if before is None or files.read(page) != html.encode():
             write_text(page, html)
-        outcome = outcome_of(self.warehouse, cluster)
+        outcome = outcome_of(self.warehouse, cluster, since)
         outcome.report = page
         write_kept(kept, state, outcome.as_dict())
         return outcome
 
-    def _page(self, cluster: str, suffix: str) -> str:
-        return joined(self.warehouse.root, "report", f"{file_name(cluster)}.{suffix}")
+    def overview(self) -> None:
+        """Make the page of all clusters."""
+        write_overview(self.warehouse, self.last_runs, self.settings.report.nights)
+
+    def outcome(self, cluster: str) -> Outcome:
+        """Return what the terminal shows, without a page."""
+        return outcome_of(self.warehouse, cluster, self._since(cluster))
+
+    def _since(self, cluster: str) -> dt.date | None:
+        """Return the first day that the report shows; None if it shows all.
+
+        Days count back from the last one by the recorder's clock: a client's clock may be years ahead.
+        """
+        found = self.spans(cluster)
+        days = days_of(found)
+        until = recorded_until(found)
+        last = days[-1] if until is None and days else until.date() if until is not None else None
+        since = None if last is None else last - dt.timedelta(days=self.settings.report.days - 1)
+        return since if since is not None and days and days[0] < since else None
 
     def remember(self, ingested: list[Ingested]) -> None:
         """Store beside the warehouse what the next run asks first."""
@@ -229,45 +275,60 @@ def run(
     cluster: str | None = None,
     engine: str = "spark",
     catalog: Catalog | None = None,
+    failed: list[Failure] | None = None,
 ) -> list[Outcome]:
     """Run ``step`` (one of STEPS, or nightly for all) under the warehouse's lock, on one of ENGINES.
 
-    With ``catalog``, the run registers the tables there at its end. Return an outcome for each cluster. Raises
-    InputError, WarehouseLocked and the other MqreplayErrors.
+    ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
+    fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
+    run registers the tables there at its end. Raises InputError, WarehouseLocked and the other MqreplayErrors; also if
+    no recording can be read.
     """
     if catalog is not None:
         catalog.check_engine(engine)
     use_settings(settings)
-    # Report an unreadable recording before the warehouse is made.
     root = folder(root, "warehouse")
     check_text(cluster)
-    check_folders(root, recordings or [])
-    listings = begin_listings(recordings or [], settings.ingest.follow_links)
+    check_folders(root)
+    failures = Failures(failed)
+    # Report an unreadable recording before the warehouse is made.
+    listings = begun_listings(root, recordings or [], settings.ingest.follow_links, failures)
+    if step in ("nightly", "ingest") and not listings:
+        failures.raise_all()
     with (
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
     ):
-        night = Night(running, root, settings, progress)
+        night = Night(running, root, settings, progress, failures)
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
             with Ticker(progress, lambda _: f"listing and comparing files: {running.progress()}"):
-                found = KnownDigests(root, running).of_recordings(finish_listings(listings, running))
+                found = KnownDigests(root, running).of_recordings(finished_listings(listings, running, failures))
             ingested = night.ingest(found, cluster, begin)
             clusters = [done.cluster for done in ingested if done.files]
         else:
             clusters = night.clusters(cluster)
         if step in ("nightly", "ingest", "replay"):
             night.forget_empty_clusters()
+        judging = STEPS[1:3] if step == "nightly" else [step] if step in STEPS[1:3] else []
         for name in clusters:
-            for one in STEPS[1:] if step == "nightly" else [step]:
-                if one in ("replay", "validate"):
-                    getattr(night, one)(name)
+            if not failures.has(name):
+                with night.attempt(name):
+                    for one in judging:
+                        getattr(night, one)(name)
         if step == "nightly":
             night.remember([done for done in ingested if done.files])
+        outcomes = []
+        for name in clusters:
+            if not failures.has(name):
+                with night.attempt(name):
+                    reported = step in ("nightly", "report")
+                    outcomes.append(night.report(name) if reported else night.outcome(name))
+        if step == "nightly":
+            night.last_runs.note(root, dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
+        if step in ("nightly", "report"):
+            night.overview()
         if catalog is not None:
             catalog.register(running, night.warehouse, progress)
-        return [
-            night.report(name) if step in ("nightly", "report") else outcome_of(night.warehouse, name)
-            for name in clusters
-        ]
+        return outcomes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import asdict, dataclass, field
 
 import polars as pl
@@ -9,11 +10,11 @@ import polars as pl
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.remembered import read_kept
-from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.collect import place_among
 from mqreplay.report.coverage import Coverage, coverage, level, most_helpful, verdict
 from mqreplay.report.data import SEVERITIES
+from mqreplay.report.window import Window
 
 
 @dataclass
@@ -21,7 +22,8 @@ class Outcome:
     """The outcome of one cluster.
 
     Findings and failed expectations are rows of their tables, worst first; ``report`` is a path. ``verdict``,
-    ``level``, ``coverage`` and ``helps`` are those of report/coverage.py.
+    ``level``, ``coverage`` and ``helps`` are those of report/coverage.py. The recording is from ``first_ts`` to
+    ``last_ts``, as text; ``since`` is the first day that counts, None: all do.
     """
 
     cluster: str
@@ -36,6 +38,9 @@ class Outcome:
     level: str = "unknown"
     coverage: list[dict[str, object]] = field(default_factory=list)
     helps: list[tuple[str, list[str]]] = field(default_factory=list)
+    first_ts: str | None = None
+    last_ts: str | None = None
+    since: str | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return the outcome as plain values."""
@@ -48,22 +53,24 @@ class Outcome:
         return any(SEVERITIES.index(str(f["severity"])) <= SEVERITIES.index(severity) for f in self.findings)
 
 
-def outcome_of(warehouse: Warehouse, cluster: str) -> Outcome:
-    """Read the outcome. Instants are ISO 8601 text in UTC."""
-
-    def here(name: str) -> pl.LazyFrame:
-        return warehouse.read(name, Rows(cluster))
-
-    outcome = Outcome(cluster)
-    statuses = here("bronze.source_file").group_by("status").len().sort("status")
-    outcome.files = dict(statuses.collect().rows())
+def outcome_of(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> Outcome:
+    """Read the outcome of the days since the given one; of all days if it is None. Instants are ISO 8601 in UTC."""
+    here = Window(warehouse, cluster, since).read
+    outcome = Outcome(cluster, since=None if since is None else str(since))
+    ends = pl.col("first_ts").min(), pl.col("last_ts").max()
+    by_status = here("bronze.source_file").group_by("status").agg(pl.len(), *ends).sort("status").collect()
+    outcome.files = dict(by_status.select("status", "len").rows())
+    first, last = by_status.select(pl.col("first_ts").min(), pl.col("last_ts").max()).row(0)
+    outcome.first_ts, outcome.last_ts = (
+        None if ts is None else str(_plain(ts.replace(tzinfo=None))) for ts in (first, last)
+    )
     outcome.quarantined = _count(here("bronze.quarantine"))
     decided = here("gold.judgement").group_by("decision", "judgement").agg(pl.col("decisions").sum())
     for table, word, decisions in decided.sort("decision", "judgement").collect().rows():
         outcome.judgements.setdefault(table, {})[word] = decisions
     findings = of_last_day(here("gold.finding"), "finding_id").drop("cluster", "day")
     outcome.findings = _listed(findings.sort(place_among("severity", SEVERITIES), "from_ts", "kind", "finding_id"))
-    covered = coverage(warehouse, cluster)
+    covered = coverage(warehouse, cluster, since)
     outcome.coverage, outcome.helps = [_covered(each) for each in covered], most_helpful(covered)
     outcome.verdict, outcome.level = verdict(outcome.findings, covered), level(outcome.findings, covered)
     results = here("gold.validation_result")

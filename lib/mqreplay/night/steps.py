@@ -204,10 +204,11 @@ class Steps:
 
     def done(self, step: str, wanted: dict[str, str]) -> None:
         """Record that the step is done for these digests."""
-        rows = [(self.cluster, step, scope, digest) for scope, digest in sorted(wanted.items())]
-        noted = (pl.col("step") == step) & pl.col("scope").is_in(sorted(wanted))
-        self.warehouse.put(TABLE, rows, Rows(self.cluster, wanted=noted) if self.any_done(step, wanted) else None)
+        had = bool(self._done)
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
+        # All rows of the cluster again: they are few, and stay in one file, whatever the number of nights.
+        rows = [(self.cluster, *key, digest) for key, digest in sorted(self._done.items())]
+        self.warehouse.put(TABLE, rows, Rows(self.cluster) if had else None)
 
 
 def steps(cluster: str) -> Question:

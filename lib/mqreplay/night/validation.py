@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import polars as pl
-
 from mqreplay import __version__
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.rows import Rows
@@ -54,7 +52,8 @@ class Validation:
         ``say`` is called with progress lines.
         """
         asked = [name for scope in todo for name in self._names(dated=scope != UNDATED)]
-        sizes = {name: self.warehouse.file_bytes(name) for name in set(asked)}
+        mine = Rows(self.cluster)
+        sizes = {name: self.warehouse.file_bytes(name, mine) for name in set(asked)}
         done: list[str] = []
         whole = sum(map(sizes.__getitem__, asked))
 
@@ -91,9 +90,7 @@ class Validation:
 
     def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:
         """Return the rows of results of these days, and of those without a day."""
-        if not undated:
-            return Rows(self.cluster, frozenset(days))
-        return Rows(self.cluster, wanted=pl.col("day").is_in(days) | pl.col("day").is_null())
+        return Rows(self.cluster, frozenset(days), undated=undated)
 
     def _scope(self, day: dt.date | None) -> Scope:
         names = self._names(dated=day is not None)

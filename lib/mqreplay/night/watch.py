@@ -19,10 +19,12 @@ from mqreplay.lake.scratch import scratch
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.failures import Failure
 from mqreplay.night.live_window import Judged, LiveWindow
 from mqreplay.night.nightly import run
 from mqreplay.night.open_findings import read_findings, without_old, write_findings
 from mqreplay.night.outcome import Outcome
+from mqreplay.night.recordings import matching_recordings
 from mqreplay.run.engine import Engine
 from mqreplay.run.local import LocalEngine
 from mqreplay.settings import Settings
@@ -146,7 +148,7 @@ class Watch:
         if not ended:
             return []
         self.say("a day has ended; running the night")
-        recordings = list(self.recordings)
+        recordings, failed = list(self.recordings), list[Failure]()
         try:
             outcomes = run(
                 "nightly",
@@ -156,7 +158,10 @@ class Watch:
                 recordings=recordings,
                 cluster=self.cluster,
                 engine="local",
+                failed=failed,
             )
+            for failure in failed:
+                self.say(f"{failure.what} {failure.name} failed: {failure.reason}")
         except WarehouseLocked:
             self.say("the warehouse is in use by another run; the next round tries again")
             return []
@@ -182,12 +187,15 @@ def watch(
 ) -> None:
     """Run rounds every ``every_s`` seconds until KeyboardInterrupt. ``tell`` is called with each round.
 
+    ``recordings`` may be patterns (recordings.py), which are looked up once.
+
     Raises InputError and the other MqreplayErrors.
     """
     check_text(cluster)
     use_settings(settings)
-    check_folders(root, list(recordings))
-    local = [str(local_folder(recording, "recording")) for recording in recordings]
+    folders = list(dict.fromkeys(path for pattern in recordings for path in matching_recordings(pattern)))
+    check_folders(root, folders)
+    local = [str(local_folder(path, "recording")) for path in folders]
     if not 10 <= every_s <= 600:
         raise InputError(f"--every {every_s:g}s is not 10s to 10m")
     with LocalEngine(scratch().folder, settings.local.processes) as engine:

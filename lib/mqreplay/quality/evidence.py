@@ -118,8 +118,11 @@ def silver_rows(tables: Tables, but: Collection[dt.date]) -> dict[str, int]:
     none = ", ".join(["NULL", *(f"DATE {literal(str(day))}" for day in but)])
     counts = {}
     for name in KINDS_OF_TABLE:
-        if name in tables.contracts and tables.contracts[name].by_day:
-            column = "record_id" if name in COUNTED_BY_RECORD else None
-            rows = tables.rows(name, [column] if column else ["day"])
-            counts[name] = tables.count(f"{rows} AND NOT coalesce(day IN ({none}), false)", column)
+        if name not in tables.contracts or not tables.contracts[name].by_day:
+            continue
+        if name in COUNTED_BY_RECORD:
+            rows = tables.rows(name, ["record_id"])
+            counts[name] = tables.count(f"{rows} AND NOT coalesce(day IN ({none}), false)", "record_id")
+        else:
+            counts[name] = tables.count_outside(name, but)
     return counts

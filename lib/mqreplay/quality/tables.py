@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from mqreplay.lake.contract import Contract
-from mqreplay.lake.delta_files import table_files
+from mqreplay.lake.delta_files import rows_on_other_days, table_files
 from mqreplay.lake.duckdb_database import Database, literal, quoted, without_zone
 
 
@@ -62,6 +62,15 @@ class Tables(Database):
         """Return the number of rows of a query, or of non-null values of its column."""
         counted = "count(*)" if column is None else f"count(DISTINCT {quoted(column)})"
         return int(self.run(f"SELECT {counted} FROM ({query})")[0][0])
+
+    def count_outside(self, name: str, days: Collection[dt.date]) -> int:
+        """Return the number of the cluster's rows on other days than these."""
+        contract, location = self.contracts[name], self._location(name)
+        counted, files = rows_on_other_days(location, contract.arrow_schema, self._cluster, days)
+        none = ", ".join(["NULL", *(f"DATE {literal(str(day))}" for day in days)])
+        wanted = f"cluster = {literal(self._cluster)} AND NOT coalesce(day IN ({none}), false)"
+        rows = self.files(contract.arrow_schema, files.paths)
+        return counted + self.count(f"SELECT day FROM ({rows}) WHERE {wanted}")
 
     def _files_of(self, contract: Contract, days: Days) -> str:
         """Return a query of all columns of the files that may hold the rows."""

@@ -27,7 +27,7 @@ PLACES = (
     ("client_id", "client"),
 )
 FILTERS = (("kind", "kind"), ("consumer_group", "group"), ("topic", "topic"), ("broker_name", "broker"))
-SIGNS = {"critical": "◆", "warning": "▲", "unknown": "?", "info": "●", "quiet": "✓"}
+SIGNS = {"failed": "✕", "critical": "◆", "warning": "▲", "unknown": "?", "info": "●", "quiet": "✓", "none": "·"}
 
 
 def build_report(data: ReportData) -> str:
@@ -37,7 +37,7 @@ def build_report(data: ReportData) -> str:
     counts = {s: sum(f["severity"] == s for f in findings) for s in SEVERITIES}
     failed = [e for e in data.expectations if not e["passed"]]
     total = data.findings_total if data.findings_total is not None else len(findings)
-    style, script = _resource("style.css") + _resource("pictures.css"), _resource("report.js")
+    style, script = resource("style.css") + resource("pictures.css"), resource("report.js")
     context: dict[str, Any] = {
         "data": data,
         "style": Markup(style),
@@ -62,7 +62,7 @@ def build_report(data: ReportData) -> str:
         "held": [e for e in data.expectations if e["passed"]],
         "sections": sections(data, total, len(failed)),
     }
-    page = _environment().get_template("report.html").render(context)
+    page = environment().get_template("report.html").render(context)
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -117,12 +117,14 @@ def _span_of(row: Row, known_day: dt.date | None = None) -> str:
 
 
 @functools.cache
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """Return the text of a style or a script."""
     return files("mqreplay.report").joinpath("templates", name).read_text("utf-8")
 
 
 @functools.cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the environment of the templates: every value is escaped."""
     environment = Environment(
         loader=PackageLoader("mqreplay.report", "templates"),
         autoescape=True,

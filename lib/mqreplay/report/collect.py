@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 
 import polars as pl
 
 from mqreplay.lake.last_day import of_last_day
-from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.coverage import coverage
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, Listing, ReportData, Row
 from mqreplay.report.evidence_rows import evidence_of
 from mqreplay.report.pictures import pictures
+from mqreplay.report.window import Window
 
 MOST = 5_000  # findings and failures that are read at all: they are counted by severity, and one page shows CAP
 SHOWN_EVIDENCE = 12  # rows of a finding's evidence
@@ -21,12 +22,9 @@ MANY = 200
 COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
-def collect(warehouse: Warehouse, cluster: str) -> ReportData:
-    """Read what the page needs."""
-
-    def here(name: str) -> pl.LazyFrame:
-        return warehouse.read(name, Rows(cluster))
-
+def collect(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> ReportData:
+    """Read what the page needs of the days since the given one; of all days if it is None."""
+    here = Window(warehouse, cluster, since).read
     files = _files(here("bronze.source_file"))
     findings, total = _findings(here("gold.finding"))
     shown = findings[:MOST_FINDINGS]
@@ -34,12 +32,13 @@ def collect(warehouse: Warehouse, cluster: str) -> ReportData:
     last = [row["last_ts"] for row in files if row["last_ts"] is not None]
     return ReportData(
         cluster=cluster,
+        since=since,
         first_ts=min(first, default=None),
         last_ts=max(last, default=None),
         findings=findings,
         findings_total=total,
         evidence=evidence_of(warehouse, cluster, shown, SHOWN_EVIDENCE if len(shown) <= MANY else SHOWN_OF_MANY),
-        coverage=coverage(warehouse, cluster),
+        coverage=coverage(warehouse, cluster, since),
         pictures=pictures(warehouse, cluster, shown),
         judgements=_judgements(here("gold.judgement")),
         breaks=_breaks(here("gold.offset_continuity")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -9,11 +10,11 @@ from typing import Final, Literal
 import polars as pl
 
 from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, easier_kind, how_to_record, label_of, mode_of
-from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.data import SEVERITIES, Row
 from mqreplay.report.text import counted, number
 from mqreplay.report.undetermined import NO_POLL, plain_reason, reason_of
+from mqreplay.report.window import Window
 
 FINDING: Final = "finding "  # begins the decision of a gap that concerns a kind of finding
 State = Literal["judged", "partly judged", "not judged", "none"]
@@ -121,12 +122,12 @@ class Coverage:
         return " ".join([f"{_capital(what)}: {self.lacks}.", *(f"{_capital(each.ways)}." for each in self.helps[:1])])
 
 
-def coverage(warehouse: Warehouse, cluster: str) -> list[Coverage]:
-    """Return what was judged of each kind of decision, in the order of AREAS. Kinds without any are in it, too."""
+def coverage(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> list[Coverage]:
+    """Return what was judged of each kind of decision since a day (None: on all days), in the order of AREAS.
 
-    def here(name: str) -> pl.LazyFrame:
-        return warehouse.read(name, Rows(cluster))
-
+    Kinds without any are in it, too.
+    """
+    here = Window(warehouse, cluster, since).read
     if not warehouse.exists("gold.judgement"):  # ingested, but not replayed
         return [Coverage(area.decision, area.one, area.many) for area in AREAS]
     kinds = here("bronze.source_file").filter(pl.col("rows_in") > 0).select("kind").unique().collect()

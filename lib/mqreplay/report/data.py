@@ -40,10 +40,12 @@ class ReportData:
     """All that the page shows of one cluster. Instants are datetimes in UTC; rows are as their tables have them.
 
     ``judgements`` counts the decisions of a table by judgement and reason, ``files`` the files by kind and status.
-    ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id.
+    ``coverage`` says what was judged. ``evidence`` has the rows of a finding by its id. ``since`` is the first day that
+    is shown; None: all are.
     """
 
     cluster: str
+    since: dt.date | None = None
     first_ts: dt.datetime | None = None
     last_ts: dt.datetime | None = None
     findings: list[Row] = field(default_factory=list)

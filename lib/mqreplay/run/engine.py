@@ -32,7 +32,11 @@ class Engine(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Cancel running tasks."""
+        """Cancel running tasks. Until ``restart`` no other may be given."""
+        ...
+
+    def restart(self) -> None:
+        """Wait until cancelled tasks have ended, and accept new ones."""
         ...
 
 

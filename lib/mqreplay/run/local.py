@@ -28,14 +28,18 @@ class LocalEngine:
     def __init__(self, folder: Path, processes: int = 0) -> None:
         """Take ``processes`` (0: one per core; 1: this process) and ``folder``, for the shared context of a map."""
         self._folder = folder
-        number = processes or len(os.sched_getaffinity(0))
-        # Not by fork: polars has threads, and a forked process would keep their locks forever.
-        spawn = multiprocessing.get_context("spawn")
-        if number > 1:
+        self._processes = processes or len(os.sched_getaffinity(0))
+        if self._processes > 1:
             _start_tracker()
-        self._pool = ProcessPoolExecutor(number, spawn, _begin) if number > 1 else None
+        self._pool = self._new_pool()
+        self._cancelled = False
         self._lock = threading.Lock()
         self._done = self._given = 0
+
+    def _new_pool(self) -> ProcessPoolExecutor | None:
+        # Not by fork: polars has threads, and a forked process would keep their locks forever.
+        spawn = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._processes, spawn, _begin) if self._processes > 1 else None
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +79,14 @@ class LocalEngine:
     def cancel(self) -> None:
         """As Engine.cancel: tasks that have not started never start."""
         if self._pool is not None:
+            self._cancelled = True
             self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def restart(self) -> None:
+        """As Engine.restart."""
+        if self._pool is not None and self._cancelled:
+            self._pool.shutdown()
+            self._pool, self._cancelled = self._new_pool(), False
 
 
 def _start_tracker() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from mqreplay.run.engine import Context, Item, Result, packed, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+TASKS_END_S = 60  # after that, files of a task that still runs are left until maintain removes them
 
 
 # In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
@@ -85,6 +88,15 @@ class SparkEngine:
         """As Engine.cancel."""
         if self._session is not None:
             self._session.sparkContext.cancelAllJobs()
+
+    def restart(self) -> None:
+        """As Engine.restart. Tasks in Python may run for a while after their job was cancelled."""
+        if self._session is None:
+            return
+        tracker = self._session.sparkContext._jsc.sc().statusTracker()  # the one of PySpark lacks the executors
+        deadline = time.monotonic() + TASKS_END_S
+        while any(each.numRunningTasks() for each in tracker.getExecutorInfos()) and time.monotonic() < deadline:
+            time.sleep(0.1)
 
 
 def _of_store(error: Exception) -> StoreError | None:

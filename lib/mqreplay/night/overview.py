@@ -1,0 +1,114 @@
+"""The overview of a warehouse: report/index.html, and what it must know of the last runs: report/index.json."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.remembered import last_kept
+from mqreplay.lake.small_file import read_json, write_json, write_text
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.failures import Failure
+from mqreplay.night.file_name import file_name
+from mqreplay.report.overview import ClusterRow, build_overview, judged_days, overview
+
+INDEX = "index"
+
+
+@dataclass
+class LastRuns:
+    """When each cluster was run last, why it failed, and the recordings that failed in the last run."""
+
+    clusters: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    recordings: list[tuple[str, str]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, root: str) -> LastRuns:
+        """Read those of a warehouse; none if the file is missing or torn."""
+        try:
+            found = read_json(_path(root, "json"))
+            clusters = {str(name): {str(k): v for k, v in run.items()} for name, run in found["clusters"].items()}
+            return cls(clusters, [(str(name), str(reason)) for name, reason in found["recordings"]])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls()
+
+    def note(self, root: str, now: dt.datetime, done: Iterable[str], failed: Iterable[Failure]) -> None:
+        """Note a run that ends at ``now``: the clusters that are done, and what failed."""
+        self.recordings = [(each.name, each.reason) for each in failed if each.what == "recording"]
+        reasons = {each.name: each.reason for each in failed if each.what == "cluster"}
+        for cluster in done:
+            self.clusters[cluster] = {"run": now.isoformat(timespec="seconds"), "failure": None}
+        for cluster, reason in reasons.items():
+            self.clusters[cluster] = {"run": now.isoformat(timespec="seconds"), "failure": reason}
+        write_json(_path(root, "json"), {"clusters": self.clusters, "recordings": self.recordings})
+
+    def forget(self, cluster: str) -> None:
+        """Forget a cluster that has no recording left."""
+        self.clusters.pop(cluster, None)
+
+
+def write_overview(warehouse: Warehouse, runs: LastRuns, nights: int) -> str:
+    """Write the page of all clusters, with the last ``nights`` days; return its path."""
+    judged = judged_days(warehouse)
+    names = sorted(judged.keys() | {name for name, run in runs.clusters.items() if run.get("failure")})
+    rows = [_row(warehouse, name, judged.get(name, frozenset()), runs.clusters.get(name, {})) for name in names]
+    html, path = build_overview(overview(warehouse, rows, nights, runs.recordings)), overview_path(warehouse.root)
+    files = files_of(path)
+    if files.info(path) is None or files.read(path) != html.encode():
+        write_text(path, html)
+    return path
+
+
+def overview_path(root: str) -> str:
+    """Return the path of the page."""
+    return _path(root, "html")
+
+
+def page_path(root: str, cluster: str, suffix: str) -> str:
+    """Return the path of a file about a cluster, beside the overview."""
+    return joined(root, "report", f"{_page_name(cluster)}.{suffix}")
+
+
+def _path(root: str, suffix: str) -> str:
+    return joined(root, "report", f"{INDEX}.{suffix}")
+
+
+def _page_name(cluster: str) -> str:
+    """Return the name of a cluster's files; never that of the overview.
+
+    >>> _page_name("orders"), _page_name("index")
+    ('orders', '%69ndex')
+    """
+    name = file_name(cluster)
+    return name if name != INDEX else f"%{ord(INDEX[0]):x}{INDEX[1:]}"
+
+
+def _row(warehouse: Warehouse, cluster: str, days: frozenset[dt.date], run: dict[str, str | None]) -> ClusterRow:
+    """Return the row of a cluster, as its page was made last."""
+    kept: Any = last_kept(page_path(warehouse.root, cluster, "json")) or {}
+    base = ClusterRow(cluster, days=days, last_run=_instant(run.get("run")), failure=run.get("failure"))
+    if not kept:
+        return base
+    return ClusterRow(
+        cluster,
+        f"{_page_name(cluster)}.html".replace("%", "%25"),  # as a link
+        kept["level"],
+        kept["verdict"],
+        Counter(finding["severity"] for finding in kept["findings"]),
+        _instant(kept.get("first_ts")),
+        _instant(kept.get("last_ts")),
+        [each["name"] for each in kept["coverage"] if each["state"] == "not judged"],
+        len(kept["failed_expectations"]),
+        base.last_run,
+        base.failure,
+        days,
+        dt.date.fromisoformat(kept["since"]) if kept.get("since") else None,
+    )
+
+
+def _instant(text: str | None) -> dt.datetime | None:
+    return dt.datetime.fromisoformat(text) if text else None

@@ -1,0 +1,177 @@
+"""The overview of all clusters of a warehouse: a row for each, and the worst of each of the last nights."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import polars as pl
+from markupsafe import Markup
+
+from mqreplay.lake.last_day import of_last_day
+from mqreplay.lake.rows import Rows
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.report.build import environment, policy, resource
+from mqreplay.report.data import SEVERITIES, Row
+from mqreplay.report.text import counted
+
+LEVELS: Final = ("failed", "critical", "warning", "unknown", "info", "quiet")  # the worst first
+SHOWN_OF_NIGHT = 3  # findings of one cluster and night in the list
+MOST_LISTED = 500
+COLUMNS = ("finding_id", "day", "kind", "severity", "from_ts", "to_ts", "summary", "follows_from")
+
+
+@dataclass(frozen=True)
+class ClusterRow:
+    """One cluster: what its page says, its last run, and why that failed, if so. ``page`` is a file beside this one.
+
+    Instants are datetimes in UTC. ``days`` are those that were judged. ``since`` is the first one on its page; None:
+    all are there.
+    """
+
+    cluster: str
+    page: str | None = None
+    level: str = "unknown"
+    verdict: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    first_ts: dt.datetime | None = None
+    last_ts: dt.datetime | None = None
+    not_judged: Sequence[str] = ()
+    failed_expectations: int = 0
+    last_run: dt.datetime | None = None
+    failure: str | None = None
+    days: frozenset[dt.date] = frozenset()
+    since: dt.date | None = None
+
+    @property
+    def state(self) -> str:
+        """One of LEVELS."""
+        return "failed" if self.failure else self.level
+
+
+@dataclass(frozen=True)
+class NightCell:
+    """One night of one cluster: whether it was judged, and its findings by severity."""
+
+    day: dt.date
+    level: str  # a severity, "quiet" or "none"
+    counts: Mapping[str, int]
+    href: str | None
+
+    @property
+    def words(self) -> str:
+        """What a screen reader says, and the tooltip."""
+        found = ", ".join(f"{self.counts[word]} {word}" for word in SEVERITIES if self.counts.get(word))
+        return f"{self.day}: {found or ('no findings' if self.level == 'quiet' else 'not judged')}"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A finding in the list, and where it is on a page; without ``href`` the page no longer shows it."""
+
+    cluster: str
+    row: Row
+    href: str | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the overview shows: ``clusters`` with the worst first, a row of cells for each, and recordings that failed.
+
+    ``failed`` has recording and reason.
+    """
+
+    clusters: Sequence[ClusterRow]
+    days: Sequence[dt.date] = ()
+    cells: Mapping[str, Sequence[NightCell]] = field(default_factory=dict)
+    findings: Sequence[Listed] = ()
+    failed: Sequence[tuple[str, str]] = ()
+
+
+def overview(
+    warehouse: Warehouse, clusters: Iterable[ClusterRow], nights: int, failed: Sequence[tuple[str, str]] = ()
+) -> Overview:
+    """Read the findings of the last ``nights`` days that were judged."""
+    ordered = sorted(
+        clusters, key=lambda row: (LEVELS.index(row.state), [-row.counts.get(s, 0) for s in SEVERITIES], row.cluster)
+    )
+    judged = sorted({day for row in ordered for day in row.days})
+    days = judged[-nights:]
+    cells: dict[str, list[NightCell]] = {}
+    listed: list[Listed] = []
+    for row in ordered:
+        found = _findings(warehouse, row.cluster, days)
+        cells[row.cluster] = [_cell(row, day, found.get(day, [])) for day in days]
+        listed += [
+            Listed(row.cluster, finding, _on_page(row, finding))
+            for of_day in found.values()
+            for finding in [f for f in of_day if f["severity"] != "info" and not f["follows_from"]][:SHOWN_OF_NIGHT]
+        ]
+    # The last night first, and its worst.
+    listed.sort(key=lambda each: (-each.row["day"].toordinal(), SEVERITIES.index(each.row["severity"]), each.cluster))
+    return Overview(ordered, days, cells, listed[:MOST_LISTED], failed)
+
+
+def _findings(warehouse: Warehouse, cluster: str, days: Sequence[dt.date]) -> dict[dt.date, list[Row]]:
+    """Return the findings of each day, the worst first."""
+    if not days:
+        return {}
+    rows = warehouse.read("gold.finding", Rows(cluster, between=(days[0], days[-1]))).select(COLUMNS)
+    made: dict[dt.date, list[Row]] = {}
+    for row in of_last_day(rows, "finding_id").sort("from_ts", "finding_id").collect().iter_rows(named=True):
+        made.setdefault(row["day"], []).append(row)
+    return {day: sorted(of_day, key=lambda row: SEVERITIES.index(row["severity"])) for day, of_day in made.items()}
+
+
+def _cell(row: ClusterRow, day: dt.date, findings: Sequence[Row]) -> NightCell:
+    level = findings[0]["severity"] if findings else "quiet" if day in row.days else "none"
+    href = _on_page(row, findings[0]) or f"#f-{findings[0]['finding_id']}" if findings else None
+    return NightCell(day, level, Counter(row["severity"] for row in findings), href)
+
+
+def _on_page(row: ClusterRow, finding: Row) -> str | None:
+    shown = row.page is not None and (row.since is None or finding["day"] >= row.since)
+    return f"{row.page}#f-{finding['finding_id']}" if shown else None
+
+
+def headline(clusters: Sequence[ClusterRow]) -> str:
+    """Return one sentence on all clusters.
+
+    >>> headline([ClusterRow("a", level="critical"), ClusterRow("b", level="quiet"), ClusterRow("c", level="quiet")])
+    '3 clusters: 1 critical, 2 quiet'
+    """
+    states = Counter(row.state for row in clusters)
+    words = {"warning": "with warnings", "unknown": "not judged in full", "info": "for information"}
+    said = ", ".join(f"{states[word]} {words.get(word, word)}" for word in LEVELS if states[word])
+    return f"{counted(len(clusters), 'cluster')}: {said}" if said else "no clusters"
+
+
+def build_overview(data: Overview) -> str:
+    """Return the page, self-contained."""
+    style, script = resource("style.css") + resource("overview.css"), resource("overview.js")
+    worst = min((row.state for row in data.clusters), key=LEVELS.index, default="unknown")
+    page = (
+        environment()
+        .get_template("overview.html")
+        .render(
+            data=data,
+            style=Markup(style),
+            script=Markup(script),
+            policy=policy(style, script),
+            headline=headline(data.clusters),
+            level="failed" if data.failed else worst,
+        )
+    )
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def judged_days(warehouse: Warehouse) -> dict[str, frozenset[dt.date]]:
+    """Return the days of each cluster that were judged."""
+    replayed = warehouse.read("bronze.step").filter(pl.col("step") == "replay").select("cluster", "scope").collect()
+    made: dict[str, set[dt.date]] = {}
+    for cluster, scope in replayed.iter_rows():
+        made.setdefault(cluster, set()).add(dt.date.fromisoformat(scope))
+    return {cluster: frozenset(days) for cluster, days in made.items()}

@@ -1,0 +1,123 @@
+"""The section [findings] of the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqreplay.settings_records import seconds, setting
+
+
+@dataclass(frozen=True)
+class FindingSettings:
+    """Thresholds of the findings."""
+
+    same_cause_gap_s: int = seconds(
+        120,
+        "events with at most this time between them are one finding; name servers drop a broker after 120 s",
+        "Raise it if one problem gives many findings, lower it if one finding joins several problems.",
+    )
+    slave_pull_warn_s: int = seconds(
+        10,
+        "shorter reads from a slave are info: a new group on an old topic starts with some",
+        "Raise it if groups often start on old topics.",
+    )
+    rebalance_interval_s: int = seconds(
+        20,
+        "rocketmq.client.rebalance.waitInterval of the clients",
+        "When the clients set another interval.",
+    )
+    heartbeat_interval_s: int = seconds(
+        30,
+        "heartbeatBrokerInterval of the clients",
+        "When the clients set another interval.",
+    )
+    dispute_s: int = seconds(
+        45,
+        "shorter disagreements of members are normal: two rebalance intervals and 5 s between polls",
+        "Set it to about twice rebalance_interval_s.",
+    )
+    idle_s: int = seconds(
+        40,
+        "a consumer without a queue for longer is idle: two rebalance intervals",
+        "Set it to twice rebalance_interval_s.",
+    )
+    idle_rebalances: int = setting(
+        2,
+        "rebalance",
+        "a consumer that gets no queue in this number of rebalances is idle sooner: after one interval and 5 s",
+        "To report only consumers that stay without a queue for longer, as during rolling restarts.",
+        least=1,
+        most=10_000,
+    )
+    uneven_queues: int = setting(
+        2,
+        "queue",
+        "queues above a fair share that make an allocation uneven; one more is normal",
+        "Raise it for strategies that share unevenly on purpose.",
+        least=1,
+        most=100_000,
+    )
+    silent_s: int = seconds(
+        90,
+        "longer silence ends the session of a client: three heartbeats",
+        "Set it to three times heartbeat_interval_s.",
+    )
+    lost_s: int = seconds(
+        45,
+        "a client that is silent for longer and did not unregister is lost: one and a half heartbeats",
+        "Set it to one and a half times heartbeat_interval_s.",
+    )
+    pull_gap_s: int = seconds(
+        35,
+        "a longer silence ends the ownership of a queue if another client pulls it; a pull waits 15 to 30 s",
+        "When consumers set longer pull timeouts (brokerSuspendMaxTimeMillis).",
+    )
+    stuck_s: int = seconds(
+        60,
+        "a queue with messages whose offset does not advance for longer is stuck",
+        "When the normal processing of one message takes longer.",
+    )
+    down_s: int = seconds(
+        10,
+        "longer silence of a polled broker is an outage; a long pause of a JVM is shorter",
+        "When polls are more than 5 s apart, or long pauses are normal.",
+    )
+    unseen_down_s: int = seconds(
+        30,
+        "the same for a broker that is not polled: a client sends a heartbeat every 30 s",
+        "Set it to heartbeat_interval_s.",
+    )
+    failed_over_s: int = seconds(
+        60,
+        "time after an outage in which its effects are counted; clients return to a master within 45 s",
+        "When clients poll routes or send heartbeats less often than by default.",
+    )
+    duplicate_warn_messages: int = setting(
+        20,
+        "message",
+        "messages of a queue that changed hands that may be delivered twice unreported; a client has 20 threads",
+        "Set it to consumeThreadMax x consumeMessageBatchMaxSize of your consumers, if that is more.",
+        most=1_000_000_000,
+    )
+    retry_warn_messages: int = setting(
+        5,
+        "message",
+        "fewer messages sent back for retry are info",
+        "Raise it for groups whose normal processing uses retries.",
+        most=1_000_000_000,
+    )
+    retry_gap_s: int = seconds(
+        7200,
+        "retries of a group with at most this time between them are one finding; the longest delay level is 2 h",
+        "When messageDelayLevel of the brokers has longer levels.",
+    )
+    clock_skew_s: int = seconds(
+        60,
+        "a client clock that is off by more is corrected and reported; smaller differences are noise",
+        "Raise it if copies of offsets are minutes apart.",
+    )
+    stale_slave_s: int = seconds(
+        150,
+        "age at which a slave's offsets are stale; slaves copy every 10 s in 4.9, every minute in 5.x",
+        "When slaves copy offsets less often.",
+    )
