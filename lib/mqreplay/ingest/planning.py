@@ -69,7 +69,9 @@ def plan_files(
     made = Work(seen=len(found))
     closed = [file.full_path for file, _ in found.of_kinds(["folder"])]
     snapshots, duplicates, not_read = [FILES.to_frame()], [FILES.to_frame()], [FILES.to_frame()]
-    for files, rows in _parts(found.rows, known):
+    for some, rows in _parts(found.rows, known):
+        fresh, files = _fresh(some, rows)
+        snapshots.append(fresh)
         part = plan(
             list(RecordedFiles(files)),
             map(known_file, rows.select(LEDGER.names()).iter_rows()),
@@ -108,6 +110,13 @@ def _parts(found: pl.DataFrame, known: pl.DataFrame) -> Iterator[tuple[pl.DataFr
         some = _changed(files.filter(is_inside), rows.filter(is_inside))
         if some[0].height or some[1].height:
             yield some
+
+
+def _fresh(files: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the snapshots whose path is in no other recording and not in the ledger, which are new, and the others."""
+    is_alone = is_of(SNAPSHOTS) & (pl.col("sha256") != "") & pl.col("path").is_unique()
+    marked = files.with_columns(fresh=is_alone & ~pl.col("path").is_in(rows["path"].implode()))
+    return marked.filter("fresh").drop("fresh"), marked.filter(~pl.col("fresh")).drop("fresh")
 
 
 def _changed(files: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

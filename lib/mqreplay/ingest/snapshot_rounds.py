@@ -31,7 +31,7 @@ Row = dict[str, Any]
 CHANGES = "silver.offset_change"
 TABLES = (CHANGES, "silver.snapshot", "silver.topic_config", "silver.subscription_group")
 POLLS = 720  # an hourly file of polled offsets counts as this many copies
-ROUND_FILES = 50_000  # snapshots in a round: some 150 MB of the driver's memory
+ROUND_FILES = 25_000  # snapshots in a round: some 150 MB of the driver's memory
 
 
 def ingest_snapshots(run: Run, work: Work) -> None:
