@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.cli import watch_command
 from mqreplay.cli.command_line import main
+from mqreplay.cli.watch_lines import Printer
 from mqreplay.findings.opened import CLOSED, OPENED, Change, OpenFinding
 from mqreplay.night.watch import ClusterRound, RoundDone
 from night.feed import Feed
@@ -77,7 +77,7 @@ def test_options_that_do_not_fit_are_one_clear_line(tmp_path, capsys, words, mes
 def text_of(done: RoundDone, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
-    watch_command.Printer().print(done)
+    Printer().print(done)
     return stream.getvalue().splitlines()
 
 

@@ -9,7 +9,19 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "name", ["column_types", "duckdb_database", "java_process", "landing", "maintenance", "similar", "sql"]
+    "name",
+    [
+        "catalog",
+        "column_types",
+        "duckdb_database",
+        "files",
+        "java_process",
+        "landing",
+        "registration",
+        "similar",
+        "sql",
+        "storage",
+    ],
 )
 def test_examples(name: str) -> None:
     result = doctest.testmod(importlib.import_module(f"mqreplay.lake.{name}"), report=True)

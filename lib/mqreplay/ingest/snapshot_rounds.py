@@ -60,7 +60,7 @@ def ingest_snapshots(run: Run, work: Work) -> None:
     for number, sources in enumerate(rounds, 1):
         is_last = number == len(rounds)
         ledger = run.ledger if is_last else Ledger()
-        some = RecordedFiles(files.filter(pl.col("source").is_in(pl.Series(sources, dtype=pl.Categorical))))
+        some = RecordedFiles(files.filter(pl.col("source").is_in(pl.Series(sources, dtype=pl.Categorical).implode())))
         _read_round(run, _Round([NewFile(*each) for each in some], found, known, none), ledger)
         if not is_last:
             run.ledgers.write(ledger)

@@ -14,6 +14,7 @@ from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.lake.local_folder import check_folders
 from mqreplay.night.failures import Failures
+from mqreplay.printable import printable
 from mqreplay.run.engine import Engine
 
 MAGIC = re.compile(r"[*?[]")
@@ -60,7 +61,7 @@ def matching_recordings(pattern: str) -> list[str]:
     for part in parts[plain:]:
         found = [path for folder in found for path in _folders(folder, part)]
     if not found:
-        raise InputError(f"no recording matches {pattern}; check the pattern, and that the recorder ran")
+        raise InputError(f"no recording matches {printable(pattern)}; check the pattern, and that the recorder ran")
     return found
 
 
