@@ -145,6 +145,8 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
     own = argv is None if own_process is None else own_process
     arguments = list(sys.argv[1:] if argv is None else argv)
     if own:
+        # polars reads it when it is loaded. Freed memory goes back at once: a million files need 0.9 GB, not 1.2 GB.
+        os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
         handle_stops()
         logging.getLogger().addHandler(logging.NullHandler())  # py4j would print a traceback, beside raising it
     args = argparse.Namespace()

@@ -259,6 +259,18 @@ def known_files(cluster: str, recordings: Iterable[str]) -> Question:
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
 
 
+def refused_rows(cluster: str, recordings: Iterable[str]) -> Question:
+    """Return the number of rows in these recordings, and of the refused ones."""
+    mine = sorted(recordings)
+
+    def read(warehouse: Warehouse) -> list[tuple[int, int]]:
+        rows = warehouse.read(FILES, Rows(cluster)).filter(pl.col("recording").is_in(mine))
+        counted = rows.select(pl.col("rows_in", "rows_quarantined").sum()).collect(engine="streaming").row(0)
+        return [(int(counted[0]), int(counted[1]))]
+
+    return Question(f"refused rows of {cluster} in {json.dumps(mine)}", read)
+
+
 def _write_brokers(run: Run, files: RecordedFiles, gone: set[Place]) -> None:
     """Write silver.broker for each recording with a changed or removed brokers.json or another first instant."""
     of_brokers = {k.recording: k for k in run.known if k.kind == "brokers"}
@@ -283,9 +295,7 @@ def _write_brokers(run: Run, files: RecordedFiles, gone: set[Place]) -> None:
 
 def _check_refused(warehouse: Warehouse, cluster: str, recordings: list[str], most: float) -> None:
     """Raise InputError if more than the share ``most`` of the recordings' rows was refused."""
-    known = Remembered(warehouse).frame(known_files(cluster, recordings), LEDGER)
-    mine = known.filter(pl.col("recording").cast(pl.String).is_in(recordings))
-    rows, refused = (int(mine[column].sum()) for column in ("rows_in", "rows_quarantined"))
+    ((rows, refused),) = Remembered(warehouse).rows(refused_rows(cluster, recordings))
     if refused > most * rows:
         raise InputError(
             f"{refused:,} of {rows:,} rows of cluster {cluster} were refused, more than the share {most} "

@@ -14,7 +14,7 @@ from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.recorded_files import RecordedFiles
-from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings
+from mqreplay.ingest.run import Ingested, ingest, known_files, known_recordings, refused_rows
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.kept_days import first_days, kept_days
@@ -238,6 +238,7 @@ class Night:
         asked = [
             (
                 known_files(done.cluster, done.recordings),
+                refused_rows(done.cluster, done.recordings),
                 self._asked(done.cluster),
                 steps(done.cluster),
                 kept_days(done.cluster),
