@@ -22,6 +22,7 @@ URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
 OBJECT_SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 SCHEMES = (*OBJECT_SCHEMES, "hdfs")
 AT_ONCE = 16  # requests
+LONGEST = 160  # characters of an error that a message quotes
 Answer = TypeVar("Answer")
 
 
@@ -131,6 +132,40 @@ def for_each(function: Callable[[str], Answer], items: Iterable[str], path: str)
     listed = list(items)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(listed, pool.map(function, listed), strict=True))
+
+
+def root_of(path: str) -> str:
+    """Return the part of a URI that names its store. Raises InputError if it names none.
+
+    >>> root_of("S3://bucket/folder/file")
+    's3://bucket'
+    """
+    scheme, _, rest = path.partition("://")
+    name = rest.split("/", 1)[0]
+    if not name:
+        what = "bucket" if scheme.lower() in OBJECT_SCHEMES else "host"
+        raise InputError(f"{path} names no {what}: write {scheme}://{what.upper()}/FOLDER")
+    return f"{scheme.lower()}://{name}"
+
+
+def path_in_store(path: str) -> str:
+    """Return the part of a URI below its store, without slashes at its ends.
+
+    >>> path_in_store("s3://bucket/folder/file"), path_in_store("hdfs://host")
+    ('folder/file', '')
+    """
+    return path.partition("://")[2].partition("/")[2].strip("/")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error of a store's library, cut to LONGEST characters: more lines may follow.
+
+    >>> first_line(OSError("Connection refused\\nat x")), first_line(OSError())
+    ('Connection refused', 'OSError')
+    """
+    text = str(error).strip()
+    line = text.splitlines()[0] if text else type(error).__name__
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
 def joined(folder: str, *parts: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TypeVar
 from hdfs_native import Client, FileStatus, WriteOptions
 
 from mqreplay.errors import InputError, StoreError, StoreUnavailable
-from mqreplay.lake.files import FileInfo, FileTooLarge
+from mqreplay.lake.files import FileInfo, FileTooLarge, first_line, path_in_store, root_of
 from mqreplay.lake.storage import Storage, storage
 from mqreplay.stop_signals import leave_behind
 
@@ -29,10 +29,7 @@ Answer = TypeVar("Answer")
 
 def hdfs_files(path: str) -> HdfsFiles:
     """Return the files of the name service that the URI names. Raises InputError."""
-    host = path.partition("://")[2].split("/", 1)[0]
-    if not host:
-        raise InputError(f"{path} names no host: write hdfs://HOST:PORT/FOLDER")
-    return _hdfs_files(f"hdfs://{host}", storage())
+    return _hdfs_files(root_of(path), storage())
 
 
 @lru_cache(maxsize=32)
@@ -47,7 +44,7 @@ def _hdfs_files(root: str, how: Storage) -> HdfsFiles:
         client = Client(root, limits | given)
     except Exception as error:
         raise InputError(
-            f"{root}: HDFS cannot be used: {_line(error)}; check the address and HADOOP_CONF_DIR"
+            f"{root}: HDFS cannot be used: {first_line(error)}; check the address and HADOOP_CONF_DIR"
         ) from None
     return HdfsFiles(root, client, how.timeout_s)
 
@@ -173,8 +170,8 @@ class HdfsFiles:
         if isinstance(error, FileExistsError):
             raise FileExistsError(path) from None
         if isinstance(error, OSError) or any(word in str(error) for word in UNAVAILABLE):
-            raise self._unavailable(_line(error)) from None
-        raise StoreError(f"{path}: {_line(error)}") from None
+            raise self._unavailable(first_line(error)) from None
+        raise StoreError(f"{path}: {first_line(error)}") from None
 
     def _unavailable(self, why: str) -> StoreUnavailable:
         return StoreUnavailable(
@@ -184,7 +181,7 @@ class HdfsFiles:
 
 
 def _at(path: str) -> str:
-    return "/" + path.partition("://")[2].partition("/")[2].strip("/")
+    return f"/{path_in_store(path)}"
 
 
 class _Raw(io.RawIOBase):
@@ -214,9 +211,3 @@ class _Raw(io.RawIOBase):
 
 def _info(name: str, item: Any) -> FileInfo:
     return FileInfo(name, item.length, item.modification_time * 1_000_000, "")
-
-
-def _line(error: BaseException) -> str:
-    text = str(error).strip()
-    line = text.splitlines()[0] if text else type(error).__name__
-    return line if len(line) <= 160 else f"{line[:157]}..."

@@ -28,7 +28,7 @@ from obstore.exceptions import (
 from obstore.store import ObjectStore, from_url
 
 from mqreplay.errors import InputError, StoreError, StoreUnavailable
-from mqreplay.lake.files import FileInfo, FileTooLarge, scheme_of
+from mqreplay.lake.files import FileInfo, FileTooLarge, first_line, path_in_store, root_of, scheme_of
 from mqreplay.lake.storage import Storage, storage
 
 FAMILY = {"s3": "aws_", "s3a": "aws_", "gs": "google_", "abfs": "azure_", "abfss": "azure_", "az": "azure_"}
@@ -63,11 +63,7 @@ WHERE_KEYS = "give its keys in the environment (AWS_ACCESS_KEY_ID ...) or under 
 
 def object_files(path: str) -> ObjectFiles:
     """Return the files of the bucket or container that the URI names. Raises InputError."""
-    scheme, _, rest = path.partition("://")
-    bucket = rest.split("/", 1)[0]
-    if not bucket:
-        raise InputError(f"{path} names no bucket: write {scheme}://BUCKET/FOLDER")
-    return _object_files(f"{scheme.lower()}://{bucket}", storage())
+    return _object_files(root_of(path), storage())
 
 
 @lru_cache(maxsize=32)
@@ -84,7 +80,7 @@ def _object_files(root: str, how: Storage) -> ObjectFiles:
         # Its overloads are one for each family of stores.
         store: ObjectStore = from_url(root, config=config, client_options=client, retry_config=retry)  # type: ignore
     except (BaseError, ValueError) as error:
-        raise InputError(f"{root}: the store cannot be used: {_first_line(error)}; {WHERE_KEYS}") from None
+        raise InputError(f"{root}: the store cannot be used: {first_line(error)}; {WHERE_KEYS}") from None
     return ObjectFiles(root, store)
 
 
@@ -94,12 +90,9 @@ class ObjectFiles:
     def __init__(self, root: str, store: ObjectStore) -> None:
         self.root, self._store = root, store
 
-    def _key(self, path: str) -> str:
-        return path.partition("://")[2].partition("/")[2].strip("/")
-
     def names(self, folder: str, after: str = "") -> list[str]:
         """As Files.names."""
-        prefix = self._key(folder)
+        prefix = path_in_store(folder)
         begin = len(prefix) + 1 if prefix else 0
         with self._told(folder):
             if after:  # a folder of files alone, as a table's log: the store skips those before
@@ -113,7 +106,7 @@ class ObjectFiles:
 
     def walk(self, folder: str) -> Iterator[FileInfo]:
         """As Files.walk."""
-        prefix = self._key(folder)
+        prefix = path_in_store(folder)
         begin = len(prefix) + 1 if prefix else 0
         with self._told(folder):
             for page in obstore.list(self._store, prefix or None, chunk_size=LISTED):
@@ -124,14 +117,14 @@ class ObjectFiles:
         """As Files.info."""
         try:
             with self._told(path):
-                return _info(path.rsplit("/", 1)[-1], obstore.head(self._store, self._key(path)))
+                return _info(path.rsplit("/", 1)[-1], obstore.head(self._store, path_in_store(path)))
         except FileNotFoundError:
             return None
 
     def read(self, path: str, most_bytes: int | None = None) -> bytes:
         """As Files.read."""
         with self._told(path):
-            found = obstore.get(self._store, self._key(path))
+            found = obstore.get(self._store, path_in_store(path))
             if most_bytes is not None and found.meta["size"] > most_bytes:
                 raise FileTooLarge(found.meta["size"])
             return found.bytes().to_bytes()
@@ -143,38 +136,38 @@ class ObjectFiles:
     def stream(self, path: str, options: Any = None) -> Any:
         """Return the answer to a request for a file, whose bytes come as they are read."""
         with self._told(path):
-            return obstore.get(self._store, self._key(path), options=options)
+            return obstore.get(self._store, path_in_store(path), options=options)
 
     def write(self, path: str, data: bytes) -> None:
         """As Files.write."""
         with self._told(path):
-            obstore.put(self._store, self._key(path), data)
+            obstore.put(self._store, path_in_store(path), data)
 
     def create(self, path: str, data: bytes) -> None:
         """As Files.create."""
         try:
             with self._told(path, "conditional writes (If-None-Match)"):
-                obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
+                obstore.put(self._store, path_in_store(path), data, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError):
             raise FileExistsError(path) from None
 
     def upload(self, local: Path, path: str) -> None:
         """As Files.upload."""
         with self._told(path):
-            obstore.put(self._store, self._key(path), local)
+            obstore.put(self._store, path_in_store(path), local)
         local.unlink()
 
     def remove(self, path: str) -> None:
         """As Files.remove."""
         try:
             with self._told(path):
-                obstore.delete(self._store, self._key(path))
+                obstore.delete(self._store, path_in_store(path))
         except FileNotFoundError:
             return
 
     def remove_folder(self, folder: str) -> None:
         """As Files.remove_folder."""
-        prefix = self._key(folder)
+        prefix = path_in_store(folder)
         with self._told(folder):
             for page in obstore.list(self._store, prefix, chunk_size=LISTED):
                 obstore.delete(self._store, [item["path"] for item in page])
@@ -193,13 +186,13 @@ class ObjectFiles:
                 raise self._no_bucket() from None
             raise FileNotFoundError(2, "No such file", path) from None
         except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise self._refused(path, _code(error) or _first_line(error)) from None
+            raise self._refused(path, _code(error) or first_line(error)) from None
         except BaseError as error:
             code = _code(error)
             if code in NO_BUCKET:
                 raise self._no_bucket() from None
             if code in BAD_CREDENTIALS or "Forbidden" in str(error) or "Unauthorized" in str(error):
-                raise self._refused(path, code or _first_line(error)) from None
+                raise self._refused(path, code or first_line(error)) from None
             if code == "NotImplemented":
                 raise self._lacks(needed, error) from None
             if NO_ANSWER.search(str(error).partition(DETAILS)[0]):
@@ -207,11 +200,11 @@ class ObjectFiles:
                     f"{self.root} {_failure(error)}; nothing stored before is lost; check its address and the "
                     "network, or raise [storage] timeout_s, and run it again"
                 ) from None
-            raise StoreError(f"{path}: {_first_line(error)}") from None
+            raise StoreError(f"{path}: {first_line(error)}") from None
 
     def _lacks(self, needed: str, error: BaseError) -> StoreError:
         return StoreError(
-            f"{self.root} has no {needed}, which mqreplay needs ({_code(error) or _first_line(error)}); use another "
+            f"{self.root} has no {needed}, which mqreplay needs ({_code(error) or first_line(error)}); use another "
             "store, or a folder of a file system"
         )
 
@@ -287,10 +280,5 @@ def _failure(error: BaseException) -> str:
     """Return how a request failed: by the status of the answer, or by what came in its place."""
     if found := STATUS.search(str(error)):
         return f"answers with {found[1].strip()} {_code(error)}".strip()
-    reason = next((said for words, said in REASONS.items() if words in str(error)), _first_line(error))
+    reason = next((said for words, said in REASONS.items() if words in str(error)), first_line(error))
     return f"does not answer ({reason})"
-
-
-def _first_line(error: BaseException) -> str:
-    line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return line if len(line) <= 160 else f"{line[:157]}..."
