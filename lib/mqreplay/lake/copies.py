@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import shutil
 import threading
+from functools import lru_cache
 
-from mqreplay.lake.files import files_of
+from mqreplay.lake.files import FileInfo, files_of
 from mqreplay.lake.scratch import scratch
 
 BLOCK = 8 << 20  # bytes copied at once
 SMALL = 16 << 20  # bytes: a file up to this size is read whole sooner than in pieces
 
-_sizes: dict[str, int] = {}
+
+@lru_cache(maxsize=10_000)
+def info_of(path: str) -> FileInfo:
+    """Return a data file of a store, asked for once. Raises FileNotFoundError."""
+    found = files_of(path).info(path)
+    if found is None:
+        raise FileNotFoundError(2, "No such file", path)
+    return found
 
 
 def copied(path: str) -> str:
@@ -30,9 +38,4 @@ def copied(path: str) -> str:
 
 def copied_if_small(path: str) -> str:
     """Return the path of a copy of a small file, and the own path of a large one. Raises FileNotFoundError."""
-    if path not in _sizes:
-        found = files_of(path).info(path)
-        if found is None:
-            raise FileNotFoundError(2, "No such file", path)
-        _sizes[path] = found.bytes
-    return copied(path) if _sizes[path] <= SMALL else path
+    return copied(path) if info_of(path).bytes <= SMALL else path

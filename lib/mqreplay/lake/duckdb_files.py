@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from functools import lru_cache
 from typing import Any, BinaryIO
 
 from fsspec import AbstractFileSystem
 
-from mqreplay.lake.files import SCHEMES, FileInfo, files_of
+from mqreplay.lake.copies import info_of
+from mqreplay.lake.files import SCHEMES, files_of
 
 
 class StoredFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -24,11 +24,11 @@ class StoredFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no ty
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """Return the name and size of a file. Raises FileNotFoundError."""
-        return {"name": path, "size": _found(path).bytes, "type": "file"}
+        return {"name": path, "size": info_of(path).bytes, "type": "file"}
 
     def modified(self, path: str) -> dt.datetime:
         """Return the time of the last change of a file."""
-        return dt.datetime.fromtimestamp(_found(path).modified_ns / 1e9, dt.UTC)
+        return dt.datetime.fromtimestamp(info_of(path).modified_ns / 1e9, dt.UTC)
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> SharedFile:
         """Open a file for reading."""
@@ -68,11 +68,3 @@ class SharedFile:
     def close(self) -> None:
         """Forget the streams of all threads."""
         self._own = threading.local()
-
-
-@lru_cache(maxsize=10_000)  # data files never change
-def _found(path: str) -> FileInfo:
-    found = files_of(path).info(path)
-    if found is None:
-        raise FileNotFoundError(path)
-    return found

@@ -66,12 +66,9 @@ def _last_commit(location: str) -> FileInfo | None:
     return found
 
 
-def log_changed(location: str | None = None) -> None:
-    """Forget what is known of the log of a table, or of all tables."""
-    if location is None:
-        _known.clear()
-    else:
-        _known.pop(location, None)
+def log_changed(location: str) -> None:
+    """Forget what is known of the log of a table."""
+    _known.pop(location, None)
 
 
 def _versions(location: str) -> dict[int, str]:
@@ -189,11 +186,11 @@ def _remove(location: str, candidates: frozenset[str], since: int) -> None:
 
 
 def _named(location: str, since: int) -> Iterator[str]:
-    for name in _names(location, LOG):
-        match = COMMIT.fullmatch(name)
-        if match is None or int(match[1]) <= since:
+    log = joined(location, LOG)
+    for name in files_of(log).names(log, after=f"{since:020d}.json" if since >= 0 else ""):
+        if COMMIT.fullmatch(name) is None:
             continue
-        path = joined(location, LOG, name)
+        path = joined(log, name)
         for line in files_of(path).read(path).splitlines():
             action = json.loads(line)
             for kind in ("add", "remove"):
