@@ -116,7 +116,7 @@ class StorageSettings:
         60,
         "s",
         "a run that has not renewed its lock on a remote warehouse for so long counts as dead; alive, it renews it "
-        "three times in that time",
+        "six times in that time",
         "To raise it where the network may be interrupted for longer; to lower it to continue sooner after a crash.",
         least=3,
         most=3600,

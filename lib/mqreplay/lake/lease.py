@@ -1,7 +1,7 @@
 """The lock of a remote warehouse: numbered files, of which the last one names the run that holds it.
 
 A run takes the lock by creating the file with the next number, which the store allows once (a conditional write), and
-renews it three times in its lease. A run that finds the last file of another run watches it: if it is renewed, that run
+renews it six times in its lease. A run that finds the last file of another run watches it: if it is renewed, that run
 is alive; if not, for as long as that run's lease, it is dead, and the next number is free. No clock is compared with
 another. A run that could not renew its file for two thirds of its lease writes nothing more: nobody has taken its place
 by then.
@@ -25,7 +25,7 @@ from mqreplay.errors import StoreError, StoreUnavailable, WarehouseLocked
 from mqreplay.lake.files import files_of, is_remote, joined
 
 FOLDER = ".mqreplay.locks"
-RENEWALS = 3  # in a lease
+RENEWALS = 6  # in a lease
 GRACE_S = 1  # a request of a run that was just killed may still be on its way
 ENDED = "ended"
 
@@ -97,7 +97,7 @@ class Lease:
                 files_of(self.root).write(self._path, self._data())
 
     def _renew_until_stopped(self) -> None:
-        while not self._stop.wait(self._lease_s / RENEWALS / 2):
+        while not self._stop.wait(self._lease_s / RENEWALS):
             began = time.monotonic()
             try:
                 if _last_number(self.root) != self.number:
