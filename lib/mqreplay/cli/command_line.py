@@ -27,6 +27,7 @@ from mqreplay.cli import (
     tables_command,
 )
 from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
+from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED, LOCKED
 from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
@@ -36,7 +37,6 @@ from mqreplay.stop_signals import end_process, handle_stops, leave_at_once, stop
 if TYPE_CHECKING:
     from mqreplay.settings import Settings
 
-DONE, FAILED, BAD_INPUT, LOCKED, CRASHED = 0, 1, 2, 3, 4
 EXIT_STATUS = """\
 exit status:
   0    done

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-from mqreplay.cli.command_line import BAD_INPUT
 from mqreplay.cli.command_line import main as command_line
+from mqreplay.cli.exit_status import BAD_INPUT
 from mqreplay.printable import printable
 
 # spark-submit gives everything after the job to the job, and would not see them there.

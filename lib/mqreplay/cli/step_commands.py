@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli import watch_command
 from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, with_examples
+from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
 from mqreplay.printable import json_text, printable
@@ -39,7 +40,6 @@ EXAMPLES = {
 }
 NEED_WAREHOUSE = ("replay", "validate", "report")
 RECORDING = "folder of a recording, or a pattern such as 'recordings/*/2026-11-24'; without any, those of [nightly]"
-DONE, FAILED, BAD_INPUT, CRASHED = 0, 1, 2, 4  # exit statuses
 
 
 def add(commands: Any) -> None:

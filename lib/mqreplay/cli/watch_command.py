@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mqreplay.night.watch import ClusterRound, RoundDone
     from mqreplay.settings import Settings
 
-PLACE = ("consumer_group", "topic", "broker_name", "broker_id", "queue_id", "client_id")
-
 
 def add(command: argparse.ArgumentParser) -> None:
     """Add the options to the command."""
@@ -71,6 +69,8 @@ def _print_json(done: RoundDone) -> None:
 
 
 def _change(one: ClusterRound, change: Change) -> dict[str, Any]:
+    from mqreplay.findings.shape import PLACE  # polars
+
     finding = change.finding
     names = ("finding_id", "kind", "severity", *PLACE, "opened_ts", "last_seen_ts", "closed_ts", "closed_reason")
     values = {name: getattr(finding, name) for name in (*names, "summary", "advice")}

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from mqreplay.cli.terminal import COLOURS
 from mqreplay.printable import printable
 
 if TYPE_CHECKING:
     from mqreplay.findings.opened import Change
     from mqreplay.night.watch import ClusterRound, RoundDone
-
-COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 class Printer:
