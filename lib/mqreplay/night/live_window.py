@@ -16,7 +16,6 @@ from pathlib import Path
 
 import polars as pl
 
-from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.cluster_name import NAMING, cluster_name
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
@@ -26,7 +25,7 @@ from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.recent import Recent
 from mqreplay.night.replay_day import files_of, keys_of, recorded_of
-from mqreplay.night.steps import Span, recorded_until, spans
+from mqreplay.night.steps import TABLES_OF_KINDS, Span, last_recorded, spans
 from mqreplay.run.day import Window
 from mqreplay.run.engine import Engine
 from mqreplay.run.plan import Replay
@@ -111,9 +110,8 @@ class LiveWindow:
             self._clusters.add(name)
 
     def _judged(self, cluster: str) -> Judged | None:
-        tables = {stem: (kind.table, kind.time) for stem, kind in KINDS.items()}
-        found = [Span(*row) for row in spans(cluster, 0, tables).read(self._warehouse)]
-        last = recorded_until(found) or max((s.last_ts for s in found if s.last_ts is not None), default=None)
+        found = [Span(*row) for row in spans(cluster, 0, TABLES_OF_KINDS).read(self._warehouse)]
+        last = last_recorded(found)
         if last is None:
             return None
         until = last + dt.timedelta(milliseconds=1)

@@ -9,7 +9,6 @@ from importlib import import_module
 from itertools import chain
 from threading import Thread
 
-from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
@@ -35,7 +34,17 @@ from mqreplay.night.overview import LastRuns, page_path, write_overview
 from mqreplay.night.recordings import begun_listings, finished_listings
 from mqreplay.night.replay_day import replay_day
 from mqreplay.night.retention import first_judged
-from mqreplay.night.steps import Span, Steps, days_of, digests, empty_clusters, recorded_until, spans, steps
+from mqreplay.night.steps import (
+    TABLES_OF_KINDS,
+    Span,
+    Steps,
+    days_of,
+    digests,
+    empty_clusters,
+    recorded_until,
+    spans,
+    steps,
+)
 from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
@@ -252,8 +261,7 @@ class Night:
         return [Span(*row) for row in Remembered(self.warehouse).rows(self._asked(cluster))]
 
     def _asked(self, cluster: str) -> Question:
-        tables = {stem: (kind.table, kind.time) for stem, kind in KINDS.items()}
-        return spans(cluster, self.settings.replay.lookback_minutes, tables)
+        return spans(cluster, self.settings.replay.lookback_minutes, TABLES_OF_KINDS)
 
 
 def load_expectations() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from mqreplay.errors import InputError
 from mqreplay.lake.kept_days import LAYERS
-from mqreplay.night.steps import DAY, Span, recorded_until
+from mqreplay.night.steps import DAY, Span, last_recorded
 from mqreplay.settings import Settings
 
 DAYS_BEFORE = 1  # before the lookback: no instant of a client is corrected by more (run/day.py)
@@ -55,7 +55,7 @@ def first_kept(keep: Keep, found: list[Span], today: dt.date) -> dict[str, dt.da
     Not from ``today``: otherwise the days of a cluster that is no longer recorded, and of an old recording, would go.
     That day is by the clock of the recorder, or else of the clients; a clock that is fast does not reach beyond today.
     """
-    last = recorded_until(found) or max((span.last_ts for span in found if span.last_ts is not None), default=None)
+    last = last_recorded(found)
     if last is None:
         return {}
     last_day = min(last.date(), today)

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay import __version__
+from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.manifest import DIGEST_CHARS
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.lake.remembered import Question, Remembered
@@ -21,6 +22,7 @@ from mqreplay.lake.warehouse import Warehouse
 TABLE = "bronze.step"
 DAY = dt.timedelta(days=1)
 BITS = 128  # of the digest of a span
+TABLES_OF_KINDS = {stem: (kind.table, kind.time) for stem, kind in KINDS.items()}  # and the instant of their rows
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,11 @@ def sure_starts(found: list[Span], behind: dt.timedelta) -> dict[dt.datetime, dt
             start = max(start for start in made if start <= span.first_ts)
             made[start] = min(made[start], span.first_ts)
     return made
+
+
+def last_recorded(found: list[Span]) -> dt.datetime | None:
+    """Return the last instant recorded: by the recorder's clock, or else by the clients'; None without one."""
+    return recorded_until(found) or max((span.last_ts for span in found if span.last_ts is not None), default=None)
 
 
 def recorded_until(found: list[Span]) -> dt.datetime | None:
