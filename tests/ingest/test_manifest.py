@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from mqreplay.ingest.manifest import KnownFile, Plan, plan
-from mqreplay.ingest.recording import RecordedFile, classify
+from ingest.planned_files import file, known
+from mqreplay.ingest.manifest import Plan, plan
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
 SNAPSHOT = "snapshots/b-0/1795228794427/consumerOffset.json"
-
-
-def file(path: str, recording: str = "/night") -> RecordedFile:
-    kind, source, ts = classify(path)
-    return RecordedFile(recording, path, kind, 10, source, ts, inode=1)
-
-
-def known(path: str, sha256: str, status: str = "read", duplicates: int = 0, recording: str = "/night") -> KnownFile:
-    kind = classify(path)[0]
-    return KnownFile(recording, path, kind, sha256, 10, status, rows_in=9, rows_duplicate=duplicates)
 
 
 def made(found, before=(), given=("/night",), **settings):

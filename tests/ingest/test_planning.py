@@ -9,8 +9,9 @@ import random
 import polars as pl
 import pytest
 
+from ingest.planned_files import file, known
 from mqreplay.ingest import planning, recorded_files
-from mqreplay.ingest.manifest import LEDGER, KnownFile, plan
+from mqreplay.ingest.manifest import LEDGER, plan
 from mqreplay.ingest.planning import moved_recordings, plan_files
 from mqreplay.ingest.recorded_files import FILES, RecordedFiles, in_ranges
 from mqreplay.ingest.recording import SNAPSHOTS, RecordedFile, classify
@@ -32,16 +33,6 @@ PATHS = [
     "logs/broker.log",
 ]
 STATUSES = ("read", "read", "read", "duplicate", "refused", "superseded", "late", "not_read")
-
-
-def file(path: str, recording: str = "/night") -> RecordedFile:
-    kind, source, ts = classify(path)
-    return RecordedFile(recording, path, kind, 10, source, ts, inode=1)
-
-
-def known(path: str, sha256: str, status: str = "read", duplicates: int = 0, recording: str = "/night") -> KnownFile:
-    kind = classify(path)[0]
-    return KnownFile(recording, path, kind, sha256, 10, status, rows_in=9, rows_duplicate=duplicates)
 
 
 def ledger(rows) -> pl.DataFrame:
