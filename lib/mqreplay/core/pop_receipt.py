@@ -136,7 +136,9 @@ def topic_type(topic: str) -> str:
 
 
 def real_topic(topic_type: str, topic: str, group_name: str) -> str:
-    """Return the topic that holds the message of a receipt (ReceiptHandle#getRealTopic). An unknown mark is a normal one.
+    """Return the topic that holds the message of a receipt (ReceiptHandle#getRealTopic).
+
+    Any other mark than "1" and "2" is a normal topic.
 
     >>> real_topic("0", "T", "g"), real_topic("1", "T", "g"), real_topic("2", "T", "g")
     ('T', '%RETRY%g_T', '%RETRY%g+T')
