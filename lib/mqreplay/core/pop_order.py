@@ -99,13 +99,24 @@ def check_block(order_info: OrderInfo | None, attempt_id: str | None, invisible_
     >>> check_block(info, "b", 300, 1299), check_block(info, "a", 300, 1299), check_block(info, "b", 300, 1300)
     (True, False, False)
     """
-    if order_info is None or not order_info.offset_list:
+    if order_info is None or not order_info.offset_list or _is_repeated(order_info, attempt_id):
         return False
-    if order_info.attempt_id is not None and order_info.attempt_id == attempt_id:
-        return False
-    stored = order_info.invisible_time
-    info = order_info._replace(invisible_time=invisible_time if stored is None or stored <= 0 else stored)
+    info = after_check(order_info, attempt_id, invisible_time) or order_info
     return any(now < _next_visible_time(info, index) for index in _not_acknowledged(info))
+
+
+def after_check(order_info: OrderInfo | None, attempt_id: str | None, invisible_time: int) -> OrderInfo | None:
+    """Return the record after check_block: one without an invisible time (ms) takes that of the request.
+
+    Follows OrderInfo#needBlock.
+
+    >>> after_check(OrderInfo("a", 1000, None, (5,)), "b", 300).invisible_time
+    300
+    """
+    if order_info is None or not order_info.offset_list or _is_repeated(order_info, attempt_id):
+        return order_info
+    stored = order_info.invisible_time
+    return order_info._replace(invisible_time=invisible_time) if stored is None or stored <= 0 else order_info
 
 
 def lock_free_timestamp(order_info: OrderInfo, now: int) -> int | None:
@@ -185,6 +196,10 @@ def update_next_visible_time(
         return order_info
     times = {**(order_info.offset_next_visible_time or {}), queue_offset: next_visible_time}
     return order_info._replace(offset_next_visible_time=times)
+
+
+def _is_repeated(order_info: OrderInfo, attempt_id: str | None) -> bool:
+    return order_info.attempt_id is not None and order_info.attempt_id == attempt_id
 
 
 def _not_acknowledged(order_info: OrderInfo) -> list[int]:

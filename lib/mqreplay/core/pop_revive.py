@@ -114,9 +114,10 @@ def revive_deadline(
 ) -> int:
     """Return the instant (epoch ms) after which a revival by a revive topic is late.
 
-    The settings are in ms, but the factor revive_max_slow. It is the sum of what a healthy broker waits: 2 s after ``revive_time``, the precision of the timer, a pass that has
-    just begun (reviveScanTime), and the rest of an idle revive queue (reviveInterval * reviveMaxSlow, once more before
-    the pass). No method of RocketMQ: mqreplay's own bound, from PopReviveService#run and #consumeReviveMessage.
+    The settings are in ms, revive_max_slow is a factor. The bound is the sum of what a healthy broker waits: 2 s after
+    ``revive_time``, the precision of the timer, a pass that has just begun (reviveScanTime), and the rest of an idle
+    revive queue (reviveInterval * reviveMaxSlow, and reviveInterval once more before the pass).
+    No method of RocketMQ: mqreplay's own bound, from PopReviveService#run and #consumeReviveMessage.
 
     >>> revive_deadline(0)
     17000
