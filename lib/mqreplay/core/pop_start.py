@@ -1,6 +1,7 @@
 """The offset from which a broker hands out the messages of a queue to a POP group.
 
-A stored offset is used; a group without one starts at init_offset. A reset that waits for the group comes before both.
+A stored offset is used; a group without one starts at pop_init_offset. A reset that waits for the group comes before
+both.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ NO_OFFSET = -1
 INIT_MODE_MIN = 0  # ConsumeInitMode.MIN; 1 is MAX
 
 
-def init_offset(
+def pop_init_offset(
     topic: str,
     init_mode: int,
     min_offset_in_queue: int,
@@ -29,9 +30,11 @@ def init_offset(
     whose first message (offset 0) is still in memory starts at 0 in both modes, if the broker's setting allows it.
     Before 5.3.1 a retry topic is no exception to the mode, before 5.1.4 memory does not matter.
 
-    >>> init_offset("T", 0, 5, 90, False), init_offset("T", 1, 5, 90, False), init_offset("T", 1, 0, 90, True)
-    (5, 89, 0)
-    >>> init_offset("%RETRY%g_T", 1, 5, 90, False), init_offset("%RETRY%g_T", 1, 5, 90, False, version="5.3.0")
+    >>> pop_init_offset("T", 0, 5, 90, False), pop_init_offset("T", 1, 5, 90, False)
+    (5, 89)
+    >>> pop_init_offset("T", 1, 0, 90, True)
+    0
+    >>> pop_init_offset("%RETRY%g_T", 1, 5, 90, False), pop_init_offset("%RETRY%g_T", 1, 5, 90, False, version="5.3.0")
     (5, 89)
     """
     if init_mode == INIT_MODE_MIN or (is_retry_topic(topic) and at_least(version, "5.3.1")):

@@ -106,7 +106,7 @@ def assignments(asked: Asked, version: str) -> dict[str, Any]:
 
 
 def starts(asked: Asked, version: str) -> dict[str, Any]:
-    start = pop_start.init_offset(
+    start = pop_start.pop_init_offset(
         asked["topic"],
         asked["initMode"],
         asked["min"],
