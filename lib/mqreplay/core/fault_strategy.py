@@ -43,7 +43,7 @@ class FaultSettings(NamedTuple):
 
 
 def default_settings(version: str = CLIENT_4) -> FaultSettings:
-    """Return the default settings of a client: since 5.1.4 it avoids a broker for half a minute at most, before for ten.
+    """Return the default settings of a client: the longest isolation is ten minutes, since 5.1.4 half a minute.
 
     Follows MQFaultStrategy#latencyMax and MQFaultStrategy#notAvailableDuration.
 
