@@ -12,7 +12,9 @@ import polars as pl
 from mqreplay.findings import (
     brokers,
     clocks,
+    duplicate_ids,
     duplicates,
+    lag,
     members,
     messages,
     offset_resets,
@@ -32,6 +34,7 @@ from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
 from mqreplay.judge import conflicts
 from mqreplay.judge import ownership as owned
 from mqreplay.judge.broker_outages import with_outage
+from mqreplay.judge.growing_lag import growing_lag
 from mqreplay.judge.held_standstills import held_standstills
 from mqreplay.judge.offset_continuity import polled_ends
 
@@ -41,12 +44,14 @@ _KINDS = (
     offsets.OFFSET_BEYOND_MAX,
     offset_resets.OFFSET_RESET,
     stuck_queues.STUCK_QUEUE,
+    lag.LAG_GROWS,
     ownership.ORPHAN_QUEUE,
     ownership.DOUBLE_OWNED_QUEUE,
     ownership.IDLE_CONSUMER,
     shares.UNEVEN_ALLOCATION,
     members.STRATEGY_CONFLICT,
     members.SUBSCRIPTION_CONFLICT,
+    duplicate_ids.DUPLICATE_CLIENT_ID,
     members.CONSUMER_LOST,
     brokers.BROKER_DOWN,
     brokers.FAILOVER_PULL,
@@ -73,6 +78,7 @@ class Polled:
     vanished: pl.DataFrame | None = None
     queues: pl.DataFrame | None = None  # routed_queues
     shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
+    duplicates: pl.DataFrame | None = None  # judge/duplicate_clients.py
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ class Evidence:
     exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
     failovers: pl.DataFrame  # failovers_of_shard
     refused_pulls: pl.DataFrame  # refused_pulls_of_shard
+    advances: pl.DataFrame  # advances_of_shard
     refusals: pl.DataFrame  # refusals_of_shard
     pulled_queues: pl.DataFrame  # pulled_queues_of_shard
     repeated_deliveries: pl.DataFrame
@@ -117,6 +124,7 @@ class Evidence:
     orphan_offsets: pl.DataFrame  # orphans_of_shard
     activity: pl.DataFrame  # activity_of_shard
 
+    groups: frozenset[str] = frozenset()  # all known consumer groups
     polled: Polled = field(default_factory=lambda: Polled())
 
 
@@ -181,7 +189,19 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
 
 def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
-    return stuck_queues.stuck_findings(held, evidence.cluster, limits.same_cause_gap_s)
+    gap_s, cluster = limits.same_cause_gap_s, evidence.cluster
+    lags = growing_lag(
+        evidence.standstills,
+        held,
+        evidence.advances,
+        evidence.members,
+        evidence.heartbeat,
+        evidence.outages,
+        limits.stuck_s,
+    )
+    return pl.concat(
+        [stuck_queues.stuck_findings(held, cluster, gap_s), lag.lag_findings(lags, evidence.members, cluster, gap_s)]
+    )
 
 
 def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
@@ -195,9 +215,17 @@ def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         limits.dispute_s,
     )
     until = members.heard_until(sessions, evidence.recorded_until)
-    lost = members.lost_consumers(sessions, evidence.queue_owner, until, limits.lost_s, evidence.polled.vanished)
-    uneven = shares.uneven_findings(evidence.uneven_shares, cluster, limits.rebalance_interval_s, limits.dispute_s)
-    return pl.concat([disagree, members.lost_findings(lost, cluster), uneven])
+    polled = evidence.polled
+    lost = members.lost_consumers(
+        sessions, evidence.queue_owner, until, limits.lost_s, polled.vanished, polled.unwatched
+    )
+    found = [disagree, members.lost_findings(lost, cluster)]
+    found.append(shares.uneven_findings(evidence.uneven_shares, cluster, limits.rebalance_interval_s, limits.dispute_s))
+    if polled.duplicates is not None:
+        found.append(
+            duplicate_ids.duplicate_id_findings(polled.duplicates, evidence.unshared_groups, cluster, limits.dispute_s)
+        )
+    return pl.concat(found)
 
 
 def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
@@ -208,6 +236,7 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         rebalance,
         evidence.pulled_queues,
         subscribed,
+        owners,
         unshared,
         limits.rebalance_interval_s,
         polled.queues,
@@ -215,7 +244,7 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     )
     rebalanced = rebalance.select("consumer_group", pl.lit("silver.rebalance").alias("table_name")).unique()
     return ownership.ownership_findings(
-        owned.disputes(owners, due),
+        owned.disputes(owners, due, polled.duplicates),
         owned.idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
         rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
         evidence.cluster,
@@ -247,7 +276,15 @@ def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     ends = _returned_ends(evidence)
     return pl.concat(
         [
-            messages.retry_findings(back, ends, cluster, limits.retry_warn_messages, limits.retry_gap_s),
+            messages.retry_findings(
+                back,
+                ends,
+                cluster,
+                limits.retry_warn_messages,
+                limits.retry_gap_s,
+                evidence.groups,
+                frozenset(evidence.topic_config["topic"]),
+            ),
             messages.dead_letters(
                 back, evidence.most_tries, evidence.topic_config, ends, cluster, limits.same_cause_gap_s
             ),
