@@ -40,6 +40,8 @@ _GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 def is_system_topic(topic: str) -> bool:
     """Return whether a topic is RocketMQ's own. Retry topics and dead letters belong to applications.
 
+    Follows TopicValidator#isSystemTopic, and names that the broker creates besides.
+
     >>> is_system_topic("SCHEDULE_TOPIC_XXXX"), is_system_topic("rmq_sys_wheel_timer"), is_system_topic("%RETRY%pay")
     (True, True, False)
     """
@@ -47,7 +49,9 @@ def is_system_topic(topic: str) -> bool:
 
 
 def is_system_group(group: str) -> bool:
-    """Whether no application uses the group.
+    """Return whether no application uses the group.
+
+    Follows MixAll#isSysConsumerGroup, and groups that the broker creates besides.
 
     >>> is_system_group("CID_RMQ_SYS_TRANS"), is_system_group("pay")
     (True, False)
