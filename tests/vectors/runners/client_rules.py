@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqreplay.core.fault_strategy import FaultItem, default_settings, update_fault_item
 from mqreplay.core.faq_url import client_exception
+from mqreplay.core.fault_strategy import FaultItem, default_settings, update_fault_item
 from mqreplay.core.send_retry import retry_response_codes
 
 NOW = 1_700_000_000_000
