@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, fields
 
 import polars as pl
 
+from mqreplay.findings.broker_lists import long_unlisted
 from mqreplay.findings.every import KINDS, Evidence, Limits, Polled, all_findings, finish
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.judge.audit_scope import audit_scope
-from mqreplay.judge.broker_outages import broker_outages
+from mqreplay.judge.broker_outages import broker_outages, restarts
 from mqreplay.judge.client_clocks import client_clocks
 from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
@@ -28,6 +29,7 @@ from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status, merged_status
 from mqreplay.judge.growing_lag import with_stopped
 from mqreplay.judge.judgement import judgement
+from mqreplay.judge.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
 from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
@@ -220,6 +222,9 @@ class Replay:
             limits.unseen_down_s,
             from_error=ran,
         )
+        lists = listed_brokers(self.day.silver("cluster_info"), self.recorded.recorded_until)
+        unlisted = long_unlisted(unlisted_brokers(night.raw["broker_runtime"], lists), limits.dispute_s)
+        outages = until_listed(outages, unlisted)
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
         breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
         has_pushes = "server_requests" not in self.recorded.missing
@@ -268,6 +273,9 @@ class Replay:
                 parts.frame("applied_resets"),
             ),
             outages=outages,
+            restarts=restarts(night.raw["broker_runtime"]),
+            unlisted=unlisted,
+            master_changes=master_changes(lists, night.raw["broker_runtime"]),
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
             groups=frozenset[str]().union(
