@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.judge.growing_lag import advances_of_shard, growing_lag
+from mqreplay.judge.growing_lag import LOCAL_OFFSETS, NO_OFFSETS, advances_of_shard, growing_lag, lag_gaps
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import INSTANT
 from silver_moments import at
@@ -120,3 +120,24 @@ def test_a_group_advanced_by_copies_of_the_master_or_by_commits_that_differ() ->
         rows("silver.offset_change", change, changes), rows("silver.offset_commit", sent, commits)
     )
     assert sorted(found.rows()) == [("g", "T", at(5)), ("g", "U", at(2))]
+
+
+def gaps(*sessions: Row, known: tuple[str, ...] = (), beats: list[Row] | None = None) -> list[tuple[str, str, int]]:
+    heartbeat = rows("silver.heartbeat", {"kind": "HEART_BEAT", "client_id": "c"}, beats or [])
+    found = lag_gaps(pl.DataFrame([*sessions], MEMBERS), heartbeat, known, at(0).date(), 60)
+    assert set(found["decision"]) <= {"finding lag_grows"}
+    return sorted(found.select("consumer_group", "reason", "decisions").rows())
+
+
+def test_a_group_whose_lag_nobody_can_know_is_a_gap() -> None:
+    assert gaps(member(0, 90)) == [("g", NO_OFFSETS, 1)]
+    assert gaps(member(0, 90), known=("g",)) == []
+    assert gaps(member(0, 30)) == [], "nothing can have been hidden"
+    assert gaps(member(-90_000, -89_000)) == [], "it was gone before the day"
+    assert gaps(member(0, 90, "CID_RMQ_SYS_TRANS")) == []
+
+
+def test_offsets_of_a_broadcasting_group_are_a_gap() -> None:
+    group = {"group_name": "g", "message_model": "BROADCASTING", "subscriptions": []}
+    beat = {"ts": at(0), "consumer_data_set": [group]}
+    assert gaps(member(0, 90), known=("g",), beats=[beat]) == [("g", LOCAL_OFFSETS, 1)]

@@ -7,7 +7,8 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import datetime as dt
+from collections.abc import Callable, Collection
 
 import polars as pl
 
@@ -15,8 +16,11 @@ from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_
 from mqreplay.core.system_names import is_system_group, is_system_topic
 from mqreplay.judge.membership import BROADCASTING, consumer_groups
 from mqreplay.judge.queue_events import KEY, accepted_commits
+from mqreplay.judge.replay_gap import GAP
 from mqreplay.judge.time_spans import INSTANT
 
+LOCAL_OFFSETS = "the offsets of a broadcasting group are with its clients, and no broker knows them"
+NO_OFFSETS = "no offset of the group was recorded"
 GROUP_TOPIC = ["consumer_group", "topic"]
 
 
@@ -78,12 +82,46 @@ def growing_lag(
     return grown.select(*KEY, "from_ts", "to_ts", "offset", "waiting", "arrived")
 
 
+def lag_gaps(
+    members: pl.DataFrame, heartbeat: pl.DataFrame, known: Collection[str], day: dt.date, stuck_s: int
+) -> pl.DataFrame:
+    """Return the gaps (columns of GAP) of groups that had members on ``day``, and whose lag nobody can know.
+
+    ``known``: the groups of which any offset was recorded; ``members`` and ``heartbeat`` as in `growing_lag`. Members
+    of less than ``stuck_s`` seconds hide no finding.
+    """
+    begin = dt.datetime.combine(day, dt.time(), dt.UTC)
+    of_day = (pl.col("to_ts") >= begin) & (pl.col("from_ts") < begin + dt.timedelta(days=1))
+    long = pl.col("to_ts") - pl.col("from_ts") >= pl.duration(seconds=stuck_s)
+    sessions = members.filter(of_day & long & ~_is_system("consumer_group", is_system_group))
+    broadcasting = consumer_groups(heartbeat).filter(pl.col("message_model") == BROADCASTING)["consumer_group"]
+    local = pl.col("consumer_group").is_in(broadcasting.unique().to_list())
+    unknown = sessions.filter(local | ~pl.col("consumer_group").is_in([*known])).with_columns(
+        pl.when(local).then(pl.lit(LOCAL_OFFSETS)).otherwise(pl.lit(NO_OFFSETS)).alias("reason")
+    )
+    clients = pl.col("client_id").n_unique().cast(pl.Int64)
+    gaps = unknown.group_by("consumer_group", "reason").agg(
+        pl.col("from_ts").min(), pl.col("to_ts").max(), clients.alias("decisions")
+    )
+    named = gaps.with_columns(
+        pl.lit(day).alias("day"),
+        pl.lit("finding lag_grows").alias("decision"),
+        pl.lit("undetermined").alias("evidence"),
+    )
+    return named.select(
+        (pl.col(name) if name in named.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
+    )
+
+
 def _is_of_application() -> pl.Expr:
     """Return whether an application's own topic and group are meant; retry topics have findings of their own."""
-    group, topic = pl.col("consumer_group"), pl.col("topic")
+    topic = pl.col("topic")
     returned = topic.str.starts_with(RETRY_GROUP_TOPIC_PREFIX) | topic.str.starts_with(DLQ_GROUP_TOPIC_PREFIX)
-    system = group.map_elements(is_system_group, pl.Boolean) | topic.map_elements(is_system_topic, pl.Boolean)
-    return ~returned & ~system
+    return ~returned & ~_is_system("consumer_group", is_system_group) & ~_is_system("topic", is_system_topic)
+
+
+def _is_system(name: str, is_system: Callable[[str], bool]) -> pl.Expr:
+    return pl.col(name).map_elements(is_system, pl.Boolean)
 
 
 def _has_member(spans: pl.DataFrame, members: pl.DataFrame) -> pl.Series:

@@ -27,7 +27,7 @@ from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status, merged_status
-from mqreplay.judge.growing_lag import with_stopped
+from mqreplay.judge.growing_lag import lag_gaps, with_stopped
 from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
 from mqreplay.judge.listed_members import outside
@@ -239,12 +239,14 @@ class Replay:
             source_gaps(small["assignment"], small["rebalance"], members),
             unwatched_gaps(outside(unwatched, "from_ts", polled.holes), limits.dispute_s),
         ]
+        statuses = group_status(queues.each("status"), self.settings.replay.status_window_s)
+        told_gaps.append(
+            lag_gaps(members, polled.heartbeat, set(statuses["consumer_group"]), self.day.day, limits.stuck_s)
+        )
         needs = {kind.name: kind.needs for kind in KINDS.values()}
         gaps = missing_kinds(self.day.day, lacking(self.recorded.missing, queues.frame("pulls")), needs, ran)
         tables = {
-            "gold.group_status": outside(
-                group_status(queues.each("status"), self.settings.replay.status_window_s), "to_ts", polled.holes
-            ),
+            "gold.group_status": outside(statuses, "to_ts", polled.holes),
             "gold.failover_exposure": failover_exposure(
                 night.raw["broker_runtime"], lacked_by_minute(queues.each("lacked"))
             ),
