@@ -91,6 +91,8 @@ class Server:
     def _answer(self, code: int, fields: dict[str, str]) -> Answered:
         if code in self.denied:
             return Answered(code=NO_PERMISSION, remark="no permission for reader")
+        if code in self.cluster.given:
+            return self.cluster.given[code]
         if self.name is None:
             return self.cluster.of_name_server(code, fields)
         return self.cluster.of_broker(self, code, fields)
@@ -120,6 +122,7 @@ class SimulatedCluster:
             self.members[f"g-{n % groups}"].append(f"10.0.{n // 250}.{n % 250}@{1000 + n}")
         self.dropped: dict[tuple[str, int], bool] = {}
         self.deaf: set[str] = set()  # clients that do not answer 307
+        self.given: dict[int, Answered] = {}  # answers in place of the usual ones, by request code
         self._began = time.monotonic()
         self._tables: tuple[int, bytes] = (-1, b"")
 

@@ -59,7 +59,8 @@ def recorder_holes(
 
 def _stopped(recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
     """Return the times from the last record before a start to the start, except the first start."""
-    ran = pl.concat([recorder_event.filter(pl.col("kind") != "start").select("ts"), broker_runtime.select("ts")])
+    polling = recorder_event.filter(~pl.col("kind").is_in(["start", "waiting"]))
+    ran = pl.concat([polling.select("ts"), broker_runtime.select("ts")])
     starts = recorder_event.filter(pl.col("kind") == "start").select(pl.col("ts").alias("to_ts")).sort("to_ts")
     last = starts.join_asof(
         ran.rename({"ts": "from_ts"}).sort("from_ts"),

@@ -20,6 +20,7 @@ STATS_COST: Final = 4  # a broker reads a message of each queue for it
 CLIENT_MS: Final = 20_000  # a client is asked at most this often
 NO_MEMBERS_MS: Final = 20_000  # a broker logs a warning for each request about a group without members
 RARELY_MS: Final = 300_000
+MOST_QUEUES: Final = 64  # queues of a topic that does not grow up to which 30 is asked for each; 202 for more
 
 
 class Poll(NamedTuple):
@@ -157,7 +158,7 @@ def _of_topics(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
         Target("topic_offsets", broker.addr, broker.key, topic): Plan(
             _topic_period(every, topic),
             at_once=at_once,
-            cost=1 if (broker.key, topic) in estate.moved_topics else max(1, counts[topic]),
+            cost=1 if (broker.key, topic) in estate.moved_topics else min(max(1, counts[topic]), MOST_QUEUES),
         )
         for topic in estate.consumed_topics()
         if topic in counts

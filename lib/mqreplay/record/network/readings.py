@@ -21,6 +21,7 @@ from mqreplay.record.network.answers import (
     table_signature,
     text_of_body,
 )
+from mqreplay.record.network.bounded import MOST_DIGITS, is_long
 from mqreplay.record.network.schedule import Target
 from mqreplay.record.remoting.connection import CallFailed
 from mqreplay.record.remoting.frames import SUCCESS, Answer
@@ -159,4 +160,6 @@ def _with_error(answer: Answer) -> Reading:
 def _offset(answer: Answer) -> int | None:
     text = answer.fields.get("offset", "")
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 19 else None
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
+        return None
+    return int(text) if is_long(int(text)) else None
