@@ -20,6 +20,7 @@ from mqreplay.decode.running_info import running_info_of
 from mqreplay.errors import DecodeError
 
 DATA = Path(__file__).parent / "data"
+POP_LINES = (DATA / "pop_assignments.jsonl").read_bytes().splitlines()  # of 5.3.3
 LINES = [line for line in (DATA / "assignments.jsonl").read_bytes().splitlines() if b"running_info" in line]
 
 
@@ -54,6 +55,23 @@ def test_a_client_says_its_strategy_settings_and_subscriptions() -> None:
 def test_a_pull_consumer_that_names_no_queue_does_not_say_what_it_holds() -> None:
     (row,) = answers("lite")
     assert (row["consume_type"], row["queues"], row["error"]) == ("CONSUME_ACTIVELY", None, None)
+
+
+def test_queues_of_pop_are_shared_and_not_held() -> None:
+    rows = {row["consumer_group"]: row for row in map(decode_assignment, POP_LINES)}
+    pop, small, pull = (rows[group] for group in ("r-pop", "r-small", "r-cr0"))
+    assert {row["properties"]["clientRebalance"] for row in rows.values()} == {"false"}
+    assert [queue[:3] for queue in pop["queues"]] == [("%RETRY%r-pop", "ba", 0)]
+    assert [queue[:5] for queue in pop["pop_queues"]] == [("t-rem", name, -1, False, 0) for name in ("ba", "bb")]
+    assert all(0 < pop["ts"] - queue[5] < 20_000 for queue in pop["pop_queues"])
+    # A client that has POP queues alone: which queues it consumes is not known.
+    assert (small["queues"], {queue[:3] for queue in small["pop_queues"]}) == (
+        None,
+        {("t-small", name, -1) for name in ("ba", "bb")},
+    )
+    # A broker assigned queues to it, but in mode PULL.
+    assert ({queue[0] for queue in pull["queues"]}, pull["pop_queues"]) == ({"t-rem", "%RETRY%r-cr0"}, [])
+    assert [row["pop_queues"] for row in answers("avg")] == [None, []]
 
 
 def test_a_client_that_does_not_answer_has_an_error_and_no_queues() -> None:

@@ -45,12 +45,12 @@ LIMITS = Limits(
     stale_slave_s=150,
     reset_reach_s=60,
 )
-# DESIGN.md's list.
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
     *("idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
+    "duplicate_client_id",
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}

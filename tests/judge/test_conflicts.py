@@ -30,6 +30,12 @@ def beats(group: str, client: str, topics: tuple[str, ...], start: int, end: int
     return [row | {"ts": at(s), "record_id": f"{client}{s}"} for s in range(start, end, HEARTBEAT_S)]
 
 
+def without_subscriptions(listed: list[Row]) -> list[Row]:
+    """The heartbeats of a client with useHeartbeatV2: only the first one lists its subscriptions."""
+    data = [(*row["consumer_data_set"][0][:-1], None) for row in listed[1:]]
+    return [listed[0], *(row | {"consumer_data_set": [each]} for row, each in zip(listed[1:], data, strict=True))]
+
+
 def left(group: str, client: str, seconds: float) -> Row:
     row = {"client_id": client, "kind": "UNREGISTER_CLIENT", "unregistered_consumer_group": group}
     return row | {"ts": at(seconds)}
@@ -73,6 +79,13 @@ BEATS = [
     *beats("subscription rolled out", "c1", ("T",), 0, 110),
     *beats("subscription rolled out", "c2", ("T", "U"), 100, 300),
     left("subscription rolled out", "c1", 120),
+    *without_subscriptions(beats("alike by fingerprint", "c1", ("T",), 0, 200)),
+    *without_subscriptions(beats("alike by fingerprint", "c2", ("T",), 100, 200)),
+    # What a member subscribed to before the recording is not known.
+    *without_subscriptions(beats("alike by fingerprint", "c3", ("U",), 0, 200))[1:],
+    *without_subscriptions(beats("different by fingerprint", "c1", ("T",), 0, 300)),
+    *without_subscriptions(beats("different by fingerprint", "c2", ("U",), 100, 200)),
+    left("different by fingerprint", "c2", 210),
 ]
 
 
@@ -102,7 +115,10 @@ def test_only_what_lasts_is_a_conflict_until_one_side_left():
         "just too long": [(100, 146)],
         "twice": [(0, 100), (300, 400)],
     }
-    assert spans(by_subscription) == {"subscribed differently": [(100, 210)]}
+    assert spans(by_subscription) == {
+        "subscribed differently": [(100, 210)],
+        "different by fingerprint": [(100, 210)],
+    }
 
 
 def test_it_names_both_sides_topics_and_rows_of_each():

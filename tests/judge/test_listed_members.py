@@ -49,8 +49,9 @@ def judged(
     """The sessions and the members that vanished."""
     polled = rows("silver.broker_runtime", {}, polls() if runtime is None else runtime)
     spans = listed_spans(rows("silver.consumer_list", {}, lists), polled, holes, at(END))
-    silent = silences(rows("silver.assignment", {}, answers or []), at(END), LOST_S)
-    gone = vanished(spans, silent, holes, SILENT_S)
+    assignment = rows("silver.assignment", {}, answers or [])
+    silent = silences(assignment, at(END), LOST_S)
+    gone = vanished(spans, silent, holes, SILENT_S, assignment)
     return membership(listed_signs(spans, gone, silent), SILENT_S).sort("client_id", "from_ts"), gone
 
 
@@ -102,6 +103,24 @@ def test_a_list_that_is_not_written_again_holds_no_longer() -> None:
 def test_the_same_id_again_is_another_session() -> None:
     lists = [listed(0, "c1"), nobody(20, 15), listed(30, "c1", before=25), *every_minute(90, "c1")]
     assert spans(judged(lists)[0]) == [("c1", 0, 15), ("c1", 30, END)]
+
+
+def test_a_client_that_moves_to_another_broker_did_not_vanish() -> None:
+    first = [listed(0, "c1"), listed(60, "c1", before=55), *(nobody(s, s - 5) for s in (100, 160, 220, 280))]
+    later = [listed(130, "c1", before=125, broker="b2"), *every_minute(190, "c1", broker="b2")]
+    sessions, gone = judged(first + later, polls() + polls("b2"))
+    assert spans(sessions) == [("c1", 0, END)]
+    assert gone.is_empty()
+    # It never came back.
+    assert judged(first, polls() + polls("b2"))[1].rows() == [("g", "c1", at(95), False)]
+
+
+def test_a_client_that_never_answers_and_connects_to_its_broker_again_did_not_vanish() -> None:
+    lists = [listed(0, "c1"), nobody(20, 15), listed(30, "c1", before=25), *every_minute(90, "c1")]
+    never = [asked("c1", s, max(s - 20, 0), "b did not answer") for s in (0, 60)]
+    assert spans(judged(lists, answers=never)[0]) == [("c1", 0, END)]
+    # Not known whether it is the same process: another client may keep its id when it is started again.
+    assert len(judged(lists, answers=[asked("c1", 0, 0, None)])[0]) == 2
 
 
 def test_nothing_vanishes_in_a_hole_of_the_recording() -> None:

@@ -218,6 +218,7 @@ def test_subscriptions_of_heartbeats():
             beat("c4", 3) | {"consumer_data_set": []},
             beat("c5", 4) | {"consumer_data_set": None},
             left("c6", 5),
+            beat("c7", 6) | {"consumer_data_set": [("g", "CONSUME_PASSIVELY", "CLUSTERING", None, False, None)]},
         ],
     )
     found = {
@@ -228,6 +229,7 @@ def test_subscriptions_of_heartbeats():
         "c1": ("T TAG TagA || TagB", ["T", "%RETRY%g"]),
         "c2": ("T SQL92 a > 3; U TAG *", ["U", "T"]),
         "c3": ("V TAG", ["V"]),
+        "c7": (None, None),
     }
     tags = {
         topic: (tags, sql) for topic, tags, sql in subscribed_tags(beats)["topic", "expressions", "has_sql92"].rows()

@@ -8,7 +8,7 @@ import polars as pl
 
 from mqreplay.judge.conflicts import strategy_conflicts, subscription_conflicts
 from mqreplay.judge.membership import membership, subscriptions
-from mqreplay.judge.observed_clients import observed_heartbeats, polled_signs, strategy_sides, unwatched
+from mqreplay.judge.observed_clients import BY_POP, observed_heartbeats, polled_signs, strategy_sides, unwatched
 from mqreplay.judge.queue_owner import queue_owner
 from mqreplay.judge.recorder_holes import HOLES
 from mqreplay.judge.source_disputes import source_gaps
@@ -28,7 +28,7 @@ NO_PULLS = pl.DataFrame(
 NO_GROUPS = pl.DataFrame(schema={"consumer_group": pl.String})
 
 
-def told(client: str, seconds: float, *queues: int, before: float | None = None, **differs: object) -> Row:
+def told(client: str, seconds: float, *queues: int, before: float | None = None, **differs: Any) -> Row:
     held = [("T", "b", q, False, True, *[None] * 6) for q in queues]
     row = {"client_id": client, "consumer_group": "g", "ts": at(seconds), "queues": held, "source": "running_info"}
     row |= {"strategy": "AVG", "message_model": "CLUSTERING", "subscriptions": SUBSCRIBED, "response_code": 0}
@@ -94,6 +94,40 @@ def test_a_client_that_does_not_say_what_it_holds_owns_nothing_and_is_not_watche
     assert polled_signs(held)["sign"].to_list() == ["listed"]
     gap = unwatched(members, held, pl.DataFrame(schema=HOLES))
     assert gap.select("client_id", "from_ts", "to_ts").rows() == [("pull", at(0), at(100))]
+
+
+SHARED = {"pop_queues": [("T", "b", -1, False, 0, None)], "properties": {"clientRebalance": "false"}}
+RETRY_QUEUE = [("%RETRY%g", "b", 0, False, True, *[None] * 6)]
+
+
+def test_the_queues_of_a_client_that_consumes_by_pop_are_not_known() -> None:
+    pop, retry = told("pop", 5, queues=None, **SHARED), told("retry", 5, queues=RETRY_QUEUE, **SHARED)
+    held, members = assignments(pop, retry), sessions(("pop", 0, 100), ("retry", 0, 100))
+    assert [row[0] for row in owned(held, members)] == ["retry"]
+    gap = unwatched(members, held, pl.DataFrame(schema=HOLES)).sort("client_id")
+    assert gap.drop("consumer_group").rows() == [(client, at(0), at(100), BY_POP) for client in ("pop", "retry")]
+
+
+def test_a_client_is_known_until_its_group_changes_to_pop() -> None:
+    held = assignments(told("c1", 4, 0), told("c1", 44, before=24, queues=None, **SHARED), told("c1", 84, 0, before=64))
+    members = sessions(("c1", 0, 100))
+    assert owned(held, members) == [("c1", 0, 2, 34, "running_info"), ("c1", 0, 74, 100, "running_info")]
+    gap = unwatched(members, held, pl.DataFrame(schema=HOLES)).sort("from_ts")
+    assert gap.select("from_ts", "to_ts").rows() == [(at(0), at(2)), (at(34), at(74))]
+
+
+def test_a_client_without_queues_consumes_by_pop_if_its_group_does() -> None:
+    assigned = {"pop_queues": [], "properties": {"clientRebalance": "false"}}
+    waits, by_itself = told("waits", 5, **assigned), told("by itself", 5, pop_queues=[])
+    members = sessions(("waits", 0, 100), ("by itself", 0, 100), ("pop", 0, 100))
+
+    def unknown(*others: Row) -> set[str]:
+        gap = unwatched(members, assignments(waits, by_itself, *others), pl.DataFrame(schema=HOLES))
+        return set(gap.filter(pl.col("to_ts") > at(50))["client_id"])
+
+    assert unknown(told("pop", 5, queues=None, **SHARED)) == {"pop", "waits"}
+    # In mode PULL a broker gave it no queue.
+    assert unknown(told("pop", 5, 0, **assigned)) == set()
 
 
 def test_rows_of_hooks_come_before_polls() -> None:

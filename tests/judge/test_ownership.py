@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqreplay.judge.duplicate_clients import DUPLICATES
 from mqreplay.judge.membership import (
     membership,
     pull_signs_of_shard,
@@ -27,6 +28,7 @@ from mqreplay.judge.ownership import (
     subscribers,
 )
 from mqreplay.judge.queue_owner import owned_from, pull_intervals_of_shard, queue_owner
+from mqreplay.judge.unread_logs import unpulled_members
 from queue_shards import queue_shards
 from silver_moments import BEGAN, at
 from silver_rows import rows
@@ -150,6 +152,22 @@ NIGHTS = {
     "two that pull": Night(
         pair(), pulls=pulls("c1", *range(0, 200, 15)) + pulls("c2", *range(0, 200, 15)), findings=(DOUBLE,)
     ),
+    # A POP group: another group pulls the topic's queues, and its own members their retry topic alone.
+    "heartbeats of a group that does not pull": Night(
+        pair(),
+        pulls=[
+            *[row | {"consumer_group": "other"} for q in (0, 1) for row in pulls("o", *range(0, 200, 15), queue=q)],
+            *[row | {"topic": "%RETRY%g"} for row in pulls("c1", *range(0, 200, 15))],
+        ],
+    ),
+    "a queue that only another group pulls": Night(
+        pair(),
+        pulls=[
+            *pulls("c1", *range(0, 200, 15)),
+            *[row | {"consumer_group": "other"} for row in pulls("o", *range(0, 200, 15), queue=1)],
+        ],
+        findings=(ORPHAN,),
+    ),
     "to another and back": Night(
         beats("c1", 0, 100) + beats("c2", 0, 45, leaves=True),
         pulls=pulls("c1", 0, 10, 48, 70, 100) + pulls("c2", 12, 30, 45),
@@ -221,8 +239,10 @@ def judge(night: Night, shards: int) -> Judged:
     owners = queue_owner(assignment, rebalance, lock, intervals, members, unshared)
     subscribed = subscribers(members, heartbeat, rebalance, owners)
     queues = pl.concat([pulled_queues_of_shard(pull) for pull in of_shards])
-    due = due_queues(rebalance, queues, subscribed, unshared, REBALANCE_S)
-    return Judged(owners, disputes(owners, due), idle_members(subscribed, owners, unshared, rebalance, REBALANCE_S))
+    unwatched = unpulled_members(members, owners, assignment, rebalance, unshared)
+    due = due_queues(rebalance, queues, subscribed, owners, unshared, REBALANCE_S, unwatched=unwatched)
+    idle = idle_members(subscribed, owners, unshared, rebalance, REBALANCE_S, unwatched)
+    return Judged(owners, disputes(owners, due), idle)
 
 
 def seconds(frame: pl.DataFrame) -> pl.Series:
@@ -268,6 +288,27 @@ def test_how_long_and_how_many(judged):
 def test_a_queue_held_twice_by_evidence_of_pulls(judged):
     (row,) = judged["two that pull"].disputes.filter(pl.col("owners") == 2).to_dicts()
     assert (row["queue_id"], span(row["from_ts"], row["to_ts"])) == (0, (0, 195))
+
+
+def test_each_process_of_a_client_id_holds_its_queues(judged):
+    owners = judged["a group that shares out, and stops by plan"].owners
+    due = owners.select("consumer_group", "topic", "broker_name", "queue_id", "from_ts", "to_ts")
+    twice = {"consumer_group": "g", "from_ts": at(50), "to_ts": at(120), "processes": 2, "addresses": [], "tables": []}
+    rows_of = [twice | {"client_id": "c1", "certain": True}, twice | {"client_id": "c2", "certain": False}]
+    found = disputes(owners, due, pl.DataFrame(rows_of, DUPLICATES))
+    assert found.select("queue_id", "owners").rows() == [(0, 2)]
+    assert span(*found.select("from_ts", "to_ts").row(0)) == (50, 120)
+
+
+def test_the_rebalance_that_took_the_last_queue_counts():
+    # The client released its queue 1 s after it, and left 39 s later: two rebalances gave it nothing.
+    night = Night(
+        beats("c1", 0, 140) + beats("c2", 0, 140, leaves=True),
+        took("c1", 0, 140, BOTH) + took("c2", 0, 100, SECOND) + took("c2", 100, 140, []),
+        assignments=[holds("c2", 0, 1), holds("c2", 101)],
+    )
+    found = judge(night, 1).idle.filter(client_id="c2")
+    assert [(*span(since, until), rebalances) for *_, since, until, rebalances in found.rows()] == [(101, 140, 2)]
 
 
 def test_what_was_held_before_midnight_begins_with_the_day():

@@ -44,10 +44,10 @@ _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 def decode_heartbeat(line: bytes) -> dict[str, object]:
     """Return the columns of one line of heartbeats; times in epoch ms.
 
-    ``consumers`` and ``producer_groups`` are what a HEART_BEAT announces (None without a body: a 5.x client
-    sends a fingerprint once its subscriptions are known); ``consumer_group`` and ``producer_group`` what an
-    UNREGISTER_CLIENT removes. ``source`` is who recorded it.
-    Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData.
+    ``consumers`` and ``producer_groups`` are what a HEART_BEAT announces (None without a body); ``consumer_group`` and
+    ``producer_group`` what an UNREGISTER_CLIENT removes. ``source`` is who recorded it. A 5.x client with
+    useHeartbeatV2 sends its subscriptions once, and then bodies ``withoutSub``: the subscriptions of these are None.
+    Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData, MQClientInstance#prepareHeartbeatData.
 
     Raises:
         DecodeError: unknown_kind, missing_field, wrong_type, and those of `mqreplay.decode.jsonl` and
@@ -60,6 +60,10 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
     >>> beat = decode_heartbeat(line)
     >>> beat["consumers"], beat["producer_groups"]
     ([('g', None, 'CLUSTERING', None, False, [('t', '*', 'TAG', 5)])], ['p'])
+    >>> line = (b'{"ts":1795228837566,"kind":"HEART_BEAT","client_id":"c","body":{"clientID":"c","withoutSub":true,'
+    ...         b'"consumerDataSet":[{"groupName":"g","messageModel":"CLUSTERING","subscriptionDataSet":[]}]}}')
+    >>> decode_heartbeat(line)["consumers"]
+    [('g', None, 'CLUSTERING', None, False, None)]
     """
     record = read_object(line)
     beat = _PLAIN.take(record)
@@ -72,7 +76,10 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
     if body is None:
         beat["consumers"] = beat["producer_groups"] = None
         return beat
-    beat["consumers"] = [_consumer(object_of(data, "consumerDataSet")) for data in items_of(body, "consumerDataSet")]
+    listed = not bool_field(body, "withoutSub", False)
+    beat["consumers"] = [
+        _consumer(object_of(data, "consumerDataSet"), listed) for data in items_of(body, "consumerDataSet")
+    ]
     beat["producer_groups"] = [
         _group_name(object_of(data, "producerDataSet")) for data in items_of(body, "producerDataSet")
     ]
@@ -86,12 +93,13 @@ def _group_name(data: Mapping[Key, Value]) -> str:
     return name
 
 
-def _consumer(data: Mapping[Key, Value]) -> tuple[object, ...]:
+def _consumer(data: Mapping[Key, Value], listed: bool) -> tuple[object, ...]:
+    """Return a ConsumerData; ``listed``: the heartbeat lists its subscriptions."""
     return (
         _group_name(data),
         text_field(data, "consumeType", None),
         text_field(data, "messageModel", None),
         text_field(data, "consumeFromWhere", None),
         bool_field(data, "unitMode", False),
-        subscriptions_of(items_of(data, "subscriptionDataSet"), "subscriptionDataSet"),
+        subscriptions_of(items_of(data, "subscriptionDataSet"), "subscriptionDataSet") if listed else None,
     )

@@ -18,11 +18,13 @@ class MessageQueue(NamedTuple):
     queue_id: int
 
 
-def message_queue_of(value: object, name: str) -> MessageQueue:
+def message_queue_of(value: object, name: str, least: int = 0) -> MessageQueue:
     """The queue that an object {"brokerName", "queueId", "topic"} names. ``name`` is the field, for errors.
 
+    ``least`` is the lowest queue id.
+
     Raises:
-        DecodeError: wrong_type, missing_field, or bad_number (a queue id that is not 0 to 2^31 - 1).
+        DecodeError: wrong_type, missing_field, or bad_number (a queue id that is not ``least`` to 2^31 - 1).
 
     >>> message_queue_of({"brokerName": "b", "queueId": 1, "topic": "t"}, "mqSet")
     MessageQueue(topic='t', broker_name='b', queue_id=1)
@@ -36,8 +38,8 @@ def message_queue_of(value: object, name: str) -> MessageQueue:
         raise wrong_type(f"topic and brokerName in {name}", "strings", (topic, broker_name))
     if type(queue_id) is not int:
         raise wrong_type(f"queueId in {name}", "a whole number", queue_id)
-    if not 0 <= queue_id <= INT_MAX:
-        raise DecodeError("bad_number", f"queueId in {name} should be 0 to {INT_MAX}, and is {queue_id}")
+    if not least <= queue_id <= INT_MAX:
+        raise DecodeError("bad_number", f"queueId in {name} should be {least} to {INT_MAX}, and is {queue_id}")
     return MessageQueue(topic, broker_name, queue_id)
 
 
@@ -52,10 +54,10 @@ def message_queues_of(values: object, name: str) -> list[MessageQueue]:
     return [message_queue_of(value, name) for value in values]
 
 
-def keyed_by_queue(table: Mapping[Key, Value], name: str) -> Iterable[tuple[MessageQueue, Value]]:
+def keyed_by_queue(table: Mapping[Key, Value], name: str, least: int = 0) -> Iterable[tuple[MessageQueue, Value]]:
     """The members of an object whose keys are queues, in its order, each queue once.
 
-    A key is an object, or the text of one.
+    A key is an object, or the text of one. ``least`` is the lowest queue id.
 
     Raises:
         DecodeError: bad_key (a key that is no object), duplicate_key, and those of `message_queue_of`.
@@ -65,7 +67,7 @@ def keyed_by_queue(table: Mapping[Key, Value], name: str) -> Iterable[tuple[Mess
     """
     seen: set[MessageQueue] = set()
     for key, value in table.items():
-        queue = message_queue_of(_object_of(key, name), name)
+        queue = message_queue_of(_object_of(key, name), name, least)
         if queue in seen:
             raise DecodeError("duplicate_key", f"{queue} is twice in {name}")
         seen.add(queue)

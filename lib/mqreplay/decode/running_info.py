@@ -10,11 +10,12 @@ from mqreplay.core.allocation_strategy import strategy_name
 from mqreplay.decode.body import items_of
 from mqreplay.decode.columns import instant_field, missing
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
-from mqreplay.decode.fields import bool_field, int_field, object_of, wrong_type
+from mqreplay.decode.fields import INT_MIN, bool_field, int_field, object_of, wrong_type
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 from mqreplay.decode.subscriptions import Subscription, subscriptions_of
 
 PULL_CONSUMER: Final = "CONSUME_ACTIVELY"
+ALL_QUEUES: Final = -1  # queue id in mqPopTable: all queues of a broker
 # Object's toString(): a different text in each process, not a setting.
 _OBJECT: Final = re.compile(r"[\w.$]+(?:/0x[0-9a-f]+)?@[0-9a-f]{1,8}")
 
@@ -38,13 +39,30 @@ class HeldQueue(NamedTuple):
     last_pull_ts: int | None
 
 
+class PopQueue(NamedTuple):
+    """A queue that a client consumes by POP; several clients share it.
+
+    Queue id -1 stands for all queues of the broker. ``wait_ack_msgs`` counts messages that the client was given and has
+    not acknowledged; ``last_pop_ts`` is epoch ms.
+    """
+
+    topic: str
+    broker_name: str
+    queue_id: int
+    dropped: bool
+    wait_ack_msgs: int
+    last_pop_ts: int | None
+
+
 class RunningInfo(NamedTuple):
     """One answer. ``queues`` is None if the client does not report them, such as a DefaultLitePullConsumer of 4.x.
 
-    ``properties`` are the client's settings by their names in RocketMQ.
+    It is also None if the client consumes by POP alone. ``pop_queues`` is None if the client does not know POP
+    (4.x). ``properties`` are the client's settings by their names in RocketMQ.
     """
 
     queues: list[HeldQueue] | None
+    pop_queues: list[PopQueue] | None
     strategy: str | None
     message_model: str | None
     consume_type: str | None
@@ -56,8 +74,9 @@ class RunningInfo(NamedTuple):
 def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
     """Return the facts of a decoded body.
 
-    Queues of pop consumption (mqPopTable of 5.x) are left out: no client holds one alone. Source: ConsumerRunningInfo,
-    ProcessQueueInfo, MixAll#object2Properties.
+    Queues that a broker assigned for POP are in mqPopTable (5.x), and no client holds one alone. A retry topic of the
+    same client may be in mqTable. Source: ConsumerRunningInfo, ProcessQueueInfo, PopProcessQueueInfo,
+    RebalanceImpl#updateMessageQueueAssignment, MixAll#object2Properties.
 
     Raises:
         DecodeError: missing_field, wrong_type, bad_number, bad_time, bad_key, duplicate_key.
@@ -67,22 +86,45 @@ def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
     ...     "properties": {"messageModel": "CLUSTERING", "offsetStore": "RemoteBrokerOffsetStore@2c103812"}})
     >>> info.queues[0][:7], info.message_model, info.properties
     (('t', 'b', 1, False, True, None, 9), 'CLUSTERING', {'messageModel': 'CLUSTERING'})
+    >>> all_of_broker = (("brokerName", "b"), ("queueId", -1), ("topic", "t"))
+    >>> info = running_info_of({"mqTable": {}, "mqPopTable": {all_of_broker: {"droped": False, "waitAckCount": 2}}})
+    >>> info.queues, info.pop_queues[0][:5]
+    (None, ('t', 'b', -1, False, 2))
     """
     table = body.get("mqTable")
     if table is None:
         raise missing("mqTable in body")
     rows = keyed_by_queue(object_of(table, "mqTable"), "mqTable")
     queues = [_queue(queue, object_of(state, "a queue of mqTable")) for queue, state in rows]
+    shared = _pop_queues(body)
     given = _texts(body)
     consume_type = given.get("PROP_CONSUME_TYPE")
     return RunningInfo(
-        queues if queues or consume_type != PULL_CONSUMER else None,
+        queues if queues or not (shared or consume_type == PULL_CONSUMER) else None,
+        shared,
         strategy_name(given.get("allocateMessageQueueStrategy")),
         given.get("messageModel"),
         consume_type,
         given.get("consumeFromWhere"),
         subscriptions_of(items_of(body, "subscriptionSet"), "subscriptionSet"),
         {name: text for name, text in given.items() if not _OBJECT.fullmatch(text)},
+    )
+
+
+def _pop_queues(body: Mapping[Key, Value]) -> list[PopQueue] | None:
+    table = body.get("mqPopTable")
+    if table is None:
+        return None
+    rows = keyed_by_queue(object_of(table, "mqPopTable"), "mqPopTable", ALL_QUEUES)
+    return [_pop_queue(queue, object_of(state, "a queue of mqPopTable")) for queue, state in rows]
+
+
+def _pop_queue(queue: MessageQueue, state: Mapping[Key, Value]) -> PopQueue:
+    return PopQueue(
+        *queue,
+        bool_field(state, "droped", False),
+        int_field(state, "waitAckCount", 0, INT_MIN),
+        instant_field(state, "lastPopTimestamp", 0) or None,
     )
 
 

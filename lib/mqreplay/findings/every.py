@@ -12,6 +12,7 @@ import polars as pl
 from mqreplay.findings import (
     brokers,
     clocks,
+    duplicate_ids,
     duplicates,
     members,
     messages,
@@ -47,6 +48,7 @@ _KINDS = (
     shares.UNEVEN_ALLOCATION,
     members.STRATEGY_CONFLICT,
     members.SUBSCRIPTION_CONFLICT,
+    duplicate_ids.DUPLICATE_CLIENT_ID,
     members.CONSUMER_LOST,
     brokers.BROKER_DOWN,
     brokers.FAILOVER_PULL,
@@ -73,6 +75,7 @@ class Polled:
     vanished: pl.DataFrame | None = None
     queues: pl.DataFrame | None = None  # routed_queues
     shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
+    duplicates: pl.DataFrame | None = None  # judge/duplicate_clients.py
 
 
 @dataclass(frozen=True)
@@ -195,9 +198,17 @@ def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         limits.dispute_s,
     )
     until = members.heard_until(sessions, evidence.recorded_until)
-    lost = members.lost_consumers(sessions, evidence.queue_owner, until, limits.lost_s, evidence.polled.vanished)
-    uneven = shares.uneven_findings(evidence.uneven_shares, cluster, limits.rebalance_interval_s, limits.dispute_s)
-    return pl.concat([disagree, members.lost_findings(lost, cluster), uneven])
+    polled = evidence.polled
+    lost = members.lost_consumers(
+        sessions, evidence.queue_owner, until, limits.lost_s, polled.vanished, polled.unwatched
+    )
+    found = [disagree, members.lost_findings(lost, cluster)]
+    found.append(shares.uneven_findings(evidence.uneven_shares, cluster, limits.rebalance_interval_s, limits.dispute_s))
+    if polled.duplicates is not None:
+        found.append(
+            duplicate_ids.duplicate_id_findings(polled.duplicates, evidence.unshared_groups, cluster, limits.dispute_s)
+        )
+    return pl.concat(found)
 
 
 def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
@@ -208,6 +219,7 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         rebalance,
         evidence.pulled_queues,
         subscribed,
+        owners,
         unshared,
         limits.rebalance_interval_s,
         polled.queues,
@@ -215,7 +227,7 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     )
     rebalanced = rebalance.select("consumer_group", pl.lit("silver.rebalance").alias("table_name")).unique()
     return ownership.ownership_findings(
-        owned.disputes(owners, due),
+        owned.disputes(owners, due, polled.duplicates),
         owned.idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
         rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
         evidence.cluster,

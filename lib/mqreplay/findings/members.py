@@ -138,10 +138,12 @@ def lost_consumers(
     until: dt.datetime | None,
     lost_s: int,
     vanished: pl.DataFrame | None = None,
+    unwatched: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues, retry_queues.
+    """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues, retry_queues, seen.
 
-    ``queues`` counts those that it held until then; those of retry topics are apart.
+    ``queues`` counts those that it held until then; those of retry topics are apart. ``seen``: its queues were known,
+    by ``unwatched``, the frame of observed_clients.unwatched.
 
     ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
     the frame of judge/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
@@ -179,13 +181,23 @@ def lost_consumers(
         .agg(pl.when(by_another).then(pl.max_horizontal("since_ts", "to_ts")).min().alias("taken_ts"))
     )
     of_retry = pl.col("topic").str.starts_with(RETRY).fill_null(False)
-    return taken.group_by(*MEMBER, "session").agg(
+    counted_queues = taken.group_by(*MEMBER, "session").agg(
         pl.col("to_ts").first().alias("from_ts"),
         pl.coalesce(pl.col("taken_ts").max(), pl.col("until_ts").first()).alias("to_ts"),
         (pl.col("broker_name").is_not_null() & ~of_retry).sum().cast(pl.Int64).alias("queues"),
         (pl.col("broker_name").is_not_null() & of_retry).sum().cast(pl.Int64).alias("retry_queues"),
         pl.col("silent").first(),
     )
+    return counted_queues.with_columns(seen=True) if unwatched is None else _with_seen(counted_queues, unwatched)
+
+
+def _with_seen(lost: pl.DataFrame, unwatched: pl.DataFrame) -> pl.DataFrame:
+    """Add ``seen``: whether the queues of a member were known when it disappeared."""
+    spans = unwatched.select(*MEMBER, pl.col("from_ts").alias("blind_ts"), pl.col("to_ts").alias("sight_ts"))
+    at_end = (pl.col("blind_ts") < pl.col("from_ts")) & (pl.col("sight_ts") >= pl.col("from_ts"))
+    blind = lost.join(spans, MEMBER).filter(at_end).select(*MEMBER, "session").unique()
+    known = lost.join(blind.with_columns(seen=False), [*MEMBER, "session"], how="left")
+    return known.with_columns(pl.col("seen").fill_null(True))
 
 
 def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -202,7 +214,7 @@ def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
         .otherwise(evidence_rows("silver.consumer_list", pl.concat_list(row_key("consumer_group"))))
     )
     held = evidence_rows("gold.queue_owner", pl.concat_list(row_key(*MEMBER)))
-    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues", "retry_queues", "silent"]).with_columns(
+    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues", "retry_queues", "silent", "seen"]).with_columns(
         pl.when(_had_queues()).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence")
     )
     unlisted = ~pl.col("silent").fill_null(True)
@@ -221,8 +233,7 @@ def _unlisted(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
             " client that was stopped, 'remove not active channel' of one that was killed or cut off."
         ),
         summary=pl.format(
-            "Consumer {} of group {} left while it held {}; the recording cannot tell whether it was stopped in order"
-            " or killed.",
+            "Consumer {} of group {} left {}; the recording cannot tell whether it was stopped in order or killed.",
             "client_id",
             "consumer_group",
             _held(),
@@ -236,9 +247,10 @@ def _had_queues() -> pl.Expr:
 
 def _held() -> pl.Expr:
     """Return what a member held, in words: each client of a group has queues of its retry topic beside its own."""
-    own = pl.when(pl.col("queues") > 0).then(counted("queues", "queue"))
-    retry = pl.when(pl.col("retry_queues") > 0).then(pl.lit("no queue but of its retry topic"))
-    return pl.coalesce(own, retry, pl.lit("no queue"))
+    own = pl.when(pl.col("queues") > 0).then(pl.format("while it held {}", counted("queues", "queue")))
+    unknown = pl.when(~pl.col("seen")).then(pl.lit("(its queues are not known)"))
+    retry = pl.when(pl.col("retry_queues") > 0).then(pl.lit("while it held no queue but of its retry topic"))
+    return pl.coalesce(own, unknown, retry, pl.lit("while it held no queue"))
 
 
 def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -246,9 +258,9 @@ def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
         rows,
         CONSUMER_LOST,
         cluster,
-        severity=pl.when(_had_queues()).then(pl.lit("warning")).otherwise(pl.lit("info")),
+        severity=pl.when(_had_queues() | ~pl.col("seen")).then(pl.lit("warning")).otherwise(pl.lit("info")),
         summary=pl.format(
-            "Consumer {} of group {} disappeared without unregistering while it held {}: killed, crashed or cut off.",
+            "Consumer {} of group {} disappeared without unregistering {}: killed, crashed or cut off.",
             "client_id",
             "consumer_group",
             _held(),

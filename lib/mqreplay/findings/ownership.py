@@ -7,6 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.findings.duplicate_ids import BY_DUPLICATE
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, one_or_none, row_key
 from mqreplay.judge.queue_events import KEY
@@ -29,6 +30,7 @@ ORPHAN_QUEUE = FindingKind(
         "Group mixalg-group left 2 queues of pay-topic to nobody: 160 queue-seconds in which nobody consumed them."
     ),
     causes=(
+        BY_DUPLICATE,
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("consumer_lost", same=("consumer_group",), after_s=150),
@@ -53,6 +55,7 @@ DOUBLE_OWNED_QUEUE = FindingKind(
         " messages of them were consumed more than once."
     ),
     causes=(
+        BY_DUPLICATE,
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("broker_down", same=(), after_s=120),  # as of ORPHAN_QUEUE

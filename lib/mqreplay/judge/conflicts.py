@@ -59,17 +59,22 @@ def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, inter
 
     A broker keeps one subscription for a group, that of the last heartbeat (ConsumerGroupInfo#updateSubscription), but
     members share queues as if all subscribed alike. ``interval_s`` is the heartbeat interval. ``heartbeat`` may hold
-    rows of observed_clients.observed_heartbeats; a broker's knowledge is not a member's own statement.
+    rows of observed_clients.observed_heartbeats; a broker's knowledge is not a member's own statement. A heartbeat
+    without subscriptions (useHeartbeatV2) confirms those that the member sent before.
     """
     own = heartbeat.filter(pl.col("source").ne_missing(CONNECTION))
     polled = own.filter((pl.col("source") == RUNNING_INFO).fill_null(False)).with_columns(
         _of_table("silver.assignment")
     )
     sent = own.filter(pl.col("source").ne_missing(RUNNING_INFO))
-    side, until = pl.col("subscribed").alias("side"), pl.col("ts").alias("until")
-    said = subscriptions(pl.concat([sent, polled]))
-    sides = said.select(*MEMBER, pl.lit("").alias("topic"), "ts", until, side, "record_id")
-    return _conflicts(sides, members, interval_s)
+    said = subscriptions(pl.concat([sent, polled])).sort("ts")
+    listed = pl.when(pl.col("subscribed").is_not_null())
+    side, record_id = (
+        listed.then(name).forward_fill().over(MEMBER).alias(alias)
+        for name, alias in (("subscribed", "side"), ("record_id", "record_id"))
+    )
+    sides = said.select(*MEMBER, pl.lit("").alias("topic"), "ts", pl.col("ts").alias("until"), side, record_id)
+    return _conflicts(sides.filter(pl.col("side").is_not_null()), members, interval_s)
 
 
 def _conflicts(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:

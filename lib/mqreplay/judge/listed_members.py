@@ -30,12 +30,12 @@ VANISHED: dict[str, pl.DataType] = {
 def listed_spans(
     consumer_list: pl.DataFrame, broker_runtime: pl.DataFrame, holes: pl.DataFrame, watched_until: dt.datetime | None
 ) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts, gone (no longer in a broker's list): while lists named a client.
+    """Return MEMBER, from_ts, to_ts, gone (no longer in a broker's list), brokers: while lists named a client.
 
     ``holes`` are the times without polls, ``watched_until`` is the recorder's last instant: the last list of a broker
     is valid until then, or until its next line was due.
     """
-    lists = _lists(consumer_list, broker_runtime, holes, watched_until)
+    lists = polled_lists(consumer_list, broker_runtime, holes, watched_until)
     # Skip lists that prove no absence in the search for one that does.
     proof = pl.when(pl.col("proves")).then("number").fill_null(strategy="backward").shift(-1).over(LIST)
     each = (
@@ -50,6 +50,7 @@ def listed_spans(
     goes_on = named == pl.col("number") + 1
     spans = each.select(
         *MEMBER,
+        "broker_name",
         pl.col("ts").alias("from_ts"),
         pl.when(goes_on).then("next_ts").otherwise("until").alias("to_ts"),
         (pl.col("proof").is_not_null() & (named.is_null() | (named > pl.col("proof")))).alias("gone"),
@@ -57,7 +58,12 @@ def listed_spans(
     return (
         with_session(spans, MEMBER, "from_ts", "to_ts", 0)
         .group_by(*MEMBER, "session")
-        .agg(pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("gone").sort_by("to_ts").last())
+        .agg(
+            pl.col("from_ts").min(),
+            pl.col("to_ts").max(),
+            pl.col("gone").sort_by("to_ts").last(),
+            pl.col("broker_name").unique().alias("brokers"),
+        )
         .drop("session")
     )
 
@@ -70,10 +76,13 @@ def answered_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _lists(
+def polled_lists(
     consumer_list: pl.DataFrame, broker_runtime: pl.DataFrame, holes: pl.DataFrame, watched_until: dt.datetime | None
 ) -> pl.DataFrame:
-    """Return LIST, ts, until, number, cid_all, proves: the recorder's lists of each broker in order of time."""
+    """Return LIST, ts, until, number, cid_all, proves: the recorder's lists of each broker in order of time.
+
+    See `listed_spans`. A list is valid from ``ts`` to ``until``.
+    """
     known = answered_lists(consumer_list)
     boots = (
         broker_runtime.filter(pl.col("boot_ts").is_not_null())
@@ -130,15 +139,19 @@ def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_
     return ended.filter(long).select(*MEMBER, "from_ts", "to_ts")
 
 
-def vanished(spans: pl.DataFrame, silent: pl.DataFrame, holes: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+def vanished(
+    spans: pl.DataFrame, silent: pl.DataFrame, holes: pl.DataFrame, silent_s: int, assignment: pl.DataFrame
+) -> pl.DataFrame:
     """Return VANISHED: members that became silent, or that no broker named any more, with the time.
 
     ``spans`` is the frame of `listed_spans`, ``silent`` that of `silences`. A member that answers again within
-    ``silent_s`` seconds did not vanish. An end at a hole of the recorder proves nothing.
+    ``silent_s`` seconds did not vanish, nor did one that connected to another broker, see `_connected_again`. An end
+    at a hole of the recorder proves nothing.
     """
     lasting = pl.col("to_ts").is_null() | (_ms("to_ts") - _ms("from_ts") > silent_s * 1000)
     fell_silent = silent.filter(lasting).select(*MEMBER, pl.col("from_ts").alias("gone_ts"), "to_ts")
-    gone = spans.filter("gone").select(*MEMBER, pl.col("to_ts").alias("gone_ts"))
+    back = _connected_again(spans, assignment, silent_s)
+    gone = spans.join(back, [*MEMBER, "to_ts"], how="anti").filter("gone").select(*MEMBER, gone_ts="to_ts")
     met = gone.sort("gone_ts").join_asof(
         fell_silent.select(*MEMBER, pl.col("gone_ts").alias("silent_ts"), "to_ts").sort("silent_ts"),
         left_on="gone_ts",
@@ -156,6 +169,22 @@ def vanished(spans: pl.DataFrame, silent: pl.DataFrame, holes: pl.DataFrame, sil
         ]
     )
     return outside(found, "gone_ts", holes).select([pl.col(name).cast(kind) for name, kind in VANISHED.items()])
+
+
+def _connected_again(spans: pl.DataFrame, assignment: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return MEMBER, to_ts: the spans after which the same process connected again within ``silent_s`` seconds.
+
+    The proxy in a broker (local mode) keeps its clients to itself: a gRPC client that moves to another broker is listed
+    by that one alone. It never answers polls, and its id is new in each process. Other clients may keep their id when
+    they are started again, and connect to the same brokers.
+    """
+    answered = answers(assignment).select(MEMBER).unique()
+    mute = polled(assignment, RUNNING_INFO).select(MEMBER).unique().join(answered, MEMBER, how="anti")
+    following = [pl.col(name).shift(-1).over(MEMBER).alias(f"next_{name}") for name in ("from_ts", "brokers")]
+    later = spans.sort("from_ts").with_columns(following).join(mute.with_columns(mute=True), MEMBER, how="left")
+    soon = _ms("next_from_ts") - _ms("to_ts") <= silent_s * 1000
+    elsewhere = pl.col("next_brokers").list.set_intersection("brokers").list.len() == 0
+    return later.filter(soon & (elsewhere | pl.col("mute"))).select(*MEMBER, "to_ts")
 
 
 def listed_signs(spans: pl.DataFrame, gone: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:

@@ -36,7 +36,7 @@ def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
     """Return MEMBER, ts, message_model, topics (list of subscribed topics), subscribed (as text), record_id.
 
     One row for each heartbeat and group. ``subscribed`` is without the retry topic, which each client adds
-    automatically.
+    automatically. Topics and subscribed are null of a heartbeat that does not list subscriptions.
     """
     each = consumer_groups(heartbeat)
     # Clients repeat their heartbeats: the text is made once for each distinct list.

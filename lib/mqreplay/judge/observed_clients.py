@@ -18,6 +18,15 @@ ASKED_S = 20  # poll interval of a client
 REPEATED_S = 65  # an answer that does not change is written once a minute
 POLLED_S = 60  # the longest time between two polls of a client over which its answers are joined
 HEARD = "HEART_BEAT"
+BY_POP, MUTE, UNPULLED = "pop", "mute", "unpulled"  # why a client's queues are not known, see unread_logs.py
+UNWATCHED: dict[str, pl.DataType] = {  # a span of time in which a member's queues are not known
+    "consumer_group": pl.String(),
+    "client_id": pl.String(),
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "why": pl.String(),
+}
+SETTINGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 
 
 def hooked(rows: pl.DataFrame) -> pl.DataFrame:
@@ -39,6 +48,8 @@ def answers(assignment: pl.DataFrame) -> pl.DataFrame:
 
     The recorder asks through any broker, and writes ``previous_ts`` by broker, so it may be older than the previous
     row. A row within REPEATED_S of that one is then the first poll that shows the change.
+
+    ``by_pop``: the client consumes by POP. ``whole``: the answer names all queues of the client.
     """
     rows = polled(assignment, RUNNING_INFO).sort("ts", "record_id")
     last = pl.col("ts").shift(1).over(MEMBER)
@@ -51,19 +62,42 @@ def answers(assignment: pl.DataFrame) -> pl.DataFrame:
     answered = followed.filter(pl.col("error").is_null())
     following = pl.col("ts").shift(-1).over(MEMBER).alias("next_ts")
     seen = pl.max_horizontal("ts", "until").alias("seen_until")
-    known = answered.with_columns(following, seen)
+    by_pop = _consumes_by_pop(answered)
+    whole = pl.col("queues").is_not_null() & ~by_pop
+    known = answered.with_columns(following, seen, by_pop.alias("by_pop"), whole.alias("whole"))
     return known.with_columns(pl.when(pl.col("next_ts").is_not_null()).then("until").alias("until"))
 
 
+def _consumes_by_pop(answered: pl.DataFrame) -> pl.Expr:
+    """Return whether a client consumes by POP.
+
+    A broker assigns queues to a client with clientRebalance=false, by POP or by PULL, as its group's mode for the topic
+    says (QueryAssignmentProcessor). Such a client without queues is one of POP if another member of the group is.
+    """
+    has_shared = (pl.col("pop_queues").list.len() > 0).fill_null(False)
+    groups = answered.filter(has_shared)["consumer_group"].unique()
+    own = ~pl.element().struct.field("topic").str.starts_with(RETRY)
+    holds_own = pl.col("queues").list.eval(own).list.any().fill_null(False)
+    assigned = (setting("clientRebalance") == "false").fill_null(False)
+    return has_shared | (assigned & pl.col("consumer_group").is_in(groups.implode()) & ~holds_own)
+
+
+def setting(name: str) -> pl.Expr:
+    """Return a setting of clients, by its name in RocketMQ; null: not known."""
+    item = pl.element().struct
+    named = pl.col("properties").cast(SETTINGS).list.eval(item.field("value").filter(item.field("key") == name))
+    return named.list.first()
+
+
 def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, ts, until, queues: queues of clients by their running info, from ``ts`` to ``until``.
+    """Return MEMBER, ts, until, queues, whole: queues of clients by their running info, from ``ts`` to ``until``.
 
     ``until`` is null for a client's last answer: it is valid until the session ends. A change between two polls at most
     POLLED_S apart counts at their middle. Between more distant polls nothing is known. The first answer of a session
     counts from the middle between the start of the session and the answer. Answers without queues (as from
-    DefaultLitePullConsumer) are left out.
+    DefaultLitePullConsumer) only end the views before them. ``whole``: see `answers`.
     """
-    rows = answers(assignment).filter(pl.col("queues").is_not_null())
+    rows = answers(assignment)
     near = _seconds("before_ts", "ts") <= POLLED_S
     begun = members.select(*MEMBER, pl.col("from_ts").alias("begun_ts")).sort("begun_ts")
     known = rows.sort("ts").join_asof(
@@ -83,7 +117,8 @@ def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
     following = pl.col("since").shift(-1).over(MEMBER)
     joined = _seconds("until", "next_ts") <= POLLED_S
     until = pl.when(joined & following.is_not_null()).then(following).otherwise(pl.col("until"))
-    return placed.select(*MEMBER, pl.col("since").alias("ts"), until.alias("until"), held_queues())
+    views = placed.select(*MEMBER, pl.col("since").alias("ts"), until.alias("until"), held_queues(), "whole")
+    return views.filter(pl.col("queues").is_not_null())
 
 
 def held_queues() -> pl.Expr:
@@ -94,12 +129,13 @@ def held_queues() -> pl.Expr:
 
 
 def unwatched(members: pl.DataFrame, assignment: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts: while the queues of a member that only lists or polls show are unknown.
+    """Return UNWATCHED: while the queues of a member that only lists or polls show are unknown.
 
-    From the start of its session to its first answer, between answers more than POLLED_S apart, and in ``holes`` of the
-    recorder. ``members`` are the sessions of such members.
+    From the start of its session to its first answer, between answers more than POLLED_S apart, while it consumes by
+    POP, and in ``holes`` of the recorder. ``members`` are the sessions of such members.
     """
-    views = owner_views(assignment, members).select(*MEMBER, pl.col("ts").alias("seen_ts"), "until").sort("seen_ts")
+    whole = owner_views(assignment, members).filter("whole")
+    views = whole.select(*MEMBER, pl.col("ts").alias("seen_ts"), "until").sort("seen_ts")
     sessions = members.select(*MEMBER, "from_ts", "to_ts")
     met = sessions.join(views, MEMBER, how="left").filter(
         pl.col("seen_ts").is_null() | (pl.col("seen_ts") <= pl.col("to_ts"))
@@ -120,7 +156,25 @@ def unwatched(members: pl.DataFrame, assignment: pl.DataFrame, holes: pl.DataFra
         gaps.select(*MEMBER, pl.col("until").alias("from_ts"), pl.col("following").alias("to_ts")),
         within,
     ]
-    return pl.concat(found).filter(pl.col("to_ts") > pl.col("from_ts"))
+    spans = pl.concat(found)
+    return unwatched_spans(spans.join(unreported(assignment), MEMBER, how="left"), pl.col("why"))
+
+
+def unwatched_spans(spans: pl.DataFrame, why: str | pl.Expr | None) -> pl.DataFrame:
+    """Return UNWATCHED of the spans that have a length."""
+    reason = why if isinstance(why, pl.Expr) else pl.lit(why)
+    named = spans.filter(pl.col("to_ts") > pl.col("from_ts")).with_columns(reason.alias("why"))
+    return named.select([pl.col(name).cast(kind) for name, kind in UNWATCHED.items()])
+
+
+def unreported(assignment: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, why: the polled clients that consume by POP, or never named their queues: BY_POP or MUTE."""
+    asked = polled(assignment, RUNNING_INFO).select(MEMBER).unique()
+    answered = answers(assignment)
+    whole = answered.filter("whole").select(MEMBER).unique()
+    by_pop = answered.filter("by_pop").select(*MEMBER, pl.lit(BY_POP).alias("why")).unique()
+    mute = asked.join(whole, MEMBER, how="anti").join(by_pop, MEMBER, how="anti")
+    return pl.concat([by_pop, mute.with_columns(pl.lit(MUTE).alias("why"))])
 
 
 def observed_heartbeats(

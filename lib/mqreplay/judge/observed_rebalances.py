@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.judge.membership import BROADCASTING, MEMBER
-from mqreplay.judge.observed_clients import answers
+from mqreplay.judge.observed_clients import answers, setting
 
 ROUTE_S = 30  # pollNameServerInterval of a client
 LOCK_S = 60  # an orderly client takes over a queue when the lock of its last owner has expired
 POLL_S = 10  # two polls of lists and routes
 NO_QUEUES_HELD = "the client does not report which queues it holds"
+BY_POP = "the client consumes the topic by POP: its queues are shared, and a broker assigns them"
 UNSETTLED = "the client was releasing a queue of the topic when it was polled, as it does during a reset of its offsets"
 NO_STRATEGY = "the client does not report its allocation strategy"
 NO_CLIENTS = "the brokers listed different members of the group when the client was polled"
@@ -26,7 +28,6 @@ NO_QUEUES = (
 YOUNG_CLIENTS = "the members of the group changed shortly before the client was polled"
 YOUNG_QUEUES = "the queues of the topic changed shortly before the client was polled"
 YOUNG_STRATEGY = "the client's strategy or subscriptions changed shortly before it was polled"
-SETTINGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 _ROW = [*MEMBER, "topic"]
 
 
@@ -78,6 +79,7 @@ def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("seen_until").alias("held_until"),
         pl.col("queues").list.eval(queue.filter(~is_dropped)).alias("queues"),
         pl.col("queues").list.eval(field("topic").filter(is_dropped)).alias("dropped"),
+        pl.col("pop_queues").list.eval(field("topic")).alias("shared"),
         names.alias("topic"),
         _is_orderly().alias("orderly"),
     )
@@ -98,25 +100,22 @@ def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
     )
     none = pl.lit([], own.schema["mq_divided"])
     known = each.join(own, ["answer", "topic"], how="left")
+    waits = pl.col("by_pop") & pl.col("mq_divided").is_null() & ~pl.col("topic").str.starts_with(RETRY)
+    by_pop = pl.col("shared").list.contains(pl.col("topic")) | waits
     taken = pl.when(pl.col("queues").is_not_null()).then(pl.coalesce("mq_divided", none)).alias("mq_divided")
     held = pl.col("mq_divided").list.eval(
         pl.format("{}/{}", pl.element().struct.field("broker_name"), pl.element().struct.field("queue_id"))
     )
     columns = ["day", "ts", "held_until", "same_from", "strategy", "message_model", "orderly", "record_id"]
     dropping = pl.col("dropped").list.contains(pl.col("topic")).alias("dropping")
-    return known.with_columns(taken, dropping).select(
-        *_ROW, *columns, "dropping", "source_digest", "mq_divided", held.list.join(" ").alias("held")
+    return known.with_columns(taken, dropping, by_pop.fill_null(waits).alias("by_pop")).select(
+        *_ROW, *columns, "dropping", "by_pop", "source_digest", "mq_divided", held.list.join(" ").alias("held")
     )
 
 
 def _is_orderly() -> pl.Expr:
     """Return whether the client consumes in order, by its settings: it locks each queue before it takes it."""
-    setting = (
-        pl.col("properties")
-        .cast(SETTINGS)
-        .list.eval(pl.element().filter(pl.element().struct.field("key") == "PROP_CONSUMEORDERLY").struct.field("value"))
-    )
-    return (setting.list.first() == "true").fill_null(False)
+    return (setting("PROP_CONSUMEORDERLY") == "true").fill_null(False)
 
 
 def _with_lists(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.DataFrame) -> pl.DataFrame:
@@ -140,6 +139,7 @@ def _reason(interval_s: int) -> pl.Expr:
     wait_s = pl.when("orderly").then(interval_s + LOCK_S + POLL_S).otherwise(interval_s + POLL_S)
     alone = (pl.col("message_model") == BROADCASTING).fill_null(False)
     reasons = (
+        (pl.col("by_pop"), BY_POP),
         (pl.col("mq_divided").is_null(), NO_QUEUES_HELD),
         (pl.col("dropping").fill_null(False), UNSETTLED),
         (pl.col("strategy").is_null() & ~alone, NO_STRATEGY),

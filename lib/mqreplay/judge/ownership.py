@@ -21,11 +21,14 @@ from mqreplay.judge.wide_rows import slices
 GROUP_TOPIC = ["consumer_group", "topic"]
 
 
-def disputes(owners: pl.DataFrame, due: pl.DataFrame) -> pl.DataFrame:
+def disputes(owners: pl.DataFrame, due: pl.DataFrame, duplicates: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return KEY, from_ts, to_ts, owners (0, or the most at once): while a queue due to be owned had not one owner.
 
-    ``owners`` is gold.queue_owner, ``due`` the frame of `due_queues`.
+    ``owners`` is gold.queue_owner, ``due`` the frame of `due_queues`. ``duplicates`` is the frame of
+    duplicate_clients.py: each process of a client id owns the queues of that id.
     """
+    if duplicates is not None:
+        owners = pl.concat([owners.select(*KEY, "from_ts", "to_ts"), _of_further_processes(owners, duplicates)])
     counted = counted_spans({"owners": owners, "due": due}, KEY)
     wrong = counted.filter((pl.col("due") > 0) & (pl.col("owners") != 1))
     by = [*KEY, "orphan"]
@@ -34,6 +37,20 @@ def disputes(owners: pl.DataFrame, due: pl.DataFrame) -> pl.DataFrame:
         pl.col("from_ts").min(), pl.col("to_ts").max(), pl.col("owners").max()
     )
     return spans.drop("orphan", "session")
+
+
+def _of_further_processes(owners: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
+    """Return KEY, from_ts, to_ts: what the second process with a client id owns, and each further one."""
+    certain = duplicates.filter("certain").select(
+        *MEMBER, pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"), "processes"
+    )
+    both = owners.join(certain, MEMBER).select(
+        *KEY,
+        pl.max_horizontal("from_ts", "since").alias("from_ts"),
+        pl.min_horizontal("to_ts", "until").alias("to_ts"),
+        pl.int_ranges(1, "processes").alias("process"),
+    )
+    return both.filter(pl.col("to_ts") > pl.col("from_ts")).explode("process").drop("process")
 
 
 def pulled_queues_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
@@ -48,6 +65,7 @@ def due_queues(
     rebalance: pl.DataFrame,
     pulled: pl.DataFrame,
     subscribed: pl.DataFrame,
+    owners: pl.DataFrame,
     unshared: pl.DataFrame,
     interval_s: int,
     routed: pl.DataFrame | None = None,
@@ -55,19 +73,23 @@ def due_queues(
 ) -> pl.DataFrame:
     """Return KEY, from_ts, to_ts: while the queue was there and a member subscribed to its topic.
 
-    A queue is there while members see it in mq_all; where no rebalance of the group was recorded, while it is pulled:
-    ``pulled`` is the frame of pulled_queues_of_shard, of all shards; and while it is in the routes that the recorder
-    asked for: ``routed`` is the frame of `routed_queues`. ``interval_s`` is the rebalance interval: what
-    the last rebalance saw is valid until the next was due. ``subscribed`` is the frame of `subscribers`, ``unshared``
-    that of unshared_groups, ``unwatched`` that of observed_clients.unwatched: while it is not known what a member
-    holds, no queue of its group is due.
+    A queue is there while members see it in mq_all; where no rebalance of the group was recorded, while any group pulls
+    it: ``pulled`` is the frame of pulled_queues_of_shard, of all shards; and while it is in the routes that the
+    recorder asked for: ``routed`` is the frame of `routed_queues`. Pulls of other groups count only for topics of which
+    the group holds queues: a group that consumes by POP does not pull. ``interval_s`` is the rebalance interval: what
+    the last rebalance saw is valid until the next was due. ``subscribed`` is the frame of `subscribers`, ``owners``
+    gold.queue_owner, ``unshared`` the frame of unshared_groups, ``unwatched`` that of observed_clients.unwatched: while
+    it is not known what a member holds, no queue of its group is due.
     """
     seen = _queues_seen(rebalance).with_columns(pl.col("last_ts") + pl.duration(seconds=interval_s))
     active = _merged(subscribed.join(unshared, "consumer_group", how="anti"), GROUP_TOPIC)
     if unwatched is not None:
         active = _without(active, unwatched, GROUP_TOPIC)
     unrecorded = active.join(seen, "consumer_group", how="anti").select(GROUP_TOPIC).unique()
-    by_pulls = [unrecorded.join(known, "topic") for known in (pulled, routed) if known is not None]
+    pulling = unrecorded.join(owners, GROUP_TOPIC, how="semi")
+    by_pulls = [pulling.join(pulled, "topic")]
+    if routed is not None:
+        by_pulls.append(unrecorded.join(routed, "topic"))
     there = pl.concat([frame.select(*KEY, "first_ts", "last_ts") for frame in (seen, *by_pulls)])
     spans = there.join(active, GROUP_TOPIC).select(
         *KEY,
@@ -153,8 +175,9 @@ def idle_members(
 ) -> pl.DataFrame:
     """Return MEMBER, from_ts, to_ts, rebalances: while a member that was watched held no queue but of retry topics.
 
-    ``rebalances`` counts those of that time in which it was given no queue either, see `empty_rebalances`.
-    ``interval_s`` is the rebalance interval, ``unwatched`` the frame of observed_clients.unwatched.
+    ``rebalances`` counts those of that time in which it was given no queue either, see `empty_rebalances`, with the one
+    that took its last queue away: a client releases a queue some time after it. ``interval_s`` is the rebalance
+    interval, ``unwatched`` the frame of observed_clients.unwatched.
     """
     own_topics = ~pl.col("topic").str.starts_with(RETRY)
     sessions = subscribed.filter(own_topics & pl.col("watched")).select(*MEMBER, "from_ts", "to_ts").unique()
@@ -166,7 +189,7 @@ def idle_members(
     idle = (pl.col("present") > 0) & (pl.sum_horizontal(name for name in spans if name != "present") == 0)
     merged = _merged(counted.filter(idle), MEMBER)
     span = [*MEMBER, "from_ts", "to_ts"]
-    during = pl.col("ts").is_between(pl.col("from_ts"), pl.col("to_ts"))
+    during = pl.col("ts").is_between(pl.col("from_ts") - pl.duration(seconds=interval_s // 2), pl.col("to_ts"))
     met = merged.join(empty_rebalances(rebalance, interval_s), MEMBER).filter(during)
     counts = met.group_by(span).agg(pl.len().cast(pl.Int64).alias("rebalances"))
     return (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.judge.agreed_lists import queue_lists
+from mqreplay.judge.duplicate_clients import duplicate_clients
 from mqreplay.judge.listed_members import listed_signs, listed_spans, silences, vanished
 from mqreplay.judge.membership import LISTED, MEMBER, SIGNS
 from mqreplay.judge.observed_clients import (
@@ -25,7 +26,7 @@ from mqreplay.judge.observed_clients import (
 from mqreplay.judge.observed_rebalances import ROUTE_S
 from mqreplay.judge.ownership import routed_queues
 from mqreplay.judge.recorder_holes import recorder_holes, watched, watched_until
-from mqreplay.judge.unread_logs import unread_members
+from mqreplay.judge.unread_logs import unpulled_members, unread_members
 
 RECORDED = ("recorder_event", "broker_runtime", "topic_stats", "consumer_connection")
 
@@ -36,7 +37,8 @@ class PolledNight:
 
     ``broker_runtime`` are the polls of brokers without what holes hide. ``signs`` and ``vanished`` are of clients of
     which only polls tell; ``queues``: the queues that routes name, as routed_queues has them. ``shown``:
-    consumer_group, table_name: the silver tables with what polls and logs show of a group's members.
+    consumer_group, table_name: the silver tables with what polls and logs show of a group's members. ``duplicates``:
+    the frame of duplicate_clients.py, with and without hooks.
     """
 
     holes: pl.DataFrame
@@ -48,16 +50,26 @@ class PolledNight:
     strategies: pl.DataFrame
     queues: pl.DataFrame
     shown: pl.DataFrame
+    duplicates: pl.DataFrame
 
-    def unwatched(self, members: pl.DataFrame, assignment: pl.DataFrame, rebalance: pl.DataFrame) -> pl.DataFrame:
-        """Return MEMBER, from_ts, to_ts: while the queues of a member are unknown.
+    def unwatched(
+        self,
+        members: pl.DataFrame,
+        assignment: pl.DataFrame,
+        rebalance: pl.DataFrame,
+        owners: pl.DataFrame,
+        unshared: pl.DataFrame,
+    ) -> pl.DataFrame:
+        """Return UNWATCHED: while the queues of a member are unknown.
 
-        ``members`` is the frame of `membership`. ``holes`` are the times without polls.
+        ``members`` is the frame of `membership`, ``owners`` gold.queue_owner. ``holes`` are the times without polls.
         """
         polled = self.signs.filter(pl.col("sign") != CLIENT_LOG).select(MEMBER).unique()
         by_polls = unwatched(members.join(polled, MEMBER, how="semi"), assignment, self.holes)
-        unread = unread_members(members, self.heartbeat, assignment, rebalance).join(polled, MEMBER, how="anti")
-        return pl.concat([by_polls, unread])
+        others = members.join(polled, MEMBER, how="anti")
+        unread = unread_members(others, self.heartbeat, assignment, rebalance)
+        others = others.join(unread, MEMBER, how="anti")
+        return pl.concat([by_polls, unread, unpulled_members(others, owners, assignment, rebalance, unshared)])
 
 
 def polled_night(
@@ -78,7 +90,7 @@ def polled_night(
     until = watched_until([consumer_list, *(small[name] for name in RECORDED)])
     spans = listed_spans(consumer_list, runtime, holes, until)
     silent = silences(assignment, until, lost_s)
-    gone = vanished(spans, silent, holes, silent_s)
+    gone = vanished(spans, silent, holes, silent_s, assignment)
     # Commits and brokers' logs also show clients without hooks.
     hooks = hook_signs.filter(~pl.col("sign").is_in(["commit", LISTED])).select(MEMBER).unique()
     shown = polled_signs(assignment)
@@ -96,6 +108,7 @@ def polled_night(
         strategy_sides(assignment).join(hooks, MEMBER, how="anti"),
         routed_queues(queue_lists(routes, small["topic_config"].clear()), until, ROUTE_S),
         _shown(assignment, consumer_list),
+        duplicate_clients(small, consumer_list, holes, until),
     )
 
 

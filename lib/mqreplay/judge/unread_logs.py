@@ -1,23 +1,30 @@
-"""Members in brokers' logs with unknown queues, because their own logs were not imported."""
+"""Members with unknown queues: their logs were not imported, or they do not report queues."""
 
 from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence_advice import all_ways
 from mqreplay.judge.membership import MEMBER, consumer_groups
-from mqreplay.judge.observed_clients import CLIENT_LOG, polled
+from mqreplay.judge.observed_clients import BY_POP, CLIENT_LOG, MUTE, UNPULLED, polled, unwatched_spans
 from mqreplay.judge.replay_gap import GAP
 
 BROKER_LOG = "broker_log"
 UNDETERMINED = ("orphan_queue", "idle_consumer")
-REASON = f"the queues of {{}} of the group are not known. Next time: {all_ways('assignments', 'files')}"
+UNKNOWN = "the queues of {} of the group are not known"
+REASON = f"{UNKNOWN}. Next time: {all_ways('assignments', 'files')}"
+REASONS = {
+    BY_POP: f"{UNKNOWN}: POP assigns no queue to one client alone",
+    MUTE: f"{UNKNOWN}: gRPC clients and DefaultMQPullConsumer do not report them",
+    UNPULLED: f"{UNKNOWN}: the group sent heartbeats, but no pull of it was recorded, as of groups that consume by POP",
+}
 
 
 def unread_members(
     members: pl.DataFrame, heartbeat: pl.DataFrame, assignment: pl.DataFrame, rebalance: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts: sessions that only brokers' logs show.
+    """Return UNWATCHED: sessions that only brokers' logs show.
 
     ``members`` is the frame of `membership`. A client whose imported log names no queue held none: one log covers all
     groups of a process.
@@ -27,27 +34,46 @@ def unread_members(
     read = pl.concat([polled(rows, CLIENT_LOG).select(process) for rows in (assignment, rebalance)]).unique()
     unseen = members.filter(~pl.col("watched")).join(named, MEMBER, how="semi")
     unread = unseen.with_columns(process).join(read, "process", how="anti")
-    return unread.filter(pl.col("to_ts") > pl.col("from_ts")).select(*MEMBER, "from_ts", "to_ts")
+    return unwatched_spans(unread, None)
+
+
+def unpulled_members(
+    members: pl.DataFrame,
+    owners: pl.DataFrame,
+    assignment: pl.DataFrame,
+    rebalance: pl.DataFrame,
+    unshared: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return UNWATCHED: sessions of groups of which nothing shows that their members hold queues.
+
+    A group that consumes by POP sends heartbeats, and pulls its retry topic alone. ``owners`` is gold.queue_owner,
+    ``members`` the frame of `membership`, ``unshared`` that of unshared_groups.
+    """
+    own = ~pl.col("topic").str.starts_with(RETRY)
+    shown = [owners.filter(own), assignment.filter(pl.col("queues").is_not_null()), rebalance, unshared]
+    known = pl.concat([rows.select("consumer_group") for rows in shown]).unique()
+    return unwatched_spans(members.join(known, "consumer_group", how="anti"), UNPULLED)
 
 
 def unwatched_gaps(unwatched: pl.DataFrame, least_s: int) -> pl.DataFrame:
     """Return the gaps (columns of GAP) of spans longer than ``least_s`` s in which queues of members are unknown.
 
-    ``unwatched`` has MEMBER, from_ts and to_ts. Shorter spans hide no finding.
+    ``unwatched`` are rows of UNWATCHED. Shorter spans hide no finding.
     """
     long = unwatched.filter(pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=least_s))
     clients = pl.col("client_id").n_unique()
-    of_group = long.group_by(pl.col("from_ts").dt.date().alias("day"), "consumer_group").agg(
-        pl.col("from_ts").min(),
-        pl.col("to_ts").max(),
-        pl.lit("client_log").alias("evidence"),
-        clients.cast(pl.Int64).alias("decisions"),
-        pl.format(
-            REASON, pl.when(clients == 1).then(pl.lit("1 member")).otherwise(pl.format("{} members", clients))
-        ).alias("reason"),
+    of_group = long.group_by(pl.col("from_ts").dt.date().alias("day"), "consumer_group", "why").agg(
+        pl.col("from_ts").min(), pl.col("to_ts").max(), clients.cast(pl.Int64).alias("decisions")
     )
+    number = pl.col("decisions")
+    members = pl.when(number == 1).then(pl.lit("1 member")).otherwise(pl.format("{} members", number))
+    reason = pl.coalesce(
+        *(pl.when(pl.col("why") == why).then(pl.format(text, members)) for why, text in REASONS.items()),
+        pl.format(REASON, members),
+    )
+    evidence = pl.when(pl.col("why").is_null()).then(pl.lit("client_log")).otherwise(pl.lit("assignments"))
     names = pl.DataFrame({"decision": [f"finding {name}" for name in UNDETERMINED]})
-    gaps = of_group.join(names, how="cross")
+    gaps = of_group.with_columns(reason.alias("reason"), evidence.alias("evidence")).join(names, how="cross")
     return gaps.select(
         (pl.col(name) if name in gaps.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
     )

@@ -223,7 +223,7 @@ class Replay:
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
         parts = Merged([*queues.parts, *groups.parts, *deliveries.parts])
-        unwatched = polled.unwatched(members, small["assignment"], small["rebalance"])
+        unwatched = polled.unwatched(members, small["assignment"], small["rebalance"], owners, unshared)
         told_gaps = [
             hole_gaps(polled.holes, small["recorder_event"], outages),
             source_gaps(small["assignment"], small["rebalance"], members),
@@ -264,7 +264,9 @@ class Replay:
             outages=outages,
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
-            polled=Polled(polled.strategies, unwatched, polled.vanished, polled.queues, polled.shown),
+            polled=Polled(
+                polled.strategies, unwatched, polled.vanished, polled.queues, polled.shown, polled.duplicates
+            ),
             **merged,
         )
         return _Judged(evidence, tables, parts.files())

@@ -1,0 +1,88 @@
+"""Client ids that several processes of one group use."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.shape import EVIDENCE, evidence_row, finding, row_key, seconds
+
+DUPLICATE_CLIENT_ID = FindingKind(
+    name="duplicate_client_id",
+    meaning=(
+        "Processes with one client id take the same queues: each message of these is consumed several times, and other"
+        " queues have no owner."
+    ),
+    rule=(
+        "A broker listed a client id more than once in a group that shares queues, or knew it at several addresses,"
+        " longer than lists take to spread. It is info while it may be a connection that the broker has not closed yet:"
+        " until 135 s, unless clients with this id name two start times."
+    ),
+    follows="ConsumerGroupInfo#getAllClientId, ClientConfig#buildMQClientId",
+    advice=(
+        "Give each process a client id of its own: leave out instanceName and clientIP, or add the process id to"
+        " instanceName, and restart them. Which addresses use the id: `mqadmin consumerConnection -g GROUP`."
+    ),
+    confidence=0.95,
+    thresholds=("findings.dispute_s",),
+    example=(
+        "2 processes used client id 10.9.9.9@worker of group billing (127.0.0.1:43858, 127.0.0.1:45684): they take the"
+        " same queues."
+    ),
+)
+BY_DUPLICATE = Cause("duplicate_client_id", same=("consumer_group",), before_s=70)  # lists are written once a minute
+DEAD_CONFIDENCE = 0.5
+
+
+def duplicate_id_findings(
+    duplicates: pl.DataFrame, unshared: pl.DataFrame, cluster: str, dispute_s: int
+) -> pl.DataFrame:
+    """Return DUPLICATE_CLIENT_ID, of the frame of judge/duplicate_clients.py.
+
+    ``unshared`` is the frame of unshared_groups: broadcasting processes may have one id. Shorter than ``dispute_s``
+    seconds is normal while a client connects again.
+    """
+    shared = duplicates.join(unshared, "consumer_group", how="anti")
+    long = shared.filter(seconds("from_ts", "to_ts") > dispute_s)
+    key = row_key("consumer_group")
+    rows = long.with_columns(key).with_columns(
+        pl.concat_list(
+            pl.when(pl.col("tables").list.contains(table))
+            .then(pl.concat_list(evidence_row(pl.lit(table), pl.col("key"))))
+            .otherwise(pl.lit([], EVIDENCE))
+            for table in ("silver.consumer_connection", "silver.consumer_list", "silver.rebalance")
+        ).alias("evidence")
+    )
+    addresses = pl.col("addresses").list.join(", ")
+    places = pl.when(pl.col("addresses").list.len() > 0).then(pl.format(" ({})", addresses)).otherwise(pl.lit(""))
+    found = [
+        finding(
+            rows.filter("certain"),
+            DUPLICATE_CLIENT_ID,
+            cluster,
+            severity="warning",
+            summary=pl.format(
+                "{} processes used client id {} of group {}{}: they take the same queues.",
+                "processes",
+                "client_id",
+                "consumer_group",
+                places,
+            ),
+        ),
+        finding(
+            rows.filter(~pl.col("certain")),
+            DUPLICATE_CLIENT_ID,
+            cluster,
+            severity="info",
+            confidence=DEAD_CONFIDENCE,
+            summary=pl.format(
+                "A broker listed client id {} of group {} {} times{}: as many processes use it, or the client connected"
+                " again before its old connection was closed.",
+                "client_id",
+                "consumer_group",
+                "processes",
+                places,
+            ),
+        ),
+    ]
+    return pl.concat(found)
