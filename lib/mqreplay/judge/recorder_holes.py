@@ -22,6 +22,7 @@ SKIPPED = "the recorder made no polls"
 ASKED = {
     "GET_ALL_CONSUMER_OFFSET": "consumer offsets",
     "GET_ALL_DELAY_OFFSET": "delay offsets",
+    "GET_ALL_MESSAGE_REQUEST_MODE": "modes of groups",
     "GET_ALL_SUBSCRIPTIONGROUP_CONFIG": "subscription groups",
     "GET_ALL_TOPIC_CONFIG": "topic settings",
     "GET_ALL_TOPIC_LIST_FROM_NAMESERVER": "the list of topics",
@@ -210,7 +211,9 @@ def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("kind") == "unreachable")
     )
     what = (
-        pl.when(pl.col("broker_name").is_null())
+        pl.when(pl.col("broker_name").is_null() & pl.col("detail").str.starts_with("proxy "))
+        .then(pl.lit("a proxy"))
+        .when(pl.col("broker_name").is_null())
         .then(pl.lit("a name server"))
         .otherwise(pl.format("broker id {}", pl.col("broker_id").fill_null(0)))
     )

@@ -13,7 +13,7 @@ from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
 
 OFFSETS_FILE: Final = "consumerOffset.json"
-FILES: Final = (OFFSETS_FILE, "topics.json", "subscriptionGroup.json", "delayOffset.json")
+FILES: Final = (OFFSETS_FILE, "topics.json", "subscriptionGroup.json", "delayOffset.json", "messageRequestMode.json")
 PROPERTIES: Final = "broker.properties"  # the settings of a broker that was started without -c
 # TopicConfigManager#init gives each 5.x broker a topic of this name.
 MEMBER_TOPIC: Final = "rmq_sys_SYNC_BROKER_MEMBER_"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from mqreplay.errors import InputError, RecordingFull
 from mqreplay.record.network import recorder as recorder_module
 from mqreplay.record.network.options import Filter
 from mqreplay.record.network.polls import POLLS
+from mqreplay.record.network.system_names import PROXY_GROUP
 from record.network.recorder_run import begun_and_ended, events, lines, offset_lines, record
 from tests_shared import ROOT
 
@@ -34,7 +36,7 @@ def test_everything_of_a_cluster_is_recorded(tmp_path: Path) -> None:
     assert any("give --physical-memory" in line for line in said)
     assert "recording 3 groups (3 with members), 4 clients, 6 topics" in said
     assert said[-1].startswith("next: mqreplay nightly ")
-    for stem in {poll.stem for poll in POLLS.values()} - {None}:
+    for stem in {poll.stem for poll in POLLS.values()} - {None, "proxy_connections"}:
         assert lines(tmp_path / "r", str(stem)), stem
     brokers = decode_brokers((tmp_path / "r/brokers.json").read_bytes())
     assert brokers.cluster == "simulated"
@@ -50,6 +52,31 @@ def test_everything_of_a_cluster_is_recorded(tmp_path: Path) -> None:
     held = {each["client_id"] for each in lines(tmp_path / "r", "assignments")}
     assert len(held) == 4
     assert begun_and_ended(tmp_path / "r") == ["start", "stop"]
+
+
+def test_members_behind_a_proxy_are_recorded(tmp_path: Path) -> None:
+    async def script(cluster: SimulatedCluster) -> None:
+        await cluster.proxy.start()
+        await asyncio.sleep(2)
+        await cluster.proxy.kill()
+
+    cluster = SimulatedCluster(masters=1, groups=2, clients=1)
+    cluster.proxied = {"g-1": ["vm@1@1@a", "vm@1@2@b"]}
+    cluster.proxy.port = free_port()
+    record(tmp_path, cluster, script, for_s=4.0, proxies=(cluster.proxy.addr,))
+    found = [each for each in lines(tmp_path, "proxy_connections") if "body" in each]
+    assert {(each["proxy_addr"], each["consumer_group"]) for each in found} == {(cluster.proxy.addr, "g-1")}
+    clients = [each["clientId"] for each in json.loads(found[0]["body"])["connectionSet"]]
+    assert clients == ["vm@1@1@a", "vm@1@2@b"]
+    assert all(code == 203 for _, code, _ in cluster.proxy.requests)
+
+
+def test_a_port_at_which_no_proxy_answers_is_probed_and_is_an_event(tmp_path: Path) -> None:
+    addr = f"127.0.0.1:{free_port()}"
+    record(tmp_path, SimulatedCluster(masters=1, groups=2, clients=1), for_s=2.0, proxies=(addr,))
+    (event,) = events(tmp_path, "unreachable")
+    assert event["detail"].startswith(f"proxy {addr}: ")
+    assert {each["consumer_group"] for each in lines(tmp_path, "proxy_connections")} == {PROXY_GROUP}
 
 
 def test_members_that_come_and_go_are_recorded_when_they_do(tmp_path: Path) -> None:
@@ -271,6 +298,12 @@ def test_a_signal_ends_the_recording_in_order(tmp_path: Path, number: int, statu
     assert "Traceback" not in said
     assert "next: mqreplay nightly" in said
     assert lines(tmp_path, "recorder_events")[-1]["kind"] == "stop"
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
 
 
 def environment() -> dict[str, str]:

@@ -175,7 +175,7 @@ def test_an_election_is_recorded_under_the_new_id(tmp_path: Path) -> None:
         cluster.left.add(master)
         replica.broker_id = 0
 
-    cluster = SimulatedCluster(masters=1, groups=1, clients=1, slaves=1)
+    cluster = SimulatedCluster(masters=1, groups=1, clients=1, slaves=1, name_servers=1)
     replica = cluster.broker("b-0", 1)
     record(tmp_path, cluster, script, for_s=14.0, every_s=0.5)
     answered = [each for each in lines(tmp_path, "broker_runtime") if each["table"]]

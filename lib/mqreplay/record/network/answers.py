@@ -38,6 +38,7 @@ class Connected(NamedTuple):
     languages: dict[str, str]
     topics: frozenset[str]
     signature: Hashable
+    hosts: frozenset[str] = frozenset()  # of the members, as the broker sees them
 
 
 def read_brokers(body: bytes) -> Brokers:
@@ -110,7 +111,8 @@ def read_connected(body: bytes) -> Connected:
         *(_plain(root, name) for name in ("consumeType", "messageModel", "consumeFromWhere")),
     )
     languages = {_plain(each, "clientId"): _plain(each, "language") for each in connections}
-    return Connected(languages, frozenset(map(str, subscriptions)), signature)
+    hosts = frozenset(str(_plain(each, "clientAddr")).rpartition(":")[0].removeprefix("/") for each in connections)
+    return Connected(languages, frozenset(map(str, subscriptions)), signature, hosts - {""})
 
 
 def read_route(body: bytes) -> Hashable:

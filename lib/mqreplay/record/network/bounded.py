@@ -1,7 +1,7 @@
 """Values of a body that the recorder can compute with and write, whatever a server sent.
 
-Whole numbers have at most 64 bits, and an object's keys are strings, so they can be sorted. A body with anything else is
-refused. Half of a surrogate pair, which UTF-8 cannot write, becomes its escape: one bad name must not hide the others.
+Whole numbers have at most 64 bits, and an object's keys are strings, so they can be sorted. A body with anything else
+is refused. Half of a surrogate pair, which UTF-8 cannot write, becomes its escape: one bad name must not hide others.
 """
 
 from __future__ import annotations

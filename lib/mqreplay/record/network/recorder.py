@@ -18,6 +18,7 @@ from mqreplay.record.network.events import Events
 from mqreplay.record.network.evidence import Evidence
 from mqreplay.record.network.options import RecordOptions
 from mqreplay.record.network.polls import POLLS, SNAPSHOT_FILES, plans
+from mqreplay.record.network.proxies import is_probe
 from mqreplay.record.network.queue_polls import QueuePolls
 from mqreplay.record.network.reach import Reach
 from mqreplay.record.network.readings import Reading, reading, silence, unasked
@@ -26,7 +27,7 @@ from mqreplay.record.network.status import Status, found_line, minute_line
 from mqreplay.record.network.topology import BrokerKey, Topology
 from mqreplay.record.record_files import RecordFiles
 from mqreplay.record.remoting.connection import CallFailed, Connections
-from mqreplay.record.remoting.frames import Answer
+from mqreplay.record.remoting.frames import SUCCESS, Answer
 from mqreplay.record.remoting.requests import Request
 
 MINUTE_MS: Final = 60_000
@@ -198,7 +199,7 @@ class Recorder:
             self._answered(target, ts)
         if target.kind == "offsets" and answer is not None:
             found = Reading({}, error=self._evidence.take_offsets(target, ts, response_ts, answer))
-        elif target.kind in SNAPSHOT_FILES and answer is not None and found.error is None:
+        elif target.kind in SNAPSHOT_FILES and answer is not None and answer.code == SUCCESS and found.error is None:
             self._evidence.take_snapshot(target, ts, answer)
         self.status.polled.add(target.kind)
         if self._evidence.take(target, ts, response_ts, found, self._schedule.period_ms(target)):
@@ -215,11 +216,12 @@ class Recorder:
         return True
 
     def _silent(self, target: Target, ts: int, failure: CallFailed) -> None:
-        is_probe = target.kind in ("runtime", "cluster_info")
-        if is_probe or failure.kind == "unreachable":
+        probes = is_probe(target)
+        if probes or failure.kind == "unreachable":
             self._schedule.block(target.addr, steady_ms()) if failure.kind == "unreachable" else None
-            if self._reach.failed(target.addr, is_probe, failure.kind == "unreachable"):
-                self._events.server("unreachable", ts, target.addr, target.broker, failure.detail)
+            if self._reach.failed(target.addr, probes, failure.kind == "unreachable"):
+                self._events.server("unreachable", ts, target, failure.detail)
+                self._estate.forget_proxy(target.addr)
                 if target.broker is not None:
                     self._estate.forget_members(target.broker)
 
@@ -227,9 +229,7 @@ class Recorder:
         self._schedule.unblock(target.addr, steady_ms())
         since = self._reach.answered(target.addr, ts)
         if since is not None:
-            self._events.server(
-                "reachable", ts, target.addr, target.broker, "it answers again", from_ts=since or None, to_ts=ts
-            )
+            self._events.server("reachable", ts, target, "it answers again", from_ts=since or None, to_ts=ts)
 
     async def _keep(self) -> None:
         """Write records to disk each interval; write missing polls and a progress line each minute."""
