@@ -167,7 +167,9 @@ def test_a_replica_that_becomes_master_is_polled_under_its_new_id_at_once() -> N
     assert Broker(("b", 3), "h:1", True) in topology.brokers(3000)
 
 
-def test_an_election_is_recorded_under_the_new_id(tmp_path: Path) -> None:
+def test_an_election_is_recorded_under_the_new_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqreplay.record.network.polls.CLUSTER_MS", 1000)
+
     async def script(cluster: SimulatedCluster) -> None:
         await asyncio.sleep(1)
         master, replica = cluster.broker("b-0", 0), cluster.broker("b-0", 1)
@@ -177,7 +179,7 @@ def test_an_election_is_recorded_under_the_new_id(tmp_path: Path) -> None:
 
     cluster = SimulatedCluster(masters=1, groups=1, clients=1, slaves=1, name_servers=1)
     replica = cluster.broker("b-0", 1)
-    record(tmp_path, cluster, script, for_s=14.0, every_s=0.5)
+    record(tmp_path, cluster, script, for_s=5.0, every_s=0.5)
     answered = [each for each in lines(tmp_path, "broker_runtime") if each["table"]]
     after = [each for each in answered if each["broker_id"] == 0 and each["broker_addr"] == replica.addr]
     assert after, "polled under its new id"

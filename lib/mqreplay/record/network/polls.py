@@ -19,6 +19,7 @@ from mqreplay.record.remoting.requests import ReadCode, Request
 CLIENT_WEIGHT: Final = 4  # queues of clients: without them little can be judged
 MEMBERS_WEIGHT: Final = 2  # each master of a cluster has the same members
 STATS_COST: Final = 4  # a broker reads a message of each queue for it
+CLUSTER_MS: Final = 10_000
 CLIENT_MS: Final = 20_000  # a client is asked at most this often
 NO_MEMBERS_MS: Final = 20_000  # a broker logs a warning for each request about a group without members
 RARELY_MS: Final = 300_000
@@ -126,7 +127,7 @@ def _of_name_servers(
     every: int, addrs: Sequence[str], silent: set[str], estate: Estate
 ) -> Iterator[tuple[Target, Plan]]:
     for addr in addrs:
-        yield Target("cluster_info", addr), Plan(max(every, 10_000), urgent=True, probe=True)
+        yield Target("cluster_info", addr), Plan(max(every, CLUSTER_MS), urgent=True, probe=True)
     asked = [addr for addr in addrs if addr not in silent] or list(addrs)
     yield Target("topic_list", asked[0]), Plan(max(every, 60_000))
     listed = estate.listed_topics
