@@ -15,8 +15,8 @@ DUPLICATE_CLIENT_ID = FindingKind(
     ),
     rule=(
         "A broker listed a client id more than once in a group that shares queues, or knew it at several addresses,"
-        " longer than lists take to spread. It is info while it may be a connection that the broker has not closed yet:"
-        " until 135 s, unless clients with this id name two start times."
+        " longer than lists take to spread, and it cannot be a connection that the broker has not closed yet: it lasted"
+        " for more than 135 s, or clients with this id named two start times."
     ),
     follows="ConsumerGroupInfo#getAllClientId, ClientConfig#buildMQClientId",
     advice=(
@@ -31,7 +31,6 @@ DUPLICATE_CLIENT_ID = FindingKind(
     ),
 )
 BY_DUPLICATE = Cause("duplicate_client_id", same=("consumer_group",), before_s=70)  # lists are written once a minute
-DEAD_CONFIDENCE = 0.5
 
 
 def duplicate_id_findings(
@@ -40,9 +39,9 @@ def duplicate_id_findings(
     """Return DUPLICATE_CLIENT_ID, of the frame of judge/duplicate_clients.py.
 
     ``unshared`` is the frame of unshared_groups: broadcasting processes may have one id. Shorter than ``dispute_s``
-    seconds is normal while a client connects again.
+    seconds is normal while a client connects again, and so is a dead connection that is still listed.
     """
-    shared = duplicates.join(unshared, "consumer_group", how="anti")
+    shared = duplicates.filter("certain").join(unshared, "consumer_group", how="anti")
     long = shared.filter(seconds("from_ts", "to_ts") > dispute_s)
     key = row_key("consumer_group")
     rows = long.with_columns(key).with_columns(
@@ -55,34 +54,11 @@ def duplicate_id_findings(
     )
     addresses = pl.col("addresses").list.join(", ")
     places = pl.when(pl.col("addresses").list.len() > 0).then(pl.format(" ({})", addresses)).otherwise(pl.lit(""))
-    found = [
-        finding(
-            rows.filter("certain"),
-            DUPLICATE_CLIENT_ID,
-            cluster,
-            severity="warning",
-            summary=pl.format(
-                "{} processes used client id {} of group {}{}: they take the same queues.",
-                "processes",
-                "client_id",
-                "consumer_group",
-                places,
-            ),
-        ),
-        finding(
-            rows.filter(~pl.col("certain")),
-            DUPLICATE_CLIENT_ID,
-            cluster,
-            severity="info",
-            confidence=DEAD_CONFIDENCE,
-            summary=pl.format(
-                "A broker listed client id {} of group {} {} times{}: as many processes use it, or the client connected"
-                " again before its old connection was closed.",
-                "client_id",
-                "consumer_group",
-                "processes",
-                places,
-            ),
-        ),
-    ]
-    return pl.concat(found)
+    summary = pl.format(
+        "{} processes used client id {} of group {}{}: they take the same queues.",
+        "processes",
+        "client_id",
+        "consumer_group",
+        places,
+    )
+    return finding(rows, DUPLICATE_CLIENT_ID, cluster, severity="warning", summary=summary)

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.judge.replay_gap import GAP
 
-# Source: AbstractSystemMessageSyncer: each proxy in cluster mode is a member.
-PROXY_GROUP = "CID_DefaultHeartBeatSyncerTopic"
 SYSTEM_GROUP = "CID_RMQ_SYS_"
 DECISION = "gold.queue_owner"
 EVIDENCE = "proxy_connections"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import polars as pl
@@ -26,6 +26,7 @@ from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status, merged_status
+from mqreplay.judge.growing_lag import with_stopped
 from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
@@ -121,7 +122,10 @@ def with_status_merged(parts: Iterable[Part]) -> list[Part]:
 
 @dataclass
 class Replay:
-    """The replay of one day, or of a window. ``landings`` are by gold table; those of a window are empty."""
+    """The replay of one day, or of a window. ``landings`` are by gold table; those of a window are empty.
+
+    ``stopped``: groups and topics that advanced before the window, and have stood still since.
+    """
 
     day: Day
     settings: Settings
@@ -129,6 +133,7 @@ class Replay:
     landings: Mapping[str, Landing]
     engine: Engine
     progress: Callable[[str], None] = field(default=lambda what: None)
+    stopped: Collection[tuple[str, str]] = ()
 
     def run(self) -> Files:
         """Judge the day; return the files with its rows by gold table, for the caller to commit."""
@@ -250,6 +255,7 @@ class Replay:
         }
         refused = refused_snapshots(self.day.quarantine())
         merged = {f.name: parts.frame(f.name) for f in fields(Evidence) if parts.each(f.name)}
+        merged["advances"] = with_stopped(merged["advances"], self.stopped)
         evidence = Evidence(
             cluster=self.day.cluster,
             recorded_until=self.recorded.recorded_until,
@@ -268,6 +274,12 @@ class Replay:
             outages=outages,
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
+            groups=frozenset[str]().union(
+                night.raw["subscription_group"]["consumer_group"],
+                members["consumer_group"],
+                parts.frame("advances")["consumer_group"],
+                facts.groups_with_commits,
+            ),
             polled=Polled(
                 polled.strategies, unwatched, polled.vanished, polled.queues, polled.shown, polled.duplicates
             ),

@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.record.network.answers import (
@@ -27,7 +28,6 @@ from mqreplay.record.network.options import Filter, RecordOptions, bytes_of, nam
 from mqreplay.record.network.polls import plans
 from mqreplay.record.network.readings import reading
 from mqreplay.record.network.schedule import Target
-from mqreplay.record.network.system_names import PROXY_GROUP
 from mqreplay.record.network.topology import Broker, Topology
 from mqreplay.record.remoting.frames import Answer
 

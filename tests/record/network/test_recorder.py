@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from bench.simulated_cluster import SimulatedCluster
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.errors import InputError, RecordingFull
 from mqreplay.record.network import recorder as recorder_module
 from mqreplay.record.network.options import Filter
 from mqreplay.record.network.polls import POLLS
-from mqreplay.record.network.system_names import PROXY_GROUP
 from record.network.recorder_run import begun_and_ended, events, lines, offset_lines, record
 from tests_shared import ROOT
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from mqreplay.core.retry_topic import dlq_topic
+from mqreplay.core.system_names import PROXY_GROUP, is_system_group, is_system_topic
 from mqreplay.record.network.options import Filter
-from mqreplay.record.network.system_names import PROXY_GROUP, is_system_group, is_system_topic
 from mqreplay.record.network.topology import BrokerKey
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.broker_runtime import FIGURES
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.record.network.answers import table_signature
@@ -16,7 +17,6 @@ from mqreplay.record.network.offsets import OffsetReader
 from mqreplay.record.network.polls import POLLS, SNAPSHOT_FILES
 from mqreplay.record.network.readings import Reading, identity
 from mqreplay.record.network.schedule import Target
-from mqreplay.record.network.system_names import PROXY_GROUP
 from mqreplay.record.network.topology import BrokerKey, Topology
 from mqreplay.record.record_files import RecordFiles
 from mqreplay.record.remoting.frames import SUCCESS, Answer

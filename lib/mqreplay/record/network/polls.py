@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mqreplay.core.retry_topic import is_retry_topic
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.options import RecordOptions
 from mqreplay.record.network.proxies import of_proxies
 from mqreplay.record.network.schedule import MAX_IN_FLIGHT, Plan, Target
-from mqreplay.record.network.system_names import PROXY_GROUP
 from mqreplay.record.network.topology import Broker, leaders
 from mqreplay.record.remoting import requests
 from mqreplay.record.remoting.requests import ReadCode, Request

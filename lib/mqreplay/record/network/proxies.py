@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.schedule import Plan, Target
-from mqreplay.record.network.system_names import PROXY_GROUP
 
 REMOTING_PORT: Final = 8080  # ProxyConfig#remotingListenPort by default
 KIND: Final = "proxy_members"

@@ -42,6 +42,8 @@ PROXY_GROUP: Final = "CID_DefaultHeartBeatSyncerTopic"
 def is_system_topic(topic: str) -> bool:
     """Return whether a topic is RocketMQ's own. Retry topics and dead letters belong to applications.
 
+    Follows TopicValidator#isSystemTopic, and names that the broker creates besides.
+
     >>> is_system_topic("SCHEDULE_TOPIC_XXXX"), is_system_topic("rmq_sys_wheel_timer"), is_system_topic("%RETRY%pay")
     (True, True, False)
     """
@@ -49,7 +51,9 @@ def is_system_topic(topic: str) -> bool:
 
 
 def is_system_group(group: str) -> bool:
-    """Whether no application uses the group.
+    """Return whether no application uses the group.
+
+    Follows MixAll#isSysConsumerGroup, and groups that the broker creates besides.
 
     >>> is_system_group("CID_RMQ_SYS_TRANS"), is_system_group("pay")
     (True, False)
