@@ -260,7 +260,7 @@ class SimulatedCluster:
         )
         settings: dict[str, Any] = {f"setting{n}": "value" for n in range(50)}
         settings |= {"allocateMessageQueueStrategy": JAVA, "messageModel": "CLUSTERING", "consumerGroup": group}
-        topic = json.dumps([{"subString": "*", "subVersion": now, "topic": self.topic_of(group)}])
+        topic = _json([{"subString": "*", "subVersion": now, "topic": self.topic_of(group)}]).decode()
         body = (
             f'{{"mqTable":{{{held}}},"properties":{json.dumps(settings)},"statusTable":{{}},"subscriptionSet":{topic}}}'
         )
