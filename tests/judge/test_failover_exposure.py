@@ -176,7 +176,7 @@ def test_nothing_gives_no_rows_of_the_same_columns() -> None:
 
 
 def test_a_replica_that_became_the_master_is_no_slave() -> None:
-    """A controller made it: it has its old id at the same address for some minutes more, and lacks nothing of itself."""
+    """A controller made it: it has its old id at the same address for some minutes, and lacks nothing of itself."""
     old, new = {"broker_addr": "h:1"}, {"broker_addr": "h:2"}
     polls = [polled(1, 0, 100) | old, polled(2, 2, 90) | new]
     polls += [polled(61, 0, 150) | new, polled(62, 2, 160) | new, polled(121, 0, 200) | new, polled(122, 2, 200) | new]

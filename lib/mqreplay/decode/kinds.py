@@ -22,6 +22,7 @@ from mqreplay.decode import (
     lock_requests,
     message_logs,
     offset_commits,
+    proxy_connections,
     pull_log,
     rebalance_log,
     recorder_events,
@@ -166,6 +167,14 @@ KINDS: Final[dict[str, Kind]] = {
             consumer_connections.decode_consumer_connection,
             consumer_connections.COLUMNS,
             consumer_connections.REQUIRED,
+            by_recorder=True,
+        ),
+        Kind(
+            "proxy_connections",
+            "silver.proxy_connection",
+            proxy_connections.decode_proxy_connection,
+            proxy_connections.COLUMNS,
+            proxy_connections.REQUIRED,
             by_recorder=True,
         ),
         Kind(

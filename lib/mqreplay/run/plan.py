@@ -42,6 +42,7 @@ from mqreplay.judge.reset_effects import with_applied
 from mqreplay.judge.route_changes import route_changes
 from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.judge.source_disputes import source_gaps
+from mqreplay.judge.unlisted_members import unlisted_member_gaps
 from mqreplay.judge.unread_logs import unwatched_gaps
 from mqreplay.lake.landing import Landing, land_rows
 from mqreplay.run.day import BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
@@ -239,14 +240,18 @@ class Replay:
             source_gaps(small["assignment"], small["rebalance"], members),
             unwatched_gaps(outside(unwatched, "from_ts", polled.holes), limits.dispute_s),
         ]
-        statuses = group_status(queues.each("status"), self.settings.replay.status_window_s)
-        told_gaps.append(
-            lag_gaps(members, polled.heartbeat, set(statuses["consumer_group"]), self.day.day, limits.stuck_s)
+        status = outside(
+            group_status(queues.each("status"), self.settings.replay.status_window_s), "to_ts", polled.holes
         )
+        asked = self.day.silver("consumer_list", pl.col("client_id").is_null())
+        told_gaps += [
+            lag_gaps(members, polled.heartbeat, set(status["consumer_group"]), self.day.day, limits.stuck_s),
+            unlisted_member_gaps(status, asked, small["proxy_connection"], [members, small["assignment"]]),
+        ]
         needs = {kind.name: kind.needs for kind in KINDS.values()}
         gaps = missing_kinds(self.day.day, lacking(self.recorded.missing, queues.frame("pulls")), needs, ran)
         tables = {
-            "gold.group_status": outside(statuses, "to_ts", polled.holes),
+            "gold.group_status": status,
             "gold.failover_exposure": failover_exposure(
                 night.raw["broker_runtime"], lacked_by_minute(queues.each("lacked"))
             ),
