@@ -12,7 +12,7 @@ Files of a snapshot, read whole:
 Lines of a recording: `kinds.KINDS` maps a file's stem to its decoder and columns
     pull_log, offset_commits, heartbeats, consumer_lists, routes, rebalance_log, assignments, broker_runtime,
     cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests,
-    consumer_connections, consume_stats, recorder_events
+    consumer_connections, consume_stats, recorder_events, pop_log, pop_acks, pop_assignments
     polled_offsets      the lines of consumerOffset.jsonl.gz
 
 Other evidence of clusters

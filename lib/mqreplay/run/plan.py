@@ -45,7 +45,7 @@ from mqreplay.judge.source_disputes import source_gaps
 from mqreplay.judge.unlisted_members import unlisted_member_gaps
 from mqreplay.judge.unread_logs import unwatched_gaps
 from mqreplay.lake.landing import Landing, land_rows
-from mqreplay.run.day import BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
+from mqreplay.run.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
 from mqreplay.run.engine import Engine
 from mqreplay.run.shards import Shard, count_buckets, deal, deal_evenly, name_bucket, total
 from mqreplay.run.tasks import (
@@ -64,7 +64,7 @@ FILE_ROWS = 2_000_000  # rows of the files that a task surveys
 REBALANCES = 50_000  # rows that a task judges
 # Clients ask for these often: only the recorder's own requests are read.
 OF_RECORDER = ("consumer_list", "cluster_info")
-SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *OF_RECORDER)]
+SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *BY_GROUP, *OF_RECORDER)]
 MERGED_AT_ONCE = 8  # parts of a frame
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
 # The small tables that judge_queues needs.
