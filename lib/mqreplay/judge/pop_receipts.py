@@ -137,7 +137,11 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
         (in_time, agree, pl.lit("it was acknowledged before its invisible time ended")),
         (came_back & repeated, agree, pl.lit("the same attempt was repeated and got the same messages")),
         (came_back & (again < visible), differ, pl.format("it came back {} ms before its time", -back_ms)),
-        (came_back & (again > pl.col("deadline_ts")), differ, pl.format("it was revived {} ms after its time", back_ms)),
+        (
+            came_back & (again > pl.col("deadline_ts")),
+            differ,
+            pl.format("it was revived {} ms after its time", back_ms),
+        ),
         (came_back, agree, pl.format("it came back {} ms after its time", back_ms)),
         (acked.is_not_null(), open_, pl.lit("it was acknowledged after its time, and no later POP returned it")),
         (pl.col("is_unanswered"), open_, pl.lit("the answer to its acknowledgement is not recorded")),
