@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from mqreplay.core.consume_queue import ConsumeQueue, CqUnit
 from mqreplay.core.faq_url import default_faq_url
 from mqreplay.core.fault_strategy import FaultItem, default_settings, update_fault_item
+from mqreplay.core.get_message import CommitLog, StoreConfig, get_message
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.process_queue import ProcessQueue, PulledMessage
 from mqreplay.core.rebalance import HeldQueue, drop_queues
 from mqreplay.core.send_back_client import ConsumedMessage, orderly_retry_message, send_message_back
 from mqreplay.core.send_retry import TryKind, TryOutcome, isolates_broker, retries_async, retry_response_codes
 from mqreplay.core.slave_suggestion import effective_ratio
+from mqreplay.core.sql92 import compile_sql92
 from mqreplay.errors import NullPointer
 
 QUEUE = MessageQueue("T", "b", 0)
@@ -40,6 +43,12 @@ def frees_by_a_fast_answer(version: str) -> bool:
 def asks_without_address(version: str) -> bool:
     message = ConsumedMessage("T", "ID", 0)
     return send_message_back(message, 0, None, None, "g", version=version).sent_back_to_broker is not None
+
+
+def entries_read(version: str) -> int:
+    queue = ConsumeQueue([CqUnit(i * 100, 100) for i in range(17_000)])
+    config = StoreConfig(10**12)
+    return get_message(queue, 0, 32, CommitLog(1_700_000), config, lambda _: False, version).next_begin_offset
 
 
 BOUNDARIES = {
@@ -70,6 +79,7 @@ BOUNDARIES = {
     ),
     "a message goes back to an unknown address": ("5.3.2", asks_without_address, True, False),
     "a message without a body is put": ("5.3.2", takes_a_missing_body, False, True),
+    "a condition has CONTAINS": ("5.1.3", lambda v: str(compile_sql92("a CONTAINS 'x'", v)), "a", "(CONTAINS a)"),
 }
 RELEASES = ("4.9.8", "5.0.0", "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.2.0", "5.3.0", "5.3.1", "5.3.2", "5.3.3")
 
@@ -80,3 +90,11 @@ def test_a_rule_changes_with_its_release(name: str) -> None:
     first = RELEASES.index(since)
     found: list[Any] = [rule(version) for version in RELEASES]
     assert found == [before] * first + [after] * (len(RELEASES) - first)
+
+
+@pytest.mark.parametrize(
+    ("version", "entries"),
+    [("4.9.8", 800), ("5.0.0", 16_001), ("5.1.0", 801), ("5.3.2", 801), ("5.3.3", 800), ("5.5.0", 800)],
+)
+def test_a_filtering_pull_reads_a_number_of_entries_by_its_release(version: str, entries: int) -> None:
+    assert entries_read(version) == entries

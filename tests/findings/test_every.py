@@ -22,6 +22,7 @@ from mqreplay.judge.broker_outages import failovers_of_shard
 from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
 from mqreplay.judge.growing_lag import advances_of_shard
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
+from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
 from mqreplay.judge.slave_reads import slave_reads
@@ -49,6 +50,7 @@ LIMITS = Limits(
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
     *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
+    *("broker_unlisted", "master_changed"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
     "duplicate_client_id",
@@ -61,6 +63,7 @@ STRETCH = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.Int6
 STANDSTILLS = GROUP | {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 STANDSTILLS |= {"stretches": pl.List(pl.Struct(STRETCH))}
 OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64} | SPAN
+RESTARTS = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT}
 OUTAGES |= {"errors": pl.Int64, "polled": pl.Boolean, "keys": SCHEMA["evidence"]}
 
 
@@ -94,6 +97,9 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         resets=offset_resets(table("server_request"), pull),
         standstills=pl.DataFrame(silver.get("standstills", []), STANDSTILLS),
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
+        restarts=pl.DataFrame(schema=RESTARTS),
+        unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
+        master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),
         uneven_shares=uneven_shares_of_shard(table("allocation", "gold"), 2),

@@ -35,6 +35,8 @@ _GROUPS: Final = frozenset(
     }
 )
 _GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+# Proxies in cluster mode are its members. Source: AbstractSystemMessageSyncer, ProxyConfig#heartbeatSyncerTopicName.
+PROXY_GROUP: Final = "CID_DefaultHeartBeatSyncerTopic"
 
 
 def is_system_topic(topic: str) -> bool:

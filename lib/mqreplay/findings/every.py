@@ -10,6 +10,7 @@ from types import MappingProxyType
 import polars as pl
 
 from mqreplay.findings import (
+    broker_lists,
     brokers,
     clocks,
     duplicate_ids,
@@ -33,7 +34,7 @@ from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
 from mqreplay.judge import conflicts
 from mqreplay.judge import ownership as owned
-from mqreplay.judge.broker_outages import with_outage
+from mqreplay.judge.broker_outages import BROKER, with_outage
 from mqreplay.judge.growing_lag import growing_lag
 from mqreplay.judge.held_standstills import held_standstills
 from mqreplay.judge.offset_continuity import polled_ends
@@ -54,6 +55,8 @@ _KINDS = (
     duplicate_ids.DUPLICATE_CLIENT_ID,
     members.CONSUMER_LOST,
     brokers.BROKER_DOWN,
+    broker_lists.BROKER_UNLISTED,
+    broker_lists.MASTER_CHANGED,
     brokers.FAILOVER_PULL,
     pulls.SLAVE_PULL,
     slaves.STALE_SLAVE_OFFSETS,
@@ -106,6 +109,9 @@ class Evidence:
     resets: pl.DataFrame  # offset_resets
     standstills: pl.DataFrame  # standing
     outages: pl.DataFrame  # broker_outages
+    restarts: pl.DataFrame  # broker_outages.restarts
+    unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
+    master_changes: pl.DataFrame  # listed_brokers.master_changes
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py
 
@@ -178,7 +184,7 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     moved = offsets.offset_findings(
         continuity,
         evidence.queue_owner,
-        evidence.outages,
+        pl.concat([evidence.outages.select(*BROKER, "from_ts"), evidence.restarts]),
         cluster,
         limits.same_cause_gap_s,
         limits.dispute_s,
@@ -266,6 +272,8 @@ def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
             brokers.failover_findings(failovers, cluster, gap_s),
             pulls.pull_findings(evidence.exceptional_pulls, cluster, gap_s, limits.slave_pull_warn_s),
             brokers.refusing_slaves(evidence.refusals, cluster, gap_s),
+            broker_lists.unlisted_findings(evidence.unlisted, cluster),
+            broker_lists.master_findings(evidence.master_changes, cluster),
             slaves.stale_slave_offsets(evidence.offset_continuity, cluster, limits.stale_slave_s),
         ]
     )

@@ -14,6 +14,7 @@ from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.capture.commands import Command
 from mqreplay.decode.capture.messages import messages_of
 from mqreplay.decode.capture.names import Names
+from mqreplay.decode.capture.pop_messages import pop_messages_of
 from mqreplay.decode.fields import object_of, wrong_type
 
 Fields = dict[str, object]
@@ -32,6 +33,25 @@ _PULLED: Final = {
     "minOffset": "min_offset",
     "maxOffset": "max_offset",
     "suggestWhichBrokerId": "suggest_which_broker_id",
+}
+_POP: Final = {
+    "queueId": "asked_queue_id",
+    "maxMsgNums": "max_msg_nums",
+    "invisibleTime": "invisible_time_ms",
+    "pollTime": "poll_time_ms",
+    "initMode": "init_mode",
+}
+_POPPED: Final = {
+    "popTime": "pop_ts",
+    "invisibleTime": "answer_invisible_time_ms",
+    "reviveQid": "revive_queue_id",
+    "restNum": "rest_num",
+}
+_INFO: Final = {"startOffsetInfo": "start_offset_info", "msgOffsetInfo": "msg_offset_info"}
+_ACKS: Final = {
+    codes.ACK_MESSAGE: "ACK",
+    codes.BATCH_ACK_MESSAGE: "BATCH_ACK",
+    codes.CHANGE_MESSAGE_INVISIBLETIME: "CHANGE_INVISIBLE_TIME",
 }
 
 
@@ -212,6 +232,41 @@ def _topic_stats(call: Call, names: Names) -> tuple[str, Fields] | None:
     return "topic_stats", fields | {"body": _body(call)}
 
 
+def _pop(call: Call, names: Names) -> tuple[str, Fields]:
+    # A proxy asks for many clients on one connection: their ids are not on the wire.
+    ext, answer, asked = call.request.ext, call.response, _broker(call.asked, names)
+    fields = _times(call, "request_ts") | {"client_id": names.client(call.connection)} | asked
+    fields |= {"broker_name": ext.get("bname", asked["broker_name"])} | _of_group(ext)
+    fields |= {"expression": ext.get("exp"), "expression_type": ext.get("expType"), "attempt_id": ext.get("attemptId")}
+    fields |= {"is_order": ext.get("order") == "true"} | _numbers(ext, _POP) | _named_answer(call)
+    if answer is not None:
+        fields |= _numbers(answer.ext, _POPPED) | {ours: answer.ext.get(theirs) for theirs, ours in _INFO.items()}
+        fields |= {"messages": pop_messages_of(answer.body)}
+    return "pop_log", fields
+
+
+def _pop_ack(call: Call, names: Names) -> tuple[str, Fields]:
+    ext, answer, asked = call.request.ext, call.response, _broker(call.asked, names)
+    kind = _ACKS[call.request.code]
+    fields = _times(call) | {"kind": kind, "client_id": names.client(call.connection)} | asked | _named_answer(call)
+    fields |= _of_group(ext) | {"extra_info": ext.get("extraInfo")}
+    fields |= _numbers(ext, {"offset": "queue_offset", "invisibleTime": "invisible_time_ms"})
+    if kind == "BATCH_ACK":
+        fields |= {"body": _text(call.request)}
+    elif answer is not None:
+        fields |= _numbers(answer.ext, _POPPED)
+    return "pop_acks", fields
+
+
+def _pop_assignment(call: Call, names: Names) -> tuple[str, Fields]:
+    fields = _times(call) | _broker(call.asked, names) | _answer(call)
+    return "pop_assignments", fields | {"request": _text(call.request), "response": _body(call)}
+
+
+def _of_group(ext: Mapping[str, str]) -> Fields:
+    return {"consumer_group": ext.get("consumerGroup"), "topic": ext.get("topic")}
+
+
 _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]] = {
     codes.PULL_MESSAGE: _pull,
     codes.LITE_PULL_MESSAGE: _pull,
@@ -226,4 +281,7 @@ _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]
     codes.GET_ROUTEINFO_BY_TOPIC: _route,
     codes.GET_BROKER_CLUSTER_INFO: _cluster_info,
     codes.GET_TOPIC_STATS_INFO: _topic_stats,
+    codes.QUERY_ASSIGNMENT: _pop_assignment,
+    codes.POP_MESSAGE: _pop,
+    **dict.fromkeys(_ACKS, _pop_ack),
 }
