@@ -11,7 +11,7 @@ import pytest
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.outcome import outcome_of
 from mqreplay.settings import load_settings
-from tests_shared import run, rows_at, unpack
+from tests_shared import rows_at, run, unpack
 
 DATA = Path(__file__).parents[1] / "data"
 
