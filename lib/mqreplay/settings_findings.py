@@ -121,3 +121,8 @@ class FindingSettings:
         "age at which a slave's offsets are stale; slaves copy every 10 s in 4.9, every minute in 5.x",
         "When slaves copy offsets less often.",
     )
+    config_drift_s: int = seconds(
+        300,
+        "a slave with another configuration than its master for longer is reported; slaves copy every minute at most",
+        "When slaves copy less often, or the recorder polls less often than every minute.",
+    )

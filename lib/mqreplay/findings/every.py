@@ -60,6 +60,7 @@ _KINDS = (
     brokers.FAILOVER_PULL,
     pulls.SLAVE_PULL,
     slaves.STALE_SLAVE_OFFSETS,
+    slaves.SLAVE_CONFIG_DRIFT,
     messages.RETRY_GROWTH,
     messages.DEAD_LETTER,
     topics.QUEUE_COUNT_CHANGED,
@@ -112,6 +113,7 @@ class Evidence:
     restarts: pl.DataFrame  # broker_outages.restarts
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes
+    config_drift: pl.DataFrame  # slave_configs
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py
 
@@ -275,6 +277,7 @@ def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
             broker_lists.unlisted_findings(evidence.unlisted, cluster),
             broker_lists.master_findings(evidence.master_changes, cluster),
             slaves.stale_slave_offsets(evidence.offset_continuity, cluster, limits.stale_slave_s),
+            slaves.config_drift(evidence.config_drift, evidence.outages, cluster, gap_s),
         ]
     )
 

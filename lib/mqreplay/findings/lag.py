@@ -38,6 +38,9 @@ LAG_GROWS = FindingKind(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("duplicate_client_id", same=("consumer_group",), after_s=150),
+        # A slave that lacks the topic or the group serves nobody while the master is down.
+        Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120, critical=True),
+        Cause("slave_config_drift", same=("broker_name", "consumer_group"), after_s=120, critical=True),
         Cause("broker_down", same=("broker_name",), after_s=120),
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
     ),

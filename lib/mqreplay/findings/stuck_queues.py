@@ -32,6 +32,9 @@ STUCK_QUEUE = FindingKind(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),
         Cause("consumer_lost", same=("consumer_group",), after_s=150),
+        # A slave that lacks the topic or the group serves nobody while the master is down.
+        Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120, critical=True),
+        Cause("slave_config_drift", same=("broker_name", "consumer_group"), after_s=120, critical=True),
         Cause("broker_down", same=("broker_name",), after_s=120),
         # A slave that refuses pulls: messages wait for it.
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),

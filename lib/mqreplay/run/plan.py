@@ -40,6 +40,7 @@ from mqreplay.judge.recorder_holes import hole_gaps
 from mqreplay.judge.replay_gap import lacking, missing_kinds, replay_gap
 from mqreplay.judge.reset_effects import with_applied
 from mqreplay.judge.route_changes import route_changes
+from mqreplay.judge.slave_configs import slave_config_drift
 from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.judge.source_disputes import source_gaps
 from mqreplay.judge.unlisted_members import unlisted_member_gaps
@@ -291,6 +292,13 @@ class Replay:
             restarts=restarts(night.raw["broker_runtime"]),
             unlisted=unlisted,
             master_changes=master_changes(lists, night.raw["broker_runtime"]),
+            config_drift=slave_config_drift(
+                night.raw["topic_config"],
+                night.raw["subscription_group"],
+                night.raw["snapshot"],
+                night.raw["broker_runtime"],
+                limits.config_drift_s,
+            ),
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
             groups=frozenset[str]().union(
