@@ -14,9 +14,9 @@ DUPLICATE_CLIENT_ID = FindingKind(
         " queues have no owner."
     ),
     rule=(
-        "A broker listed a client id more than once in a group that shares queues, or knew it at several addresses,"
-        " longer than lists take to spread. It is info while it may be a connection that the broker has not closed yet:"
-        " until 135 s, unless clients with this id name two start times."
+        "A broker listed a client id more than once in a group that shares queues, or knew it at several addresses, for"
+        " more than 135 s, or clients with this id named two start times meanwhile. Less may be a connection that died:"
+        " a broker drops it after 120 s."
     ),
     follows="ConsumerGroupInfo#getAllClientId, ClientConfig#buildMQClientId",
     advice=(
@@ -31,7 +31,7 @@ DUPLICATE_CLIENT_ID = FindingKind(
     ),
 )
 BY_DUPLICATE = Cause("duplicate_client_id", same=("consumer_group",), before_s=70)  # lists are written once a minute
-DEAD_CONFIDENCE = 0.5
+TABLES = ("silver.consumer_connection", "silver.consumer_list", "silver.rebalance")
 
 
 def duplicate_id_findings(
@@ -39,10 +39,10 @@ def duplicate_id_findings(
 ) -> pl.DataFrame:
     """Return DUPLICATE_CLIENT_ID, of the frame of judge/duplicate_clients.py.
 
-    ``unshared`` is the frame of unshared_groups: broadcasting processes may have one id. Shorter than ``dispute_s``
-    seconds is normal while a client connects again.
+    ``unshared`` is the frame of unshared_groups: broadcasting processes may have one id. ``dispute_s``: as long as a
+    list takes to spread.
     """
-    shared = duplicates.join(unshared, "consumer_group", how="anti")
+    shared = duplicates.filter("certain").join(unshared, "consumer_group", how="anti")
     long = shared.filter(seconds("from_ts", "to_ts") > dispute_s)
     key = row_key("consumer_group")
     rows = long.with_columns(key).with_columns(
@@ -50,39 +50,15 @@ def duplicate_id_findings(
             pl.when(pl.col("tables").list.contains(table))
             .then(pl.concat_list(evidence_row(pl.lit(table), pl.col("key"))))
             .otherwise(pl.lit([], EVIDENCE))
-            for table in ("silver.consumer_connection", "silver.consumer_list", "silver.rebalance")
+            for table in TABLES
         ).alias("evidence")
     )
-    addresses = pl.col("addresses").list.join(", ")
-    places = pl.when(pl.col("addresses").list.len() > 0).then(pl.format(" ({})", addresses)).otherwise(pl.lit(""))
-    found = [
-        finding(
-            rows.filter("certain"),
-            DUPLICATE_CLIENT_ID,
-            cluster,
-            severity="warning",
-            summary=pl.format(
-                "{} processes used client id {} of group {}{}: they take the same queues.",
-                "processes",
-                "client_id",
-                "consumer_group",
-                places,
-            ),
-        ),
-        finding(
-            rows.filter(~pl.col("certain")),
-            DUPLICATE_CLIENT_ID,
-            cluster,
-            severity="info",
-            confidence=DEAD_CONFIDENCE,
-            summary=pl.format(
-                "A broker listed client id {} of group {} {} times{}: as many processes use it, or the client connected"
-                " again before its old connection was closed.",
-                "client_id",
-                "consumer_group",
-                "processes",
-                places,
-            ),
-        ),
-    ]
-    return pl.concat(found)
+    places = pl.format(" ({})", pl.col("addresses").list.join(", "))
+    summary = pl.format(
+        "{} processes used client id {} of group {}{}: they take the same queues.",
+        "processes",
+        "client_id",
+        "consumer_group",
+        pl.when(pl.col("addresses").list.len() > 0).then(places).otherwise(pl.lit("")),
+    )
+    return finding(rows, DUPLICATE_CLIENT_ID, cluster, severity="warning", summary=summary)
