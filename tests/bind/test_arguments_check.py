@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from mqreplay.bind.arguments_check import arguments_check
-from mqreplay.bind.functions import FUNCTIONS, QUEUE
-from mqreplay.bind.sql_types import arguments_of
+from mqreplay.bind.functions import FUNCTIONS
+from mqreplay.bind.sql_types import QUEUE, arguments_of
 from mqreplay.lake.column_types import arrow_type
 
 TWO = "f takes 2 arguments, got 1: f(a STRING, b BIGINT)"

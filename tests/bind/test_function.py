@@ -32,6 +32,14 @@ NAMED = {
     "update_offset",
     "commit_offset",
     "status_windows",
+    "allocate_for_pop",
+    "pop_init_offset",
+    "parse_retry_topic",
+    "parse_extra_info",
+    "check_block",
+    "next_offset",
+    "is_revive_due",
+    "revive_deadline",
 }
 
 

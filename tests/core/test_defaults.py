@@ -31,7 +31,7 @@ def test_how_long_a_slow_broker_is_avoided() -> None:
     assert default_settings("4.9.8") == FaultSettings(
         (50, 100, 550, 1_000, 2_000, 3_000, 15_000), (0, 0, 30_000, 60_000, 120_000, 180_000, 600_000), 30_000
     )
-    assert default_settings("5.0.0") == FaultSettings(
+    assert default_settings("5.1.4") == FaultSettings(
         (50, 100, 550, 1_800, 3_000, 5_000, 15_000), (0, 0, 2_000, 5_000, 6_000, 10_000, 30_000), 10_000
     )
 

@@ -29,11 +29,11 @@ def of_commits(*commits: OffsetStatement, ends: list[QueueEnd], changes: list[Of
 def test_an_offset_lasts_until_it_moves_and_messages_wait_from_the_first_end_on() -> None:
     ends = [end(-1, 9), end(5, 5), end(10, 7), end(20, 9), end(60, 8), end(61, 99)]
     found = of_commits(said(0, 5), said(60, 6), ends=ends)
-    assert found == [Standstill(5, 0, 10 * S, 60 * S, 4)]
+    assert found == [Standstill(5, 0, 10 * S, 60 * S, 4, 2)]
 
 
 def test_the_last_offset_stands_still_until_the_last_end_behind_which_messages_wait() -> None:
-    assert of_commits(said(0, 5), ends=[end(10, 6), end(40, 8)]) == [Standstill(5, 0, 10 * S, 40 * S, 3)]
+    assert of_commits(said(0, 5), ends=[end(10, 6), end(40, 8)]) == [Standstill(5, 0, 10 * S, 40 * S, 3, 2)]
     assert of_commits(said(0, 5), ends=[end(10, 6), end(30, 8), end(40, 5)]) == []
 
 
@@ -62,7 +62,7 @@ def test_the_file_and_each_client_move_the_offset_for_themselves() -> None:
     # The end stated at 0 s is none of the time in which 6 is the offset.
     ends = [end(0, 9), end(22, 9)]
     found = of_commits(said(0, 5), said(60, 6), ends=ends, changes=of_file)
-    assert found == [Standstill(6, 20 * S, 22 * S, 60 * S, 3)]
+    assert found == [Standstill(6, 20 * S, 22 * S, 60 * S, 3, 0)]
 
 
 def test_statements_of_one_instant_go_by_their_offsets_in_whatever_order_they_come() -> None:
@@ -73,7 +73,7 @@ def test_statements_of_one_instant_go_by_their_offsets_in_whatever_order_they_co
         for order in itertools.permutations(stated)
         for order_of_ends in (ends, ends[::-1])
     }
-    assert found == {(Standstill(5, 0, 0, 60 * S, 4), Standstill(5, 60 * S, 60 * S, 100 * S, 4))}
+    assert found == {(Standstill(5, 0, 0, 60 * S, 4, 3), Standstill(5, 60 * S, 60 * S, 100 * S, 4, 0))}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_behind_an_offset_of_long_max_value_nothing_waits() -> None:
 def test_without_commits_an_offset_lasts_as_long_as_copies_show_it() -> None:
     changes = [OffsetChange(None, 0, None, 5), OffsetChange(40 * S, 50 * S, 5, 6)]
     ends = [end(0, 9), end(90, 9)]
-    assert standstills([], [], changes, ends, STUCK_MS) == [Standstill(5, 0, 0, 40 * S, 4)]
+    assert standstills([], [], changes, ends, STUCK_MS) == [Standstill(5, 0, 0, 40 * S, 4, 0)]
     # Shown last at 29 s: what it was until 50 s is not known.
     assert standstills([], [], [changes[0], OffsetChange(29 * S, 50 * S, 5, 6)], ends, STUCK_MS) == []
     assert standstills([], [], [changes[0], OffsetChange(None, 50 * S, 5, 6)], ends, STUCK_MS) == []
@@ -103,7 +103,7 @@ def test_the_last_copy_shows_the_last_offset() -> None:
     changes, ends = [OffsetChange(None, 0, None, 5)], [end(0, 9), end(90, 9)]
     assert standstills([], [], changes, ends, STUCK_MS) == []
     assert standstills([], [], changes, ends, STUCK_MS, 29 * S) == []
-    assert standstills([], [], changes, ends, STUCK_MS, 30 * S) == [Standstill(5, 0, 0, 30 * S, 4)]
+    assert standstills([], [], changes, ends, STUCK_MS, 30 * S) == [Standstill(5, 0, 0, 30 * S, 4, 0)]
     assert standstills([said(-99, 5)], [], changes, ends, STUCK_MS, 30 * S)[0].to_ts == 90 * S
 
 
@@ -111,10 +111,10 @@ def test_a_pull_shows_the_offset_and_its_usual_interval_is_no_standstill() -> No
     ends = [end(0, 9), end(200, 9)]
     assert standstills([], [said(t, 5) for t in (0, 20, 40)], [], ends, STUCK_MS) == []
     found = standstills([], [said(t, 5) for t in (0, 20, 40, 60)], [], ends, STUCK_MS)
-    assert found == [Standstill(5, 0, 0, 60 * S, 4)]
+    assert found == [Standstill(5, 0, 0, 60 * S, 4, 0)]
     # A commit of the group shows that commits were recorded: then `stuck_ms` is enough.
     pulls = [said(0, 5), said(20, 5), said(40, 5)]
-    assert standstills([said(41, 6)], pulls, [], ends[:1], STUCK_MS) == [Standstill(5, 0, 0, 41 * S, 4)]
+    assert standstills([said(41, 6)], pulls, [], ends[:1], STUCK_MS) == [Standstill(5, 0, 0, 41 * S, 4, 0)]
 
 
 def test_the_usual_interval_is_the_lower_median_in_whole_milliseconds() -> None:

@@ -34,6 +34,18 @@ def test_a_queue_that_does_not_move_while_messages_come_is_stall():
     assert [w[1] for w in told(commits, heads, 119_000)] == ["STALL", "STALL"]
 
 
+def test_ends_older_than_burrow_keeps_do_not_hide_that_a_group_stopped():
+    commits = [(t, t // 1000) for t in range(5_000, 60_000, 5_000)]
+    heads = [(t, t // 1000) for t in range(0, 300_000, 30_000)]  # ten ends are five minutes
+    assert [w[1] for w in told(commits, heads, 239_000)] == ["OK", "OK", "STOP", "STOP"]
+
+
+def test_one_end_alone_shows_no_silence():
+    commits = [(t, t // 1000) for t in range(5_000, 60_000, 5_000)]
+    heads = [(50_000, 50), (250_000, 60)]
+    assert [w[1] for w in told(commits, heads, 255_000)] == ["OK"] * 5
+
+
 def test_without_ends_the_lag_is_unknown_and_the_status_with_it():
     ((_, status, lag, commits),) = told([(1_000, 5), (6_000, 6)], [], 7_000)
     assert (status, lag, commits) == (None, None, 2)
@@ -97,7 +109,8 @@ def asked_at_each_end(commits, heads, window, until):
             lags.append(max(0, known[-1] - offset) if known else None)
         ends = [head for head, _ in points]
         lag = max(0, ends[-1] - offsets[-1]) if ends else None
-        status = partition_status(offsets, times, lags, lag, ends[-10:] or None, now)
+        lately = [head for head, seen in points[-10:-2] if seen > now - 100_000] + ends[-2:]
+        status = partition_status(offsets, times, lags, lag, lately or None, now)
         delay = time_lag(keep_head_points(points), offsets[-1], now)
         found.append((end, status, lag, delay, len(made) - before, offsets[-1]))
         before, end = len(made), end + window

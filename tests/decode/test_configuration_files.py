@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mqreplay.decode.brokers import decode_brokers, split_broker_key
 from mqreplay.decode.client_offsets import ClientOffset, decode_client_offsets
 from mqreplay.decode.delay_offset import decode_delay_offset
+from mqreplay.decode.message_request_mode import MessageRequestMode, decode_message_request_mode
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import TopicConfig, decode_topics
 from mqreplay.errors import DecodeError
@@ -22,9 +23,16 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
     "topics-5.3.3.json": decode_topics,
     "subscriptionGroup-5.3.3.json": decode_subscription_group,
     "delayOffset-4.9.7.json": decode_delay_offset,
+    "messageRequestMode-5.3.3.json": decode_message_request_mode,
     "notice-group.offsets.json": decode_client_offsets,
     "brokers-5.3.3.json": decode_brokers,
 }
+
+
+def test_message_request_modes() -> None:
+    rows = decode_message_request_mode((DATA / "messageRequestMode-5.3.3.json").read_bytes())
+    assert MessageRequestMode("t-small", "r-small", "POP", 0) in rows
+    assert len(rows) == 3
 
 
 def test_topics() -> None:

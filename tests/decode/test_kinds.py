@@ -59,12 +59,13 @@ def test_a_later_recorders_fields_are_ignored(stem: str) -> None:
     assert KINDS[stem].decode(changed(stem, x_new={"a": [1]})) == KINDS[stem].decode(lines(stem)[0])
 
 
-# Three columns of lock_requests are read from the request's body, and have cases of their own below.
+# These are read from the request's body, and have cases of their own below.
+OF_BODY = {
+    "lock_requests": ("client_id", "consumer_group", "mq_set"),
+    "pop_assignments": ("client_id", "consumer_group", "topic"),
+}
 NEEDED = [
-    (kind.stem, name)
-    for kind in KINDS.values()
-    for name in kind.required
-    if kind.stem != "lock_requests" or name in ("ts", "kind")
+    (kind.stem, name) for kind in KINDS.values() for name in kind.required if name not in OF_BODY.get(kind.stem, ())
 ]
 
 
@@ -260,4 +261,22 @@ QUEUE_HELD = {"topic": "t", "broker_name": "b", "queue_id": 0}
     ],
 )
 def test_what_is_wrong_inside_is_named(stem: str, fields: dict[str, Any], code: str) -> None:
+    assert refused(stem, changed(stem, **fields)).code == code
+
+
+@pytest.mark.parametrize(
+    ("stem", "fields", "code"),
+    [
+        ("pop_log", {"msg_offset_info": "0 1"}, "bad_receipt"),
+        ("pop_log", {"start_offset_info": "0 1 x"}, "bad_receipt"),
+        ("pop_log", {"messages": [{}]}, "missing_field"),
+        ("pop_acks", {"kind": "NACK"}, "unknown_kind"),
+        ("pop_acks", {"extra_info": "5 6"}, "bad_receipt"),
+        ("pop_acks", {"kind": "BATCH_ACK"}, "missing_field"),
+        ("pop_acks", {"kind": "BATCH_ACK", "body": {"acks": [{"c": "g", "t": "t", "r": "0", "b": "?"}]}}, "wrong_type"),
+        ("pop_assignments", {"request": "{}"}, "missing_field"),
+        ("pop_assignments", {"response": {"messageQueueAssignments": [{}]}}, "wrong_type"),
+    ],
+)
+def test_what_is_wrong_in_a_record_of_pop_is_named(stem: str, fields: dict[str, Any], code: str) -> None:
     assert refused(stem, changed(stem, **fields)).code == code

@@ -20,7 +20,7 @@ from mqreplay.decode.running_info import running_info_of
 from mqreplay.errors import DecodeError
 
 DATA = Path(__file__).parent / "data"
-POP_LINES = (DATA / "pop_assignments.jsonl").read_bytes().splitlines()  # of 5.3.3
+POP_LINES = (DATA / "pop_running_info.jsonl").read_bytes().splitlines()  # of 5.3.3
 LINES = [line for line in (DATA / "assignments.jsonl").read_bytes().splitlines() if b"running_info" in line]
 
 

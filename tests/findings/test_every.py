@@ -20,7 +20,9 @@ from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.judge import client_clocks
 from mqreplay.judge.broker_outages import failovers_of_shard
 from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
+from mqreplay.judge.growing_lag import advances_of_shard
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
+from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
 from mqreplay.judge.slave_reads import slave_reads
@@ -47,7 +49,8 @@ LIMITS = Limits(
 )
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
-    *("idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
+    *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
+    *("broker_unlisted", "master_changed"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
     "duplicate_client_id",
@@ -56,10 +59,11 @@ GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
 MEMBERS = GROUP | {"client_id": pl.String, "session": pl.Int64} | SPAN
 MEMBERS |= {"left": pl.Boolean, "watched": pl.Boolean, "beat": pl.Boolean}
-STRETCH = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.Int64}
+STRETCH = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.Int64, "arrived": pl.Int64}
 STANDSTILLS = GROUP | {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 STANDSTILLS |= {"stretches": pl.List(pl.Struct(STRETCH))}
 OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64} | SPAN
+RESTARTS = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT}
 OUTAGES |= {"errors": pl.Int64, "polled": pl.Boolean, "keys": SCHEMA["evidence"]}
 
 
@@ -93,6 +97,9 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         resets=offset_resets(table("server_request"), pull),
         standstills=pl.DataFrame(silver.get("standstills", []), STANDSTILLS),
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
+        restarts=pl.DataFrame(schema=RESTARTS),
+        unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
+        master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),
         uneven_shares=uneven_shares_of_shard(table("allocation", "gold"), 2),
@@ -101,6 +108,7 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         ),
         failovers=failovers_of_shard(route),
         refused_pulls=refused_pulls_of_shard(pull),
+        advances=advances_of_shard(table("offset_change"), table("offset_commit")),
         refusals=refusals_of_shard(pull, LIMITS.same_cause_gap_s),
         pulled_queues=pulled_queues_of_shard(pull),
         repeated_deliveries=repeated_deliveries(consume, unshared),
@@ -125,7 +133,9 @@ SESSION = {"session": 1, "left": False, "watched": True, "beat": True, "consumer
 HELD = QUEUE | {"client_id": "c1", "from_ts": at(0), "to_ts": at(300), "source": "assignment"}
 BREAK = QUEUE | {"broker_id": 0, "from_ts": at(0), "to_ts": at(5), "previous_offset": 90, "new_offset": 10, "size": 80}
 BREAK |= {"cause": "unknown", "redelivered_max": 80}
-STUCK = QUEUE | {"stretches": [{"offset": 5, "since_ts": at(0), "from_ts": at(0), "to_ts": at(100), "waiting": 3}]}
+STUCK = QUEUE | {
+    "stretches": [{"offset": 5, "since_ts": at(0), "from_ts": at(0), "to_ts": at(100), "waiting": 3, "arrived": 2}]
+}
 PULL = QUEUE | {"client_id": "c1", "queue_offset": 5, "broker_id": 1}
 ROUTE = PULL | {"request_ts": at(0), "route_broker_ids": [1], "cause": "master_gone", "actual_broker_id": 1}
 CONSUMED = QUEUE | {"queue_topic": "T", "queue_offset": 5, "status": "CONSUME_SUCCESS", "reconsume_times": 0}

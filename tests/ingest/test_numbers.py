@@ -17,6 +17,7 @@ from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
@@ -94,6 +95,7 @@ READERS = {
     "topics": decode_topics,
     "subscriptionGroup": decode_subscription_group,
     "delayOffset": decode_delay_offset,
+    "messageRequestMode": decode_message_request_mode,
     "brokers": decode_brokers,
     "notice-group.offsets": decode_client_offsets,
 }

@@ -173,3 +173,19 @@ def test_nothing_gives_no_rows_of_the_same_columns() -> None:
     assert nothing.is_empty()
     assert nothing.schema == exposed([polled(1, 0, 5)], [copied(1, 0, 10), copied(2, 1, 5)]).schema
     assert lacked_by_minute([]).schema == LACKED
+
+
+def test_a_replica_that_became_the_master_is_no_slave() -> None:
+    """A controller made it: it has its old id at the same address for some minutes, and lacks nothing of itself."""
+    old, new = {"broker_addr": "h:1"}, {"broker_addr": "h:2"}
+    polls = [polled(1, 0, 100) | old, polled(2, 2, 90) | new]
+    polls += [polled(61, 0, 150) | new, polled(62, 2, 160) | new, polled(121, 0, 200) | new, polled(122, 2, 200) | new]
+    polls += [polled(181, 0, 300) | new, polled(182, 1, 250) | old]
+    changes = [copied(1, 0, 9), copied(1, 2, 7), copied(61, 2, 9), copied(181, 1, 8)]
+    found = judged(polls, changes)
+    assert [of(found[m], "slave_end", "bytes_behind", "redelivered") for m in range(4)] == [
+        (90, 10, 2),
+        (None, None, None),
+        (None, None, None),
+        (250, 50, 1),
+    ]

@@ -111,6 +111,26 @@ def test_a_commit_that_reached_no_broker_is_none() -> None:
     assert [of(r, "status", "commits") for r in found] == [("OK", 11), ("STOP", 0)]
 
 
+def test_a_commit_that_a_broker_refused_is_none() -> None:
+    commits, ends = keeps_up()
+    later = ends + [end(t, t) for t in range(60, 118)]
+    for refusal in (
+        {"response_code": 0, "remark": "Offset has been previously reset"},
+        {"response_code": 26, "remark": "Group g not exist!"},
+    ):
+        refused = [commit(t, t, **refusal) for t in range(60, 118, 5)]
+        found = judged(commits + refused, later)
+        assert [of(r, "status", "commits") for r in found] == [("OK", 11), ("STOP", 0)], refusal
+    stored = [commit(t, t, response_code=0) for t in range(60, 118, 5)]
+    assert [r["status"] for r in judged(commits + stored, later)] == ["OK", "OK"]
+
+
+def test_groups_of_rocketmq_itself_are_not_judged() -> None:
+    commits, ends = keeps_up(consumer_group="CID_RMQ_SYS_REVIVE_GROUP")
+    own, own_ends = keeps_up()
+    assert [row["consumer_group"] for row in judged(commits + own, ends + own_ends)] == ["g"]
+
+
 def test_questions_are_no_commits() -> None:
     commits, ends = keeps_up()
     asked = [commit(50, 999, kind="QUERY"), commit(51, None)]

@@ -17,7 +17,14 @@ from silver_rows import rows
 
 QUEUE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
 INSTANT = pl.Datetime("us", "UTC")
-STRETCH = {"offset": pl.Int64, "since_ts": INSTANT, "from_ts": INSTANT, "to_ts": INSTANT, "waiting": pl.Int64}
+STRETCH = {
+    "offset": pl.Int64,
+    "since_ts": INSTANT,
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "waiting": pl.Int64,
+    "arrived": pl.Int64,
+}
 STILL = {
     "consumer_group": pl.String,
     "topic": pl.String,
@@ -30,7 +37,14 @@ Row = dict[str, Any]
 
 
 def stretch(offset: int, since: float, began: float, ended: float, waiting: int = 7) -> Row:
-    return {"offset": offset, "since_ts": at(since), "from_ts": at(began), "to_ts": at(ended), "waiting": waiting}
+    return {
+        "offset": offset,
+        "since_ts": at(since),
+        "from_ts": at(began),
+        "to_ts": at(ended),
+        "waiting": waiting,
+        "arrived": 0,
+    }
 
 
 def stood(*stretches: Row, **differs: object) -> Row:

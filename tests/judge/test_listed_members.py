@@ -24,7 +24,7 @@ def listed(seconds: float, *clients: str, before: float | None = None, broker: s
     return row | differs
 
 
-def nobody(seconds: float, before: float, broker: str = "b") -> Row:
+def nobody(seconds: float, before: float | None, broker: str = "b") -> Row:
     return listed(seconds, before=before, broker=broker, response_code=1, cid_all=None, remark="no consumer")
 
 
@@ -174,3 +174,14 @@ def test_of_a_member_that_vanished_nobody_knows_why_and_of_one_that_fell_silent_
         ["silver.consumer_list", "gold.queue_owner"],
     ]
     assert lost_consumers(sessions, owners, at(60), LOST_S, gone)["client_id"].to_list() == []
+
+
+def test_a_member_that_another_broker_names_did_not_vanish() -> None:
+    """A master is asked again after an outage, at another address: its first list has nobody."""
+    of_other = [
+        listed(4, "c1", broker="b2"),
+        *[listed(s, "c1", before=s - 5, broker="b2") for s in (64, 124, 184, 244)],
+    ]
+    sessions, gone = judged([listed(0, "c1"), nobody(150, None), *of_other], [*polls(), *polls("b2")])
+    assert gone.rows() == []
+    assert [client for client, *_ in spans(sessions)] == ["c1"]

@@ -271,3 +271,23 @@ def test_result_depends_neither_on_shards_nor_on_the_order_of_rows(pulls, routes
     changes = route_changes(answered.sample(fraction=1, shuffle=True, seed=1), starts)
     parts = [pull_route(shard, changes, born, starts, 1000) for shard in shards]
     assert pl.concat(parts).sort("record_id").equals(whole)
+
+
+ACTING = Route({0: "s:1"}, {0: "m:1", 1: "s:1"})
+
+
+@pytest.mark.parametrize(
+    ("route", "is_fresh", "address", "judgement"),
+    [
+        (ACTING, False, "s:1", "agree"),  # the master is gone, and the route lists its slave under id 0
+        (ACTING, False, "other:1", "differ"),
+        (ACTING, False, None, "differ"),
+        (Route({0: "new:1"}, {0: "s:1"}), True, "s:1", "agree"),  # by the route that the client had shortly before
+        (Route({0: "new:1"}, {0: "s:1"}), False, "s:1", "differ"),
+    ],
+)
+def test_a_broker_may_be_listed_under_another_id_than_its_own(route, is_fresh, address, judgement):
+    found = judge(1, 0, route, is_fresh, address)
+    assert found.judgement == judgement
+    if judgement == "agree":
+        assert (found.expected_broker_id, found.reason) == (1, "the route lists s:1, which is broker id 1, under id 0")

@@ -177,6 +177,8 @@ def test_nothing_else_is_a_warning(found):
         ("broker_down", "broker-b"),
         ("consumer_lost", "crash-group"),
         ("dead_letter", "refund-group"),
+        ("lag_grows", "pay-config-group"),
+        ("lag_grows", "pay-room-group"),
         ("offset_beyond_max", "reset-group"),
         ("offset_reset", "reset-group"),
         ("offset_reset", "reset-group"),

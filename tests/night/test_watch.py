@@ -207,7 +207,7 @@ def test_after_midnight_the_night_runs_once(tmp_path, monkeypatch):
 def test_the_night_after_midnight_finds_what_watch_found(tmp_path):
     after = over_midnight(tmp_path)
     for seconds in (-20, 60):
-        assert after(seconds).nights == ()
+        assert not after(seconds).nights
     (outcome,) = after(125).nights
     assert outcome.report is not None
     opened = read_findings(Warehouse(str(tmp_path / "warehouse")), "c")

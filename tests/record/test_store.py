@@ -208,17 +208,46 @@ def test_stores_that_cannot_be_recorded(tmp_path: Path) -> None:
         broker_store(str(tmp_path / "none"), "a-0")
     with pytest.raises(InputError, match=r"holds none of consumerOffset\.json"):
         broker_store(str(tmp_path), "a-0")
-    rocks = tmp_path / "config/consumerOffsets"
+
+
+@pytest.mark.parametrize(
+    ("folder", "setting"),
+    [("consumerOffsets", "defaultRocksDB"), ("metadata", "in one database"), ("rdb", "configManagerVersion=v2")],
+)
+def test_store_with_offsets_in_rocksdb(tmp_path: Path, folder: str, setting: str) -> None:
+    rocks = tmp_path / "config" / folder
     rocks.mkdir(parents=True)
     (rocks / "CURRENT").write_text("MANIFEST-000004\n")
-    with pytest.raises(InputError, match="in RocksDB, not in files that can be copied; record it over the network"):
-        broker_store(str(tmp_path), "a-0")
+    for store in (tmp_path, tmp_path / "config"):
+        with pytest.raises(InputError, match=rf"in RocksDB \(.*/{folder}: .*{setting}\).*; record it over the network"):
+            broker_store(str(store), "a-0")
     offsets = tmp_path / "config" / FILE
     offsets.write_bytes(content(0))  # written since: the broker went back to files
     assert broker_store(str(tmp_path), "a-0").name == "a-0"
     os.utime(offsets, (1, 1))
     with pytest.raises(InputError, match="in RocksDB"):
         broker_store(str(tmp_path), "a-0")
+
+
+def test_default_store_of_5_5_has_its_offsets_in_files(tmp_path: Path) -> None:
+    for folder in ("rocksdbstore", "config/kvStore"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "CURRENT").write_text("MANIFEST-000004\n")
+    (tmp_path / "config" / FILE).write_bytes(content(0))
+    os.utime(tmp_path / "config" / FILE, (1, 1))
+    assert broker_store(str(tmp_path), "a-0").config == tmp_path / "config"
+
+
+def test_modes_of_groups_are_copied(tmp_path: Path) -> None:
+    config, out = tmp_path / "config", tmp_path / "r"
+    config.mkdir()
+    (config / FILE).write_bytes(content(0))
+    modes = b'{"messageRequestModeMap":{"t":{"g":{"mode":"POP","popShareQueueNum":0}}}}'
+    (config / "messageRequestMode.json").write_bytes(modes)
+    with recording([str(config)], out, brokers=["broker-a-0"]):
+        time.sleep(0.3)
+    (copy,) = out.glob("snapshots/broker-a-0/*/messageRequestMode.json")
+    assert copy.read_bytes() == modes
 
 
 def test_bound_of_the_recording(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SUCCESS, SYSTEM_ERROR, NO_PERMISSION, TOPIC_NOT_EXIST, NOT_ONLINE = 0, 1, 16, 17, 206
+PROXY = -1  # instead of a broker id
 JAVA = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely@41ee8830"
 
 
@@ -91,6 +92,8 @@ class Server:
     def _answer(self, code: int, fields: dict[str, str]) -> Answered:
         if code in self.denied:
             return Answered(code=NO_PERMISSION, remark="no permission for reader")
+        if code in self.cluster.given:
+            return self.cluster.given[code]
         if self.name is None:
             return self.cluster.of_name_server(code, fields)
         return self.cluster.of_broker(self, code, fields)
@@ -114,12 +117,15 @@ class SimulatedCluster:
         self.queues, self.moving = queues, moving
         self.name_servers = [Server(self, None, 0) for _ in range(name_servers)]
         self.brokers = [Server(self, f"b-{n}", i) for n in range(masters) for i in range(slaves + 1)]
+        self.proxy = Server(self, "proxy", PROXY)  # the caller starts it
+        self.proxied: dict[str, list[str]] = {}  # members behind the proxy
         self.left: set[Server] = set()  # brokers that no name server lists
         self.members: dict[str, list[str]] = {f"g-{n}": [] for n in range(groups)}
         for n in range(clients):
             self.members[f"g-{n % groups}"].append(f"10.0.{n // 250}.{n % 250}@{1000 + n}")
         self.dropped: dict[tuple[str, int], bool] = {}
         self.deaf: set[str] = set()  # clients that do not answer 307
+        self.given: dict[int, Answered] = {}  # answers in place of the usual ones, by request code
         self._began = time.monotonic()
         self._tables: tuple[int, bytes] = (-1, b"")
 
@@ -176,6 +182,9 @@ class SimulatedCluster:
         """What a broker answers."""
         group, topic = fields.get("consumerGroup", ""), fields.get("topic", "")
         members = self.members.get(group, [])
+        if broker.broker_id == PROXY:
+            known = self.proxied.get(group, []) if code == 203 else []
+            return self._connections(group, known)
         if code == 43:
             return Answered(self._offsets())
         if code == 28:
@@ -200,6 +209,8 @@ class SimulatedCluster:
             return Answered(_json({"dataVersion": {"counter": int(time.monotonic())}, "topicConfigTable": configs}))
         if code == 201:
             return Answered(_json({"subscriptionGroupTable": {name: {"groupName": name} for name in self.members}}))
+        if code == 402:
+            return Answered(b'{"messageRequestModeMap":{"t-0":{"g-0":{"mode":"PULL","popShareQueueNum":0}}}}')
         if code == 45:
             return Answered(b'{"offsetTable":{}}')
         if code == 38:
@@ -249,7 +260,7 @@ class SimulatedCluster:
         )
         settings: dict[str, Any] = {f"setting{n}": "value" for n in range(50)}
         settings |= {"allocateMessageQueueStrategy": JAVA, "messageModel": "CLUSTERING", "consumerGroup": group}
-        topic = json.dumps([{"subString": "*", "subVersion": now, "topic": self.topic_of(group)}])
+        topic = _json([{"subString": "*", "subVersion": now, "topic": self.topic_of(group)}]).decode()
         body = (
             f'{{"mqTable":{{{held}}},"properties":{json.dumps(settings)},"statusTable":{{}},"subscriptionSet":{topic}}}'
         )

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from mqreplay.bind import laws
 from mqreplay.bind.function import BoundFunction
+from mqreplay.bind.pop_functions import (
+    allocate_for_pop,
+    check_block,
+    is_revive_due,
+    next_offset,
+    parse_extra_info,
+    parse_retry_topic,
+    pop_init_offset,
+    revive_deadline,
+)
+from mqreplay.bind.sql_types import QUEUE
 from mqreplay.core import allocation, offset_store, pull_answer, pull_node
 from mqreplay.core import slave_suggestion as memory
 from mqreplay.core import status_windows as group_windows
 from mqreplay.core.message_queue import MessageQueue
 
-QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
 _ALLOCATE = f"consumer_group STRING, current_cid STRING, mq_all ARRAY<{QUEUE}>, cid_all ARRAY<STRING>"
 _QUEUES = [MessageQueue("pay", "broker-a", 0), MessageQueue("pay", "broker-a", 1), MessageQueue("pay", "broker-a", 2)]
 _ALLOCATE_EXAMPLE = ("pay-group", "client-2", _QUEUES, ["client-1", "client-2"])
@@ -183,6 +193,18 @@ status_windows = BoundFunction(
     ([1_000, 61_000], [5, 9], [500, 60_500], [5, 9], 60_000, 130_000),
 )
 
+_POP = (
+    allocate_for_pop,
+    pop_init_offset,
+    parse_retry_topic,
+    parse_extra_info,
+    check_block,
+    next_offset,
+    is_revive_due,
+    revive_deadline,
+)
+
 FUNCTIONS: dict[str, BoundFunction] = {
-    bound.name: bound for bound in list(globals().values()) if isinstance(bound, BoundFunction)
+    bound.name: bound
+    for bound in (*(v for v in list(globals().values()) if isinstance(v, BoundFunction) and v not in _POP), *_POP)
 }

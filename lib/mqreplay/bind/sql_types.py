@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 TYPE = re.compile(r"(\w+)\s*(?:<(.*)>)?", re.DOTALL)
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+QUEUE = "STRUCT<topic: STRING, broker_name: STRING, queue_id: INT>"
 DUCKDB = {"STRING": "VARCHAR", "INT": "INTEGER"}
 
 
@@ -61,7 +62,7 @@ def fields(text: str) -> dict[str, str]:
 
 def is_queue(text: str) -> bool:
     """Whether a type is the struct of a message queue."""
-    return {"broker_name", "queue_id"} <= fields(text).keys()
+    return {"broker_name", "queue_id"} <= fields(text).keys() <= {"topic", "broker_name", "queue_id"}
 
 
 def has_queue(text: str) -> bool:

@@ -48,6 +48,13 @@ def add(record: argparse.ArgumentParser) -> None:
     record.add_argument(
         "--requests-per-second", type=float, default=50.0, metavar="N", help="the most for each server (%(default)g)"
     )
+    record.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="a proxy's remoting port, if it is not 8080; repeatable. Members behind a proxy are unknown to brokers",
+    )
     record.add_argument("--max-disk", metavar="SIZE", help="stop when the recording has this size, such as 20g")
     record.add_argument(
         "--acl-file",
@@ -85,6 +92,7 @@ def run(args: argparse.Namespace) -> None:
         physical_memory=args.physical_memory,
         requests_per_second=args.requests_per_second,
         max_disk=args.max_disk,
+        proxies=args.proxy,
     )
     credentials = load_credentials(args.acl_file, os.environ)
     has_tls = args.tls or args.tls_ca or args.tls_cert or args.tls_key or args.tls_no_verify

@@ -1,4 +1,4 @@
-"""The advice that RocketMQ appends to an error message (FAQUrl), which changed its address with 5.0."""
+"""The advice that RocketMQ appends to an error message (FAQUrl), which changed its address with 5.1.0."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def default_faq_url(version: str = CLIENT_4) -> str:
     >>> default_faq_url(), default_faq_url("5.3.3")
     ('http://rocketmq.apache.org/docs/faq/', 'https://rocketmq.apache.org/docs/bestPractice/06FAQ')
     """
-    if at_least(version, "5.0.0"):
+    if at_least(version, "5.1.0"):
         return "https://rocketmq.apache.org/docs/bestPractice/06FAQ"
     return "http://rocketmq.apache.org/docs/faq/"
 

@@ -27,7 +27,7 @@ TABLE_CAPACITY = 16  # faultItemTable is made with it
 
 
 class FaultItem(NamedTuple):
-    """One broker: its last latency (ms), when it is available again (epoch ms), in 5.x if it was reached."""
+    """One broker: its last latency (ms), when it is available again (epoch ms), since 5.1.4 if it was reached."""
 
     current_latency: int
     start_timestamp: int
@@ -43,14 +43,14 @@ class FaultSettings(NamedTuple):
 
 
 def default_settings(version: str = CLIENT_4) -> FaultSettings:
-    """Return the default settings of a client; 5.x avoids a broker for at most half a minute, 4.9 for ten minutes.
+    """Return the default settings of a client: the longest isolation is ten minutes, since 5.1.4 half a minute.
 
     Follows MQFaultStrategy#latencyMax and MQFaultStrategy#notAvailableDuration.
 
     >>> [default_settings(version).not_available_duration[-1] for version in ("4.9.8", "5.3.3")]
     [600000, 30000]
     """
-    if at_least(version, "5.0.0"):
+    if at_least(version, "5.1.4"):
         return FaultSettings(LATENCY_MAX_5, NOT_AVAILABLE_DURATION_5, ISOLATION_LATENCY_5)
     return FaultSettings(LATENCY_MAX, NOT_AVAILABLE_DURATION, ISOLATION_LATENCY)
 
@@ -85,8 +85,8 @@ def update_fault_item(
 ) -> dict[str, FaultItem]:
     """Return the table after one send (MQFaultStrategy#updateFaultItem, with sendLatencyFaultEnable).
 
-    ``isolation``: the send failed; ``now`` in epoch ms. 4.9 sets the time of availability again each time,
-    so a fast answer frees the broker; 5.x only ever puts it off. ``settings`` default to those of the
+    ``isolation``: the send failed; ``now`` in epoch ms. Before 5.1.4 each send sets the time of availability
+    again, so a fast answer frees the broker; since then it is only put off. ``settings`` default to those of the
     version.
 
     >>> update_fault_item({}, "b", 700, False, now=1_000)
@@ -96,7 +96,7 @@ def update_fault_item(
     latency = used.isolation_latency if isolation else current_latency
     duration = compute_not_available_duration(latency, used.latency_max, used.not_available_duration)
     start = to_long(now + duration)
-    if at_least(version, "5.0.0"):
+    if at_least(version, "5.1.4"):
         before = fault_items[broker_name].start_timestamp if broker_name in fault_items else 0
         start = max(before, start) if duration > 0 else before
     return {**fault_items, broker_name: FaultItem(current_latency, start, reachable)}

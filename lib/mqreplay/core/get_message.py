@@ -109,7 +109,7 @@ def get_message(
     if units is None:
         return _found_null(consume_queue, offset, commit_log, config, version)
     walk = _Walk(commit_log, config, message_filter, max_msg_nums)
-    next_offset = offset + (walk.visit_5(units) if at_least(version, "5.0.0") else walk.visit_4(units))
+    next_offset = offset + (walk.visit_5(units, version) if at_least(version, "5.0.0") else walk.visit_4(units))
     return GetMessageResult(
         walk.status,
         next_offset,
@@ -184,10 +184,10 @@ class _Walk:
             self._take(unit)
         return len(units)
 
-    def visit_5(self, units: Sequence[CqUnit]) -> int:
+    def visit_5(self, units: Sequence[CqUnit], version: str) -> int:
         """Walk as 5.x does: only entries that fit into the batch affect the suggestion."""
         for i, unit in enumerate(units):
-            if i * CQ_STORE_UNIT_SIZE >= self.max_filter_bytes:
+            if self._has_read_enough_5(i, version):
                 return i
             if self._is_full(unit) or self.buffer_total_size >= MAX_PULL_MSG_SIZE:
                 return i
@@ -195,6 +195,11 @@ class _Walk:
             if unit.offset_py >= self.next_phy_file_start_offset:
                 self._take(unit)
         return len(units)
+
+    def _has_read_enough_5(self, entries: int, version: str) -> bool:
+        """5.0 takes the limit in bytes for a count of entries; until 5.3.2 one entry more is read."""
+        read = entries * CQ_STORE_UNIT_SIZE if at_least(version, "5.1.0") else entries
+        return read >= self.max_filter_bytes if at_least(version, "5.3.3") else read > self.max_filter_bytes
 
     def _is_full(self, unit: CqUnit) -> bool:
         is_in_disk = check_in_disk_by_commit_offset(

@@ -70,7 +70,7 @@ class ProcessQueue:
     """The state of one queue in one consumer; each method is the method of ProcessQueue.java of that name.
 
     ``msg_count`` and ``msg_size`` (bytes) are counters of their own, as in Java: they may part from the
-    trees, and flow control believes them. ``version`` is the client's; before 5.0 a message without a body
+    trees, and flow control believes them. ``version`` is the client's; before 5.3.2 a message without a body
     is a NullPointerException.
 
     >>> pq = ProcessQueue()
@@ -96,7 +96,7 @@ class ProcessQueue:
 
         queue_offset_max becomes the last new offset given, not the largest. msg_acc_cnt (messages behind
         the queue's end) is refreshed from the last message alone, and only by a positive number. Raises
-        NumberFormat for a max_offset that is no number, and before 5.0 NullPointer for a missing body: the
+        NumberFormat for a max_offset that is no number, and before 5.3.2 NullPointer for a missing body: the
         state then stays as far as it got.
 
         >>> ProcessQueue().put_message([])
@@ -121,7 +121,7 @@ class ProcessQueue:
         """Drop consumed messages; the queue offset to commit, or -1 (ProcessQueue#removeMessage).
 
         -1 if nothing was waiting; else the smallest offset still waiting; with none left, queue_offset_max
-        + 1. The size subtracted is that of the message given. Before 5.0 a given message without a body
+        + 1. The size subtracted is that of the message given. Before 5.3.2 a given message without a body
         that was waiting ends the call early: it is gone from the tree, is still counted, and the answer is
         queue_offset_max + 1.
 
@@ -168,7 +168,7 @@ class ProcessQueue:
     def commit(self) -> int:
         """The offset after the last message taken; what was taken is done (ProcessQueue#commit).
 
-        Raises NoSuchElement where nothing was taken; before 5.0 NullPointer for a taken message without a
+        Raises NoSuchElement where nothing was taken; before 5.3.2 NullPointer for a taken message without a
         body while others are counted: the count is then already lower, and the messages stay taken.
 
         >>> pq = ProcessQueue()
@@ -255,7 +255,7 @@ class ProcessQueue:
         return list(self._taken.offsets)
 
     def _size(self, msg: PulledMessage) -> int:
-        if msg.body_size is None and not at_least(self.version, "5.0.0"):
+        if msg.body_size is None and not at_least(self.version, "5.3.2"):
             raise NullPointer
         return msg.body_size or 0
 

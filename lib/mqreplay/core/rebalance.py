@@ -23,7 +23,7 @@ class HeldQueue(NamedTuple):
     """A ProcessQueue in the table; timestamps in epoch ms.
 
     ``consuming``: a listener works on it right now, and keeps its consume lock for longer than a rebalance
-    waits (1 s in 4.9, 0.5 s in 5.x). ``dropped``: it is pulled and consumed no more, but still in the
+    waits (1 s before 5.2.0, 0.5 s since). ``dropped``: it is pulled and consumed no more, but still in the
     table.
     """
 
@@ -114,7 +114,7 @@ def drop_queues(
     """First half: drop a topic's queues that are not in mq_set or were not pulled for two minutes.
 
     (The latter are taken again in the second half, in the same step.) A queue under orderly consumption goes
-    only when its listener is done, in 5.x at the latest 20 s after its last lock. ``now`` in epoch ms.
+    only when its listener is done, since 5.2.0 at the latest 20 s after its last lock. ``now`` in epoch ms.
     RebalanceImpl#updateProcessQueueTableInRebalance, RebalancePushImpl#removeUnnecessaryMessageQueue.
 
     >>> queue = MessageQueue("T", "b", 0)
@@ -151,4 +151,4 @@ def truncate_message_queue_not_my_topic(
 
 
 def _forced(held: HeldQueue, now: int, version: str) -> bool:
-    return at_least(version, "5.0.0") and now > held.last_lock_timestamp + UNLOCK_DELAY_TIME
+    return at_least(version, "5.2.0") and now > held.last_lock_timestamp + UNLOCK_DELAY_TIME

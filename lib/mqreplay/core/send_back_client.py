@@ -80,7 +80,7 @@ def send_message_back(
 
     ``broker_addr`` is the master of broker_name by the client's route, asked only where broker_name is
     given: else the message's store host is. ``broker_ok``: whether the broker took it; if not, the message
-    goes to the retry topic through the producer. Where no address is known, 5.x does not even try.
+    goes to the retry topic through the producer. Where no address is known, 5.3.2 and later do not try.
     ``max_reconsume_times`` is the consumer's setting.
 
     >>> msg = ConsumedMessage("T", "ID", 0, store_host="10.0.0.2:10911")
@@ -92,7 +92,7 @@ def send_message_back(
     addr = broker_addr if broker_name is not None else msg.store_host
     max_times = concurrent_max_reconsume_times(max_reconsume_times)
     asked = SendBackTry(addr or "", broker_name, consumer_group, delay_level, max_times)
-    if is_blank(addr) and at_least(version, "5.0.0"):
+    if is_blank(addr) and at_least(version, "5.3.2"):
         return ClientSendBack(None, as_normal_message(msg, consumer_group, max_reconsume_times))
     if broker_ok and addr is not None:
         return ClientSendBack(asked, None)
@@ -117,7 +117,7 @@ def orderly_retry_message(
 ) -> RetryMessage:
     """Return the message that an orderly consumer sends to the retry topic past its limit, as a dead letter.
 
-    4.9 tells the retries so far, 5.3 one more. ConsumeMessageOrderlyService#sendMessageBack.
+    Before 5.1.1 it has the retries so far, since then one more. ConsumeMessageOrderlyService#sendMessageBack.
 
     >>> orderly_retry_message(ConsumedMessage("T", "ID", 3), "g", 3).properties["ORIGIN_MESSAGE_ID"]
     'ID'
@@ -125,7 +125,7 @@ def orderly_retry_message(
     properties = dict(msg.properties)
     if is_blank(properties.get("ORIGIN_MESSAGE_ID")):
         properties["ORIGIN_MESSAGE_ID"] = msg.msg_id
-    retries = msg.reconsume_times + (1 if at_least(version, "5.0.0") else 0)
+    retries = msg.reconsume_times + (1 if at_least(version, "5.1.1") else 0)
     max_times = orderly_max_reconsume_times(max_reconsume_times)
     return _retry_message(msg, consumer_group, to_int(retries), max_times, properties)
 

@@ -5,11 +5,15 @@ tried, as long as there is another. Asynchronous sends repeat only what got no a
 nothing. Follows org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl#sendDefaultImpl and
 MQClientAPIImpl#onExceptionImpl.
 
-| what a synchronous try ended in | 4.9 | 5.3 | |---|---|---| | SEND_OK | returned | returned | | stored,
-but not flushed or copied in time | returned; tried again if retryAnotherBrokerWhenNotStoreOK | the same | |
-RemotingException, MQClientException | tried again | tried again | | MQBrokerException 1, 14, 16, 17, 204,
-205 | tried again | tried again | | MQBrokerException 2 (busy), 1500 (going away) | thrown | tried again | |
-other MQBrokerException, InterruptedException | thrown | thrown |
+| what a synchronous try ended in | next step |
+|---|---|
+| SEND_OK | returned |
+| stored, but not flushed or copied in time | returned; tried again if retryAnotherBrokerWhenNotStoreOK |
+| RemotingException, MQClientException | tried again |
+| MQBrokerException 1, 14, 16, 17, 204, 205 | tried again |
+| MQBrokerException 2 (busy) | tried again since 5.3.0, thrown before |
+| MQBrokerException 1500 (going away) | tried again since 5.3.1, thrown before |
+| other MQBrokerException, InterruptedException | thrown |
 """
 
 from __future__ import annotations
@@ -33,7 +37,6 @@ NO_BUYER_ID, NOT_IN_CURRENT_UNIT, GO_AWAY = 204, 205, 1500
 _RETRIED = frozenset(
     {TOPIC_NOT_EXIST, SERVICE_NOT_AVAILABLE, SYSTEM_ERROR, NO_PERMISSION, NO_BUYER_ID, NOT_IN_CURRENT_UNIT}
 )
-_RETRIED_5 = _RETRIED | {SYSTEM_BUSY, GO_AWAY}
 
 
 class TryKind(Enum):
@@ -86,7 +89,8 @@ def retry_response_codes(version: str = CLIENT_4) -> frozenset[int]:
     >>> sorted(retry_response_codes()), sorted(retry_response_codes("5.3.3") - retry_response_codes())
     ([1, 14, 16, 17, 204, 205], [2, 1500])
     """
-    return _RETRIED_5 if at_least(version, "5.0.0") else _RETRIED
+    since = {SYSTEM_BUSY: "5.3.0", GO_AWAY: "5.3.1"}
+    return _RETRIED | {code for code, first in since.items() if at_least(version, first)}
 
 
 def times_total(synchronous: bool = True, retry_times_when_send_failed: int = RETRY_TIMES_WHEN_SEND_FAILED) -> int:
@@ -125,14 +129,14 @@ def step_after(
 def isolates_broker(outcome: TryOutcome, version: str = CLIENT_4) -> bool:
     """Return whether a try counts as very slow for MQFaultStrategy: the ``isolation`` of updateFaultItem.
 
-    An MQClientException (no such broker, say) does in 4.9, and no longer in 5.x. Follows
+    An MQClientException (no such broker, say) does before 5.1.4, and no longer since. Follows
     DefaultMQProducerImpl#sendDefaultImpl.
 
     >>> isolates_broker(TryOutcome(TryKind.CLIENT)), isolates_broker(TryOutcome(TryKind.CLIENT), "5.3.3")
     (True, False)
     """
     if outcome.kind is TryKind.CLIENT:
-        return not at_least(version, "5.0.0")
+        return not at_least(version, "5.1.4")
     return outcome.kind in (TryKind.REMOTING, TryKind.BROKER)
 
 
@@ -146,7 +150,7 @@ def retries_async(
     """Return whether an asynchronous send is retried (MQClientAPIImpl#onExceptionImpl).
 
     Not where the broker ``answered``, whatever its code. ``current_times``: tries that failed, this one
-    included. ``timeout_left``: ms of the send's time; 5.x gives up with none left, 4.9 does not look. The
+    included. ``timeout_left``: ms of the send's time; 5.3.2 and later give up with none left. The
     retry goes to the next queue in turn on another broker; for a send to a named queue, to the same broker.
 
     >>> [retries_async(False, failed, 100) for failed in (1, 2, 3)]
@@ -154,7 +158,7 @@ def retries_async(
     """
     if answered or current_times > retry_times_when_send_async_failed:
         return False
-    return timeout_left > 0 or not at_least(version, "5.0.0")
+    return timeout_left > 0 or not at_least(version, "5.3.2")
 
 
 def replay_sync_send(

@@ -37,18 +37,18 @@ def memory_threshold(total_physical_memory_size: int, access_message_in_memory_m
 
 
 def effective_ratio(access_message_in_memory_max_ratio: int, broker_role: str, version: str = BROKER_4) -> int:
-    """Return a broker's ratio in effect, in percent: since 5.0 a slave subtracts 10 from its property.
+    """Return a broker's ratio in effect, in percent: since 5.1.0 a slave subtracts 10 from its property.
 
-    broker_role is ASYNC_MASTER, SYNC_MASTER or SLAVE. In 4.x the same line runs before the properties are
-    read, and so never for a slave. Follows BrokerStartup#createBrokerController (4.x),
-    #buildBrokerController (5.x).
+    broker_role is ASYNC_MASTER, SYNC_MASTER or SLAVE. Before 5.1.0 the same line runs before the properties
+    are read, and so never for a slave. Follows BrokerStartup#createBrokerController, since 5.1.0
+    #buildBrokerController.
 
     >>> effective_ratio(40, "SLAVE", "5.3.3"), effective_ratio(1, "SLAVE", "5.3.3")
     (30, -9)
     >>> effective_ratio(40, "SLAVE", "4.9.7"), effective_ratio(40, "ASYNC_MASTER", "5.3.3")
     (40, 40)
     """
-    if broker_role == SLAVE and at_least(version, "5.0.0"):
+    if broker_role == SLAVE and at_least(version, "5.1.0"):
         return to_int(access_message_in_memory_max_ratio - 10)
     return access_message_in_memory_max_ratio
 

@@ -23,7 +23,7 @@ from mqreplay.errors import RocketMQError
 Node = Tree[Token]
 
 _END = "$END"
-_WORDS_OF_5 = ("CONTAINS", "STARTSWITH", "ENDSWITH")
+_WORDS_SINCE_5_1_3 = ("CONTAINS", "STARTSWITH", "ENDSWITH")
 _OPERAND = {"NOT", "TRUE", "FALSE", "NULL", "DECIMAL_LITERAL", "FLOATING_POINT_LITERAL", "STRING_LITERAL", "ID"}
 _OPERAND |= {"LPAR", "MINUS"}
 _ORDERS = {"GT", "GE", "LT", "LE"}
@@ -62,8 +62,8 @@ def parse(text: str, version: str) -> Parsed:
     >>> print(str(parse("a = ", "4.9.7").failure.error.message).splitlines()[0])
     Encountered "<EOF>" at line 1, column 4.
     """
-    five = at_least(version, "5.0.0")
-    parser = _parser(five).parse_interactive(text)
+    with_words = at_least(version, "5.1.3")
+    parser = _parser(with_words).parse_interactive(text)
     read: list[Token] = []
     unreadable: int | None = None
     offending: Token | None = None
@@ -74,13 +74,13 @@ def parse(text: str, version: str) -> Parsed:
         unreadable = error.pos_in_stream
     except UnexpectedToken:
         offending = read.pop()
-    accepted = {kind for kind in _accepted(parser) if five or kind not in _WORDS_OF_5}
+    accepted = {kind for kind in _accepted(parser) if with_words or kind not in _WORDS_SINCE_5_1_3}
     tree = _finish(parser, len(text))
     if unreadable is not None:
         return Parsed(tree, _unreadable(text, tree, read, unreadable))
     if _END in accepted:
         return Parsed(tree, None)
-    return Parsed(tree, _unexpected(text, tree, read, offending, accepted, five))
+    return Parsed(tree, _unexpected(text, tree, read, offending, accepted, with_words))
 
 
 def last_token(node: Node) -> Token:
@@ -105,9 +105,9 @@ def start_of(token: Token) -> int:
 
 
 @cache
-def _parser(five: bool) -> Lark:
+def _parser(with_words: bool) -> Lark:
     grammar = files("mqreplay.core").joinpath("sql92.lark").read_text(encoding="utf-8")
-    names = {} if five else dict.fromkeys(_WORDS_OF_5, lambda word: word.update(type="ID"))
+    names = {} if with_words else dict.fromkeys(_WORDS_SINCE_5_1_3, lambda word: word.update(type="ID"))
     return Lark(
         grammar,
         parser="lalr",
@@ -141,7 +141,7 @@ def _unreadable(text: str, tree: Node, read: list[Token], at: int) -> Failure:
 
 
 def _unexpected(
-    text: str, tree: Node, read: list[Token], token: Token | None, accepted: set[str], five: bool
+    text: str, tree: Node, read: list[Token], token: Token | None, accepted: set[str], with_words: bool
 ) -> Failure:
     at = len(text) if token is None else start_of(token)
     plus = _open_plus(tree, at)
@@ -149,12 +149,12 @@ def _unexpected(
         # LOOKAHEAD("+" unaryExpr()): a plus is only read as one if all that belongs to it can be read.
         token, expected = plus, in_order(_OPERAND)
     elif "ID" in accepted:
-        expected = in_order(_OPERAND) + (["PLUS"] if five else [])
+        expected = in_order(_OPERAND) + (["PLUS"] if with_words else [])
     elif "IN" in accepted and "GT" not in accepted:
         # LOOKAHEAD(2): NOT behind an operand is refused itself, if no BETWEEN or the like follows.
         token, expected = read[-1], in_order(accepted | _ORDERS)
     elif accepted == {"NOT", "NULL"}:
-        expected = ["NOT", "NULL"] if five else ["NOT"]
+        expected = ["NOT", "NULL"] if with_words else ["NOT"]
     else:
         expected = in_order(accepted)
     if token is None:

@@ -28,7 +28,7 @@ class Standstill(NamedTuple):
     """A stretch of time in which the offset did not change and messages waited.
 
     ``offset`` (messages) was set at ``since_ts``; messages waited from ``from_ts`` to ``to_ts`` (epoch us), at most
-    ``waiting`` of them.
+    ``waiting`` of them; ``arrived`` is how many of them came in that time.
     """
 
     offset: int
@@ -36,6 +36,7 @@ class Standstill(NamedTuple):
     from_ts: int
     to_ts: int
     waiting: int
+    arrived: int
 
 
 def standstills(
@@ -59,7 +60,7 @@ def standstills(
 
     >>> commits = [OffsetStatement(0, 5, "c"), OffsetStatement(60_000_000, 5, "c"), OffsetStatement(90_000_000, 6, "c")]
     >>> standstills(commits, [], [], [QueueEnd(10_000_000, 0, 9)], 30_000)
-    [Standstill(offset=5, since_ts=0, from_ts=10000000, to_ts=90000000, waiting=4)]
+    [Standstill(offset=5, since_ts=0, from_ts=10000000, to_ts=90000000, waiting=4, arrived=0)]
     >>> standstills([], commits[:2], [], [QueueEnd(10_000_000, 0, 9)], 30_000)
     []
     """
@@ -150,13 +151,14 @@ def _last_shown(move: OffsetStatement, next_ts: int | None, shown: Iterable[tupl
 def _waiting(move: OffsetStatement, until_ts: int | None, ends: Iterable[QueueEnd]) -> Standstill | None:
     """Return the stretch from the first end behind which messages wait to ``until_ts``, else to the last such end."""
     behind = [
-        (end.ts, end.max_offset - move.offset)
+        (end.ts, end.max_offset)
         for end in ends
         if end.max_offset is not None and end.max_offset > move.offset
         if end.ts >= move.ts and (until_ts is None or end.ts <= until_ts)
     ]
     if not behind:
         return None
-    instants, waiting = zip(*behind, strict=True)
+    instants, ends_at = zip(*behind, strict=True)
     to_ts = max(instants) if until_ts is None else until_ts
-    return Standstill(move.offset, move.ts, min(instants), to_ts, min(max(waiting), LONG_MAX))
+    waiting, arrived = max(ends_at) - move.offset, max(ends_at) - min(ends_at)
+    return Standstill(move.offset, move.ts, min(instants), to_ts, min(waiting, LONG_MAX), min(arrived, LONG_MAX))

@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 from mqreplay.core.burrow import INTERVALS, HeadPoint, keep_head_points, partition_status, time_lag
 
+# Burrow keeps ten ends of a queue, asked every 10 s: ends of a longer time would hide that a group stopped.
+ENDS_MS = INTERVALS * 10_000
+LEAST_ENDS = 2  # one end alone may be of the moment at which its last message came
+
 
 class WindowStatus(NamedTuple):
     """The state of one queue of a group at ``window_end_ms`` (epoch ms).
@@ -58,10 +62,18 @@ def status_windows(
         kept[-2:] = keep_head_points(kept[-2:] + points[known:reached])
         last = commits[max(0, seen - INTERVALS) : seen]
         lags = [_lag_at(points, head_ts, at, offset) for at, offset in last]
-        heads = [head for head, _ in points[max(0, reached - INTERVALS) : reached]]
-        found.append(_window(last, lags, heads, kept, end, min(end, until_ms), seen - before))
+        now = min(end, until_ms)
+        heads = _recent_ends(points[max(0, reached - INTERVALS) : reached], now)
+        found.append(_window(last, lags, heads, kept, end, now, seen - before))
         before, known, end = seen, reached, end + window_ms
     return found
+
+
+def _recent_ends(points: Sequence[HeadPoint], now: int) -> list[int]:
+    """Return the ends of the last ENDS_MS, but LEAST_ENDS of them if there are so many."""
+    return [head for head, at in points[:-LEAST_ENDS] if at > now - ENDS_MS] + [
+        head for head, _ in points[-LEAST_ENDS:]
+    ]
 
 
 def _window(

@@ -5,14 +5,14 @@ byte. Content is accepted completely or not at all.
 
 Files of a snapshot, read whole:
     consumer_offset     consumerOffset.json and .bak: flat columns; offset_table: its table, fast and strict
-    topics, subscription_group, delay_offset    the broker's other configuration files
+    topics, subscription_group, delay_offset, message_request_mode    the broker's other configuration files
     client_offsets      <group>.offsets.json of a broadcasting consumer
     brokers             brokers.json of the recording
 
 Lines of a recording: `kinds.KINDS` maps a file's stem to its decoder and columns
     pull_log, offset_commits, heartbeats, consumer_lists, routes, rebalance_log, assignments, broker_runtime,
     cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests,
-    consumer_connections, consume_stats, recorder_events
+    consumer_connections, consume_stats, recorder_events, pop_log, pop_acks, pop_assignments
     polled_offsets      the lines of consumerOffset.jsonl.gz
 
 Other evidence of clusters

@@ -14,9 +14,9 @@ DUPLICATE_CLIENT_ID = FindingKind(
         " queues have no owner."
     ),
     rule=(
-        "A broker listed a client id more than once in a group that shares queues, or knew it at several addresses, for"
-        " more than 135 s, or clients with this id named two start times meanwhile. Less may be a connection that died:"
-        " a broker drops it after 120 s."
+        "A broker listed a client id more than once in a group that shares queues, or knew it at several addresses,"
+        " longer than lists take to spread, and it cannot be a connection that the broker has not closed yet: it lasted"
+        " for more than 135 s, or clients with this id named two start times."
     ),
     follows="ConsumerGroupInfo#getAllClientId, ClientConfig#buildMQClientId",
     advice=(
@@ -31,7 +31,6 @@ DUPLICATE_CLIENT_ID = FindingKind(
     ),
 )
 BY_DUPLICATE = Cause("duplicate_client_id", same=("consumer_group",), before_s=70)  # lists are written once a minute
-TABLES = ("silver.consumer_connection", "silver.consumer_list", "silver.rebalance")
 
 
 def duplicate_id_findings(
@@ -39,8 +38,8 @@ def duplicate_id_findings(
 ) -> pl.DataFrame:
     """Return DUPLICATE_CLIENT_ID, of the frame of judge/duplicate_clients.py.
 
-    ``unshared`` is the frame of unshared_groups: broadcasting processes may have one id. ``dispute_s``: as long as a
-    list takes to spread.
+    ``unshared`` is the frame of unshared_groups: broadcasting processes may have one id. Shorter than ``dispute_s``
+    seconds is normal while a client connects again, and so is a dead connection that is still listed.
     """
     shared = duplicates.filter("certain").join(unshared, "consumer_group", how="anti")
     long = shared.filter(seconds("from_ts", "to_ts") > dispute_s)
@@ -50,15 +49,16 @@ def duplicate_id_findings(
             pl.when(pl.col("tables").list.contains(table))
             .then(pl.concat_list(evidence_row(pl.lit(table), pl.col("key"))))
             .otherwise(pl.lit([], EVIDENCE))
-            for table in TABLES
+            for table in ("silver.consumer_connection", "silver.consumer_list", "silver.rebalance")
         ).alias("evidence")
     )
-    places = pl.format(" ({})", pl.col("addresses").list.join(", "))
+    addresses = pl.col("addresses").list.join(", ")
+    places = pl.when(pl.col("addresses").list.len() > 0).then(pl.format(" ({})", addresses)).otherwise(pl.lit(""))
     summary = pl.format(
         "{} processes used client id {} of group {}{}: they take the same queues.",
         "processes",
         "client_id",
         "consumer_group",
-        pl.when(pl.col("addresses").list.len() > 0).then(places).otherwise(pl.lit("")),
+        places,
     )
     return finding(rows, DUPLICATE_CLIENT_ID, cluster, severity="warning", summary=summary)

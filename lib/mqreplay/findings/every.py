@@ -10,10 +10,12 @@ from types import MappingProxyType
 import polars as pl
 
 from mqreplay.findings import (
+    broker_lists,
     brokers,
     clocks,
     duplicate_ids,
     duplicates,
+    lag,
     members,
     messages,
     offset_resets,
@@ -32,7 +34,8 @@ from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
 from mqreplay.judge import conflicts
 from mqreplay.judge import ownership as owned
-from mqreplay.judge.broker_outages import with_outage
+from mqreplay.judge.broker_outages import BROKER, with_outage
+from mqreplay.judge.growing_lag import growing_lag
 from mqreplay.judge.held_standstills import held_standstills
 from mqreplay.judge.offset_continuity import polled_ends
 
@@ -42,6 +45,7 @@ _KINDS = (
     offsets.OFFSET_BEYOND_MAX,
     offset_resets.OFFSET_RESET,
     stuck_queues.STUCK_QUEUE,
+    lag.LAG_GROWS,
     ownership.ORPHAN_QUEUE,
     ownership.DOUBLE_OWNED_QUEUE,
     ownership.IDLE_CONSUMER,
@@ -51,6 +55,8 @@ _KINDS = (
     duplicate_ids.DUPLICATE_CLIENT_ID,
     members.CONSUMER_LOST,
     brokers.BROKER_DOWN,
+    broker_lists.BROKER_UNLISTED,
+    broker_lists.MASTER_CHANGED,
     brokers.FAILOVER_PULL,
     pulls.SLAVE_PULL,
     slaves.STALE_SLAVE_OFFSETS,
@@ -103,6 +109,9 @@ class Evidence:
     resets: pl.DataFrame  # offset_resets
     standstills: pl.DataFrame  # standing
     outages: pl.DataFrame  # broker_outages
+    restarts: pl.DataFrame  # broker_outages.restarts
+    unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
+    master_changes: pl.DataFrame  # listed_brokers.master_changes
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py
 
@@ -111,6 +120,7 @@ class Evidence:
     exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
     failovers: pl.DataFrame  # failovers_of_shard
     refused_pulls: pl.DataFrame  # refused_pulls_of_shard
+    advances: pl.DataFrame  # advances_of_shard
     refusals: pl.DataFrame  # refusals_of_shard
     pulled_queues: pl.DataFrame  # pulled_queues_of_shard
     repeated_deliveries: pl.DataFrame
@@ -120,6 +130,7 @@ class Evidence:
     orphan_offsets: pl.DataFrame  # orphans_of_shard
     activity: pl.DataFrame  # activity_of_shard
 
+    groups: frozenset[str] = frozenset()  # all known consumer groups
     polled: Polled = field(default_factory=lambda: Polled())
 
 
@@ -173,7 +184,7 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     moved = offsets.offset_findings(
         continuity,
         evidence.queue_owner,
-        evidence.outages,
+        pl.concat([evidence.outages.select(*BROKER, "from_ts"), evidence.restarts]),
         cluster,
         limits.same_cause_gap_s,
         limits.dispute_s,
@@ -184,7 +195,19 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
 
 def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
-    return stuck_queues.stuck_findings(held, evidence.cluster, limits.same_cause_gap_s)
+    gap_s, cluster = limits.same_cause_gap_s, evidence.cluster
+    lags = growing_lag(
+        evidence.standstills,
+        held,
+        evidence.advances,
+        evidence.members,
+        evidence.heartbeat,
+        evidence.outages,
+        limits.stuck_s,
+    )
+    return pl.concat(
+        [stuck_queues.stuck_findings(held, cluster, gap_s), lag.lag_findings(lags, evidence.members, cluster, gap_s)]
+    )
 
 
 def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
@@ -249,6 +272,8 @@ def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
             brokers.failover_findings(failovers, cluster, gap_s),
             pulls.pull_findings(evidence.exceptional_pulls, cluster, gap_s, limits.slave_pull_warn_s),
             brokers.refusing_slaves(evidence.refusals, cluster, gap_s),
+            broker_lists.unlisted_findings(evidence.unlisted, cluster),
+            broker_lists.master_findings(evidence.master_changes, cluster),
             slaves.stale_slave_offsets(evidence.offset_continuity, cluster, limits.stale_slave_s),
         ]
     )
@@ -259,7 +284,15 @@ def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     ends = _returned_ends(evidence)
     return pl.concat(
         [
-            messages.retry_findings(back, ends, cluster, limits.retry_warn_messages, limits.retry_gap_s),
+            messages.retry_findings(
+                back,
+                ends,
+                cluster,
+                limits.retry_warn_messages,
+                limits.retry_gap_s,
+                evidence.groups,
+                frozenset(evidence.topic_config["topic"]),
+            ),
             messages.dead_letters(
                 back, evidence.most_tries, evidence.topic_config, ends, cluster, limits.same_cause_gap_s
             ),

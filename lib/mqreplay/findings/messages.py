@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
+from mqreplay.core.pop_retry_topic import retry_topic_owners
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.findings.kind import Cause, FindingKind
@@ -22,10 +25,13 @@ from mqreplay.judge.time_spans import with_session
 RETRY_GROWTH = FindingKind(
     name="retry_growth",
     meaning="A listener could not process messages, and the group receives them again from its retry topic. Each try"
-    " waits longer, from 10 s to 2 h; after the last one the message becomes a dead letter.",
+    " waits longer, from 10 s to 2 h; after the last one the message becomes a dead letter. With POP the broker puts a"
+    " message back by itself when its invisible time ends without an acknowledgement: the listener failed, hangs, or"
+    " takes longer than that time.",
     rule="Listeners answered RECONSUME_LATER, by the consume log. Without a consume log of the group: the end of its"
-    " %RETRY% topic grew. Fewer than retry_warn_messages are info.",
-    follows="ConsumeMessageConcurrentlyService#processConsumeResult",
+    " %RETRY% topic grew, or with POP that of its retry topic of a topic. The group of such a name is found among the"
+    " known groups and topics. Fewer than retry_warn_messages are info.",
+    follows="ConsumeMessageConcurrentlyService#processConsumeResult, PopReviveService, KeyBuilder#buildPopRetryTopic",
     advice="Read the log of the consumers for the exception that the listener threw at this time. To see the messages:"
     " `mqadmin printMsg -t %RETRY%GROUP -n NAMESRV`. Correct the listener before the last try.",
     confidence=1.0,
@@ -66,29 +72,68 @@ def retried_topics(came_back: pl.DataFrame, ends: pl.DataFrame) -> set[str]:
 
 
 def retry_findings(
-    came_back: pl.DataFrame, ends: pl.DataFrame, cluster: str, warn_messages: int, gap_s: int
+    came_back: pl.DataFrame,
+    ends: pl.DataFrame,
+    cluster: str,
+    warn_messages: int,
+    gap_s: int,
+    groups: Collection[str] = (),
+    topics: Collection[str] = (),
 ) -> pl.DataFrame:
     """Return RETRY_GROWTH: messages sent back, by the consumers' logs; for a group without one, by its topic's end.
 
     ``came_back`` has the rows of judge/deliveries.py's came_back of all shards. ``ends`` has the rows of
     `returned_ends_of_shard` of all shards and those of topic statistics. Fewer than ``warn_messages`` are info.
+    ``groups`` and ``topics`` are those known: the name of a retry topic of POP has both.
     """
-    logged = came_back.select(*GROUP, "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id")
-    grown = _growth(ends, RETRY).join(logged, on=GROUP, how="anti")
-    together = with_session(pl.concat([logged, grown], how="diagonal"), GROUP, "ts", "ts", gap_s)
+    own = RETRY + pl.col("consumer_group")
+    logged = came_back.select(*GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id")
+    named = _growth(ends, RETRY).join(_retry_owners(ends, groups, topics), on="topic")
+    grown = named.join(logged, on=GROUP, how="anti")
+    by = (*GROUP, "topic", "pop_topic")
+    together = with_session(pl.concat([logged, grown], how="diagonal"), by, "ts", "ts", gap_s)
     keys = row_key("record_id").filter(pl.col("record_id").is_not_null())
-    found = together.group_by(*GROUP, "session").agg(
+    found = together.group_by(*by, "session").agg(
         pl.col("ts").min().alias("from_ts"),
         pl.col("ts").max().alias("to_ts"),
         total("messages").alias("messages"),
         evidence_rows("silver.consume", keys.unique().sort().implode()),
     )
-    summary = pl.format(
-        "Group {} could not process messages and sent them back, {}.", "consumer_group", counted("messages", "time")
+    times = counted("messages", "time")
+    sent_back = pl.format("Group {} could not process messages and sent them back, {}.", "consumer_group", times)
+    revived = pl.format(
+        "Group {} did not acknowledge messages of {} within their invisible time; they were put back into {}, {}.",
+        "consumer_group",
+        "pop_topic",
+        "topic",
+        times,
+    )
+    unclear = pl.format("Messages were put back into {}, {}: several known groups may be meant.", "topic", times)
+    summary = (
+        pl.when(pl.col("consumer_group").is_null())
+        .then(unclear)
+        .when(pl.col("pop_topic").is_null())
+        .then(sent_back)
+        .otherwise(revived)
     )
     many = pl.col("messages") >= warn_messages
     severity = pl.when(many).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return finding(_with_topic(found, RETRY), RETRY_GROWTH, cluster, severity=severity, summary=summary)
+    return finding(found, RETRY_GROWTH, cluster, severity=severity, summary=summary)
+
+
+def _retry_owners(ends: pl.DataFrame, groups: Collection[str], topics: Collection[str]) -> pl.DataFrame:
+    """Return topic, consumer_group, pop_topic of each retry topic among the ends of queues.
+
+    A name that fits several known groups has none. One that fits none of them is of a group of this name.
+    """
+    owned = []
+    for name in ends["topic"].unique():
+        if name.startswith(RETRY):
+            whole = name.removeprefix(RETRY)
+            readings = retry_topic_owners(name, groups, topics)
+            group, topic = (readings[0].consumer_group, readings[0].topic) if readings else (whole, None)
+            owned.append((name, None if len(readings) > 1 else group, None if len(readings) > 1 else topic))
+    return pl.DataFrame(owned, {"topic": pl.String, "consumer_group": pl.String, "pop_topic": pl.String}, orient="row")
 
 
 def dead_letters(
@@ -108,7 +153,7 @@ def dead_letters(
     created = _created(topic_config).select(
         *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
-    grown = _growth(ends, DLQ)
+    grown = _growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages")
     logged = _last_tries(came_back, most_tries, pl.concat([created.select(GROUP), grown.select(GROUP)])).select(
         *GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages")
     )
@@ -154,11 +199,11 @@ def _created(topic_config: pl.DataFrame) -> pl.DataFrame:
 
 
 def _growth(ends: pl.DataFrame, prefix: str) -> pl.DataFrame:
-    """Return GROUP, ts, messages: by how much a queue of such a topic grew, each time a master stated a later end."""
+    """Return topic, ts, messages: by how much a queue of such a topic grew, each time a master stated a later end."""
     of_topics = ends.filter(pl.col("topic").str.starts_with(prefix)).sort("at", "queue_max_offset")
     before = of_topics.with_columns(pl.col("queue_max_offset").shift(1).over(QUEUE).alias("before"))
     return before.filter(pl.col("queue_max_offset") > pl.col("before")).select(
-        _group_of(prefix), pl.col("at").alias("ts"), less("queue_max_offset", "before").alias("messages")
+        "topic", pl.col("at").alias("ts"), less("queue_max_offset", "before").alias("messages")
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mqreplay.findings.lag import LAG_GROWS
 from mqreplay.findings.shape import PLACE
 
 OPENED, CHANGED, CLOSED = "opened", "severity changed", "closed"
@@ -114,6 +115,12 @@ def follow(
                 changes.append(Change(CLOSED, after))
         made.append(after)
     return made, changes
+
+
+def lagging(findings: Iterable[OpenFinding]) -> set[tuple[str, str]]:
+    """Return the group and topic of each open LAG_GROWS: the window may be shorter than the time it has lasted."""
+    of_kind = [one for one in findings if one.is_open and one.kind == LAG_GROWS.name]
+    return {(one.consumer_group, one.topic) for one in of_kind if one.consumer_group and one.topic}
 
 
 def _end(row: Mapping[str, Any]) -> dt.datetime:

@@ -49,6 +49,7 @@ HIDDEN: dict[str, pl.DataType] = {
     "redelivered": pl.Int64(),  # messages that the group received more than once
 }
 SCHEMA |= HIDDEN
+HOUR, DAY = 3_600, 86_400  # seconds
 EVIDENCE_ROWS = 50  # rows of evidence kept with a finding; evidence_count is how many there are
 
 
@@ -152,6 +153,14 @@ def counted(n: str | pl.Expr, what: str) -> pl.Expr:
 def seconds(from_ts: str, to_ts: str) -> pl.Expr:
     """Return the seconds between two instants, counted in whole milliseconds."""
     return (pl.col(to_ts).dt.epoch("ms") - pl.col(from_ts).dt.epoch("ms")) / 1000
+
+
+def whole_seconds(from_ts: str, to_ts: str) -> pl.Expr:
+    """Return the time between two instants as text: '95 s', '2 h 5 min' and, from two days on, '115 d 3 h'."""
+    s = (pl.col(to_ts).dt.epoch("ms") - pl.col(from_ts).dt.epoch("ms") + 500) // 1000
+    minutes = pl.format("{} h {} min", s // HOUR, s % HOUR // 60)
+    hours = pl.format("{} d {} h", s // DAY, s % DAY // HOUR)
+    return pl.when(s < 2 * HOUR).then(pl.format("{} s", s)).when(s < 2 * DAY).then(minutes).otherwise(hours)
 
 
 def none() -> pl.DataFrame:

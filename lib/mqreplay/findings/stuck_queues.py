@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.core.java_double import double_text
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import counted, evidence, finding, one_or_none
+from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import with_session
 
@@ -66,21 +65,11 @@ def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.Da
         pl.format("Group {} stood still on {} in {}", "consumer_group", "topic", "places"),
         at_offset.fill_null(""),
         pl.lit(" for "),
-        _whole_seconds("from_ts", "to_ts"),
-        pl.lit(" s, with up to "),
+        whole_seconds("from_ts", "to_ts"),
+        pl.lit(", with up to "),
         counted("waiting", "message"),
         pl.lit(" waiting"),
         refused.fill_null(""),
         pl.lit("."),
     )
     return finding(merged, STUCK_QUEUE, cluster, severity="warning", summary=summary)
-
-
-def _whole_seconds(from_ts: str, to_ts: str) -> pl.Expr:
-    """Return the seconds between two instants as text, rounded; from 10 million on as Double#toString writes them."""
-    ms = pl.col(to_ts).dt.epoch("ms") - pl.col(from_ts).dt.epoch("ms")
-    return ((ms + 500) // 1000).map_elements(_text_of_whole, return_dtype=pl.String)
-
-
-def _text_of_whole(seconds: int) -> str:
-    return double_text(float(seconds)).removesuffix(".0")

@@ -121,10 +121,16 @@ def orphans_of_shard(offset_change: pl.DataFrame, topic_config: pl.DataFrame) ->
     """Return the entries of masters' offset files, as last copied, whose queue or topic the master no longer has.
 
     SOURCE_TOPIC, broker_name, broker_id, consumer_group, queue_id and ``to_ts``: since when the entry is an orphan.
-    Nothing of a master whose topics.json was never copied. ConsumerOffsetManager never drops the entries of removed
-    queues.
+    Nothing of a master whose topics.json was never copied. An entry that is newer than the last change of topics.json
+    may be of a topic that is newer too, such as a retry topic; but not if its group has the name of a topic: then both
+    are swapped, as a reset does (ConsumerOffsetManagerV2#assignResetOffset of 5.4 and 5.5). ConsumerOffsetManager never
+    drops the entries of removed queues.
     """
     topics = _last_configs(topic_config)
+    copied = (
+        topic_config.filter(pl.col("broker_id") == 0).group_by("source_name").agg(pl.col("ts").max().alias("copied"))
+    )
+    names = topics.select("source_name", pl.col("topic").alias("consumer_group"), pl.lit(True).alias("swapped"))
     gone = pl.col("last_change").is_null() | (pl.col("last_change") == "removed")
     left = (
         offset_change.filter(pl.col("broker_id") == 0)
@@ -134,11 +140,17 @@ def orphans_of_shard(offset_change: pl.DataFrame, topic_config: pl.DataFrame) ->
     )
     entry = (*SOURCE_TOPIC, "broker_name", "broker_id", "consumer_group", "queue_id")
     last = left.group_by(entry).agg(
-        pl.col("new_offset").sort_by("to_ts").last(), pl.col("to_ts").max(), pl.col("counted_since").first()
+        pl.col("new_offset").sort_by("to_ts").last(),
+        pl.col("to_ts").min().alias("entered"),
+        pl.col("to_ts").max(),
+        pl.col("counted_since").first(),
+        pl.col("last_change").first(),
     )
+    known = last.join(copied, "source_name").join(names, ["source_name", "consumer_group"], how="left")
+    may_be_new = pl.col("last_change").is_null() & (pl.col("entered") > pl.col("copied")) & pl.col("swapped").is_null()
     # An orphan since the queue was gone and the offset set, whichever came later.
     since = pl.max_horizontal("to_ts", "counted_since").alias("to_ts")
-    return last.filter(pl.col("new_offset").is_not_null()).select(*entry, since)
+    return known.filter(pl.col("new_offset").is_not_null() & ~may_be_new).select(*entry, since)
 
 
 def _last_configs(topic_config: pl.DataFrame) -> pl.DataFrame:

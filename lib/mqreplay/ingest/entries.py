@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import ConsumerOffsets, decode_consumer_offset, is_of_broadcasting
+from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.ingest.recording import POLLED
@@ -35,6 +36,7 @@ GROUP_COLUMNS = (
     "which_broker_when_consume_slowly",
     "notify_consumer_ids_changed_enable",
 )
+MODE_COLUMNS = ("mode", "pop_share_queue_num")
 
 
 OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker name (a client's), queue id
@@ -166,6 +168,11 @@ def _subscription_groups(data: bytes, file: SnapshotFile) -> Entries:
     return Entries({g.group_name: _payload(g, GROUP_COLUMNS) for g in got.rows}, [], got.data_version.counter)
 
 
+def _message_request_modes(data: bytes, file: SnapshotFile) -> Entries:
+    rows = decode_message_request_mode(data)
+    return Entries({f"{m.topic}@{m.consumer_group}": _payload(m, MODE_COLUMNS) for m in rows}, [], None)
+
+
 def _payload(config: object, columns: tuple[str, ...]) -> str:
     return payload({name: getattr(config, name.removeprefix("group_")) for name in columns})
 
@@ -180,4 +187,5 @@ DECODERS: dict[str, Callable[[bytes, SnapshotFile], Entries]] = {
     "client_offsets": _client_offsets,
     "topics": _topics,
     "subscription_groups": _subscription_groups,
+    "message_request_modes": _message_request_modes,
 }

@@ -22,12 +22,14 @@ SNAPSHOT_KINDS = {
     "topics.json.bak": "topics",
     "subscriptionGroup.json": "subscription_groups",
     "subscriptionGroup.json.bak": "subscription_groups",
+    "messageRequestMode.json": "message_request_modes",
+    "messageRequestMode.json.bak": "message_request_modes",
     "delayOffset.json": "delay_offset",
     "delayOffset.json.bak": "delay_offset",
 }
 # A broker's polled consumer offsets, one line a poll. They also have the kind consumer_offset.
 POLLED = ("consumerOffset.jsonl.gz", "consumerOffset.jsonl")
-SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups")  # kinds that are read
+SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups", "message_request_modes")  # are read
 NOT_READ = {
     "delay_offset": "no decision uses delay offsets",
     "log": "no decision uses log files directly; mqreplay import makes records of RocketMQ's logs",

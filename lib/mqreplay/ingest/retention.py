@@ -36,6 +36,7 @@ SNAPSHOT = "silver.snapshot"
 DESCRIPTIONS = (
     "silver.topic_config",
     "silver.subscription_group",
+    "silver.message_request_mode",
     "silver.broker",
 )  # rows are valid until the next one
 # The table whose rows of old days are removed, by kind of file.

@@ -29,7 +29,7 @@ from mqreplay.lake.warehouse import Warehouse
 
 Row = dict[str, Any]
 CHANGES = "silver.offset_change"
-TABLES = (CHANGES, "silver.snapshot", "silver.topic_config", "silver.subscription_group")
+TABLES = (CHANGES, "silver.snapshot", *(table for table, _ in CONFIGS.values()))
 POLLS = 720  # an hourly file of polled offsets counts as this many copies
 ROUND_FILES = 25_000  # snapshots in a round: some 150 MB of the driver's memory
 

@@ -1,4 +1,4 @@
-"""Rows of silver.snapshot, topic_config and subscription_group from snapshots."""
+"""Rows of silver.snapshot and of the tables of brokers' configurations from snapshots."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 Row = dict[str, Any]
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-# Kind of file -> its table, and the column of the entries' key.
+KEY_MARK = "@"  # between the parts of a key, which names of topics and groups cannot have
+# Kind of file -> its table, and the columns of the entries' key.
 CONFIGS = {
-    "topics": ("silver.topic_config", "topic"),
-    "subscription_groups": ("silver.subscription_group", "consumer_group"),
+    "topics": ("silver.topic_config", ("topic",)),
+    "subscription_groups": ("silver.subscription_group", ("consumer_group",)),
+    "message_request_modes": ("silver.message_request_mode", ("topic", "consumer_group")),
 }
 SNAPSHOT = "silver.snapshot"
 
@@ -25,9 +27,10 @@ def beside_rows(rows: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
             own = {"data_version_counter": row["counter"]}
             tables[SNAPSHOT].append(_dated(row, cluster) | own)
         elif row["out"] == "config":
-            table, key = CONFIGS[row["kind"]]
+            table, columns = CONFIGS[row["kind"]]
             given = {} if row["payload"] is None else json.loads(row["payload"])
-            tables[table].append(_dated(row, cluster) | {key: row["topic"]} | given)
+            key = dict(zip(columns, row["topic"].rsplit(KEY_MARK, len(columns) - 1), strict=True))
+            tables[table].append(_dated(row, cluster) | key | given)
     return tables
 
 

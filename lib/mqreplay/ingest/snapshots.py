@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.ingest.diffs import Source
-from mqreplay.ingest.entries import GROUP_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
+from mqreplay.ingest.entries import GROUP_COLUMNS, MODE_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
 from mqreplay.ingest.lines import read_whole
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.offset_changes import change_batches
@@ -19,7 +19,7 @@ from mqreplay.ingest.polled import read_source
 from mqreplay.ingest.prefetch import Prefetch
 from mqreplay.ingest.recording import split_source
 from mqreplay.ingest.snapshot_file_rows import Row
-from mqreplay.ingest.snapshot_rows import CONFIGS
+from mqreplay.ingest.snapshot_rows import CONFIGS, KEY_MARK
 from mqreplay.lake.files import is_remote
 from mqreplay.lake.landing import Landed, Landing, land
 from mqreplay.settings import IngestSettings
@@ -41,7 +41,8 @@ KNOWN = pl.Schema(
 )
 PieceKey = tuple[str, int]  # source, number
 ORPHAN_KEYS = "orphan_keys"  # instead of a family: the topic is an invalid key that was reported
-COLUMNS = {"topics": TOPIC_COLUMNS, "subscription_groups": GROUP_COLUMNS}  # of a configuration
+# Of a configuration.
+COLUMNS = {"topics": TOPIC_COLUMNS, "subscription_groups": GROUP_COLUMNS, "message_request_modes": MODE_COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,7 @@ def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
             "consumerOffset.json": "consumer_offset",
             "topics.json": "topics",
             "subscriptionGroup.json": "subscription_groups",
+            "messageRequestMode.json": "message_request_modes",
         }
     )
     last = snapshots.with_columns(family=family).group_by("source_name", "family")
@@ -201,8 +203,9 @@ def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
 def _last_configs(changes: pl.LazyFrame, family: str) -> pl.DataFrame:
     """Return the topics or groups after the changes."""
     (_, key), columns = CONFIGS[family], COLUMNS[family]
-    last = changes.sort("ts").group_by("source_name", key).last().filter(pl.col("change") != "removed")
-    rows = last.select("source_name", pl.col(key).alias("topic"), pl.col("ts").dt.epoch("ms").alias("ts_ms"), *columns)
+    last = changes.sort("ts").group_by("source_name", *key).last().filter(pl.col("change") != "removed")
+    topic = pl.concat_str(*key, separator=KEY_MARK).alias("topic")
+    rows = last.select("source_name", topic, pl.col("ts").dt.epoch("ms").alias("ts_ms"), *columns)
     found = rows.collect()
     payloads = [payload(dict(zip(columns, row, strict=True))) for row in found.select(columns).iter_rows()]
     return found.with_columns(family=pl.lit(family), payload=pl.Series(payloads, dtype=pl.String))

@@ -114,6 +114,15 @@ def broker_outages(
     )
 
 
+def restarts(broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Return BROKER, from_ts: the last answer before a broker started again, by its boot time."""
+    polled = broker_runtime.filter(pl.col("boot_ts").is_not_null()).sort("ts")
+    by = (*BROKER, "broker_addr")
+    before = pl.col("ts", "boot_ts").shift(1).over(by).name.suffix("_before")
+    again = polled.with_columns(before).filter(pl.col("boot_ts") > pl.col("boot_ts_before"))
+    return again.select(*BROKER, pl.col("ts_before").alias("from_ts"))
+
+
 def _answers(broker_runtime: pl.DataFrame, heartbeat: pl.DataFrame, pull_answers: pl.DataFrame) -> pl.DataFrame:
     """Return BROKER and ts of each instant at which the broker answered."""
     polled = broker_runtime.filter(pl.col("error").is_null()).select(*BROKER, "ts")

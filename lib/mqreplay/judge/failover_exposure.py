@@ -57,10 +57,16 @@ def failover_exposure(broker_runtime: pl.DataFrame, lacked: pl.DataFrame) -> pl.
     Of several slaves the most advanced one counts: for bytes by its commit log, for messages by its copy of the
     offsets. ``lacked`` is the frame of lacked_by_minute.
     """
-    minutes = _logs(broker_runtime).join(_again(lacked), on=["broker_name", "minute"], how="full", coalesce=True)
+    became = _became_master(broker_runtime)
+    again = _again(lacked, became)
+    minutes = _logs(broker_runtime, became).join(again, on=["broker_name", "minute"], how="full", coalesce=True)
+    counts = pl.col("by_group", "messages", "unknown")
+    # A replica that became the master is no copy any more; where none is left, what would be lost is not known.
+    gone = pl.col("no_slave").fill_null(False)
     return (
         minutes.sort("broker_name", "minute")
-        .with_columns(pl.col("by_group", "messages", "unknown").forward_fill().over("broker_name"))
+        .with_columns(counts.forward_fill().over("broker_name"))
+        .with_columns(pl.when(~gone).then(counts))
         .select(
             pl.col("minute").dt.date().alias("day"),
             "broker_name",
@@ -85,32 +91,61 @@ def _added_up(lacked: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _logs(broker_runtime: pl.DataFrame) -> pl.DataFrame:
-    """Return broker_name, minute, master_up, master_end, slave_end: last known bytes in the minute."""
+def _became_master(broker_runtime: pl.DataFrame) -> pl.DataFrame:
+    """Return COPY, minute: minutes from which on a slave's address is that of its master, until it is no longer.
+
+    A controller makes a replica the master at the same address. The recorder may still ask it by its old id.
+    """
+    polled = broker_runtime.filter(pl.col("error").is_null() & pl.col("broker_addr").is_not_null())
+    minute = pl.col("ts").dt.truncate("1m").alias("minute")
+    masters = polled.filter(pl.col("broker_id") == 0).sort("ts").group_by("broker_name", minute, maintain_order=True)
+    last = masters.agg(pl.col("broker_addr").last().alias("master_addr"))
+    slaves = polled.filter(pl.col("broker_id") != 0)
+    asked = slaves.select("broker_name", pl.col("broker_id").alias("slave_id"), minute, "broker_addr").unique()
+    same = asked.join(last, ["broker_name", "minute"]).filter(pl.col("broker_addr") == pl.col("master_addr"))
+    return same.select(*COPY, "minute").unique()
+
+
+def _logs(broker_runtime: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
+    """Return broker_name, minute, master_up, master_end, slave_end: last known bytes in the minute; no_slave.
+
+    ``no_slave``: all slaves that were asked in the minute had become the master.
+    """
     end = pl.col("commit_log_max_offset")
+    masters = became.select("broker_name", pl.col("slave_id").alias("broker_id"), "minute")
+    minute = pl.col("ts").dt.truncate("1m")
+    asked = broker_runtime.filter(pl.col("broker_id").is_not_null()).with_columns(minute.alias("minute"))
+    others = asked.join(masters, ["broker_name", "broker_id", "minute"], how="anti")
+    left = others.filter((pl.col("broker_id") != 0) & pl.col("error").is_null())
+    no_slave = became.select("broker_name", "minute").unique().join(left, ["broker_name", "minute"], how="anti")
     last = (
-        broker_runtime.filter(pl.col("broker_id").is_not_null())
-        .sort("ts", end)
-        .group_by("broker_name", "broker_id", pl.col("ts").dt.truncate("1m").alias("minute"), maintain_order=True)
+        others.sort("ts", end)
+        .group_by("broker_name", "broker_id", "minute", maintain_order=True)
         .agg(end.drop_nulls().last().alias("end"), pl.col("error").is_null().any().alias("up"))
     )
     is_master = pl.col("broker_id") == 0
-    return last.group_by("broker_name", "minute").agg(
+    ends = last.group_by("broker_name", "minute").agg(
         pl.col("up").filter(is_master).max().alias("master_up"),
         pl.col("end").filter(is_master).max().alias("master_end"),
         pl.col("end").filter(~is_master).max().alias("slave_end"),
     )
+    known = no_slave.with_columns(pl.lit(True).alias("no_slave"))
+    return ends.join(known, ["broker_name", "minute"], how="left")
 
 
-def _again(lacked: pl.DataFrame) -> pl.DataFrame:
+def _again(lacked: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
     """Return broker_name, minute, by_group, messages, unknown at the end of each minute with a change.
 
-    A master's rows begin with the minute in which the files of master and slave had been copied.
+    A master's rows begin with the minute in which the files of master and slave had been copied. ``became`` is the
+    frame of `_became_master`.
     """
     minutes = lacked.select("broker_name", "minute").unique()
     number = pl.col("minute").rank("dense").over("broker_name").cast(pl.Int64)
     minutes = minutes.with_columns(number.alias("number"))
     counted = _counted(lacked, minutes).join(_both_known(lacked), on=COPY).filter(pl.col("minute") >= pl.col("since"))
+    # The copy of a replica that became the master stays, but no slave has it.
+    since = became.group_by(COPY).agg(pl.col("minute").min().alias("became"))
+    counted = counted.join(since, COPY, how="left").filter((pl.col("minute") < pl.col("became")).fill_null(True))
     # A copy that lacks fewer queues is more advanced than one whose messages cannot be counted.
     furthest = counted.sort("unknown", "messages", "slave_id").unique(["broker_name", "minute"], keep="first")
     lists = _by_group(lacked, minutes, furthest)

@@ -1,6 +1,7 @@
 """gold.group_status: status (by Burrow), lag in messages and time of a group and topic at the end of each window.
 
-Commits are those of clients; if none of a group were recorded, the master's snapshots count instead.
+Commits are those of clients; if none of a group were recorded, the master's snapshots count instead. RocketMQ's own
+groups have no rows: a broker consumes with them, not an application.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.core.burrow import STATUSES
+from mqreplay.core.system_names import is_system_group
 
 GROUP = ["consumer_group", "topic", "source"]
 # The state of a group and topic in a window, from one or several queues: rows of queues can be merged.
@@ -39,7 +41,9 @@ LAGS, NAMES, IDS = 2**64, 2**20, 2**32  # largest number of each: together with 
 
 def status_of_shard(windows: pa.Table) -> pl.DataFrame:
     """Return PARTIAL rows of the shard's queues. ``windows`` is the table of status_windows.windows."""
-    queues = pl.DataFrame(windows)
+    every = pl.DataFrame(windows)
+    system = [group for group in every["consumer_group"].unique() if is_system_group(group)]
+    queues = every.filter(~pl.col("consumer_group").is_in(system))
     names = _names(queues["broker_name"])
     # A shard has hundreds of windows per queue: they use numbers instead of names.
     groups = queues.select(GROUP).unique().with_row_index("group")

@@ -38,10 +38,13 @@ def listed_spans(
     lists = polled_lists(consumer_list, broker_runtime, holes, watched_until)
     # Skip lists that prove no absence in the search for one that does.
     proof = pl.when(pl.col("proves")).then("number").fill_null(strategy="backward").shift(-1).over(LIST)
+    proof_ts = pl.when(pl.col("proves")).then("ts").fill_null(strategy="backward").shift(-1).over(LIST)
     each = (
-        lists.with_columns(proof.alias("proof"), pl.col("ts").shift(-1).over(LIST).alias("next_ts"))
+        lists.with_columns(
+            proof.alias("proof"), proof_ts.alias("proof_ts"), pl.col("ts").shift(-1).over(LIST).alias("next_ts")
+        )
         .filter(pl.col("cid_all").list.len() > 0)
-        .select(*LIST, "ts", "until", "number", "next_ts", "proof", pl.col("cid_all").alias("client_id"))
+        .select(*LIST, "ts", "until", "number", "next_ts", "proof", "proof_ts", pl.col("cid_all").alias("client_id"))
         .explode("client_id")
         .sort("ts")
     )
@@ -54,18 +57,22 @@ def listed_spans(
         pl.col("ts").alias("from_ts"),
         pl.when(goes_on).then("next_ts").otherwise("until").alias("to_ts"),
         (pl.col("proof").is_not_null() & (named.is_null() | (named > pl.col("proof")))).alias("gone"),
+        "proof_ts",
     )
-    return (
+    merged = (
         with_session(spans, MEMBER, "from_ts", "to_ts", 0)
         .group_by(*MEMBER, "session")
         .agg(
             pl.col("from_ts").min(),
             pl.col("to_ts").max(),
-            pl.col("gone").sort_by("to_ts").last(),
+            pl.col("gone", "proof_ts").sort_by("to_ts").last(),
             pl.col("broker_name").unique().alias("brokers"),
         )
-        .drop("session")
+        .sort("from_ts")
     )
+    # By the time that a list lacked the member, another broker named it.
+    elsewhere = (pl.col("from_ts").shift(-1).over(MEMBER) <= pl.col("proof_ts")).fill_null(False)
+    return merged.with_columns(pl.col("gone") & ~elsewhere).drop("session", "proof_ts")
 
 
 def answered_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:

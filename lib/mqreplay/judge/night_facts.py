@@ -17,7 +17,7 @@ from mqreplay.judge.queue_events import (
 )
 
 PULL = ["client_id", "request_ts", "response_ts", "sub_version", "broker_id", "max_offset"]
-COMMIT = ["client_id", "consumer_group", "ts", "kind", "commit_offset", "error"]
+COMMIT = ["client_id", "consumer_group", "ts", "kind", "commit_offset", "error", "response_code", "remark"]
 CHANGE = ["client_id", "consumer_group", "to_ts", "broker_id", "new_offset"]
 
 

@@ -16,6 +16,7 @@ from mqreplay.core.pull_check import FLAG_COMMIT_OFFSET
 from mqreplay.judge.distinct import key_codes
 from mqreplay.judge.frame_arrays import MOST, NOWHERE, Numbers, numbers
 from mqreplay.judge.nearest import as_of, nearest
+from mqreplay.judge.queue_events import REFUSED_COMMIT
 from mqreplay.judge.sorted_runs import runs
 
 COPIED = "copied_from_master"  # SlaveSynchronize#syncConsumerOffset
@@ -245,7 +246,9 @@ def with_committed(
     A commit shows in the file of the broker that it was sent to: of a master within MASTER_SAVES_S seconds. Where that
     broker is not known, a slave may have copied it within ``reach_s`` seconds.
     """
-    updates = offset_commit.filter(pl.col("kind") == "UPDATE").select(*CLIENT, "broker_id", "commit_offset", "ts")
+    updates = offset_commit.filter((pl.col("kind") == "UPDATE") & ~REFUSED_COMMIT).select(
+        *CLIENT, "broker_id", "commit_offset", "ts"
+    )
     pullers = pull.filter(pl.col("opaque").is_not_null()).select(CLIENT).unique()
     others = updates.select(CLIENT).unique().join(pullers, CLIENT, how="anti")
     outsiders = others.join(pullers.select(GROUP_QUEUE).unique(), GROUP_QUEUE, how="semi")

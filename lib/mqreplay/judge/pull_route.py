@@ -20,9 +20,9 @@ from mqreplay.judge.distinct import distinct_rows
 
 NEEDED = (
     *("day", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "record_id"),
-    *("request_ts", "response_ts", "opaque", "suggest_which_broker_id", "error"),
+    *("request_ts", "response_ts", "opaque", "suggest_which_broker_id", "error", "broker_addr"),
 )
-CASE = ("actual_broker_id", "pull_from_which_node", "route_id", "is_fresh")
+CASE = ("actual_broker_id", "pull_from_which_node", "route_id", "is_fresh", "broker_addr")
 JUDGED: dict[str, pl.DataType] = {
     "route_broker_ids": pl.List(pl.Int64),
     "expected_broker_id": pl.Int64(),
@@ -80,8 +80,8 @@ def _judged(asked: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     place, row_of = distinct_rows([asked[name].to_arrow() for name in CASE])
     routes = _routes(changes)
     cases = [
-        judge(actual, node, routes.get(route_id), is_fresh)
-        for actual, node, route_id, is_fresh in asked.select(CASE).gather(row_of).rows()
+        judge(actual, node, routes.get(route_id), is_fresh, address)
+        for actual, node, route_id, is_fresh, address in asked.select(CASE).gather(row_of).rows()
     ]
     return pl.DataFrame(cases, schema=JUDGED, orient="row").gather(place)
 
@@ -108,11 +108,15 @@ def found_broker_id(addresses: Mapping[int, str | None] | None, node: int | None
     return None if found is None else int(found.broker_addr)
 
 
-def judge(actual: int | None, node: int | None, route: Route | None, is_fresh: bool) -> Judged:
+def judge(
+    actual: int | None, node: int | None, route: Route | None, is_fresh: bool, address: str | None = None
+) -> Judged:
     """Return what follows where a client with this route, last suggested ``node``, asked broker id ``actual``.
 
     None is what the recording does not say. ``is_fresh``: the client got the route so shortly before that it may still
-    have used the one before.
+    have used the one before. ``address`` is the one that it asked: a route may list it under another id than the
+    broker's own, such as that of a slave that acts as master (RouteInfoManager#pickupTopicRouteData), or of a replica
+    that the controller has made the master since.
     """
     now_id, before_id, ids = None, None, None
     if route is not None:
@@ -138,8 +142,21 @@ def judge(actual: int | None, node: int | None, route: Route | None, is_fresh: b
         return Judged(ids, actual, cause, "agree", "by the route that the client had shortly before")
     if now_id is None:
         return undetermined("the route that the client had names no address")
+    if _is_at(route.addresses, now_id, address):
+        return Judged(ids, actual, cause, "agree", _listed_as(now_id, actual, address))
+    if is_fresh and before_id is not None and _is_at(route.before, before_id, address):
+        return Judged(ids, actual, cause, "agree", _listed_as(before_id, actual, address))
     reason = f"RocketMQ's rule says broker id {now_id}, the client asked {actual}"
     return Judged(ids, now_id, cause, "differ", reason)
+
+
+def _is_at(addresses: Mapping[int, str | None] | None, broker_id: int, address: str | None) -> bool:
+    """Return whether a route lists the address that was asked under this id."""
+    return address is not None and addresses is not None and addresses.get(broker_id) == address
+
+
+def _listed_as(listed: int, actual: int, address: str | None) -> str:
+    return f"the route lists {address}, which is broker id {actual}, under id {listed}"
 
 
 def _cause(actual: int | None, node: int | None, ids: Sequence[int] | None) -> str | None:

@@ -185,7 +185,7 @@ def groups_with_accepted_commits_of_shard(offset_commit: pl.DataFrame) -> set[st
 
 def accepted_commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
     """Return the commits that a broker accepted."""
-    return offset_commit.filter(_IS_COMMIT & pl.col("error").is_null())
+    return offset_commit.filter(_IS_COMMIT & _ACCEPTED)
 
 
 def last_instant_of_shard(events: QueueEvents) -> int | None:
@@ -205,6 +205,11 @@ def last_instant(parts: Iterable[int | None], topic_stats: pl.DataFrame) -> int 
 
 
 _IS_COMMIT = (pl.col("kind") == "UPDATE") & pl.col("commit_offset").is_not_null()
+# The broker answered, and did not store it. After a server-side reset it even answers SUCCESS, with this remark
+# (ConsumerManageProcessor#updateConsumerOffset); its remark is null for a commit that it stored.
+PREVIOUSLY_RESET = "Offset has been previously reset"
+REFUSED_COMMIT = (pl.col("response_code").fill_null(0) != 0) | (pl.col("remark").fill_null("") == PREVIOUSLY_RESET)
+_ACCEPTED = pl.col("error").is_null() & ~REFUSED_COMMIT
 
 
 def _changes(offset_change: pl.DataFrame, groups_with_accepted_commits: AbstractSet[str]) -> pl.DataFrame:
@@ -222,11 +227,11 @@ def _changes(offset_change: pl.DataFrame, groups_with_accepted_commits: Abstract
 
 def _commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
     return _events(
-        offset_commit.filter(_IS_COMMIT),
+        offset_commit.filter(_IS_COMMIT & ~REFUSED_COMMIT),
         COMMIT,
         at=pl.col("ts"),
         committed=pl.col("commit_offset"),
-        counts=pl.col("error").is_null(),
+        counts=_ACCEPTED,
     )
 
 

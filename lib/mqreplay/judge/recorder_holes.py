@@ -22,6 +22,7 @@ SKIPPED = "the recorder made no polls"
 ASKED = {
     "GET_ALL_CONSUMER_OFFSET": "consumer offsets",
     "GET_ALL_DELAY_OFFSET": "delay offsets",
+    "GET_ALL_MESSAGE_REQUEST_MODE": "modes of groups",
     "GET_ALL_SUBSCRIPTIONGROUP_CONFIG": "subscription groups",
     "GET_ALL_TOPIC_CONFIG": "topic settings",
     "GET_ALL_TOPIC_LIST_FROM_NAMESERVER": "the list of topics",
@@ -59,7 +60,8 @@ def recorder_holes(
 
 def _stopped(recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
     """Return the times from the last record before a start to the start, except the first start."""
-    ran = pl.concat([recorder_event.filter(pl.col("kind") != "start").select("ts"), broker_runtime.select("ts")])
+    polling = recorder_event.filter(~pl.col("kind").is_in(["start", "waiting"]))
+    ran = pl.concat([polling.select("ts"), broker_runtime.select("ts")])
     starts = recorder_event.filter(pl.col("kind") == "start").select(pl.col("ts").alias("to_ts")).sort("to_ts")
     last = starts.join_asof(
         ran.rename({"ts": "from_ts"}).sort("from_ts"),
@@ -209,7 +211,9 @@ def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("kind") == "unreachable")
     )
     what = (
-        pl.when(pl.col("broker_name").is_null())
+        pl.when(pl.col("broker_name").is_null() & pl.col("detail").str.starts_with("proxy "))
+        .then(pl.lit("a proxy"))
+        .when(pl.col("broker_name").is_null())
         .then(pl.lit("a name server"))
         .otherwise(pl.format("broker id {}", pl.col("broker_id").fill_null(0)))
     )

@@ -14,7 +14,8 @@ from mqreplay.judge.nearest import nearest
 from mqreplay.judge.queue_events import CHANGE, COMMIT, KEY, PULL, QueueEvents
 from mqreplay.judge.sorted_runs import lasts, runs, spread, starts
 
-STRETCH = "STRUCT<offset: BIGINT, since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP, waiting: BIGINT>"
+TIMES = "since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP"
+STRETCH = f"STRUCT<offset: BIGINT, {TIMES}, waiting: BIGINT, arrived: BIGINT>"
 SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
 
 
@@ -23,7 +24,8 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
 
     One row of SCHEMA's columns per queue and group with a span. ``since_ts`` is when the offset was set, ``from_ts``
     the first known instant at which messages waited, ``to_ts`` that of the next change of the offset, or else the last
-    known instant at which they waited. ``waiting`` is the largest number of waiting messages. ``last_copies``: time of
+    known instant at which they waited. ``waiting`` is the largest number of waiting messages, ``arrived``
+    how many came in that time. ``last_copies``: time of
     the last copy of the master's file by broker name (microseconds). Without recorded commits of a queue, an offset
     counts as unchanged only as long as copies and pulls show it, because it may change between two of them; and a
     standstill must be longer than USUAL_STEPS usual intervals between pulls.
@@ -49,6 +51,8 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     stretch = stretch[first]
     to_ts = np.where(moves[stretch], until[stretch], told_ts)
     waiting = runs(np.maximum, behind, first)
+    arrived = runs(np.maximum, high[place], first) - runs(np.minimum, high[place], first)
+    arrived = np.where(arrived >= 0, arrived, MOST)
     kept = _ms(to_ts) - _ms(from_ts) >= least_ms[stretch]
     found = rows[stretch[kept]]
     stretches = {
@@ -57,6 +61,7 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
         "from_ts": instants(from_ts[kept]),
         "to_ts": instants(to_ts[kept]),
         "waiting": pa.array(waiting[kept], pa.int64()),
+        "arrived": pa.array(arrived[kept], pa.int64()),
     }
     first = starts(events.key[found])
     return events.table(found[first], KEY, stretches=lists(np.append(first, len(found)), stretches))

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mqreplay.core.burrow import INTERVALS, STATUSES
+from mqreplay.core.status_windows import ENDS_MS, LEAST_ENDS
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -119,7 +120,8 @@ def windows(commits: Lists, heads: Lists, length: Ints, until: Ints) -> Windows:
     stopped = np.ones(len(asked), dtype=bool)
     for back in range(1, INTERVALS + 1):
         place = np.maximum(seen[asked] - back, heads.bounds[row[asked]])
-        stopped &= heads.offset[place] > offset[asked]
+        passed = (back > LEAST_ENDS) & (heads.ts[place] <= now[asked] - ENDS_MS)
+        stopped &= passed | (heads.offset[place] > offset[asked])
     status[asked[stopped]] = _STOP
     status[lag == 0] = _OK
     return Windows(bounds, end, status, lag, _time_lags(commits, heads, row, last, seen, now), behind - before, offset)

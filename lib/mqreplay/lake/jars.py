@@ -39,10 +39,12 @@ JARS = {
     "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
     "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
 }
-# Spark resolves them in a separate process that leaves no files and does not inherit a caller's spark-submit.
+# Spark resolves them in a separate process that leaves no files and does not inherit a caller's spark-submit. Its home
+# is another folder: Ivy fails on a module whose POM is in ~/.m2 and whose JAR is not, as Maven often leaves it.
 RESOLVE = """
-import sys
+import os, sys
 from pyspark.sql import SparkSession
+os.environ["SPARK_SUBMIT_OPTS"] = os.environ.get("SPARK_SUBMIT_OPTS", "") + f' "-Duser.home={sys.argv[2]}"'
 options = {"spark.jars.packages": sys.argv[1], "spark.jars.ivy": sys.argv[2], "spark.ui.enabled": "false"}
 options["spark.jars.excludes"] = ",".join(sys.argv[3:])
 SparkSession.builder.master("local[1]").config(map=options).getOrCreate().stop()

@@ -10,7 +10,7 @@ import dataclasses
 import datetime as dt
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from mqreplay.run.plan import Replay
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]
+GroupTopics = Collection[tuple[str, str]]
 REPORTED = dt.timedelta(minutes=10)  # findings whose evidence ended earlier are not looked for again
 PAUSE = dt.timedelta(seconds=60)  # a longer time without a line of the recorder is a gap in the recording
 
@@ -75,8 +76,11 @@ class LiveWindow:
         self._names: dict[str, str] = {}  # clusters by folder
         self.lines = self.bytes_read = 0  # of the last round
 
-    def judge(self, now: dt.datetime) -> list[Judged]:
-        """Read what is new at the instant ``now``, and judge the window of each cluster."""
+    def judge(self, now: dt.datetime, stopped: Mapping[str, GroupTopics]) -> list[Judged]:
+        """Read what is new at the instant ``now``, and judge the window of each cluster.
+
+        ``stopped`` are the groups and topics of each cluster that have stood still since earlier rounds.
+        """
         now_ms, since_ms = (int(ts.timestamp() * 1000) for ts in (now, now - self._lookback))
         new = {str(recent.folder): recent.read(since_ms, now_ms) for recent in self._recent}
         self.lines = sum(recent.lines for recent in self._recent)
@@ -86,7 +90,8 @@ class LiveWindow:
             self._begin(now)
         if any(new.values()):
             self._ingest({folder: files for folder, files in new.items() if files})
-        return [judged for name in sorted(self._clusters) if (judged := self._judged(name)) is not None]
+        made = [self._judged(name, stopped.get(name, ())) for name in sorted(self._clusters)]
+        return [judged for judged in made if judged is not None]
 
     def _begin(self, now: dt.datetime) -> None:
         shutil.rmtree(self._folder / f"tables-{self._number}", ignore_errors=True)
@@ -109,7 +114,7 @@ class LiveWindow:
             ingest(self._warehouse, self._engine, some, name, kept, lambda _: None)
             self._clusters.add(name)
 
-    def _judged(self, cluster: str) -> Judged | None:
+    def _judged(self, cluster: str, stopped: GroupTopics) -> Judged | None:
         found = [Span(*row) for row in spans(cluster, 0, TABLES_OF_KINDS).read(self._warehouse)]
         last = last_recorded(found)
         if last is None:
@@ -120,7 +125,7 @@ class LiveWindow:
         window = Window(
             cluster, last.date(), since, files, keys_of(self._warehouse), False, max(since, until - REPORTED), until
         )
-        replay = Replay(window, self._settings, recorded_of(found, window), {}, self._engine, lambda _: None)
+        replay = Replay(window, self._settings, recorded_of(found, window), {}, self._engine, lambda _: None, stopped)
         return Judged(cluster, replay.findings(), last, self._complete_since(cluster, since), window.begin)
 
     def _complete_since(self, cluster: str, since: dt.datetime) -> dt.datetime:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
 from mqreplay.findings.every import KINDS
-from mqreplay.findings.opened import Change, OpenFinding, Round, follow
+from mqreplay.findings.opened import Change, OpenFinding, Round, follow, lagging
 from mqreplay.lake.local_folder import check_folders, folder, local_folder
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.sql import check_text
@@ -103,7 +103,8 @@ class Watch:
         """Judge the last minutes at the instant ``now``, and write what changed."""
         began = time.monotonic()
         self._rounds += 1
-        judged = {one.cluster: one for one in self._window.judge(now)}
+        stopped = {name: lagging(known.findings) for name, known in self._known.items()}
+        judged = {one.cluster: one for one in self._window.judge(now, stopped)}
         done = [self._follow(name, judged.get(name), now) for name in sorted({*judged, *self._known})]
         nights = self._night_after_midnight()
         seconds = time.monotonic() - began

@@ -15,6 +15,7 @@ from typing import Any, Final
 from mqreplay import __version__
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.delay_offset import decode_delay_offset
+from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import InputError, RecordingFull
@@ -29,6 +30,7 @@ CHECKS: Final[dict[str, Callable[[bytes], object]]] = {
     OFFSETS_FILE: decode_consumer_offset,
     "topics.json": decode_topics,
     "subscriptionGroup.json": decode_subscription_group,
+    "messageRequestMode.json": decode_message_request_mode,
     "delayOffset.json": decode_delay_offset,
 }
 BAK: Final = ".bak"

@@ -13,7 +13,13 @@ from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
 
 OFFSETS_FILE: Final = "consumerOffset.json"
-FILES: Final = (OFFSETS_FILE, "topics.json", "subscriptionGroup.json", "delayOffset.json")
+FILES: Final = (OFFSETS_FILE, "topics.json", "subscriptionGroup.json", "delayOffset.json", "messageRequestMode.json")
+# Folders of RocksDB with offsets, by the setting of the broker. Source: RocksDBConsumerOffsetManager, ConfigStorage.
+ROCKSDB: Final = {
+    "consumerOffsets": "storeType=defaultRocksDB",
+    "metadata": "storeType=defaultRocksDB in one database",
+    "rdb": "configManagerVersion=v2",
+}
 PROPERTIES: Final = "broker.properties"  # the settings of a broker that was started without -c
 # TopicConfigManager#init gives each 5.x broker a topic of this name.
 MEMBER_TOPIC: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
@@ -69,9 +75,9 @@ def _config_folder(folder: Path) -> Path:
         raise InputError(f"--store {folder} is not a folder; give storePathRootDir of the broker's broker.conf")
     try:
         for config in (folder, folder / "config"):
-            if _is_in_rocksdb(config):
+            if (layout := rocksdb_layout(config)) is not None:
                 raise InputError(
-                    f"--store {folder}: this broker keeps offsets and topics in RocksDB, not in files that can be "
+                    f"--store {folder}: this broker keeps its offsets in RocksDB ({layout}), not in files that can be "
                     "copied; record it over the network: mqreplay record NAMESRV --out RECORDING"
                 )
             if any((config / f"{name}{suffix}").exists() for name in FILES for suffix in ("", ".bak")):
@@ -84,13 +90,19 @@ def _config_folder(folder: Path) -> Path:
     )
 
 
-def _is_in_rocksdb(config: Path) -> bool:
-    """Return whether a RocksDB below the config folder is newer than its offset file: an unused old one may remain."""
-    newest = max(
-        (path.stat().st_mtime for found in config.glob("*/CURRENT") for path in found.parent.iterdir()), default=0
-    )
+def rocksdb_layout(config: Path) -> str | None:
+    """Return where a config folder has the offsets in RocksDB; None if they are in consumerOffset.json.
+
+    A RocksDB that is older than the offset file is unused. Other ones, such as store/rocksdbstore of each 5.5 broker,
+    hold no offsets.
+    """
     offsets = config / OFFSETS_FILE
-    return newest > (offsets.stat().st_mtime if offsets.exists() else 0)
+    saved = offsets.stat().st_mtime if offsets.exists() else 0
+    for name, setting in ROCKSDB.items():
+        folder = config / name
+        if (folder / "CURRENT").exists() and max(path.stat().st_mtime for path in folder.iterdir()) > saved:
+            return f"{folder}: {setting}"
+    return None
 
 
 def _given(broker: str) -> tuple[str, int]:

@@ -12,21 +12,24 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import polars as pl
 
+from mqreplay.findings.broker_lists import long_unlisted
 from mqreplay.findings.every import KINDS, Evidence, Limits, Polled, all_findings, finish
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.judge.audit_scope import audit_scope
-from mqreplay.judge.broker_outages import broker_outages
+from mqreplay.judge.broker_outages import broker_outages, restarts
 from mqreplay.judge.client_clocks import client_clocks
 from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status, merged_status
+from mqreplay.judge.growing_lag import lag_gaps, with_stopped
 from mqreplay.judge.judgement import judgement
+from mqreplay.judge.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
 from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
@@ -39,9 +42,10 @@ from mqreplay.judge.reset_effects import with_applied
 from mqreplay.judge.route_changes import route_changes
 from mqreplay.judge.slave_copies import stale_copies
 from mqreplay.judge.source_disputes import source_gaps
+from mqreplay.judge.unlisted_members import unlisted_member_gaps
 from mqreplay.judge.unread_logs import unwatched_gaps
 from mqreplay.lake.landing import Landing, land_rows
-from mqreplay.run.day import BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
+from mqreplay.run.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
 from mqreplay.run.engine import Engine
 from mqreplay.run.shards import Shard, count_buckets, deal, deal_evenly, name_bucket, total
 from mqreplay.run.tasks import (
@@ -60,7 +64,7 @@ FILE_ROWS = 2_000_000  # rows of the files that a task surveys
 REBALANCES = 50_000  # rows that a task judges
 # Clients ask for these often: only the recorder's own requests are read.
 OF_RECORDER = ("consumer_list", "cluster_info")
-SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *OF_RECORDER)]
+SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *BY_GROUP, *OF_RECORDER)]
 MERGED_AT_ONCE = 8  # parts of a frame
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
 # The small tables that judge_queues needs.
@@ -120,7 +124,10 @@ def with_status_merged(parts: Iterable[Part]) -> list[Part]:
 
 @dataclass
 class Replay:
-    """The replay of one day, or of a window. ``landings`` are by gold table; those of a window are empty."""
+    """The replay of one day, or of a window. ``landings`` are by gold table; those of a window are empty.
+
+    ``stopped``: groups and topics that advanced before the window, and have stood still since.
+    """
 
     day: Day
     settings: Settings
@@ -128,6 +135,7 @@ class Replay:
     landings: Mapping[str, Landing]
     engine: Engine
     progress: Callable[[str], None] = field(default=lambda what: None)
+    stopped: Collection[tuple[str, str]] = ()
 
     def run(self) -> Files:
         """Judge the day; return the files with its rows by gold table, for the caller to commit."""
@@ -215,6 +223,9 @@ class Replay:
             limits.unseen_down_s,
             from_error=ran,
         )
+        lists = listed_brokers(self.day.silver("cluster_info"), self.recorded.recorded_until)
+        unlisted = long_unlisted(unlisted_brokers(night.raw["broker_runtime"], lists), limits.dispute_s)
+        outages = until_listed(outages, unlisted)
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
         breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
         has_pushes = "server_requests" not in self.recorded.missing
@@ -229,12 +240,18 @@ class Replay:
             source_gaps(small["assignment"], small["rebalance"], members),
             unwatched_gaps(outside(unwatched, "from_ts", polled.holes), limits.dispute_s),
         ]
+        status = outside(
+            group_status(queues.each("status"), self.settings.replay.status_window_s), "to_ts", polled.holes
+        )
+        asked = self.day.silver("consumer_list", pl.col("client_id").is_null())
+        told_gaps += [
+            lag_gaps(members, polled.heartbeat, set(status["consumer_group"]), self.day.day, limits.stuck_s),
+            unlisted_member_gaps(status, asked, small["proxy_connection"], [members, small["assignment"]]),
+        ]
         needs = {kind.name: kind.needs for kind in KINDS.values()}
         gaps = missing_kinds(self.day.day, lacking(self.recorded.missing, queues.frame("pulls")), needs, ran)
         tables = {
-            "gold.group_status": outside(
-                group_status(queues.each("status"), self.settings.replay.status_window_s), "to_ts", polled.holes
-            ),
+            "gold.group_status": status,
             "gold.failover_exposure": failover_exposure(
                 night.raw["broker_runtime"], lacked_by_minute(queues.each("lacked"))
             ),
@@ -246,6 +263,7 @@ class Replay:
         }
         refused = refused_snapshots(self.day.quarantine())
         merged = {f.name: parts.frame(f.name) for f in fields(Evidence) if parts.each(f.name)}
+        merged["advances"] = with_stopped(merged["advances"], self.stopped)
         evidence = Evidence(
             cluster=self.day.cluster,
             recorded_until=self.recorded.recorded_until,
@@ -262,8 +280,17 @@ class Replay:
                 parts.frame("applied_resets"),
             ),
             outages=outages,
+            restarts=restarts(night.raw["broker_runtime"]),
+            unlisted=unlisted,
+            master_changes=master_changes(lists, night.raw["broker_runtime"]),
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
+            groups=frozenset[str]().union(
+                night.raw["subscription_group"]["consumer_group"],
+                members["consumer_group"],
+                parts.frame("advances")["consumer_group"],
+                facts.groups_with_commits,
+            ),
             polled=Polled(
                 polled.strategies, unwatched, polled.vanished, polled.queues, polled.shown, polled.duplicates
             ),

@@ -24,6 +24,7 @@ from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_d
 from mqreplay.judge.delivery_audit import message_counts_of_shard
 from mqreplay.judge.failover_exposure import lacked_of_shard
 from mqreplay.judge.group_status import status_of_shard
+from mqreplay.judge.growing_lag import advances_of_shard
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.judgement import judgements_of_shard
 from mqreplay.judge.membership import (
@@ -140,6 +141,7 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
         "answers": answers_of_shard(pull),
         "errors": errors_of_shard(pull),
         "refused_pulls": refused_pulls_of_shard(pull),
+        "advances": advances_of_shard(rows["offset_change"], commits),
         "refusals": refusals_of_shard(pull, limits.same_cause_gap_s),
         "returned_ends": returned_ends_of_shard(pull),
         "moved_resets": moved_resets_of_shard(pull),

@@ -152,7 +152,7 @@ def test_a_name_is_so_long_at_most(length):
 
 def test_a_broker_id_of_thousands_of_digits_names_nobody():
     said = command(103, 1, 2, {"brokerName": "b", "brokerId": "9" * 5000, "brokerAddr": BROKER})
-    assert Names(Calls([Talk().ask(said)])).broker(BROKER) is None
+    assert Names(Calls([Talk().ask(said)])).broker(BROKER, 0) is None
 
 
 def test_interfaces_of_a_pcapng_are_so_many_at_most():

@@ -213,3 +213,15 @@ def test_a_header_whose_numbers_are_no_ints_is_none():
     calls = Calls([talk.ask(command(11, 2**31)), talk.ask(command(2**40, 1)), talk.ask(command(11, 2))])
     assert [call.request.opaque for call in calls] == [2]
     assert calls.cut == 2
+
+
+def test_an_address_has_the_id_that_its_broker_states_then():
+    """A controller makes a replica the master; name servers may list another id at any time."""
+    talk, names = Talk(), Talk("10.0.0.9:50000", NAMESRV)
+    segments = [talk.ask(heartbeat(ID, 9))]
+    for opaque, broker_id in enumerate((2, 0), 1):
+        names.now_us = talk.now_us
+        segments.append(names.ask(registration("b", broker_id, BROKER, opaque)))
+        talk.now_us = names.now_us
+        segments.append(talk.ask(command(11, opaque, ext=PULL)))
+    assert [made["broker_id"] for kind, made in records(segments) if kind == "pull_log"] == [2, 0]

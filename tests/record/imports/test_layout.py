@@ -85,6 +85,7 @@ def test_a_zone():
     ("path", "kind"),
     [
         ("topics.json.tmp", "unfinished"),
+        ("broker-a-0/messageRequestMode.json.bak", "snapshot"),
         ("mytopics.json", "text"),
         ("topicsA.json", "text"),
         ("commitlog/00000000000000000000", "not_used"),

@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.record.network.answers import (
@@ -25,8 +26,10 @@ from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.offsets import OffsetReader
 from mqreplay.record.network.options import Filter, RecordOptions, bytes_of, name_servers_of, record_options, seconds_of
 from mqreplay.record.network.polls import plans
+from mqreplay.record.network.readings import reading
 from mqreplay.record.network.schedule import Target
 from mqreplay.record.network.topology import Broker, Topology
+from mqreplay.record.remoting.frames import Answer
 
 MASTER, SLAVE = Broker(("b", 0), "h:1", True), Broker(("b", 1), "h:2", True)
 OPTIONS = RecordOptions(("ns:1", "ns:2"))
@@ -154,6 +157,36 @@ def test_members_are_asked_of_a_slave_while_its_master_is_silent() -> None:
     assert {each.addr for each in found if each.kind == "runtime"} == {"h:1", "h:2"}
 
 
+def test_proxies_are_found_by_their_group_and_asked_once_they_answer() -> None:
+    estate = estate_of()
+    asked = Target("connections", "h:1", ("b", 0), PROXY_GROUP)
+    assert asked not in plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)
+    estate.take_groups(("b", 0), ["pay", "idle", PROXY_GROUP])
+    assert asked in plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)
+    hosts = read_connected(connected(["10.0.0.9@DEFAULT"], addr="10.0.0.9:45912")).hosts
+    estate.take_proxy_hosts(hosts)
+    addr = "10.0.0.9:8080"
+
+    def proxied() -> list[tuple[str, str]]:
+        found = plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)
+        return sorted((each.addr, each.subject) for each in found if each.kind == "proxy_members")
+
+    assert proxied() == [(addr, PROXY_GROUP)]
+    estate.take_proxied(addr, PROXY_GROUP, frozenset())
+    assert proxied() == sorted([(addr, PROXY_GROUP), (addr, "pay"), (addr, "idle")])
+    estate.forget_proxy(addr)
+    assert proxied() == [(addr, PROXY_GROUP)]
+
+
+def test_a_broker_that_does_not_know_modes_is_seldom_asked() -> None:
+    estate, asked = estate_of(), Target("modes", "h:1", ("b", 0))
+    assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == 60_000
+    refused = reading(asked, Answer(3, " request type 402 not supported", {}, b""))
+    assert refused.error is None
+    estate.take_modes(("b", 0), refused.fact)
+    assert plans(OPTIONS, ("ns:1",), [MASTER], set(), estate)[asked].period_ms == 3_600_000
+
+
 def test_only_chosen_groups_and_topics_are_polled() -> None:
     found = plans(OPTIONS, ("ns:1",), [MASTER], set(), estate_of(Filter(("id*",), ())))
     assert subjects(found, "members") == ["idle"]
@@ -217,8 +250,8 @@ def test_a_key_that_left_is_a_change() -> None:
     assert reader.read(b'{"offsetTable": {"u@g" : {0: 1}}}')[0] == {"u@g": {0: 1}}
 
 
-def connected(ids: list[str], sub: str = "*", version: int = 1) -> bytes:
-    rows = [{"clientId": each, "clientAddr": "h:1", "language": "JAVA", "version": 407} for each in ids]
+def connected(ids: list[str], sub: str = "*", version: int = 1, addr: str = "h:1") -> bytes:
+    rows = [{"clientId": each, "clientAddr": addr, "language": "JAVA", "version": 407} for each in ids]
     table = {"t": {"subString": sub, "subVersion": version, "expressionType": "TAG"}}
     return json.dumps({"connectionSet": rows, "subscriptionTable": table, "messageModel": "CLUSTERING"}).encode()
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,62 +17,16 @@ from typing import Any
 import pytest
 
 from bench.simulated_cluster import SimulatedCluster
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.brokers import decode_brokers
-from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError, RecordingFull
 from mqreplay.record.network import recorder as recorder_module
-from mqreplay.record.network.options import Filter, RecordOptions
+from mqreplay.record.network.options import Filter
 from mqreplay.record.network.polls import POLLS
-from mqreplay.record.network.record_command import _record
+from record.network.recorder_run import begun_and_ended, events, lines, offset_lines, record
 from tests_shared import ROOT
 
 Patch = pytest.MonkeyPatch
-Script = Callable[[SimulatedCluster], Awaitable[None]]
-
-
-def record(folder: Path, cluster: SimulatedCluster, script: Script | None = None, **given: Any) -> list[str]:
-    """What a recorder says of a cluster that does what ``script`` says."""
-    said: list[str] = []
-
-    async def run() -> None:
-        await cluster.start()
-        options = RecordOptions(
-            tuple(cluster.addrs.split(";")), **{"every_s": 0.2, "for_s": 3.0, "requests_per_second": 500} | given
-        )
-        acting = asyncio.create_task(script(cluster)) if script else None
-        try:
-            await _record(options, folder, None, None, said.append)
-        finally:
-            if acting is not None:
-                acting.cancel()
-            await cluster.stop()
-
-    asyncio.run(run())
-    return said
-
-
-def lines(folder: Path, stem: str) -> list[dict[str, Any]]:
-    """The records of a kind; each is one that its decoder takes."""
-    found = []
-    for path in sorted(folder.glob(f"{stem}.*.jsonl.gz")):
-        for line in gzip.decompress(path.read_bytes()).splitlines():
-            KINDS[stem].decode(line)
-            found.append(json.loads(line))
-    return found
-
-
-def events(folder: Path, kind: str) -> list[dict[str, Any]]:
-    return [each for each in lines(folder, "recorder_events") if each["kind"] == kind]
-
-
-def begun_and_ended(folder: Path) -> list[str]:
-    """The kinds of the events, without polls that a busy machine made too late."""
-    return [each["kind"] for each in lines(folder, "recorder_events") if each["kind"] != "skipped"]
-
-
-def offset_lines(folder: Path, broker: str) -> list[dict[str, Any]]:
-    paths = sorted(folder.glob(f"snapshots/{broker}/*/consumerOffset.jsonl.gz"))
-    return [json.loads(line) for path in paths for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
 def test_everything_of_a_cluster_is_recorded(tmp_path: Path) -> None:
@@ -83,7 +36,7 @@ def test_everything_of_a_cluster_is_recorded(tmp_path: Path) -> None:
     assert any("give --physical-memory" in line for line in said)
     assert "recording 3 groups (3 with members), 4 clients, 6 topics" in said
     assert said[-1].startswith("next: mqreplay nightly ")
-    for stem in {poll.stem for poll in POLLS.values()} - {None}:
+    for stem in {poll.stem for poll in POLLS.values()} - {None, "proxy_connections"}:
         assert lines(tmp_path / "r", str(stem)), stem
     brokers = decode_brokers((tmp_path / "r/brokers.json").read_bytes())
     assert brokers.cluster == "simulated"
@@ -99,6 +52,31 @@ def test_everything_of_a_cluster_is_recorded(tmp_path: Path) -> None:
     held = {each["client_id"] for each in lines(tmp_path / "r", "assignments")}
     assert len(held) == 4
     assert begun_and_ended(tmp_path / "r") == ["start", "stop"]
+
+
+def test_members_behind_a_proxy_are_recorded(tmp_path: Path) -> None:
+    async def script(cluster: SimulatedCluster) -> None:
+        await cluster.proxy.start()
+        await asyncio.sleep(2)
+        await cluster.proxy.kill()
+
+    cluster = SimulatedCluster(masters=1, groups=2, clients=1)
+    cluster.proxied = {"g-1": ["vm@1@1@a", "vm@1@2@b"]}
+    cluster.proxy.port = free_port()
+    record(tmp_path, cluster, script, for_s=4.0, proxies=(cluster.proxy.addr,))
+    found = [each for each in lines(tmp_path, "proxy_connections") if "body" in each]
+    assert {(each["proxy_addr"], each["consumer_group"]) for each in found} == {(cluster.proxy.addr, "g-1")}
+    clients = [each["clientId"] for each in json.loads(found[0]["body"])["connectionSet"]]
+    assert clients == ["vm@1@1@a", "vm@1@2@b"]
+    assert all(code == 203 for _, code, _ in cluster.proxy.requests)
+
+
+def test_a_port_at_which_no_proxy_answers_is_probed_and_is_an_event(tmp_path: Path) -> None:
+    addr = f"127.0.0.1:{free_port()}"
+    record(tmp_path, SimulatedCluster(masters=1, groups=2, clients=1), for_s=2.0, proxies=(addr,))
+    (event,) = events(tmp_path, "unreachable")
+    assert event["detail"].startswith(f"proxy {addr}: ")
+    assert {each["consumer_group"] for each in lines(tmp_path, "proxy_connections")} == {PROXY_GROUP}
 
 
 def test_members_that_come_and_go_are_recorded_when_they_do(tmp_path: Path) -> None:
@@ -281,11 +259,15 @@ def test_a_clock_that_is_set_is_an_event_and_not_followed(tmp_path: Path, monkey
 
 
 def test_no_name_server_is_an_error_of_few_lines(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mqreplay.cli", "record", "127.0.0.1:1;127.0.0.1:2", "--out", str(tmp_path / "r")]
+    servers = "127.0.0.1:1;127.0.0.1:2"
+    command = [sys.executable, "-m", "mqreplay.cli", "record", servers, "--out", str(tmp_path / "r"), "--for", "1s"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.splitlines()[0] == "mqreplay: no name server answers; give HOST:PORT of a running one"
-    assert len(done.stderr.splitlines()) == 3
+    said = done.stderr.splitlines()
+    assert said[0].endswith("no name server answers; give HOST:PORT of a running one")
+    assert said[3].endswith("waiting for the cluster; the name servers are asked every 5 s")
+    assert said[4] == "mqreplay: the cluster was not up in time"
+    assert len(said) == 8
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
@@ -316,6 +298,12 @@ def test_a_signal_ends_the_recording_in_order(tmp_path: Path, number: int, statu
     assert "Traceback" not in said
     assert "next: mqreplay nightly" in said
     assert lines(tmp_path, "recorder_events")[-1]["kind"] == "stop"
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
 
 
 def environment() -> dict[str, str]:

@@ -14,6 +14,7 @@ from mqreplay.decode.capture.calls import Call
 from mqreplay.decode.capture.commands import Command
 from mqreplay.decode.capture.messages import messages_of
 from mqreplay.decode.capture.names import Names
+from mqreplay.decode.capture.pop_messages import pop_messages_of
 from mqreplay.decode.fields import object_of, wrong_type
 
 Fields = dict[str, object]
@@ -32,6 +33,25 @@ _PULLED: Final = {
     "minOffset": "min_offset",
     "maxOffset": "max_offset",
     "suggestWhichBrokerId": "suggest_which_broker_id",
+}
+_POP: Final = {
+    "queueId": "asked_queue_id",
+    "maxMsgNums": "max_msg_nums",
+    "invisibleTime": "invisible_time_ms",
+    "pollTime": "poll_time_ms",
+    "initMode": "init_mode",
+}
+_POPPED: Final = {
+    "popTime": "pop_ts",
+    "invisibleTime": "answer_invisible_time_ms",
+    "reviveQid": "revive_queue_id",
+    "restNum": "rest_num",
+}
+_INFO: Final = {"startOffsetInfo": "start_offset_info", "msgOffsetInfo": "msg_offset_info"}
+_ACKS: Final = {
+    codes.ACK_MESSAGE: "ACK",
+    codes.BATCH_ACK_MESSAGE: "BATCH_ACK",
+    codes.CHANGE_MESSAGE_INVISIBLETIME: "CHANGE_INVISIBLE_TIME",
 }
 
 
@@ -86,11 +106,13 @@ def _client(call: Call, names: Names) -> str:
     return client_id
 
 
-def _broker(address: str, names: Names) -> Fields:
-    broker = names.broker(address)
+def _broker(call: Call, names: Names, address: str | None = None) -> Fields:
+    """Return the broker at ``address``, else the one that was asked."""
+    at = call.asked if address is None else address
+    broker = names.broker(at, call.request.begin_us)
     if broker is None:
-        raise Unnamed(f"the broker at {address}: no route or registration has it")
-    return {"broker_name": broker.broker_name, "broker_addr": address, "broker_id": broker.broker_id}
+        raise Unnamed(f"the broker at {at}: no route or registration has it")
+    return {"broker_name": broker.broker_name, "broker_addr": at, "broker_id": broker.broker_id}
 
 
 def _numbers(ext: Mapping[str, str], names: Mapping[str, str]) -> Fields:
@@ -118,7 +140,7 @@ def _mode(call: Call) -> str:
 
 def _pull(call: Call, names: Names) -> tuple[str, Fields]:
     ext, answer = call.request.ext, call.response
-    asked = _broker(call.asked, names)
+    asked = _broker(call, names)
     fields = _times(call, "request_ts") | {"client_id": _client(call, names)} | asked | {"opaque": call.request.opaque}
     fields |= {
         "consumer_group": ext.get("consumerGroup"),
@@ -136,7 +158,7 @@ def _pull(call: Call, names: Names) -> tuple[str, Fields]:
 
 
 def _offset(call: Call, names: Names) -> tuple[str, Fields]:
-    ext, asked = call.request.ext, _broker(call.asked, names)
+    ext, asked = call.request.ext, _broker(call, names)
     update = call.request.code == codes.UPDATE_CONSUMER_OFFSET
     fields = _times(call) | {"kind": "UPDATE" if update else "QUERY", "mode": _mode(call)}
     fields |= {"client_id": _client(call, names)} | asked
@@ -152,7 +174,7 @@ def _offset(call: Call, names: Names) -> tuple[str, Fields]:
 
 
 def _heartbeat(call: Call, names: Names) -> tuple[str, Fields]:
-    fields = _times(call) | {"client_id": _client(call, names), "mode": _mode(call)} | _broker(call.asked, names)
+    fields = _times(call) | {"client_id": _client(call, names), "mode": _mode(call)} | _broker(call, names)
     fields |= _answer(call)
     if call.request.code == codes.HEART_BEAT:
         return "heartbeats", fields | {"kind": "HEART_BEAT", "body": _text(call.request)}
@@ -160,7 +182,7 @@ def _heartbeat(call: Call, names: Names) -> tuple[str, Fields]:
 
 
 def _consumer_list(call: Call, names: Names) -> tuple[str, Fields]:
-    fields = _times(call) | {"client_id": names.client(call.connection)} | _broker(call.asked, names) | _answer(call)
+    fields = _times(call) | {"client_id": names.client(call.connection)} | _broker(call, names) | _answer(call)
     group = {"consumer_group": call.request.ext.get("consumerGroup")}
     return "consumer_lists", fields | group | {"body": _body(call)}
 
@@ -173,13 +195,13 @@ def _route(call: Call, names: Names) -> tuple[str, Fields]:
 
 def _lock(call: Call, names: Names) -> tuple[str, Fields]:
     kind = "LOCK_BATCH_MQ" if call.request.code == codes.LOCK_BATCH_MQ else "UNLOCK_BATCH_MQ"
-    fields = _times(call) | {"kind": kind, "mode": _mode(call)} | _broker(call.asked, names) | _answer(call)
+    fields = _times(call) | {"kind": kind, "mode": _mode(call)} | _broker(call, names) | _answer(call)
     return "lock_requests", fields | {"request": _text(call.request), "response": _body(call)}
 
 
 def _server_request(call: Call, names: Names) -> Fields:
     request = call.request
-    fields: Fields = {"ts": _ms(request.begin_us), "client_id": _client(call, names)} | _broker(call.asker, names)
+    fields: Fields = {"ts": _ms(request.begin_us), "client_id": _client(call, names)} | _broker(call, names, call.asker)
     fields |= {"request_code": request.code, "name": codes.FROM_BROKERS[request.code], "ext": dict(request.ext)}
     return fields | {"body": _text(request)}
 
@@ -193,7 +215,7 @@ def _runtime(call: Call, names: Names) -> tuple[str, Fields] | None:
     figures = {} if table is None else object_of(table, "table")
     if not all(isinstance(text, str) for figure in figures.items() for text in figure):
         raise wrong_type("table", "an object of strings", table)
-    fields = {"ts": _ms(answered.end_us)} | _broker(call.asked, names)
+    fields = {"ts": _ms(answered.end_us)} | _broker(call, names)
     return "broker_runtime", fields | {"full": True, "table": table}
 
 
@@ -206,8 +228,43 @@ def _cluster_info(call: Call, _: Names) -> tuple[str, Fields] | None:
 def _topic_stats(call: Call, names: Names) -> tuple[str, Fields] | None:
     if call.response is None or call.response.code:
         return None
-    fields = {"ts": _ms(call.response.end_us), "topic": call.request.ext.get("topic")} | _broker(call.asked, names)
+    fields = {"ts": _ms(call.response.end_us), "topic": call.request.ext.get("topic")} | _broker(call, names)
     return "topic_stats", fields | {"body": _body(call)}
+
+
+def _pop(call: Call, names: Names) -> tuple[str, Fields]:
+    # A proxy asks for many clients on one connection: their ids are not on the wire.
+    ext, answer, asked = call.request.ext, call.response, _broker(call.asked, names)
+    fields = _times(call, "request_ts") | {"client_id": names.client(call.connection)} | asked
+    fields |= {"broker_name": ext.get("bname", asked["broker_name"])} | _of_group(ext)
+    fields |= {"expression": ext.get("exp"), "expression_type": ext.get("expType"), "attempt_id": ext.get("attemptId")}
+    fields |= {"is_order": ext.get("order") == "true"} | _numbers(ext, _POP) | _named_answer(call)
+    if answer is not None:
+        fields |= _numbers(answer.ext, _POPPED) | {ours: answer.ext.get(theirs) for theirs, ours in _INFO.items()}
+        fields |= {"messages": pop_messages_of(answer.body)}
+    return "pop_log", fields
+
+
+def _pop_ack(call: Call, names: Names) -> tuple[str, Fields]:
+    ext, answer, asked = call.request.ext, call.response, _broker(call.asked, names)
+    kind = _ACKS[call.request.code]
+    fields = _times(call) | {"kind": kind, "client_id": names.client(call.connection)} | asked | _named_answer(call)
+    fields |= _of_group(ext) | {"extra_info": ext.get("extraInfo")}
+    fields |= _numbers(ext, {"offset": "queue_offset", "invisibleTime": "invisible_time_ms"})
+    if kind == "BATCH_ACK":
+        fields |= {"body": _text(call.request)}
+    elif answer is not None:
+        fields |= _numbers(answer.ext, _POPPED)
+    return "pop_acks", fields
+
+
+def _pop_assignment(call: Call, names: Names) -> tuple[str, Fields]:
+    fields = _times(call) | _broker(call.asked, names) | _answer(call)
+    return "pop_assignments", fields | {"request": _text(call.request), "response": _body(call)}
+
+
+def _of_group(ext: Mapping[str, str]) -> Fields:
+    return {"consumer_group": ext.get("consumerGroup"), "topic": ext.get("topic")}
 
 
 _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]] = {
@@ -224,4 +281,7 @@ _RECORDS: Final[Mapping[int, Callable[[Call, Names], tuple[str, Fields] | None]]
     codes.GET_ROUTEINFO_BY_TOPIC: _route,
     codes.GET_BROKER_CLUSTER_INFO: _cluster_info,
     codes.GET_TOPIC_STATS_INFO: _topic_stats,
+    codes.QUERY_ASSIGNMENT: _pop_assignment,
+    codes.POP_MESSAGE: _pop,
+    **dict.fromkeys(_ACKS, _pop_ack),
 }

@@ -8,6 +8,7 @@ TopicRouteData, ClusterInfo.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypeVar
 
@@ -24,6 +25,7 @@ _VIP_BEHIND: Final = 2  # the port of the VIP channel is the listening port less
 # A capture of a large cluster has some thousands of each; more are not named.
 MOST_NAMED: Final = 100_000
 LONGEST_NAME: Final = 1024
+MOST_IDS: Final = 1000  # ids of one address, one after the other
 _SEVERAL: Final = ""
 Key = TypeVar("Key")
 Named = TypeVar("Named")
@@ -41,7 +43,8 @@ class Names:
 
     def __init__(self, calls: Iterable[Call]) -> None:
         """Read the calls once."""
-        self._brokers: dict[str, Broker] = {}
+        self._registered: dict[str, list[tuple[int, Broker]]] = {}  # by address, in order of time
+        self._listed: dict[str, Broker] = {}
         self._of_connection: dict[int, str] = {}
         self._of_host: dict[str, str] = {}
         for call in calls:
@@ -55,13 +58,20 @@ class Names:
         """Return the client at ``host:port`` of a connection without a name, if its host has one client."""
         return self._of_host.get(_host(address)) or None
 
-    def broker(self, address: str) -> Broker | None:
-        """Return the broker that listens at ``host:port``."""
-        known = self._brokers.get(address)
-        if known is None:
-            host, _, port = address.rpartition(":")
-            known = self._brokers.get(f"{host}:{int(port) + _VIP_BEHIND}")
-        return known
+    def broker(self, address: str, ts: int) -> Broker | None:
+        """Return the broker that listens at ``host:port`` at ``ts``, epoch microseconds.
+
+        A broker's own statement counts, its last one until then: a controller gives another id to a replica that it
+        makes the master, and name servers list a slave under id 0 while it acts as master.
+        """
+        host, _, port = address.rpartition(":")
+        for at in (address, f"{host}:{int(port) + _VIP_BEHIND}"):
+            if registered := self._registered.get(at):
+                place = bisect_right(registered, ts, key=_first)
+                return registered[max(place - 1, 0)][1]
+            if at in self._listed:
+                return self._listed[at]
+        return None
 
     def _take(self, call: Call) -> None:
         code, ext = call.request.code, call.request.ext
@@ -71,18 +81,31 @@ class Names:
         elif code == codes.UNREGISTER_CLIENT and "clientID" in ext:
             self._is(call, ext["clientID"])
         elif code == codes.REGISTER_BROKER and _BROKER_ID.fullmatch(ext.get("brokerId", "")):
-            self._listens(ext.get("brokerAddr", ""), Broker(ext.get("brokerName", ""), int(ext["brokerId"])))
+            self._registers(call, ext.get("brokerAddr", ""), Broker(ext.get("brokerName", ""), int(ext["brokerId"])))
         elif code in (codes.GET_ROUTEINFO_BY_TOPIC, codes.GET_BROKER_CLUSTER_INFO):
             for address, broker in _told(call):
-                # Brokers' own statements are newer.
-                self._listens(address, self._brokers.get(address, broker))
+                _enter(self._listed, address, self._listed.get(address, broker), _length(address, broker))
 
-    def _listens(self, address: str, broker: Broker) -> None:
-        _enter(self._brokers, address, broker, max(len(address), len(broker.broker_name)))
+    def _registers(self, call: Call, address: str, broker: Broker) -> None:
+        before = self._registered.get(address, [])
+        if not before or before[-1][1] != broker:
+            stated = (call.request.begin_us, broker)
+            # Connections are read side by side, so their calls may be a little out of order.
+            _enter(
+                self._registered, address, sorted([*before, stated][-MOST_IDS:], key=_first), _length(address, broker)
+            )
 
     def _is(self, call: Call, client_id: str) -> None:
         _enter_only(self._of_connection, call.connection, client_id)
         _enter_only(self._of_host, _host(call.asker), client_id)
+
+
+def _first(stated: tuple[int, Broker]) -> int:
+    return stated[0]
+
+
+def _length(address: str, broker: Broker) -> int:
+    return max(len(address), len(broker.broker_name))
 
 
 def _enter_only(table: dict[Key, str], key: Key, name: str) -> None:

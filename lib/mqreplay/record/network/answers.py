@@ -8,9 +8,10 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Final, NamedTuple
 
 from mqreplay.decode.body import broker_addrs_of, items_of, texts_of
-from mqreplay.decode.fastjson_text import Key, Value, read_fastjson
-from mqreplay.decode.fields import int_field, object_of, table_of, text_field, wrong_type
+from mqreplay.decode.fastjson_text import Key, Value
+from mqreplay.decode.fields import INT_MAX, int_field, object_of, table_of, text_field, wrong_type
 from mqreplay.errors import DecodeError
+from mqreplay.record.network.bounded import read_bounded
 
 # Settings with secret values, which are not recorded.
 SECRET = re.compile(r"(?i)secret|password|passwd|credential|access_?key|token|AuthenticationUser")
@@ -37,15 +38,7 @@ class Connected(NamedTuple):
     languages: dict[str, str]
     topics: frozenset[str]
     signature: Hashable
-
-
-def read_json(body: bytes) -> Value:
-    """Return the value of a body: JSON, or the extensions that fastjson writes."""
-    try:
-        value: Value = json.loads(body)
-        return value
-    except (ValueError, RecursionError):
-        return read_fastjson(body)
+    hosts: frozenset[str] = frozenset()  # of the members, as the broker sees them
 
 
 def read_brokers(body: bytes) -> Brokers:
@@ -55,7 +48,7 @@ def read_brokers(body: bytes) -> Brokers:
     {('b', 0): ('C', 'h:1')}
     """
     addrs: dict[tuple[str, int], tuple[str, str]] = {}
-    for name, value in table_of(read_json(body), "brokerAddrTable").items():
+    for name, value in table_of(read_bounded(body), "brokerAddrTable").items():
         data = object_of(value, "a broker")
         cluster = text_field(data, "cluster", None) or ""
         for broker_id, addr in broker_addrs_of(data.get("brokerAddrs"), "brokerAddrs").items():
@@ -65,7 +58,7 @@ def read_brokers(body: bytes) -> Brokers:
 
 def read_topic_list(body: bytes) -> frozenset[str]:
     """Read an answer to 206."""
-    return frozenset(texts_of(items_of(object_of(read_json(body), "the answer"), "topicList"), "topicList"))
+    return frozenset(texts_of(items_of(object_of(read_bounded(body), "the answer"), "topicList"), "topicList"))
 
 
 def read_names(body: bytes, table: str) -> frozenset[str]:
@@ -74,7 +67,7 @@ def read_names(body: bytes, table: str) -> frozenset[str]:
     >>> sorted(read_names(b'{"subscriptionGroupTable":{"a":{},"b":{}}}', "subscriptionGroupTable"))
     ['a', 'b']
     """
-    return frozenset(map(str, table_of(read_json(body), table)))
+    return frozenset(map(str, table_of(read_bounded(body), table)))
 
 
 def read_queue_counts(body: bytes) -> dict[str, int]:
@@ -84,7 +77,7 @@ def read_queue_counts(body: bytes) -> dict[str, int]:
     {'t': 8}
     """
     counts = {}
-    for topic, value in table_of(read_json(body), "topicConfigTable").items():
+    for topic, value in table_of(read_bounded(body), "topicConfigTable").items():
         config = object_of(value, str(topic))
         counts[str(topic)] = max(int_field(config, "readQueueNums", 16), int_field(config, "writeQueueNums", 16))
     return counts
@@ -96,12 +89,14 @@ def read_members(body: bytes) -> frozenset[str]:
     >>> sorted(read_members(b'{"consumerIdList":["b","a"]}'))
     ['a', 'b']
     """
-    return frozenset(texts_of(items_of(object_of(read_json(body), "the answer"), "consumerIdList"), "consumerIdList"))
+    return frozenset(
+        texts_of(items_of(object_of(read_bounded(body), "the answer"), "consumerIdList"), "consumerIdList")
+    )
 
 
 def read_connected(body: bytes) -> Connected:
     """Read an answer to 203. Its signature ignores the order of connections, which changes at each answer."""
-    root = object_of(read_json(body), "the answer")
+    root = object_of(read_bounded(body), "the answer")
     connections = [object_of(each, "a connection") for each in items_of(root, "connectionSet")]
     table = root.get("subscriptionTable")
     subscriptions = {} if table is None else object_of(table, "subscriptionTable")
@@ -116,12 +111,13 @@ def read_connected(body: bytes) -> Connected:
         *(_plain(root, name) for name in ("consumeType", "messageModel", "consumeFromWhere")),
     )
     languages = {_plain(each, "clientId"): _plain(each, "language") for each in connections}
-    return Connected(languages, frozenset(map(str, subscriptions)), signature)
+    hosts = frozenset(str(_plain(each, "clientAddr")).rpartition(":")[0].removeprefix("/") for each in connections)
+    return Connected(languages, frozenset(map(str, subscriptions)), signature, hosts - {""})
 
 
 def read_route(body: bytes) -> Hashable:
     """Return the signature of an answer to 105: its brokers and queues, regardless of order."""
-    root = object_of(read_json(body), "the answer")
+    root = object_of(read_bounded(body), "the answer")
     return tuple(
         frozenset(json.dumps(each, sort_keys=True) for each in items_of(root, name) if _is_object(each, name))
         for name in ("brokerDatas", "queueDatas")
@@ -134,7 +130,7 @@ def read_runtime(body: bytes) -> dict[str, str]:
     >>> read_runtime(b'{"table":{"brokerVersionDesc":"V5_3_3"}}')
     {'brokerVersionDesc': 'V5_3_3'}
     """
-    table = table_of(read_json(body), "table")
+    table = table_of(read_bounded(body), "table")
     if not all(isinstance(name, str) and isinstance(value, str) for name, value in table.items()):
         raise wrong_type("table", "an object of strings", table)
     return {str(name): str(value) for name, value in table.items()}
@@ -143,12 +139,12 @@ def read_runtime(body: bytes) -> dict[str, str]:
 def read_max_offsets(body: bytes) -> dict[int, int]:
     """Return the maximum offset of each queue of an answer to 202."""
     offsets: dict[int, int] = {}
-    for key, value in table_of(read_json(body), "offsetTable").items():
+    for key, value in table_of(read_bounded(body, object_keys=True), "offsetTable").items():
         if not isinstance(key, tuple):
             raise wrong_type("a key of offsetTable", "a queue as an object", key)
         queue_id = dict(key).get("queueId")
-        if type(queue_id) is not int:
-            raise wrong_type("queueId", "a whole number", queue_id)
+        if type(queue_id) is not int or not 0 <= queue_id <= INT_MAX:
+            raise wrong_type("queueId", f"a whole number, 0 to {INT_MAX}", queue_id)
         offsets[queue_id] = int_field(object_of(value, "an offset"), "maxOffset", 0, high=2**63 - 1)
     return offsets
 

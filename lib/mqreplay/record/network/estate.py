@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from mqreplay.core.retry_topic import dlq_topic
+from mqreplay.core.system_names import PROXY_GROUP, is_system_group, is_system_topic
 from mqreplay.record.network.options import Filter
-from mqreplay.record.network.system_names import is_system_group, is_system_topic
 from mqreplay.record.network.topology import BrokerKey
 
 
@@ -21,6 +21,10 @@ class Estate:
         self.listed_topics: frozenset[str] | None = None  # of the last polled name server
         self.moved_topics: set[tuple[BrokerKey, str]] = set()  # topics whose maximum offsets grew at the last poll
         self.answering: set[tuple[str, str]] = set()  # (group, client id) of clients that answered
+        self.without_modes: set[BrokerKey] = set()  # brokers of a version that does not know 402
+        self.proxy_hosts: set[str] = set()  # of the members of PROXY_GROUP
+        self.proxies: set[str] = set()  # addresses at which a proxy answers
+        self.proxied: dict[tuple[str, str], frozenset[str]] = {}  # members by (address of the proxy, group)
         self._chosen = chosen
         self._groups: dict[BrokerKey, frozenset[str]] = {}
         self._pairs: dict[BrokerKey, frozenset[tuple[str, str]]] = {}  # (topic, group)
@@ -81,6 +85,41 @@ class Estate:
         if self.members.get(group, {}).get(broker) != ids and (ids or group in self.members):
             self.members[group][broker] = ids
             self.revision += 1
+
+    def take_modes(self, broker: BrokerKey, is_known: bool) -> None:
+        """Set whether the version of a broker knows the modes of groups (402)."""
+        if is_known == (broker in self.without_modes):
+            self.without_modes ^= {broker}
+            self.revision += 1
+
+    def take_proxy_hosts(self, hosts: Iterable[str]) -> None:
+        """Add hosts of proxies (203 of PROXY_GROUP at a broker)."""
+        if not self.proxy_hosts.issuperset(hosts):
+            self.proxy_hosts |= set(hosts)
+            self.revision += 1
+
+    def take_proxied(self, addr: str, group: str, ids: frozenset[str]) -> None:
+        """Set the members of a group that a proxy knows (203)."""
+        if addr not in self.proxies:
+            self.proxies.add(addr)
+            self.revision += 1
+        self.proxied[addr, group] = ids
+
+    def forget_proxy(self, addr: str) -> None:
+        """Forget a proxy that no longer answers, and its members."""
+        if addr in self.proxies:
+            self.proxies.remove(addr)
+            self.revision += 1
+        self.proxied = {key: ids for key, ids in self.proxied.items() if key[0] != addr}
+
+    def proxied_clients(self) -> set[str]:
+        """Return the clients that only proxies know."""
+        return {each for (_, group), ids in self.proxied.items() if group != PROXY_GROUP for each in ids}
+
+    def has_proxies(self) -> bool:
+        """Return whether a broker knows the group whose members are proxies."""
+        known = (*self._groups.values(), *({group for _, group in pairs} for pairs in self._pairs.values()))
+        return any(PROXY_GROUP in groups for groups in known)
 
     def take_subscriptions(self, broker: BrokerKey, group: str, topics: frozenset[str]) -> None:
         """Set the topics that a group subscribes to (203)."""

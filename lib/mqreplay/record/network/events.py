@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mqreplay.record.network.polls import POLLS
+from mqreplay.record.network.proxies import KIND as PROXY
 from mqreplay.record.network.schedule import Skipped, Target
 from mqreplay.record.network.topology import BrokerKey
 
@@ -29,9 +30,10 @@ class Events:
         given = {"detail": detail, **fields}
         self._append(STEM, {"ts": ts, "kind": kind, **{k: v for k, v in given.items() if v is not None}})
 
-    def server(self, kind: str, ts: int, addr: str, broker: BrokerKey | None, detail: str, **fields: Any) -> None:
-        """Write an event of a name server or broker: unreachable or reachable."""
-        name = f"name server {addr}" if broker is None else f"broker {broker[0]}-{broker[1]} ({addr})"
+    def server(self, kind: str, ts: int, target: Target, detail: str, **fields: Any) -> None:
+        """Write an event of a name server, proxy or broker: unreachable or reachable."""
+        broker, other = target.broker, "proxy" if target.kind == PROXY else "name server"
+        name = f"{other} {target.addr}" if broker is None else f"broker {broker[0]}-{broker[1]} ({target.addr})"
         self.write(kind, ts, f"{name}: {detail}", **_broker_fields(broker), **fields)
 
     def missing(self, target: Target, ts: int, reason: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.decode.broker_runtime import FIGURES
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.record.network.answers import table_signature
@@ -149,6 +150,8 @@ class Evidence:
                 estate.revision += 1
         elif target.kind == "topic_list":
             estate.take_listed_topics(fact)
+        elif target.kind == "proxy_members":
+            estate.take_proxied(target.addr, target.subject, frozenset(map(str, fact.languages)))
         elif broker is None:
             pass
         elif target.kind == "config":
@@ -157,8 +160,12 @@ class Evidence:
             estate.take_queue_counts(broker, fact)
         elif target.kind == "groups":
             estate.take_groups(broker, fact)
+        elif target.kind == "modes":
+            estate.take_modes(broker, fact)
         elif target.kind == "connections":
             estate.take_subscriptions(broker, target.subject, fact.topics)
+            if target.subject == PROXY_GROUP:
+                estate.take_proxy_hosts(fact.hosts)
         elif target.kind == "running_info":
             estate.take_running(target.subject, target.client_id)
         elif target.kind == "topic_offsets":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
-from mqreplay.decode.fastjson_text import read_fastjson
-from mqreplay.decode.fields import bare_int, object_of, table_of, wrong_type
+from mqreplay.decode.fields import INT_MAX, bare_int, object_of, table_of, wrong_type
+from mqreplay.errors import DecodeError
+from mqreplay.record.network.bounded import MOST_DIGITS, is_long, read_bounded
 
 Queues = dict[int, int]  # {queue id: offset in messages}
 
@@ -14,7 +14,6 @@ _TABLE = re.compile(rb'"offsetTable":\{')
 _ENTRY = re.compile(rb'"([^"\\]+)":\{([^{}\\]*)\}(,|\})')
 _QUEUE = re.compile(rb'(?:"([0-9]+)"|([0-9]+)):(-?[0-9]+)')
 _REST = re.compile(rb'[0-9",:-]*')
-MOST_DIGITS: Final = 19
 
 
 class OffsetReader:
@@ -59,7 +58,10 @@ class OffsetReader:
             if entry is None:
                 return None
             name, text, after = entry.groups()
-            key = name.decode("utf-8", "surrogateescape")
+            try:
+                key = name.decode()
+            except UnicodeDecodeError:
+                return None
             known = self._texts.get(key)
             if known is None or known[0] != text:
                 queues = _queues(text)
@@ -76,18 +78,26 @@ def _queues(text: bytes) -> Queues | None:
     """Return the offsets in the text within a queue table's braces; None if it holds anything else."""
     if not _REST.fullmatch(text):
         return None
-    found = [(int(quoted or bare), offset) for quoted, bare, offset in _QUEUE.findall(text)]
-    queues = {queue: int(offset) for queue, offset in found if len(offset) <= MOST_DIGITS}
-    return queues if len(queues) == text.count(b":") else None
+    found = [(quoted or bare, offset) for quoted, bare, offset in _QUEUE.findall(text)]
+    queues = {
+        int(queue): int(offset)
+        for queue, offset in found
+        if len(queue) <= len(str(INT_MAX)) and len(offset) <= MOST_DIGITS
+    }
+    in_bounds = all(queue <= INT_MAX and is_long(offset) for queue, offset in queues.items())
+    return queues if in_bounds and len(queues) == text.count(b":") else None
 
 
 def _thorough(body: bytes) -> dict[str, tuple[bytes, Queues]]:
     texts = {}
-    for key, value in table_of(read_fastjson(body), "offsetTable").items():
+    for key, value in table_of(read_bounded(body), "offsetTable").items():
         queues: Queues = {}
         for queue, offset in object_of(value, str(key)).items():
             if type(offset) is not int:
                 raise wrong_type(f"an offset of {key}", "a whole number", offset)
-            queues[bare_int(queue, "a queue id")] = offset
+            queue_id = bare_int(queue, "a queue id")
+            if queue_id > INT_MAX:
+                raise DecodeError("bad_number", f"a queue id is 0 to {INT_MAX}, and is {queue_id}")
+            queues[queue_id] = offset
         texts[str(key)] = repr(sorted(queues.items())).encode(), queues
     return texts

@@ -47,8 +47,8 @@ def bytes_of(text: str, option: str) -> int:
     return size
 
 
-def name_servers_of(text: str) -> tuple[str, ...]:
-    """Return the distinct addresses of name servers.
+def name_servers_of(text: str, what: str = "name server") -> tuple[str, ...]:
+    """Return the distinct addresses of name servers, or of other servers if ``what`` says so.
 
     >>> name_servers_of("10.0.0.1:9876;10.0.0.2:9876")
     ('10.0.0.1:9876', '10.0.0.2:9876')
@@ -57,11 +57,9 @@ def name_servers_of(text: str) -> tuple[str, ...]:
     for address in addresses:
         found = _ADDRESS.fullmatch(address)
         if found is None or not 0 < int(found[1]) <= 65535:
-            raise InputError(
-                f"name server {address!r} is not an address; write HOST:PORT, several as 'HOST:PORT;HOST:PORT'"
-            )
+            raise InputError(f"{what} {address!r} is not an address; write HOST:PORT, several as 'HOST:PORT;HOST:PORT'")
     if not addresses:
-        raise InputError("no name server is given; write HOST:PORT")
+        raise InputError(f"no {what} is given; write HOST:PORT")
     return addresses
 
 
@@ -107,6 +105,7 @@ class RecordOptions:
     requests_per_second: float = 50.0
     max_bytes: int | None = None
     timeout_s: float = 3.0
+    proxies: tuple[str, ...] = ()  # addresses of proxies' remoting ports
 
     def described(self) -> str:
         """Return the options as text, without secrets.
@@ -121,6 +120,7 @@ class RecordOptions:
         ]
         parts += [f"groups {' '.join(self.chosen.groups)}"] if self.chosen.groups else []
         parts += [f"topics {' '.join(self.chosen.topics)}"] if self.chosen.topics else []
+        parts += [f"proxies {' '.join(self.proxies)}"] if self.proxies else []
         parts += [f"for {self.for_s:g} s"] if self.for_s is not None else []
         return "; ".join(parts)
 
@@ -135,6 +135,7 @@ def record_options(
     physical_memory: str | None = None,
     requests_per_second: float = 50.0,
     max_disk: str | None = None,
+    proxies: Sequence[str] = (),
 ) -> RecordOptions:
     """Return the options of a command line. Raises InputError for an invalid value."""
     every_s = seconds_of(every, "--every")
@@ -151,4 +152,5 @@ def record_options(
         physical_memory_bytes=None if physical_memory is None else bytes_of(physical_memory, "--physical-memory"),
         requests_per_second=requests_per_second,
         max_bytes=None if max_disk is None else bytes_of(max_disk, "--max-disk"),
+        proxies=name_servers_of(";".join(proxies), "proxy") if proxies else (),
     )

@@ -7,8 +7,10 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mqreplay.core.retry_topic import is_retry_topic
+from mqreplay.core.system_names import PROXY_GROUP
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.options import RecordOptions
+from mqreplay.record.network.proxies import of_proxies
 from mqreplay.record.network.schedule import MAX_IN_FLIGHT, Plan, Target
 from mqreplay.record.network.topology import Broker, leaders
 from mqreplay.record.remoting import requests
@@ -17,9 +19,12 @@ from mqreplay.record.remoting.requests import ReadCode, Request
 CLIENT_WEIGHT: Final = 4  # queues of clients: without them little can be judged
 MEMBERS_WEIGHT: Final = 2  # each master of a cluster has the same members
 STATS_COST: Final = 4  # a broker reads a message of each queue for it
+CLUSTER_MS: Final = 10_000
 CLIENT_MS: Final = 20_000  # a client is asked at most this often
 NO_MEMBERS_MS: Final = 20_000  # a broker logs a warning for each request about a group without members
 RARELY_MS: Final = 300_000
+SELDOM_MS: Final = 3_600_000  # of a request that the broker's version does not know
+MOST_QUEUES: Final = 64  # queues of a topic that does not grow up to which 30 is asked for each; 202 for more
 
 
 class Poll(NamedTuple):
@@ -52,6 +57,7 @@ POLLS: Final[dict[str, Poll]] = {
     "topics": Poll(ReadCode.GET_ALL_TOPIC_CONFIG, lambda _: requests.get_all_topic_config()),
     "groups": Poll(ReadCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, lambda _: requests.get_all_subscription_group()),
     "delays": Poll(ReadCode.GET_ALL_DELAY_OFFSET, lambda _: requests.get_all_delay_offset()),
+    "modes": Poll(ReadCode.GET_ALL_MESSAGE_REQUEST_MODE, lambda _: requests.get_all_message_request_mode()),
     "config": Poll(ReadCode.GET_BROKER_CONFIG, lambda _: requests.get_broker_config()),
     "members": Poll(
         ReadCode.GET_CONSUMER_LIST_BY_GROUP,
@@ -62,6 +68,11 @@ POLLS: Final[dict[str, Poll]] = {
         ReadCode.GET_CONSUMER_CONNECTION_LIST,
         lambda each: requests.get_consumer_connection_list(each.subject),
         "consumer_connections",
+    ),
+    "proxy_members": Poll(
+        ReadCode.GET_CONSUMER_CONNECTION_LIST,
+        lambda each: requests.get_consumer_connection_list(each.subject),
+        "proxy_connections",
     ),
     "running_info": Poll(
         ReadCode.GET_CONSUMER_RUNNING_INFO,
@@ -85,7 +96,12 @@ POLLS: Final[dict[str, Poll]] = {
     ),
 }
 # The snapshot file for an answer.
-SNAPSHOT_FILES: Final = {"topics": "topics.json", "groups": "subscriptionGroup.json", "delays": "delayOffset.json"}
+SNAPSHOT_FILES: Final = {
+    "topics": "topics.json",
+    "groups": "subscriptionGroup.json",
+    "delays": "delayOffset.json",
+    "modes": "messageRequestMode.json",
+}
 
 
 def plans(
@@ -95,11 +111,14 @@ def plans(
     every = int(options.every_s * 1000)
     found = dict(_of_name_servers(every, name_servers, silent, estate))
     for broker in brokers:
-        found |= _of_broker(every, broker)
+        found |= _of_broker(every, broker, estate)
     leading = leaders(brokers, silent)
     for broker in leading:
         found |= _of_groups(every, broker, estate)
         found |= _of_topics(every, broker, estate)
+        if estate.has_proxies():
+            found[Target("connections", broker.addr, broker.key, PROXY_GROUP)] = Plan(max(every, 60_000))
+    found |= of_proxies(every, options.proxies, estate)
     found |= _of_clients(every, {each.key: each.addr for each in brokers if each.addr not in silent}, estate)
     return found
 
@@ -108,7 +127,7 @@ def _of_name_servers(
     every: int, addrs: Sequence[str], silent: set[str], estate: Estate
 ) -> Iterator[tuple[Target, Plan]]:
     for addr in addrs:
-        yield Target("cluster_info", addr), Plan(max(every, 10_000), urgent=True, probe=True)
+        yield Target("cluster_info", addr), Plan(max(every, CLUSTER_MS), urgent=True, probe=True)
     asked = [addr for addr in addrs if addr not in silent] or list(addrs)
     yield Target("topic_list", asked[0]), Plan(max(every, 60_000))
     listed = estate.listed_topics
@@ -119,7 +138,7 @@ def _of_name_servers(
             yield Target("route", addr, None, topic), Plan(turn, phase_ms=first + place * turn // len(asked))
 
 
-def _of_broker(every: int, broker: Broker) -> dict[Target, Plan]:
+def _of_broker(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]:
     def of(kind: str) -> Target:
         return Target(kind, broker.addr, broker.key)
 
@@ -130,6 +149,7 @@ def _of_broker(every: int, broker: Broker) -> dict[Target, Plan]:
         of("topics"): minute,
         of("groups"): minute,
         of("delays"): minute,
+        of("modes"): Plan(SELDOM_MS) if broker.key in estate.without_modes else minute,
         of("config"): Plan(RARELY_MS),
     }
 
@@ -157,7 +177,7 @@ def _of_topics(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
         Target("topic_offsets", broker.addr, broker.key, topic): Plan(
             _topic_period(every, topic),
             at_once=at_once,
-            cost=1 if (broker.key, topic) in estate.moved_topics else max(1, counts[topic]),
+            cost=1 if (broker.key, topic) in estate.moved_topics else min(max(1, counts[topic]), MOST_QUEUES),
         )
         for topic in estate.consumed_topics()
         if topic in counts

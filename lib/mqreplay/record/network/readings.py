@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mqreplay.errors import DecodeError
 from mqreplay.record.network.answers import (
+    Connected,
     read_brokers,
     read_connected,
     read_max_offsets,
@@ -21,9 +22,13 @@ from mqreplay.record.network.answers import (
     table_signature,
     text_of_body,
 )
+from mqreplay.record.network.bounded import MOST_DIGITS, is_long
 from mqreplay.record.network.schedule import Target
 from mqreplay.record.remoting.connection import CallFailed
 from mqreplay.record.remoting.frames import SUCCESS, Answer
+
+NOT_ONLINE: Final = 206  # CONSUMER_NOT_ONLINE
+NOT_SUPPORTED: Final = 3  # REQUEST_CODE_NOT_SUPPORTED: brokers before 5.0
 
 
 class Reading(NamedTuple):
@@ -46,6 +51,8 @@ def identity(target: Target) -> dict[str, Any]:
     if target.broker is not None:
         fields |= {"broker_name": target.broker[0], "broker_id": target.broker[1]}
     match target.kind:
+        case "proxy_members":
+            fields |= {"proxy_addr": target.addr, "consumer_group": target.subject}
         case "runtime" | "members":
             fields["broker_addr"] = target.addr
         case "running_info":
@@ -114,12 +121,15 @@ def _read(target: Target, body: bytes) -> Reading:
             return Reading({}, table_signature(body), read_names(body, "subscriptionGroupTable"))
         case "delays":
             return Reading({}, table_signature(body), read_names(body, "offsetTable"))
+        case "modes":
+            read_names(body, "messageRequestModeMap")
+            return Reading({}, table_signature(body), True)
         case "config":
             return Reading({}, None, read_properties(body))
         case "members":
             ids = read_members(body)
             return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, ids, ids)
-        case "connections":
+        case "connections" | "proxy_members":
             connected = read_connected(body)
             return Reading({"response_code": SUCCESS, "body": text_of_body(body)}, connected.signature, connected)
         case "running_info":
@@ -140,6 +150,10 @@ def _refused(target: Target, answer: Answer) -> Reading:
     match target.kind:
         case "members":
             return Reading(fields, ("code", answer.code), frozenset())
+        case "modes" if answer.code == NOT_SUPPORTED:
+            return Reading(fields, ("code", answer.code), False)
+        case "proxy_members" if answer.code == NOT_ONLINE:
+            return Reading(fields, ("code", answer.code), Connected({}, frozenset(), None))
         case "connections" | "route":
             return Reading(fields, ("code", answer.code))
         case "running_info":
@@ -159,4 +173,6 @@ def _with_error(answer: Answer) -> Reading:
 def _offset(answer: Answer) -> int | None:
     text = answer.fields.get("offset", "")
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 19 else None
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
+        return None
+    return int(text) if is_long(int(text)) else None

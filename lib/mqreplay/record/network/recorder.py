@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from mqreplay import __version__
+from mqreplay.decode.fields import str_of
 from mqreplay.errors import DecodeError, RecordingFull
 from mqreplay.record.network.brokers_json import BrokersJson
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
@@ -17,19 +18,19 @@ from mqreplay.record.network.events import Events
 from mqreplay.record.network.evidence import Evidence
 from mqreplay.record.network.options import RecordOptions
 from mqreplay.record.network.polls import POLLS, SNAPSHOT_FILES, plans
+from mqreplay.record.network.proxies import is_probe
+from mqreplay.record.network.queue_polls import QueuePolls
 from mqreplay.record.network.reach import Reach
-from mqreplay.record.network.readings import Reading, queue_reading, reading, silence, unasked
+from mqreplay.record.network.readings import Reading, reading, silence, unasked
 from mqreplay.record.network.schedule import Schedule, Target
 from mqreplay.record.network.status import Status, found_line, minute_line
-from mqreplay.record.network.topology import Topology
+from mqreplay.record.network.topology import BrokerKey, Topology
 from mqreplay.record.record_files import RecordFiles
-from mqreplay.record.remoting import requests
 from mqreplay.record.remoting.connection import CallFailed, Connections
-from mqreplay.record.remoting.frames import Answer
+from mqreplay.record.remoting.frames import SUCCESS, Answer
+from mqreplay.record.remoting.requests import Request
 
 MINUTE_MS: Final = 60_000
-LEAST_OFFSET_MS: Final = 600_000  # poll interval of a queue's minimum offset
-FEW_QUEUES: Final = 2  # queues of a topic up to which 30 is as cheap as 202
 CLIENT_TIMEOUT_S: Final = 5.0  # of 307: a broker waits up to 10 s for the client
 TICK_MS: Final = 20
 LONGEST_WAIT_MS: Final = 250
@@ -61,8 +62,10 @@ class Recorder:
         self._running: set[asyncio.Task[None]] = set()
         self._full_since: int | None = None
         self._failure: BaseException | None = None
-        self._least_asked: dict[Target, int] = {}
+        self._queues = QueuePolls(self._estate)
+        self._keys: set[BrokerKey] = set()  # of the polled brokers
         self._stats_asked: dict[Target, int] = {}
+        self._reported: set[tuple[str, str]] = set()  # addresses and kinds of answers that could not be processed
         self._stop = asyncio.Event()
         self.status = Status()
 
@@ -110,9 +113,9 @@ class Recorder:
         """Plan again if anything changed, but not too often."""
         state = self._estate.revision + self._reach.revision
         brokers = self._topology.brokers(self._now())
-        if len(brokers) != self.status.brokers:
-            self._estate.forget_brokers({each.key for each in brokers})
-            self.status.brokers = len(brokers)
+        if (keys := {each.key for each in brokers}) != self._keys:
+            self._estate.forget_brokers(keys)
+            self._keys, self.status.brokers = keys, len(brokers)
             state = self._estate.revision + self._reach.revision
         if state == self._revision or (now < self._planned + 50 * self._plan_cost and self._revision != -1):
             return
@@ -148,19 +151,43 @@ class Recorder:
                     answered = await self._ask(target)
                 else:
                     self._schedule.charge(target.addr, -1)
+        except (RecordingFull, OSError):  # of this machine's disk: those of the network are CallFailed
+            raise
+        except Exception as error:
+            answered = False
+            self._unprocessed(target, error)
         finally:
             self._schedule.done(target, steady_ms(), answered)
 
+    def _unprocessed(self, target: Target, error: Exception) -> None:
+        """Count an answer that the recorder cannot process. One server does not end the recording of the others."""
+        reason = f"the answer cannot be processed: {type(error).__name__}: {str_of(str(error))}"
+        if (target.addr, target.kind) not in self._reported:
+            self._reported.add((target.addr, target.kind))
+            self._say(f"{target.addr}, {POLLS[target.kind].code.name}: {reason}; recorder_events counts such answers")
+        self._events.missing(target, self._now(), reason)
+
     async def _ask(self, target: Target) -> bool:
         """Poll a target and process the answer. Return whether the answer was good."""
-        ts = self._now()
-        answer: Answer | None = None
+        ts, count, answer = self._now(), 0, None
+        urgent = self._schedule.is_urgent(target)
+        timeout = CLIENT_TIMEOUT_S if target.kind == "running_info" else self._options.timeout_s
+
+        def on_send() -> None:
+            nonlocal ts, count
+            ts = ts if count else self._now()
+            count += 1
+
+        async def ask(request: Request) -> Answer:
+            if count:  # the schedule has counted the first request
+                self._schedule.charge(target.addr, 1)
+            return await self._connections.call(target.addr, request, timeout, urgent, on_send)
+
         try:
-            if target.kind == "topic_offsets" and (queues := self._queues_asked(target)):
-                found = await self._ask_queues(target, queues, ts)
+            if target.kind == "topic_offsets" and (queues := self._queues.queues_of(target)):
+                found = await self._queues.ask(target, queues, ask, ts)
             else:
-                timeout = CLIENT_TIMEOUT_S if target.kind == "running_info" else self._options.timeout_s
-                answer = await self._connections.call(target.addr, POLLS[target.kind].request(target), timeout)
+                answer = await ask(POLLS[target.kind].request(target))
                 found = Reading({}) if target.kind == "offsets" else reading(target, answer)
         except CallFailed as failure:
             found = silence(failure)
@@ -172,37 +199,13 @@ class Recorder:
             self._answered(target, ts)
         if target.kind == "offsets" and answer is not None:
             found = Reading({}, error=self._evidence.take_offsets(target, ts, response_ts, answer))
-        elif target.kind in SNAPSHOT_FILES and answer is not None and found.error is None:
+        elif target.kind in SNAPSHOT_FILES and answer is not None and answer.code == SUCCESS and found.error is None:
             self._evidence.take_snapshot(target, ts, answer)
         self.status.polled.add(target.kind)
         if self._evidence.take(target, ts, response_ts, found, self._schedule.period_ms(target)):
             for each in (target._replace(kind="connections"), *self._clients.get(target.subject, ())):
                 self._schedule.hasten(each, steady_ms())
         return found.error is None
-
-    def _queues_asked(self, target: Target) -> range | None:
-        """Return the queues to ask one by one; None if one request for the whole topic is better."""
-        assert target.broker is not None
-        count = self._estate.queue_counts.get(target.broker, {}).get(target.subject, 0)
-        moved = (target.broker, target.subject) in self._estate.moved_topics
-        return None if not count or (moved and count > FEW_QUEUES) else range(count)
-
-    async def _ask_queues(self, target: Target, queues: range, ts: int) -> Reading:
-        """Ask 30 for each queue, and 31 once in ten minutes."""
-        least: dict[int, Answer] = {}
-        most: dict[int, Answer] = {}
-        timeout = self._options.timeout_s
-        with_least = ts - self._least_asked.get(target, -LEAST_OFFSET_MS) >= LEAST_OFFSET_MS
-        self._schedule.charge(target.addr, len(queues) * (1 + with_least) - 1)
-        for queue in queues:
-            request = requests.get_max_offset(target.subject, queue)
-            most[queue] = await self._connections.call(target.addr, request, timeout)
-            if with_least:
-                request = requests.get_min_offset(target.subject, queue)
-                least[queue] = await self._connections.call(target.addr, request, timeout)
-        if with_least:
-            self._least_asked[target] = ts
-        return queue_reading(most, least)
 
     def _is_stats_due(self, target: Target) -> bool:
         """Return whether the group's offsets changed since its statistics were last polled."""
@@ -213,11 +216,12 @@ class Recorder:
         return True
 
     def _silent(self, target: Target, ts: int, failure: CallFailed) -> None:
-        is_probe = target.kind in ("runtime", "cluster_info")
-        if is_probe or failure.kind == "unreachable":
+        probes = is_probe(target)
+        if probes or failure.kind == "unreachable":
             self._schedule.block(target.addr, steady_ms()) if failure.kind == "unreachable" else None
-            if self._reach.failed(target.addr, is_probe, failure.kind == "unreachable"):
-                self._events.server("unreachable", ts, target.addr, target.broker, failure.detail)
+            if self._reach.failed(target.addr, probes, failure.kind == "unreachable"):
+                self._events.server("unreachable", ts, target, failure.detail)
+                self._estate.forget_proxy(target.addr)
                 if target.broker is not None:
                     self._estate.forget_members(target.broker)
 
@@ -225,9 +229,7 @@ class Recorder:
         self._schedule.unblock(target.addr, steady_ms())
         since = self._reach.answered(target.addr, ts)
         if since is not None:
-            self._events.server(
-                "reachable", ts, target.addr, target.broker, "it answers again", from_ts=since or None, to_ts=ts
-            )
+            self._events.server("reachable", ts, target, "it answers again", from_ts=since or None, to_ts=ts)
 
     async def _keep(self) -> None:
         """Write records to disk each interval; write missing polls and a progress line each minute."""

@@ -120,6 +120,11 @@ class Schedule:
         entry = self._entries.get(target)
         return None if entry is None else entry.plan.period_ms
 
+    def is_urgent(self, target: Target) -> bool:
+        """Return whether a target is polled before others."""
+        entry = self._entries.get(target)
+        return entry is not None and entry.plan.urgent
+
     def replace(self, plans: Mapping[Target, Plan], now: int) -> None:
         """Poll exactly these targets from now on. A new target is due at once."""
         for target in self._entries.keys() - plans.keys():

@@ -72,4 +72,8 @@ def _extent(estate: Estate) -> str:
     active = sum(1 for group in groups if estate.has_members(group))
     clients = {client_id for group, client_id in estate.clients() if estate.is_group(group)}
     topics = counted(len(estate.consumed_topics()), "topic")
-    return f"{counted(len(groups), 'group')} ({active:,} with members), {counted(len(clients), 'client')}, {topics}"
+    behind = estate.proxied_clients() - clients
+    more = f" and {len(behind):,} behind proxies" if behind else ""
+    return (
+        f"{counted(len(groups), 'group')} ({active:,} with members), {counted(len(clients), 'client')}{more}, {topics}"
+    )

@@ -60,11 +60,15 @@ class Topology:
         return self._shape() != before
 
     def brokers(self, now: int) -> list[Broker]:
-        """Return the polled brokers: the listed ones, and those listed a short time ago."""
+        """Return the polled brokers: the listed ones, and those listed a short time ago.
+
+        A controller changes the id of a broker at an unchanged address. It is then polled under its new id only.
+        """
+        listed = {known.addr for known in self._known.values() if known.listed_by}
         return [
             Broker(key, known.addr, bool(known.listed_by))
             for key, known in sorted(self._known.items())
-            if known.listed_by or now - known.last_listed < KEPT_MS
+            if known.listed_by or (now - known.last_listed < KEPT_MS and known.addr not in listed)
         ]
 
     def _shape(self) -> list[tuple[BrokerKey, str, bool]]:

@@ -10,6 +10,8 @@ import asyncio
 import itertools
 import re
 import ssl
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -17,6 +19,7 @@ from mqreplay.decode.fields import INT_MAX
 from mqreplay.errors import DecodeError, MqreplayError
 from mqreplay.record.remoting.credentials import Credentials
 from mqreplay.record.remoting.frames import Answer, encode_request, read_frame, read_length
+from mqreplay.record.remoting.pace import Pace
 from mqreplay.record.remoting.requests import Request
 
 _BUFFER_BYTES: Final = 1024 * 1024
@@ -54,10 +57,20 @@ class Traffic:
 
 
 class Connections:
-    """The connections to any number of addresses. ``counters`` has the traffic of each address."""
+    """The connections to any number of addresses. ``counters`` has the traffic of each address.
 
-    def __init__(self, credentials: Credentials | None = None, tls: ssl.SSLContext | None = None) -> None:
+    No server gets more than ``requests_per_second``; None: no bound.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials | None = None,
+        tls: ssl.SSLContext | None = None,
+        requests_per_second: float | None = None,
+    ) -> None:
         self.counters: dict[str, Traffic] = {}
+        self._rate = requests_per_second
+        self._paces: dict[str, Pace] = {}
         self._credentials = credentials
         self._tls = tls
         self._open: dict[str, _Connection] = {}
@@ -65,13 +78,27 @@ class Connections:
         self._retired: set[_Connection] = set()
         self._is_closed = False
 
-    async def call(self, addr: str, request: Request, timeout_s: float) -> Answer:
+    async def call(
+        self,
+        addr: str,
+        request: Request,
+        timeout_s: float,
+        urgent: bool = False,
+        on_send: Callable[[], None] | None = None,
+    ) -> Answer:
         """Send a request to ``host:port`` and return the answer, even one with an error code.
+
+        The request waits for its token. ``urgent`` ones wait less. ``on_send`` is called after the wait. The timeout
+        begins then.
 
         Raises:
             CallFailed: there is no answer.
         """
         traffic = self.counters.setdefault(addr, Traffic())
+        if self._rate is not None:
+            await self._paces.setdefault(addr, Pace(self._rate, time.monotonic)).take(urgent)
+        if on_send is not None:
+            on_send()
         connection: _Connection | None = None
         try:
             async with asyncio.timeout(timeout_s):

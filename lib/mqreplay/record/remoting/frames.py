@@ -21,6 +21,7 @@ from mqreplay.record.remoting.requests import ReadCode, Request
 
 # RocketMQ's own clients read at most 16 MiB unless com.rocketmq.remoting.frameMaxLength says more.
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
+MAX_REMARK: Final = 4096  # characters; a broker's remark may be a stack trace
 SUCCESS: Final = 0
 _SYSTEM_ERROR, _NO_PERMISSION = 1, 16
 _VERSION: Final = 407  # MQVersion.Version.V4_9_7: from V4_9_4 on, name servers answer 105 with standard JSON
@@ -110,5 +111,10 @@ def read_frame(data: bytes) -> Received:
     if kind not in LEAST_HEADER or not LEAST_HEADER[kind] <= length <= len(data) - 4:
         raise DecodeError("bad_length", f"serialize type {kind} with a header of {length} bytes in {len(data)}")
     header = read_header(kind, data[4 : 4 + length])
-    answer = Answer(header.code, header.remark, header.ext, data[4 + length :])
+    answer = Answer(header.code, _printable(header.remark), header.ext, data[4 + length :])
     return Received(header.opaque, bool(header.flag & _RESPONSE), answer)
+
+
+def _printable(remark: str | None) -> str | None:
+    """Return a remark without halves of surrogate pairs, and cut if it is long."""
+    return None if remark is None else remark[:MAX_REMARK].encode("utf-8", "backslashreplace").decode()

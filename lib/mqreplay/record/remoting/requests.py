@@ -37,6 +37,7 @@ class ReadCode(IntEnum):
     GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
     GET_CONSUME_STATS = 208
     GET_CONSUMER_RUNNING_INFO = 307
+    GET_ALL_MESSAGE_REQUEST_MODE = 402
 
 
 # The field names of each request, in the order of RocketMQ's header classes.
@@ -57,6 +58,7 @@ FIELD_NAMES: Final[Mapping[ReadCode, tuple[str, ...]]] = {
     ReadCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: (),
     ReadCode.GET_CONSUME_STATS: ("consumerGroup", "topic"),
     ReadCode.GET_CONSUMER_RUNNING_INFO: ("consumerGroup", "clientId", "jstackEnable"),
+    ReadCode.GET_ALL_MESSAGE_REQUEST_MODE: (),
 }
 
 
@@ -99,6 +101,11 @@ def get_all_subscription_group() -> Request:
 def get_all_delay_offset() -> Request:
     """The offsets of a broker's delay levels (45)."""
     return Request(ReadCode.GET_ALL_DELAY_OFFSET)
+
+
+def get_all_message_request_mode() -> Request:
+    """The groups that are set to receive by POP or PULL, on a broker of 5.x (402)."""
+    return Request(ReadCode.GET_ALL_MESSAGE_REQUEST_MODE)
 
 
 def get_broker_config() -> Request:

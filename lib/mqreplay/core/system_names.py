@@ -35,10 +35,14 @@ _GROUPS: Final = frozenset(
     }
 )
 _GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+# Proxies in cluster mode are its members. Source: AbstractSystemMessageSyncer, ProxyConfig#heartbeatSyncerTopicName.
+PROXY_GROUP: Final = "CID_DefaultHeartBeatSyncerTopic"
 
 
 def is_system_topic(topic: str) -> bool:
     """Return whether a topic is RocketMQ's own. Retry topics and dead letters belong to applications.
+
+    Follows TopicValidator#isSystemTopic, and names that the broker creates besides.
 
     >>> is_system_topic("SCHEDULE_TOPIC_XXXX"), is_system_topic("rmq_sys_wheel_timer"), is_system_topic("%RETRY%pay")
     (True, True, False)
@@ -47,7 +51,9 @@ def is_system_topic(topic: str) -> bool:
 
 
 def is_system_group(group: str) -> bool:
-    """Whether no application uses the group.
+    """Return whether no application uses the group.
+
+    Follows MixAll#isSysConsumerGroup, and groups that the broker creates besides.
 
     >>> is_system_group("CID_RMQ_SYS_TRANS"), is_system_group("pay")
     (True, False)

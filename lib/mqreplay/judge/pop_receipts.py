@@ -1,0 +1,153 @@
+"""gold.pop_receipt: what became of each message that POP handed out, and whether it came back when it should.
+
+A message is due again when its invisible time ends. If nobody acknowledged it before, the broker stores it in a retry
+topic (PopReviveService), or hands it out again if the group consumes in order. A revived message has the same id, one
+more delivery, and the time at which it was stored.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from mqreplay.core.pop_receipt import NORMAL_TOPIC, ORDER_REVIVE_QUEUE, real_topic
+from mqreplay.core.pop_revive import revive_deadline
+
+SUCCESS: Final = 0
+MESSAGE: Final = ("consumer_group", "topic", "broker_name", "queue_id", "queue_offset")
+COLUMNS: Final = (
+    *("day", "consumer_group", "topic", "broker_name", "queue_id", "queue_offset", "client_id", "pop_ts", "is_order"),
+    *("msg_id", "reconsume_times", "changes", "visible_ts", "acked_ts", "again_ts", "deadline_ts", "outcome"),
+    *("judgement", "reason", "record_id"),
+)
+_INSTANT = pl.Datetime("us", "UTC")
+
+
+def pop_receipts(pop: pl.DataFrame, pop_ack: pl.DataFrame) -> pl.DataFrame:
+    """Return COLUMNS: one row a message handed out. The rows are all those of some groups."""
+    handed = handed_out(pop)
+    events = _acknowledgements(handed, pop_ack)
+    followed = _with_acknowledgements(handed, events)
+    return _judged(_with_next_delivery(followed)).select(COLUMNS)
+
+
+def handed_out(pop: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a message in an answer, with the topic that holds it: the one asked for, or its retry topic."""
+    answered = pop.filter(pl.col("pop_ts").is_not_null() & (pl.col("receipts").list.len() > 0))
+    rows = answered.explode("receipts").unnest("receipts")
+    held = rows.select("topic_type", "topic", "consumer_group").unique()
+    names = [real_topic(*row) for row in held.rows()]
+    named = rows.join(held.with_columns(pl.Series("held", names, pl.String)), on=held.columns)
+    due = pl.col("pop_ts") + pl.duration(milliseconds="answer_invisible_time_ms")
+    return named.with_columns(
+        pl.col("held").alias("topic"),
+        (pl.col("revive_queue_id") == ORDER_REVIVE_QUEUE).fill_null(False).alias("is_order"),
+        due.alias("due_ts"),
+        pl.from_epoch("store_ts", "ms").dt.replace_time_zone("UTC").cast(_INSTANT).alias("store_ts"),
+    ).sort("pop_ts", "request_ts", *MESSAGE)
+
+
+def _acknowledgements(handed: pl.DataFrame, pop_ack: pl.DataFrame) -> pl.DataFrame:
+    """Return the requests of each message, with the delivery to which they belong (``delivered_ts``).
+
+    A receipt has the time of its POP, or of the last change of its invisible time: which is before the next delivery.
+    """
+    fields = {"ts": "asked_ts", "pop_ts": "changed_ts", "invisible_time_ms": "asked_invisible_ms"}
+    rows = pop_ack.rename(fields).drop("broker_addr", "broker_id", "day", "revive_queue_id").explode("receipts")
+    rows = rows.filter(pl.col("receipts").is_not_null()).unnest("receipts")
+    receipt_ts = pl.from_epoch("pop_ts", "ms").dt.replace_time_zone("UTC").cast(_INSTANT)
+    requests = rows.with_columns(receipt_ts.alias("receipt_ts")).drop("pop_ts").sort("receipt_ts")
+    deliveries = handed.select(*MESSAGE, "pop_ts", pl.col("pop_ts").alias("delivered_ts")).unique().sort("pop_ts")
+    return requests.join_asof(
+        deliveries, left_on="receipt_ts", right_on="pop_ts", by=list(MESSAGE), check_sortedness=False
+    ).filter(pl.col("delivered_ts").is_not_null())
+
+
+def _with_acknowledgements(handed: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Return the deliveries with their changes, the end of the last invisible time, and the acknowledgement."""
+    key = [*MESSAGE, "delivered_ts"]
+    succeeded = pl.col("response_code") == SUCCESS
+    is_change = pl.col("kind") == "CHANGE_INVISIBLE_TIME"
+    until = pl.col("changed_ts") + pl.duration(milliseconds="answer_invisible_time_ms")
+    changes = (
+        events.filter(is_change & succeeded & pl.col("changed_ts").is_not_null())
+        .sort("asked_ts")
+        .group_by(key, maintain_order=True)
+        .agg(
+            pl.len().cast(pl.Int64).alias("changes"),
+            pl.col("changed_ts").last().alias("current_ts"),
+            until.last().alias("changed_due_ts"),
+        )
+    )
+    # Requests with an earlier receipt have no effect on the message.
+    current = events.join(changes, on=key, how="left").filter(
+        pl.col("receipt_ts") == pl.coalesce("current_ts", "delivered_ts")
+    )
+    acks = current.filter(~is_change & succeeded)
+    unanswered = current.filter(pl.col("response_code").is_null()).select(key).unique()
+    acked = acks.group_by(key).agg(pl.coalesce("response_ts", "asked_ts").min().alias("acked_ts"))
+    rows = handed.with_columns(pl.col("pop_ts").alias("delivered_ts"))
+    rows = rows.join(changes, on=key, how="left").join(acked, on=key, how="left")
+    return rows.join(unanswered.with_columns(pl.lit(True).alias("is_unanswered")), on=key, how="left").with_columns(
+        pl.col("changes").fill_null(0),
+        pl.coalesce("changed_due_ts", "due_ts").alias("visible_ts"),
+        pl.col("is_unanswered").fill_null(False),
+    )
+
+
+def _with_next_delivery(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the deliveries with the instant at which the message came back: stored in a retry topic, or in order."""
+    revived = (
+        rows.filter((pl.col("topic_type") != NORMAL_TOPIC) & pl.col("msg_id").is_not_null())
+        .group_by("consumer_group", "msg_id", pl.col("reconsume_times").alias("next_times"))
+        .agg(pl.col("store_ts").min().alias("revived_ts"))
+    )
+    rows = rows.with_columns((pl.col("reconsume_times") + 1).alias("next_times"))
+    rows = rows.join(revived, on=["consumer_group", "msg_id", "next_times"], how="left")
+    following = rows.select(*MESSAGE, "pop_ts", "attempt_id").unique(subset=[*MESSAGE, "pop_ts"]).sort("pop_ts")
+    following = following.with_columns(
+        pl.col("pop_ts").shift(-1).over(MESSAGE).alias("ordered_again_ts"),
+        pl.col("attempt_id").shift(-1).over(MESSAGE).alias("next_attempt_id"),
+    ).drop("attempt_id")
+    rows = rows.join(following, on=[*MESSAGE, "pop_ts"], how="left")
+    again = pl.when("is_order").then(pl.col("ordered_again_ts")).otherwise(pl.col("revived_ts"))
+    deadline = pl.when(~pl.col("is_order")).then(pl.col("visible_ts") + pl.duration(milliseconds=revive_deadline(0)))
+    return rows.with_columns(again.alias("again_ts"), deadline.alias("deadline_ts"))
+
+
+def _judged(rows: pl.DataFrame) -> pl.DataFrame:
+    acked, visible, again = pl.col("acked_ts"), pl.col("visible_ts"), pl.col("again_ts")
+    in_time = acked.is_not_null() & (acked <= visible)
+    came_back = again.is_not_null()
+    repeated = pl.col("is_order") & (pl.col("attempt_id") == pl.col("next_attempt_id")).fill_null(False)
+    outcome = (
+        pl.when(in_time)
+        .then(pl.lit("acknowledged"))
+        .when(acked.is_not_null())
+        .then(pl.lit("acknowledged_late"))
+        .when(came_back)
+        .then(pl.when("is_order").then(pl.lit("delivered_again")).otherwise(pl.lit("revived")))
+        .otherwise(pl.lit("open"))
+    )
+    back_ms = (again - visible).dt.total_milliseconds()
+    agree, differ, open_ = pl.lit("agree"), pl.lit("differ"), pl.lit("undetermined")
+    cases = [
+        (in_time & came_back & (again > acked), differ, pl.lit("it came back although it was acknowledged in time")),
+        (in_time, agree, pl.lit("it was acknowledged before its invisible time ended")),
+        (came_back & repeated, agree, pl.lit("the same attempt was repeated and got the same messages")),
+        (came_back & (again < visible), differ, pl.format("it came back {} ms before its time", -back_ms)),
+        (
+            came_back & (again > pl.col("deadline_ts")),
+            differ,
+            pl.format("it was revived {} ms after its time", back_ms),
+        ),
+        (came_back, agree, pl.format("it came back {} ms after its time", back_ms)),
+        (acked.is_not_null(), open_, pl.lit("it was acknowledged after its time, and no later POP returned it")),
+        (pl.col("is_unanswered"), open_, pl.lit("the answer to its acknowledgement is not recorded")),
+    ]
+    judgement, reason = open_, pl.lit("no acknowledgement is recorded, and no later POP returned it")
+    for condition, value, words in reversed(cases):
+        judgement = pl.when(condition).then(value).otherwise(judgement)
+        reason = pl.when(condition).then(words).otherwise(reason)
+    return rows.with_columns(outcome.alias("outcome"), judgement.alias("judgement"), reason.alias("reason"))

@@ -1,0 +1,148 @@
+"""The first contact with a cluster: which brokers it has, and waiting for a cluster that is not up yet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from mqreplay.errors import DecodeError, InputError, InputErrors, MqreplayError
+from mqreplay.record.network.answers import Brokers, read_brokers
+from mqreplay.record.network.clock import steady_ms, wall_ms
+from mqreplay.record.network.events import Events
+from mqreplay.record.network.options import RecordOptions
+from mqreplay.record.network.topology import Broker, Topology
+from mqreplay.record.record_files import RecordFiles
+from mqreplay.record.remoting import requests
+from mqreplay.record.remoting.connection import CallFailed, Connections
+from mqreplay.record.remoting.frames import SUCCESS, Answer
+from mqreplay.record.remoting.requests import Request
+
+FIRST_TIMEOUT_S: Final = 5.0
+RETRY_S: Final = 5.0
+MINUTE_MS: Final = 60_000
+Say = Callable[[str], None]
+
+
+class ClusterMissing(MqreplayError):
+    """The cluster is not up, or its name is wrong. ``messages`` are one line each."""
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__("; ".join(messages))
+        self.messages = messages
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.messages,)
+
+
+async def cluster_when_up(
+    options: RecordOptions, folder: Path, connections: Connections, advice: str, stopping: asyncio.Event, say: Say
+) -> Topology | None:
+    """Return the brokers of the cluster as soon as a name server lists them; None if it was stopped before.
+
+    While it waits, the reason goes to ``say`` at once and when it changes, and to recorder_events each minute.
+
+    Raises:
+        InputError: a name server denies access, there are several clusters, or the time of the options is over.
+    """
+    end = None if options.for_s is None else steady_ms() + int(options.for_s * 1000)
+    try:
+        return await _cluster(options, connections, advice)
+    except ClusterMissing as error:
+        missing = error
+    with RecordFiles(folder, options.max_bytes) as files:
+        events = Events(files.append)
+        said, written = "", 0
+        while True:
+            if str(missing) != said:
+                for line in missing.messages:
+                    say(line)
+                say(f"waiting for the cluster; the name servers are asked every {RETRY_S:g} s")
+            if str(missing) != said or steady_ms() >= written + MINUTE_MS:
+                events.write("waiting", wall_ms(), str(missing))
+                files.flush()
+                said, written = str(missing), steady_ms()
+            left_s = RETRY_S if end is None else min(RETRY_S, (end - steady_ms()) / 1000)
+            if left_s <= 0:
+                raise InputErrors(["the cluster was not up in time", *missing.messages])
+            if await _is_set(stopping, left_s):
+                return None
+            try:
+                return await _cluster(options, connections, advice)
+            except ClusterMissing as error:
+                missing = error
+
+
+async def try_brokers(brokers: Sequence[Broker], connections: Connections, advice: str) -> dict[str, str]:
+    """Send each broker two requests. Return the errors by address.
+
+    Raises InputError if one denies access: the recording would have unexpected gaps.
+    """
+    tried = [requests.get_broker_runtime_info(), requests.get_all_consumer_offset()]
+    asked = [(each, request) for each in brokers for request in tried]
+    answers = await _ask_all([(each.addr, request) for each, request in asked], connections)
+    silent: dict[str, str] = {}
+    for (broker, request), answer in zip(asked, answers, strict=True):
+        if isinstance(answer, CallFailed):
+            silent[broker.addr] = answer.detail
+        elif answer.denied is not None:
+            name = f"{broker.key[0]}-{broker.key[1]} ({broker.addr})"
+            raise InputError(f"broker {name} denies {request.code.name}: {answer.denied}; {advice}")
+    return silent
+
+
+async def _cluster(options: RecordOptions, connections: Connections, advice: str) -> Topology:
+    """Ask all name servers for the brokers of the cluster. Raises ClusterMissing if none of them knows any."""
+    found: dict[str, Brokers] = {}
+    troubles = []
+    answers = await _ask_all([(addr, requests.get_broker_cluster_info()) for addr in options.name_servers], connections)
+    for addr, answer in zip(options.name_servers, answers, strict=True):
+        if isinstance(answer, Answer):
+            if answer.denied is not None:
+                raise InputError(f"name server {addr} denies access: {answer.denied}; {advice}")
+            try:
+                if answer.code == SUCCESS:
+                    found[addr] = read_brokers(answer.body)
+                else:
+                    troubles.append(f"{addr}: response code {answer.code}: {answer.remark}; is it a name server?")
+            except DecodeError as error:
+                troubles.append(f"{addr}: its answer cannot be read: {error}")
+        else:
+            troubles.append(answer.detail)
+    if not found:
+        if len(troubles) == 1:
+            raise ClusterMissing([f"no name server answers: {troubles[0]}"])
+        raise ClusterMissing(["no name server answers; give HOST:PORT of a running one", *troubles])
+    clusters = sorted({cluster for brokers in found.values() for cluster in brokers.clusters})
+    if not clusters:
+        raise ClusterMissing([f"name server {next(iter(found))} knows no broker; check that it belongs to the cluster"])
+    cluster = clusters[0] if options.cluster is None else options.cluster
+    if cluster not in clusters:
+        raise ClusterMissing([f"the name servers know no cluster {cluster!r}, but {', '.join(clusters)}"])
+    if options.cluster is None and len(clusters) > 1:
+        raise InputError(f"the name servers know several clusters; give --cluster with one of {', '.join(clusters)}")
+    topology = Topology(cluster)
+    for addr, brokers in found.items():
+        topology.update(addr, brokers, wall_ms())
+    return topology
+
+
+async def _ask_all(asked: Sequence[tuple[str, Request]], connections: Connections) -> list[Answer | CallFailed]:
+    async def ask(addr: str, request: Request) -> Answer | CallFailed:
+        try:
+            return await connections.call(addr, request, FIRST_TIMEOUT_S)
+        except CallFailed as failure:
+            return failure
+
+    return await asyncio.gather(*(ask(addr, request) for addr, request in asked))
+
+
+async def _is_set(event: asyncio.Event, timeout_s: float) -> bool:
+    """Return whether an event is set within a time."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

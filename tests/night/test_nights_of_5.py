@@ -1,0 +1,51 @@
+"""Recorded nights of RocketMQ 5 with POP, proxies and a controller: each fault is found, and nothing else alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from night.finding_sums import contradictions
+from night.made_nights import JudgedNight, findings_of_fault, judge_archive, truth_of, unmatched
+
+NIGHTS = ("pop533-proxy", "kinds550", "controller550", "rocks550", "unregistered533")
+FAULTS = [(name, number) for name in NIGHTS for number in range(len(truth_of(name)["faults"]))]
+NAMES = [f"{name}-{number}-{truth_of(name)['faults'][number]['fault']}" for name, number in FAULTS]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], JudgedNight]:
+    """Return the judged night of an archive; each is judged once. Tests must not write to it."""
+
+    @cache
+    def judge(name: str) -> JudgedNight:
+        return judge_archive(name, tmp_path_factory.mktemp(name))
+
+    return judge
+
+
+@pytest.mark.parametrize(("name", "number"), FAULTS, ids=NAMES)
+def test_a_fault_is_found_with_its_place_cause_and_time(judged, name, number):
+    fault = truth_of(name)["faults"][number]
+    findings = judged(name).findings
+    assert len(findings_of_fault(fault, findings)) == 1, unmatched(fault, findings)
+
+
+@pytest.mark.parametrize("name", NIGHTS)
+def test_nothing_else_is_an_alarm(judged, name):
+    findings = judged(name).findings
+    explained = {f["finding_id"] for fault in truth_of(name)["faults"] for f in findings_of_fault(fault, findings)}
+    assert [f["summary"] for f in judged(name).alarms() if f["finding_id"] not in explained] == []
+
+
+@pytest.mark.parametrize("name", NIGHTS)
+def test_no_decision_differs(judged, name):
+    counted = judged(name).table("gold.judgement")
+    assert counted.filter(judgement="differ").to_dicts() == []
+
+
+@pytest.mark.parametrize("name", NIGHTS)
+def test_the_findings_of_a_night_add_up(judged, name):
+    assert contradictions(judged(name).findings, judged(name).table) == []
