@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.judge.growing_lag import LOCAL_OFFSETS, NO_OFFSETS, advances_of_shard, growing_lag, lag_gaps
+from mqreplay.judge.growing_lag import LOCAL_OFFSETS, NO_OFFSETS, PROXY_GROUP, advances_of_shard, growing_lag, lag_gaps
 from mqreplay.judge.queue_events import KEY
 from mqreplay.judge.time_spans import INSTANT
 from silver_moments import at
@@ -135,6 +135,7 @@ def test_a_group_whose_lag_nobody_can_know_is_a_gap() -> None:
     assert gaps(member(0, 30)) == [], "nothing can have been hidden"
     assert gaps(member(-90_000, -89_000)) == [], "it was gone before the day"
     assert gaps(member(0, 90, "CID_RMQ_SYS_TRANS")) == []
+    assert gaps(member(0, 90, PROXY_GROUP)) == []
 
 
 def test_offsets_of_a_broadcasting_group_are_a_gap() -> None:

@@ -120,6 +120,9 @@ def decision(table: str, row: dict[str, Any]) -> str | None:
     if table == "gold.slave_suggestion":
         call = f"slave_suggestion(diff {row['diff_min']} to {row['diff_max']} bytes, memory {row['memory']})"
         return f"{call} -> broker id {row['expected_suggest']}; the broker said {row['recorded_suggest']}"
+    if table == "gold.pop_assignment":
+        call = f"query_assignment({row['topic']!r}, {row['consumer_group']!r}, {row['client_id']!r})"
+        return f"{call}: the broker assigned {_short(row['actual'] or [])}: {row['reason']}"
     if table == "gold.offset_continuity" and row["kind"] == "stale":
         return (
             f"sync_consumer_offset({row['new_offset']}, {row['previous_offset']}) = {row['previous_offset']}: not done,"

@@ -44,8 +44,9 @@ RETRY_GROWTH = FindingKind(
 )
 DEAD_LETTER = FindingKind(
     name="dead_letter",
-    meaning="The group failed on a message at every try. The message lies in the dead letter topic, and no consumer"
-    " receives it any more.",
+    meaning="The group failed on a message at every try; with POP a try also fails when the message's invisible time"
+    " ends without an acknowledgement. The message lies in the dead letter topic, and no consumer receives it any"
+    " more.",
     rule="The group's %DLQ% topic was created or grew, or a listener failed at the 16th retry of a message.",
     follows="SendMessageProcessor#consumerSendMsgBack",
     advice="Read the messages: `mqadmin printMsg -t %DLQ%GROUP -n NAMESRV`. Correct the listener, then send them again"

@@ -20,6 +20,7 @@ from mqreplay.judge.replay_gap import GAP
 from mqreplay.judge.time_spans import INSTANT
 
 LOCAL_OFFSETS = "the offsets of a broadcasting group are with its clients, and no broker knows them"
+PROXY_GROUP = "CID_DefaultHeartBeatSyncerTopic"  # of proxies: AbstractSystemMessageSyncer#getSystemMessageConsumerId
 NO_OFFSETS = "no offset of the group was recorded"
 GROUP_TOPIC = ["consumer_group", "topic"]
 
@@ -93,7 +94,8 @@ def lag_gaps(
     begin = dt.datetime.combine(day, dt.time(), dt.UTC)
     of_day = (pl.col("to_ts") >= begin) & (pl.col("from_ts") < begin + dt.timedelta(days=1))
     long = pl.col("to_ts") - pl.col("from_ts") >= pl.duration(seconds=stuck_s)
-    sessions = members.filter(of_day & long & ~_is_system("consumer_group", is_system_group))
+    own = ~_is_system("consumer_group", is_system_group) & (pl.col("consumer_group") != PROXY_GROUP)
+    sessions = members.filter(of_day & long & own)
     broadcasting = consumer_groups(heartbeat).filter(pl.col("message_model") == BROADCASTING)["consumer_group"]
     local = pl.col("consumer_group").is_in(broadcasting.unique().to_list())
     unknown = sessions.filter(local | ~pl.col("consumer_group").is_in([*known])).with_columns(

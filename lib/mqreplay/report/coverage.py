@@ -37,6 +37,8 @@ AREAS: Final = (
     Area("gold.allocation", "rebalance", "rebalances"),
     Area("gold.pull_route", "pull", "pulls"),
     Area("gold.slave_suggestion", "slave suggestion", "slave suggestions"),
+    Area("gold.pop_receipt", "message of POP", "messages of POP"),
+    Area("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
     Area("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),
     Area("gold.queue_owner", "queue owner", "queue owners", "gold.queue_owner"),
     Area(

@@ -99,6 +99,8 @@ WORDINGS: Mapping[str, Wording] = {
             "at most {redelivered_max:,} delivered again",
         ),
     ),
+    "gold.pop_assignment": Wording("ts", ("{consumer_group} {topic}", ("{judgement}: {reason}", "{judgement}"))),
+    "gold.pop_receipt": Wording("pop_ts", (QUEUE, "offset {queue_offset}", ("{judgement}: {reason}", "{judgement}"))),
     "gold.pull_route": Wording(
         "request_ts",
         (

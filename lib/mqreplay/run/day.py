@@ -30,7 +30,13 @@ BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some grou
 QUEUE = key_of(("broker_name", "topic", "queue_id"))
 DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one
 BY_RECORDER = ("running_info", "broker_log")  # sources whose instants are not from a client's clock
-JUDGED = {"gold.allocation": "rebalance_ts", "gold.pull_route": "request_ts", "gold.slave_suggestion": "request_ts"}
+JUDGED = {
+    "gold.allocation": "rebalance_ts",
+    "gold.pull_route": "request_ts",
+    "gold.slave_suggestion": "request_ts",
+    "gold.pop_receipt": "pop_ts",
+    "gold.pop_assignment": "ts",
+}
 
 
 Wanted = pl.Expr | Shard | None  # which rows: those for which an expression is true, those of a shard, or all

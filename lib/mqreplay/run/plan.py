@@ -56,6 +56,7 @@ from mqreplay.run.tasks import (
     audit_messages,
     judge_deliveries,
     judge_groups,
+    judge_pops,
     judge_queues,
     survey_files,
 )
@@ -66,6 +67,7 @@ REBALANCES = 50_000  # rows that a task judges
 # Clients ask for these often: only the recorder's own requests are read.
 OF_RECORDER = ("consumer_list", "cluster_info")
 SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *BY_GROUP, *OF_RECORDER)]
+HANDED_OUT = 200_000  # requests of POP that a task judges
 MERGED_AT_ONCE = 8  # parts of a frame
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
 # The small tables that judge_queues needs.
@@ -167,6 +169,8 @@ class Replay:
         self.progress("queues judged")
         of_groups = night.with_tables("topic_config")
         groups = Merged(list(self.engine.map(judge_groups, self._group_shards(night), of_groups)))
+        pops = list(self.engine.map(judge_pops, self._pop_shards(), of_groups))
+        groups = Merged([*groups.parts, *pops])
         judged = self._merge(night, facts, shards, queues, groups)
         self.progress("groups and messages judged")
         return judged
@@ -200,6 +204,10 @@ class Replay:
         tables = [night.raw[name].select(name_bucket("consumer_group")) for name in ("rebalance", "assignment")]
         rebalances, assignments = (table.to_series() for table in tables)
         return deal(count_buckets(rebalances if len(rebalances) else assignments), REBALANCES)
+
+    def _pop_shards(self) -> list[Shard]:
+        groups = [self.day.silver(name, None, None, ["consumer_group"]) for name in ("pop", "pop_assignment")]
+        return deal(count_buckets(pl.concat(groups).select(name_bucket("consumer_group")).to_series()), HANDED_OUT)
 
     def _merge(
         self, night: Night, facts: NightFacts, shards: Sequence[Shard], queues: Merged, groups: Merged

@@ -39,6 +39,8 @@ from mqreplay.judge.observed_rebalances import observed_rebalances
 from mqreplay.judge.offset_causes import moved_resets_of_shard, offset_resets
 from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
 from mqreplay.judge.ownership import pulled_queues_of_shard
+from mqreplay.judge.pop_assignments import pop_assignments
+from mqreplay.judge.pop_receipts import pop_receipts
 from mqreplay.judge.pull_route import pull_route
 from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
 from mqreplay.judge.queue_owner import pull_intervals_of_shard
@@ -233,6 +235,22 @@ def judge_groups(shard: Shard, night: Night) -> Part:
     part.land(night, "gold.allocation", of_day)
     known = night.day.with_before("gold.allocation", "rebalance_ts", of_day, mine)
     part.frames["uneven_shares"] = uneven_shares_of_shard(known, night.settings.findings.uneven_queues)
+    return part
+
+
+def judge_pops(shard: Shard, night: Night) -> Part:
+    """Judge the messages handed out by POP, and the assignments by brokers, of some groups."""
+    part, day = Part(), night.day
+    mine = shard.has(name_bucket("consumer_group"))
+    pops = day.silver("pop", mine)
+    # The groups of an acknowledgement are in its receipts.
+    acks = day.silver("pop_ack") if len(pops) else day.silver("pop_ack", pl.lit(False))
+    part.land(night, "gold.pop_receipt", pop_receipts(pops, acks).filter(day.judged))
+    asked = day.silver("pop_assignment", mine)
+    by_recorder = pl.col("client_id").is_null()
+    members = member_lists(day.silver("consumer_list", mine & by_recorder))
+    queues = queue_lists(day.silver("route", by_recorder), night.raw["topic_config"])
+    part.land(night, "gold.pop_assignment", pop_assignments(asked, members, queues).filter(day.judged))
     return part
 
 

@@ -234,7 +234,7 @@ def _topic_stats(call: Call, names: Names) -> tuple[str, Fields] | None:
 
 def _pop(call: Call, names: Names) -> tuple[str, Fields]:
     # A proxy asks for many clients on one connection: their ids are not on the wire.
-    ext, answer, asked = call.request.ext, call.response, _broker(call.asked, names)
+    ext, answer, asked = call.request.ext, call.response, _broker(call, names)
     fields = _times(call, "request_ts") | {"client_id": names.client(call.connection)} | asked
     fields |= {"broker_name": ext.get("bname", asked["broker_name"])} | _of_group(ext)
     fields |= {"expression": ext.get("exp"), "expression_type": ext.get("expType"), "attempt_id": ext.get("attemptId")}
@@ -246,7 +246,7 @@ def _pop(call: Call, names: Names) -> tuple[str, Fields]:
 
 
 def _pop_ack(call: Call, names: Names) -> tuple[str, Fields]:
-    ext, answer, asked = call.request.ext, call.response, _broker(call.asked, names)
+    ext, answer, asked = call.request.ext, call.response, _broker(call, names)
     kind = _ACKS[call.request.code]
     fields = _times(call) | {"kind": kind, "client_id": names.client(call.connection)} | asked | _named_answer(call)
     fields |= _of_group(ext) | {"extra_info": ext.get("extraInfo")}
@@ -259,7 +259,7 @@ def _pop_ack(call: Call, names: Names) -> tuple[str, Fields]:
 
 
 def _pop_assignment(call: Call, names: Names) -> tuple[str, Fields]:
-    fields = _times(call) | _broker(call.asked, names) | _answer(call)
+    fields = _times(call) | _broker(call, names) | _answer(call)
     return "pop_assignments", fields | {"request": _text(call.request), "response": _body(call)}
 
 

@@ -1,0 +1,60 @@
+"""Nights of 5.x in which groups of all kinds of clients stop: each is told or is a gap, and nobody else is."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.outcome import outcome_of
+from mqreplay.settings import load_settings
+from tests_shared import rows_at, run, unpack
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory):
+    def judge(name, cluster):
+        folder = tmp_path_factory.mktemp(name)
+        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+            unpack(archive, folder / "recording")
+        root = str(folder / "warehouse")
+        for step in ("ingest", "replay"):
+            run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
+        return root, outcome_of(Warehouse(root), cluster).findings
+
+    return judge
+
+
+def lags(findings) -> dict[tuple[str, str], dt.datetime]:
+    return {
+        (f["consumer_group"], f["topic"]): dt.datetime.fromisoformat(str(f["from_ts"])).replace(tzinfo=None)
+        for f in findings
+        if f["kind"] == "lag_grows"
+    }
+
+
+def test_groups_of_pop_and_grpc_that_stop(night):
+    root, findings = night("pop533-proxy", "pop-cluster")
+    found = lags(findings)
+    assert found.keys() == {("g-simple", "t-normal"), ("g-fifo", "t-fifo"), ("r-pop", "t-rem")}
+    assert min(found.values()) > dt.datetime(2026, 11, 25, 4, 57, 30), "all groups worked until then"
+    retried = {f["consumer_group"] for f in findings if f["kind"] == "retry_growth"}
+    assert retried == {"g-push", "g-small", "r-pop", "r-cr0"}, "a retry topic of POP is of its group"
+    statuses = rows_at(root, "gold.group_status")
+    stopped = {(row["consumer_group"], row["topic"]) for row in statuses if row["status"] == "STOP"}
+    assert stopped >= found.keys()
+    assert not {row["consumer_group"] for row in statuses if row["consumer_group"].startswith("CID_RMQ_SYS_")}
+
+
+def test_members_that_report_no_queues_and_a_group_whose_offsets_are_with_its_clients(night):
+    root, findings = night("kinds550", "kinds-cluster")
+    assert lags(findings).keys() == {("old", "t-b"), ("dup", "t-b"), ("lp-assign", "t-a")}
+    stuck = {f["consumer_group"] for f in findings if f["kind"] == "stuck_queue"}
+    assert stuck == {"ord", "unit", "NS1%nsg", "lp-sub"}
+    gaps = rows_at(root, "gold.replay_gap")
+    assert {g["consumer_group"] for g in gaps if g["decision"] == "finding lag_grows"} == {"bc"}
