@@ -36,13 +36,25 @@ def polled(*boots: tuple[float, float]) -> list[Row]:
 RAN = polled((99, -50), (104, -50), (109, -50))
 
 
-def causes(breaks: list[Row], owners: list[Row], polls: list[Row], has_pushes: bool = False) -> list[str]:
+def causes(
+    breaks: list[Row], owners: list[Row], polls: list[Row], has_pushes: bool = False, by_pop: tuple[str, ...] = ()
+) -> list[str]:
     frames = (pl.DataFrame(rows, schema) for rows, schema in ((breaks, BREAKS), (polls, POLLS), (owners, OWNERS)))
-    return with_concluded_resets(*frames, has_pushes)["cause"].to_list()
+    shared = pl.DataFrame({"consumer_group": by_pop}, {"consumer_group": pl.String})
+    return with_concluded_resets(*frames, has_pushes, shared)["cause"].to_list()
 
 
 def test_several_offsets_that_fall_at_once_were_reset():
     assert causes([fell(0), fell(1)], [held(0), held(1)], RAN) == ["reset", "reset"]
+
+
+@pytest.mark.parametrize("has_pushes", [False, True])
+def test_several_offsets_of_a_group_that_consumes_by_pop_were_reset(has_pushes):
+    # Its members hold queues of their retry topic alone, or none.
+    for owners in ([], [held(0) | {"topic": "%RETRY%g"}]):
+        assert causes([fell(0), fell(1)], owners, RAN, has_pushes, ("g",)) == ["reset", "reset"]
+        assert causes([fell(0)], owners, RAN, has_pushes, ("g",)) == ["unknown"]
+    assert causes([fell(0), fell(1)], [], RAN, has_pushes) == ["unknown", "unknown"]
 
 
 def test_a_client_may_drop_its_queue_for_the_reset():

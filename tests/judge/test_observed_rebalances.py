@@ -21,14 +21,14 @@ TOPIC = [("T", "*", "TAG", 1)]
 SETTINGS = {"PROP_CONSUMEORDERLY": "false"}
 
 
-def told(client: str, seconds: float, *queues: int, **differs: object) -> Row:
+def told(client: str, seconds: float, *queues: int, **differs: Any) -> Row:
     held = [("T", "b", q, False, True, *[None] * 6) for q in queues]
     row = {"client_id": client, "consumer_group": "g", "ts": at(seconds), "queues": held, "source": "running_info"}
     row |= {"previous_ts": at(seconds - 20), "strategy": "AVG", "message_model": "CLUSTERING"}
     return row | {"subscriptions": TOPIC, "properties": SETTINGS} | differs
 
 
-def each_minute(client: str, *queues: int, since: int = 0, **differs: object) -> list[Row]:
+def each_minute(client: str, *queues: int, since: int = 0, **differs: Any) -> list[Row]:
     return [told(client, s, *queues, **differs) for s in range(since, 301, 60)]
 
 
@@ -160,3 +160,36 @@ def test_a_view_that_is_not_written_again_counts_no_longer() -> None:
     slave = [row | {"broker_id": 1} for row in lists((0, ("c1",)))[:1]]
     found = member_lists(rows("silver.consumer_list", {}, lists((0, BOTH)) + slave))
     assert found.select("from_ts", "cid_all").rows() == [(at(65), ["c1", "c2"])]
+
+
+LOGICAL = "__syslo__global__"
+STATIC = {"queue_mappings": [("b", "__global__", 4), ("c", "__global__", 4)]}
+
+
+def logical(client: str, *queues: int) -> list[Row]:
+    held = [("T", LOGICAL, q, False, True, *[None] * 6) for q in queues]
+    return each_minute(client, queues=held)
+
+
+def test_clients_consume_the_logical_queues_of_a_static_topic() -> None:
+    static = [row | STATIC for row in routes(2)]
+    found = judged(logical("c1", 0, 1) + logical("c2", 2, 3), lists((0, BOTH)), static)
+    assert verdicts(found) == [("c1", "agree"), ("c2", "agree")]
+    assert found["mq_all"][0].to_list() == [{"broker_name": LOGICAL, "queue_id": q} for q in range(4)]
+    wrong = judged(logical("c1", 0, 1) + logical("c2", 0, 1), lists((0, BOTH)), static)
+    assert verdicts(wrong) == [("c1", "agree"), ("c2", "differ")]
+
+
+def test_a_static_topic_without_its_logical_queues_is_not_judged() -> None:
+    found = judged(logical("c1", 0, 1) + logical("c2", 2, 3), lists((0, BOTH)), routes(2))
+    assert verdicts(found) == [("c1", "undetermined"), ("c2", "undetermined")]
+    assert set(found["reason"]) == {module.LOGICAL}
+
+
+def test_queues_that_a_broker_assigns_for_pop_are_not_judged() -> None:
+    shared = {"pop_queues": [("T", "b", -1, False, 0, None)], "properties": {"clientRebalance": "false"}}
+    retry = [("%RETRY%g", "b", 0, False, True, *[None] * 6)]
+    answers = each_minute("c1", queues=None, **shared) + each_minute("c2", queues=retry, **shared)
+    found = judged(answers, lists((0, BOTH)), routes())
+    assert verdicts(found) == [("c1", "undetermined"), ("c2", "undetermined")]
+    assert set(found["reason"]) == {module.BY_POP}

@@ -291,3 +291,18 @@ def test_a_broker_may_be_listed_under_another_id_than_its_own(route, is_fresh, a
     assert found.judgement == judgement
     if judgement == "agree":
         assert (found.expected_broker_id, found.reason) == (1, "the route lists s:1, which is broker id 1, under id 0")
+
+
+@pytest.mark.parametrize(
+    ("asked", "judgements"),
+    [
+        ([1, 1, 1], ["undetermined"] * 3),  # as with connectBrokerByUser and defaultBrokerId 1
+        ([0, 1, 1], ["agree", "differ", "differ"]),  # it asked the suggested one before
+        ([0, 0, 1], ["agree", "agree", "differ"]),
+    ],
+)
+def test_a_client_that_asks_one_broker_whatever_is_suggested(asked, judgements):
+    pulls = [pull(10 + n, n, broker_id=broker_id) for n, broker_id in enumerate(asked)]
+    found = rows_of(pulls, [route(2, BOTH)])
+    assert [row["judgement"] for row in found] == judgements
+    assert [row["expected_broker_id"] for row in found] == [None if j == "undetermined" else 0 for j in judgements]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqreplay.core.pull_answer import suggest_which_broker_id
-from mqreplay.judge.slave_suggestion import COLUMNS, slave_suggestion
+from mqreplay.judge.slave_suggestion import ACTING, COLUMNS, slave_suggestion
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from silver_moments import at
@@ -330,3 +330,20 @@ def test_result_does_not_depend_on_shards_and_follows_the_law(pulls, version, en
             expected = {by_law[False]} if "nothing was read" in row["reason"] else set(by_law.values())
         assert {row["expected_suggest"]} == expected
         assert row["judgement"] == ("agree" if row["expected_suggest"] == row["recorded_suggest"] else "differ")
+
+
+@pytest.mark.parametrize(
+    ("settings_of_broker", "expected", "judgement"),
+    [([], 0, "agree"), ([("enableSlaveActingMaster", "true")], None, "undetermined")],
+)
+def test_a_slave_that_may_act_as_master_suggests_by_whether_its_master_lives(settings_of_broker, expected, judgement):
+    """It sends a client back to a living master; without one, to the group's broker."""
+    slave = {"broker_id": 1, "broker_role": "SLAVE", "rocketmq_version": "5.3.3", "properties": settings_of_broker}
+    outside = NOTHING_FOUND | {"broker_id": 1, "remark": "OFFSET_OVERFLOW_ONE"}
+    group = {"broker_id": 1, "group_broker_id": 2}
+    (row,) = suggested(pulls=[outside], brokers=[slave], groups=[group])
+    assert (row["expected_suggest"], row["judgement"]) == (expected, judgement)
+    assert (row["reason"] == ACTING) is (expected is None)
+    # Both ways give the same where the group reads from the master.
+    (row,) = suggested(pulls=[outside], brokers=[slave], groups=[group | {"group_broker_id": 0}])
+    assert (row["expected_suggest"], row["judgement"]) == (0, "agree")

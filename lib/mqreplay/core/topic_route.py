@@ -3,7 +3,8 @@
 Producers use brokers with a master, in the order of broker names; consumers use every readable queue, with or without
 a master. The setting of an order topic has priority. Follows
 org.apache.rocketmq.client.impl.factory.MQClientInstance#topicRouteData2TopicPublishInfo and
-#topicRouteData2TopicSubscribeInfo. Static topics of 5.x (topicQueueMappingByBroker) are not followed.
+#topicRouteData2TopicSubscribeInfo. Of static topics of 5.x (topicQueueMappingByBroker) only the logical queues are
+followed, not the brokers that have them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from mqreplay.errors import ArrayIndexOutOfBounds
 PERM_READ = 4
 PERM_WRITE = 2
 MASTER_ID = 0
+LOGICAL_QUEUE_MOCK_BROKER_PREFIX = "__syslo__"
+METADATA_SCOPE_GLOBAL = "__global__"
 
 
 class QueueData(NamedTuple):
@@ -46,6 +49,13 @@ class TopicRouteData(NamedTuple):
     broker_datas: Sequence[BrokerData]
     filter_server_table: Mapping[str, Sequence[str]] = {}
     order_topic_conf: str | None = None
+
+
+class TopicQueueMappingInfo(NamedTuple):
+    """The logical queues of a static topic (5.x), as one broker knows them: their number in a scope."""
+
+    scope: str | None
+    total_queues: int
 
 
 class TopicPublishInfo(NamedTuple):
@@ -124,6 +134,27 @@ def topic_subscribe_info(topic: str, route: TopicRouteData) -> list[MessageQueue
         for queue_id in range(queue_data.read_queue_nums)
     }
     return sort_message_queues(queues)
+
+
+def logical_queue_nums(mappings: Sequence[TopicQueueMappingInfo]) -> dict[str, int]:
+    """The number of logical queues of a static topic, by the broker name that clients give them.
+
+    Clients consume queues 0 to n - 1 of that name, whichever broker has them, and also those that none has. A mapping
+    without a scope does not count. ClientMetadata#topicRouteData2EndpointsForStaticTopic,
+    TopicQueueMappingUtils#getMockBrokerName.
+
+    >>> logical_queue_nums([TopicQueueMappingInfo("__global__", 4), TopicQueueMappingInfo("__global__", 8)])
+    {'__syslo__global__': 8}
+    >>> logical_queue_nums([TopicQueueMappingInfo("unit", 2), TopicQueueMappingInfo(None, 9)])
+    {'__syslo__unit': 2}
+    """
+    nums: dict[str, int] = {}
+    for mapping in mappings:
+        if mapping.scope is not None:
+            scope = mapping.scope[2:] if mapping.scope == METADATA_SCOPE_GLOBAL else mapping.scope
+            name = LOGICAL_QUEUE_MOCK_BROKER_PREFIX + scope
+            nums[name] = max(nums.get(name, 0), mapping.total_queues)
+    return nums
 
 
 def write_queue_nums_by_broker(route: TopicRouteData) -> dict[str, int]:

@@ -28,6 +28,7 @@ COLUMNS: Final = {
         "array<struct<broker_name:string,read_queue_nums:int,write_queue_nums:int,perm:int,topic_sys_flag:int>>"
     ),
     "broker_datas": "array<struct<broker_name:string,broker_addrs:map<bigint,string>>>",
+    "queue_mappings": "array<struct<broker_name:string,scope:string,total_queues:int>>",
 }
 REQUIRED: Final = ("ts", "topic")
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
@@ -37,7 +38,8 @@ def decode_route(line: bytes) -> dict[str, object]:
     """Return the columns of one line of routes; times in epoch ms.
 
     ``queue_datas`` and ``broker_datas`` are in the body's order, and None without a body (an error, or a topic
-    that the name server does not know). Source: TopicRouteData, QueueData, BrokerData.
+    that the name server does not know). ``queue_mappings`` has the logical queues of a static topic (5.x), None for
+    other topics. Source: TopicRouteData, QueueData, BrokerData, TopicQueueMappingInfo.
 
     Raises:
         DecodeError: see `mqreplay.decode.jsonl`, `body_of` and `PlainColumns.take`.
@@ -52,11 +54,13 @@ def decode_route(line: bytes) -> dict[str, object]:
     route = _PLAIN.take(record)
     body = body_of(record, "body")
     if body is None:
-        route["queue_datas"] = route["broker_datas"] = None
+        route["queue_datas"] = route["broker_datas"] = route["queue_mappings"] = None
         return route
     queues, brokers = items_of(body, "queueDatas"), items_of(body, "brokerDatas")
     route["queue_datas"] = [_queue_data(object_of(data, "queueDatas")) for data in queues]
     route["broker_datas"] = [_broker_data(object_of(data, "brokerDatas")) for data in brokers]
+    mappings = object_of(body.get("topicQueueMappingByBroker") or {}, "topicQueueMappingByBroker")
+    route["queue_mappings"] = [_queue_mapping(name, data) for name, data in mappings.items()] or None
     return route
 
 
@@ -65,6 +69,11 @@ def _broker_name(data: Mapping[Key, Value]) -> str:
     if name is None:
         raise missing("brokerName")
     return name
+
+
+def _queue_mapping(name: Key, value: Value) -> tuple[str, str | None, int]:
+    data = object_of(value, "topicQueueMappingByBroker")
+    return str(name), text_field(data, "scope", None), int_field(data, "totalQueues", 0)
 
 
 def _broker_data(data: Mapping[Key, Value]) -> tuple[str, dict[int, str]]:

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.core.message_queue import MessageQueue, sort_client_ids, sort_message_queues
+from mqreplay.core.topic_route import TopicQueueMappingInfo, logical_queue_nums
 from mqreplay.judge.listed_members import answered_lists
 from mqreplay.judge.observed_clients import REPEATED_S
 from mqreplay.judge.time_spans import INSTANT
@@ -45,7 +46,8 @@ def member_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
 def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:
     """Return ROUTES: time spans in which all name servers gave the same readable queues, sorted as clients sort.
 
-    Topics without a route polled by the recorder have the read queues of the masters' topics.json.
+    Topics without a route polled by the recorder have the read queues of the masters' topics.json. Of a static topic it
+    is the logical queues, by the broker name that clients give them.
     """
     asked = route.filter(pl.col("client_id").is_null())
     answered = pl.col("queue_datas").list.eval(pl.element().filter((pl.element().struct.field("perm") & READABLE) != 0))
@@ -57,7 +59,7 @@ def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame
         )
     )
     server = pl.col("namesrv_addr").fill_null("")
-    views = asked.select("topic", server.alias("server"), "ts", "previous_ts", pairs.list.sort().alias("view"))
+    views = asked.select("topic", server.alias("server"), "ts", "previous_ts", _with_logical(asked, pairs.list.sort()))
     configs = topic_config.filter(pl.col("broker_id") == 0).join(asked, "topic", how="anti")
     readable = ((pl.col("perm") & READABLE) != 0).fill_null(True) & (pl.col("change") != "removed")
     pair = pl.concat_str(pl.col("read_queue_nums").cast(pl.String), "broker_name", separator=" ")
@@ -74,6 +76,20 @@ def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame
     ]
     listed = [(topic, since, until, _structs(topic, view)) for topic, since, until, view in [*by_route, *by_config]]
     return pl.DataFrame(listed, schema=ROUTES, orient="row")
+
+
+def _with_logical(route: pl.DataFrame, physical: pl.Expr) -> pl.Expr:
+    """Return ``view``: numbers of queues with their broker name; those of logical queues if the topic is static."""
+    known = route["queue_mappings"].to_list()
+    logical = pl.Series(
+        "logical", [None if each is None else _logical_pairs(each) for each in known], pl.List(pl.String)
+    )
+    return pl.coalesce(pl.lit(logical), physical).alias("view")
+
+
+def _logical_pairs(mappings: Iterable[dict[str, Any]]) -> list[str]:
+    nums = logical_queue_nums([TopicQueueMappingInfo(each["scope"], each["total_queues"]) for each in mappings])
+    return sorted(f"{number} {name}" for name, number in nums.items())
 
 
 def _queues(view: Iterable[str]) -> list[tuple[str, int]]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from mqreplay.core.pull_answer import suggest_which_broker_id
 from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
+from mqreplay.core.topic_route import MASTER_ID
 from mqreplay.core.version import BROKER_4
 from mqreplay.errors import MqreplayError
 from mqreplay.judge.distinct import distinct_rows, key_codes
@@ -26,7 +27,8 @@ BROKER_5 = "5.3.3"
 LATEST = np.iinfo(np.int64).max
 BROKER_KEY = ("broker_name", "broker_id")
 GROUP_KEY = (*BROKER_KEY, "consumer_group")
-BROKER_COLUMNS = ("broker_id", "since_5", "slave_read_enable", "effective_ratio", "memory")
+BROKER_COLUMNS = ("broker_id", "since_5", "slave_read_enable", "acts_as_master", "effective_ratio", "memory")
+PROPERTIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 GROUP_COLUMNS = ("group_broker_id", "which_broker_when_consume_slowly")
 
 
@@ -35,7 +37,8 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
 
     has_broker, has_group                                whether the broker, and the group on it, were described
     since_5, slave_read_enable, effective_ratio, memory  of the broker: its version, ratio in percent, memory in bytes
-    if_slow, if_not                                      the suggestion to a slow client and to one that is not slow
+    if_slow, if_not                                      the suggestion to a slow client and to one that is not slow;
+                                                         null where it depends on whether the master lives
 
     A group made by its first client is in subscriptionGroup.json only after the broker's next save.
     """
@@ -52,7 +55,7 @@ def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_gro
     cases = cases.with_columns(
         pl.Series("if_slow", [_suggested(case, slow=True) for case in cases.rows(named=True)], pl.Int64),
         pl.Series("if_not", [_suggested(case, slow=False) for case in cases.rows(named=True)], pl.Int64),
-    ).drop("broker_id", *GROUP_COLUMNS)
+    ).drop("broker_id", "acts_as_master", *GROUP_COLUMNS)
     return pl.concat([pull, cases.gather(place)], how="horizontal")
 
 
@@ -74,13 +77,23 @@ def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
     configured_ratio and broker_addr are as described.
     """
     major = pl.col("rocketmq_version").str.split(".").list.first().str.strip_chars()
-    rows = broker.with_columns((major.cast(pl.Int32, strict=False) >= 5).alias("since_5"))
+    setting = pl.element().struct.field
+    acting = (
+        pl.col("properties")
+        .cast(PROPERTIES)
+        .list.eval((setting("key") == "enableSlaveActingMaster") & (setting("value").str.to_lowercase() == "true"))
+    )
+    rows = broker.with_columns(
+        (major.cast(pl.Int32, strict=False) >= 5).alias("since_5"),
+        acting.list.any().fill_null(False).alias("acts_as_master"),
+    )
     ratios = [_ratio(row) for row in rows.rows(named=True)]
     memories = [_memory(row, ratio) for row, ratio in zip(rows.rows(named=True), ratios, strict=True)]
     return rows.with_columns(
         pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
     ).select(
-        *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "effective_ratio", "memory", "broker_addr"),
+        *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "acts_as_master"),
+        *("effective_ratio", "memory", "broker_addr"),
         pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
     )
 
@@ -107,11 +120,19 @@ def _suggested(case: dict[str, Any], *, slow: bool) -> int | None:
     needed = ("slave_read_enable", *GROUP_COLUMNS, "broker_id")
     if any(case[name] is None for name in needed):
         return None
-    return suggest_which_broker_id(
-        slow,
-        case["slave_read_enable"],
-        case["group_broker_id"],
-        case["which_broker_when_consume_slowly"],
-        broker_id=case["broker_id"],
-        version=BROKER_5 if case["since_5"] else BROKER_4,
-    )
+    # A slave that may act as master knows the least living id of its name; any other takes it to be the master's
+    # (BrokerController#minBrokerIdInGroup).
+    least = {MASTER_ID, case["broker_id"]} if case["acts_as_master"] else {MASTER_ID}
+    suggested = {
+        suggest_which_broker_id(
+            slow,
+            case["slave_read_enable"],
+            case["group_broker_id"],
+            case["which_broker_when_consume_slowly"],
+            broker_id=case["broker_id"],
+            min_broker_id_in_group=min_broker_id,
+            version=BROKER_5 if case["since_5"] else BROKER_4,
+        )
+        for min_broker_id in least
+    }
+    return suggested.pop() if len(suggested) == 1 else None

@@ -21,22 +21,33 @@ LEAST_QUEUES = 2  # a single offset may fall for other reasons, such as a client
 
 
 def with_concluded_resets(
-    breaks: pl.DataFrame, broker_runtime: pl.DataFrame, owners: pl.DataFrame, has_pushes: bool
+    breaks: pl.DataFrame,
+    broker_runtime: pl.DataFrame,
+    owners: pl.DataFrame,
+    has_pushes: bool,
+    by_pop: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the breaks; the cause is reset where a rewind of unknown cause must be one.
 
     ``breaks`` are rows of gold.offset_continuity, ``owners`` of gold.queue_owner. Only groups whose owners are known
     are judged. At least LEAST_QUEUES queues must have fallen that did not change hands, or one that nobody held.
     ``has_pushes``: whether the resets that brokers push were recorded; then only queues that nobody held are judged.
+    ``by_pop``: consumer_group of groups that consume by POP. No member holds a queue of these, and brokers push them no
+    resets: several of their queues must have fallen.
     """
     rewinds = (pl.col("kind") == "rewind") & (pl.col("cause") == "unknown") & (pl.col("broker_id") == 0)
-    fell = breaks.filter(rewinds).join(owners.select("consumer_group").unique(), "consumer_group", how="semi")
+    group = ["consumer_group"]
+    shared = owners.select(group).clear() if by_pop is None else by_pop.select(group).unique()
+    known = pl.concat([owners.select(group), shared]).unique()
+    fell = breaks.filter(rewinds).join(known, group, how="semi")
     if fell.is_empty():
         return breaks
     running = _of_running_brokers(fell, broker_runtime)
     holders = _holders(running, owners)
-    alone = running.join(holders.select(BREAK), BREAK, how="anti")
-    reset = alone if has_pushes else pl.concat([alone, _together(running, holders)])
+    of_pop = running.join(shared, group, how="semi")
+    alone = running.join(holders.select(BREAK), BREAK, how="anti").join(shared, group, how="anti")
+    together = of_pop if has_pushes else running
+    reset = pl.concat([alone, _together(together, holders)])
     concluded = reset.select(*BREAK, pl.lit("reset").alias("concluded")).unique()
     named = breaks.join(concluded, BREAK, how="left", maintain_order="left")
     return named.with_columns(pl.coalesce("concluded", "cause").alias("cause")).drop("concluded")

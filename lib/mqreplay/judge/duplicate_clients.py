@@ -5,7 +5,7 @@ once for each process. Each of them takes the share of the first place (Allocate
 nobody takes that of the others.
 
 A broker drops a connection that died without notice only after 120 s without a heartbeat: until then a client that
-connected again is listed twice, too.
+connected again, such as after a pause of the broker, is listed twice, too.
 """
 
 from __future__ import annotations

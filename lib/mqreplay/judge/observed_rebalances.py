@@ -10,6 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.core.topic_route import LOGICAL_QUEUE_MOCK_BROKER_PREFIX as MOCK
 from mqreplay.judge.membership import BROADCASTING, MEMBER
 from mqreplay.judge.observed_clients import answers, setting
 
@@ -25,6 +26,7 @@ NO_QUEUES = (
     "the topic's queues are unknown: its name servers gave different routes or none, and no topics.json had "
     "the topic yet"
 )
+LOGICAL = "the topic is static: the recording lacks its logical queues"
 YOUNG_CLIENTS = "the members of the group changed shortly before the client was polled"
 YOUNG_QUEUES = "the queues of the topic changed shortly before the client was polled"
 YOUNG_STRATEGY = "the client's strategy or subscriptions changed shortly before it was polled"
@@ -144,12 +146,18 @@ def _reason(interval_s: int) -> pl.Expr:
         (pl.col("dropping").fill_null(False), UNSETTLED),
         (pl.col("strategy").is_null() & ~alone, NO_STRATEGY),
         (pl.col("mq_all").is_null(), NO_QUEUES),
+        (pl.col("held").str.contains(MOCK, literal=True) & ~_has_logical("mq_all"), LOGICAL),
         (pl.col("cid_all").is_null() & ~alone, NO_CLIENTS),
         (_age_s("same_from") < wait_s, YOUNG_STRATEGY),
         ((_age_s("cid_from") < wait_s) & ~alone, YOUNG_CLIENTS),
         (_age_s("mq_from") < wait_s + ROUTE_S, YOUNG_QUEUES),
     )
     return pl.coalesce(pl.when(lacks.fill_null(True)).then(pl.lit(text)) for lacks, text in reasons)
+
+
+def _has_logical(queues: str) -> pl.Expr:
+    names = pl.element().struct.field("broker_name")
+    return pl.col(queues).list.eval(names.str.starts_with(MOCK)).list.any()
 
 
 def _age_s(since: str) -> pl.Expr:

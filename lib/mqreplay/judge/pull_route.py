@@ -30,6 +30,7 @@ JUDGED: dict[str, pl.DataType] = {
     "judgement": pl.String(),
     "reason": pl.String(),
 }
+FIXED_PULLS = 2  # pulls of one client and queue that ask one id against the rule
 COLUMNS = (
     *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "request_ts", "pull_from_which_node"),
     *("route_broker_ids", "expected_broker_id", "actual_broker_id", "from_slave", "cause", "judgement", "reason"),
@@ -72,7 +73,30 @@ def pull_route(
         (age_ms < route_slack_ms).fill_null(value=False).alias("is_fresh"),
         (pl.col("actual_broker_id") != MASTER_ID).alias("from_slave"),
     )
-    return pl.concat([asked, _judged(asked, changes)], how="horizontal").select(COLUMNS)
+    judged = pl.concat([asked, _judged(asked, changes)], how="horizontal")
+    return _without_fixed(judged).select(COLUMNS)
+
+
+def _without_fixed(judged: pl.DataFrame) -> pl.DataFrame:
+    """Return the pulls; those of a client that may have fixed its broker are undetermined where they differ.
+
+    With connectBrokerByUser a client asks defaultBrokerId, whatever brokers suggest (PullAPIWrapper). No answer and no
+    log has the setting, so where all pulls of a client and queue ask one id, that one may be set.
+    """
+    of_queue = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
+    differs = pl.col("judgement") == "differ"
+    one_id = pl.col("actual_broker_id").n_unique().over(of_queue) == 1
+    fixed = differs & one_id & (differs.sum().over(of_queue) >= FIXED_PULLS)
+    reason = pl.format(
+        "{}; all its pulls of this queue ask {}, as with connectBrokerByUser, which no evidence shows",
+        "reason",
+        "actual_broker_id",
+    )
+    return judged.with_columns(
+        pl.when(fixed).then(pl.lit("undetermined")).otherwise("judgement").alias("judgement"),
+        pl.when(fixed).then(reason).otherwise("reason").alias("reason"),
+        pl.when(~fixed).then("expected_broker_id").alias("expected_broker_id"),
+    )
 
 
 def _judged(asked: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:

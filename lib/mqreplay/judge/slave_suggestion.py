@@ -28,6 +28,7 @@ COLUMNS = (
     *("judgement", "reason", "record_id"),
 )
 SKEWED = "the client's clock is wrong, so the time of the broker's decision is unknown"
+ACTING = "a slave that may act as master suggests by whether its master lives, which is not recorded"
 UNBOUNDED = "?"
 
 
@@ -177,6 +178,8 @@ def _reason() -> pl.Expr:
         .then(pl.lit("slaveReadEnable is false, so the broker always suggests the master"))
         .when(slow.is_null() & is_open)
         .then(bounds)
+        .when(is_open)
+        .then(pl.lit(ACTING))
         .when(slow.is_null())
         .then(pl.lit("the group's settings name the same broker for slow and other reads"))
         .when(~pl.col("compares"))

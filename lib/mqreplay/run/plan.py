@@ -33,6 +33,7 @@ from mqreplay.judge.listed_brokers import listed_brokers, master_changes, unlist
 from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
+from mqreplay.judge.observed_clients import answers
 from mqreplay.judge.offset_causes import pushed_resets, with_causes_of_masters
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.queue_owner import owned_from, queue_owner
@@ -238,7 +239,8 @@ class Replay:
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
         breaks = self._of_day(pl.concat([queues.frame("breaks"), stale]))
         has_pushes = "server_requests" not in self.recorded.missing
-        breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners, has_pushes)
+        by_pop = answers(small["assignment"]).filter("by_pop")
+        breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners, has_pushes, by_pop)
         breaks = with_causes_of_masters(breaks, self.settings.replay.reset_reach_s)
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
