@@ -23,6 +23,8 @@ CALLED = {
     "gold.group_status": {"group_status", "status_windows", "queue_events"},
     "gold.judgement": {"judgement"},
     "gold.offset_continuity": {"offset_continuity", "offset_causes", "slave_copies", "queue_events"},
+    "gold.pop_assignment": {"pop_assignments"},
+    "gold.pop_receipt": {"pop_receipts"},
     "gold.pull_route": {"pull_route", "route_changes"},
     "gold.queue_owner": {"queue_owner", "membership"},
     "gold.queue_progress": {"queue_progress", "queue_events"},

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import polars as pl
 
 from mqreplay.judge.deliveries import DONE, once
-from mqreplay.judge.queue_events import REFUSED_COMMIT
 
 QUEUE = ("topic", "broker_name", "queue_id")
 GROUP_TOPIC = ("consumer_group", "topic")
@@ -59,7 +58,7 @@ def scope_of_shard(
     ``broadcasting`` has the consumer_group of groups whose clients each receive every message: they are not audited.
     """
     received = consume.join(broadcasting, on="consumer_group", how="anti")
-    commits = offset_commit.filter((pl.col("kind") == "UPDATE") & pl.col("error").is_null() & ~REFUSED_COMMIT)
+    commits = offset_commit.filter((pl.col("kind") == "UPDATE") & pl.col("error").is_null())
     unconfirmed = (pl.col("send_status").fill_null("") != "SEND_OK") & pl.col("key").is_not_null()
     return ScopeOfShard(
         received=_offsets(received.filter(OF_QUEUE), GROUP_QUEUE),

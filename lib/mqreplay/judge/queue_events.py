@@ -212,6 +212,11 @@ REFUSED_COMMIT = (pl.col("response_code").fill_null(0) != 0) | (pl.col("remark")
 _ACCEPTED = pl.col("error").is_null() & ~REFUSED_COMMIT
 
 
+def stored_commits(offset_commit: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows without the commits that a broker refused."""
+    return offset_commit.filter(~REFUSED_COMMIT)
+
+
 def _changes(offset_change: pl.DataFrame, groups_with_accepted_commits: AbstractSet[str]) -> pl.DataFrame:
     # If no commits of a group were recorded, the master's snapshots count instead.
     is_known = pl.col("consumer_group").is_in(sorted(groups_with_accepted_commits))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 import polars as pl
@@ -26,7 +26,7 @@ from mqreplay.judge.client_clocks import client_clocks
 from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
-from mqreplay.judge.group_status import group_status, merged_status
+from mqreplay.judge.group_status import group_status
 from mqreplay.judge.growing_lag import lag_gaps, with_stopped
 from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
@@ -49,11 +49,11 @@ from mqreplay.judge.unread_logs import unwatched_gaps
 from mqreplay.lake.landing import Landing, land_rows
 from mqreplay.run.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
 from mqreplay.run.engine import Engine
+from mqreplay.run.merged import Merged, with_status_merged
 from mqreplay.run.shards import Shard, count_buckets, deal, deal_evenly, name_bucket, total
 from mqreplay.run.tasks import (
     Files,
     Night,
-    Part,
     audit_messages,
     judge_deliveries,
     judge_groups,
@@ -69,7 +69,6 @@ REBALANCES = 50_000  # rows that a task judges
 OF_RECORDER = ("consumer_list", "cluster_info")
 SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *BY_GROUP, *OF_RECORDER)]
 HANDED_OUT = 200_000  # requests of POP that a task judges
-MERGED_AT_ONCE = 8  # parts of a frame
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
 # The small tables that judge_queues needs.
 OF_QUEUES = (*DESCRIPTIONS, "broker_runtime", "server_request", "snapshot", "topic_config", "topic_stats")
@@ -88,42 +87,6 @@ class Recorded:
     recorded_until: dt.datetime | None
     starts: Callable[[dt.timedelta], Mapping[dt.datetime, dt.datetime]]
     clocks_reach: dt.timedelta
-
-
-@dataclass(frozen=True)
-class Merged:
-    """The results of the tasks of a pass."""
-
-    parts: Sequence[Part]
-
-    def each(self, name: str) -> list[pl.DataFrame]:
-        """Return a frame of each task in order."""
-        return [part.frames[name] for part in self.parts if name in part.frames]
-
-    def frame(self, name: str) -> pl.DataFrame:
-        """Return the frames of all tasks as one."""
-        return pl.concat(self.each(name))
-
-    def files(self) -> Files:
-        """Return the files of each gold table."""
-        made: Files = {}
-        for part in self.parts:
-            for table, files in part.files.items():
-                made.setdefault(table, []).extend(files)
-        return made
-
-
-def with_status_merged(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts, with the groups' status merged into the first: each shard has most groups and windows."""
-    made: list[Part] = []
-    status: list[pl.DataFrame] = []
-    for part in parts:
-        status.append(part.frames.pop("status"))
-        if len(status) == MERGED_AT_ONCE:
-            status = [merged_status(status)]
-        made.append(part)
-    made[0].frames["status"] = merged_status(status)
-    return made
 
 
 @dataclass

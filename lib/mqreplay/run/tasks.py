@@ -42,7 +42,7 @@ from mqreplay.judge.ownership import pulled_queues_of_shard
 from mqreplay.judge.pop_assignments import pop_assignments
 from mqreplay.judge.pop_receipts import pop_receipts
 from mqreplay.judge.pull_route import pull_route
-from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events
+from mqreplay.judge.queue_events import QueueEvents, last_copies, queue_events, stored_commits
 from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
@@ -278,7 +278,9 @@ def judge_deliveries(shard: Shard, given: tuple[Night, pl.DataFrame]) -> tuple[P
     part.frames["repeated_deliveries"] = repeated_deliveries(rows["consume"], unshared)
     part.frames["came_back"] = came_back(rows["consume"])
     part.frames["most_tries"] = most_tries_of_shard(rows["consume"])
-    scope = scope_of_shard(rows["produce"], rows["consume"], rows["offset_commit"], rows["offset_change"], unshared)
+    scope = scope_of_shard(
+        rows["produce"], rows["consume"], stored_commits(rows["offset_commit"]), rows["offset_change"], unshared
+    )
     return part, scope
 
 
