@@ -13,9 +13,9 @@ from mqreplay.core.get_message import CommitLog, StoreConfig, get_message
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.process_queue import ProcessQueue, PulledMessage
 from mqreplay.core.rebalance import HeldQueue, drop_queues
-from mqreplay.core.send_back_client import ConsumedMessage, orderly_retry_message, send_message_back
+from mqreplay.core.send_back_client import ConsumedMessage, as_normal_message, orderly_retry_message, send_message_back
 from mqreplay.core.send_retry import TryKind, TryOutcome, isolates_broker, retries_async, retry_response_codes
-from mqreplay.core.slave_suggestion import effective_ratio
+from mqreplay.core.slave_suggestion import TransferLimits, effective_ratio, is_the_batch_full
 from mqreplay.core.sql92 import compile_sql92
 from mqreplay.errors import NullPointer
 
@@ -77,11 +77,37 @@ BOUNDARIES = {
         True,
         False,
     ),
+    "an answer has no more than 128 MiB": (
+        "5.0.0",
+        lambda v: is_the_batch_full(1, 32, 1 << 27, 1, False, TransferLimits(1 << 30), v),
+        False,
+        True,
+    ),
+    "a message that the broker did not take keeps its first id": (
+        "5.3.4",
+        lambda v: as_normal_message(ConsumedMessage("T", "ID", 1), "g", -1, v).properties.get("ORIGIN_MESSAGE_ID"),
+        None,
+        "ID",
+    ),
     "a message goes back to an unknown address": ("5.3.2", asks_without_address, True, False),
     "a message without a body is put": ("5.3.2", takes_a_missing_body, False, True),
     "a condition has CONTAINS": ("5.1.3", lambda v: str(compile_sql92("a CONTAINS 'x'", v)), "a", "(CONTAINS a)"),
 }
-RELEASES = ("4.9.8", "5.0.0", "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.2.0", "5.3.0", "5.3.1", "5.3.2", "5.3.3")
+RELEASES = (
+    "4.9.8",
+    "5.0.0",
+    "5.1.0",
+    "5.1.1",
+    "5.1.2",
+    "5.1.3",
+    "5.1.4",
+    "5.2.0",
+    "5.3.0",
+    "5.3.1",
+    "5.3.2",
+    "5.3.3",
+    "5.3.4",
+)
 
 
 @pytest.mark.parametrize("name", BOUNDARIES)

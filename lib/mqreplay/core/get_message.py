@@ -14,6 +14,7 @@ from typing import NamedTuple
 from mqreplay.core.consume_queue import CQ_STORE_UNIT_SIZE, CommitLog, ConsumeQueue, CqUnit, StoreConfig
 from mqreplay.core.java import LONG_MIN, to_int
 from mqreplay.core.slave_suggestion import (
+    MAX_PULL_MSG_SIZE,
     check_in_disk_by_commit_offset,
     is_the_batch_full,
     next_offset_correction,
@@ -33,7 +34,6 @@ NO_MATCHED_LOGIC_QUEUE = "NO_MATCHED_LOGIC_QUEUE"
 NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
 MAX_FILTER_BYTES = 16000  # of the consume queue, read by one pull
-MAX_PULL_MSG_SIZE = 128 * 1024 * 1024  # bytes in one answer, 5.x
 
 MessageFilter = Callable[[int], bool]
 
@@ -179,7 +179,7 @@ class _Walk:
             self.max_phy_offset_pulling = unit.offset_py
             if unit.offset_py < self.next_phy_file_start_offset:
                 continue
-            if self._is_full(unit):
+            if self._is_full(unit, BROKER_4):
                 return i
             self._take(unit)
         return len(units)
@@ -189,7 +189,7 @@ class _Walk:
         for i, unit in enumerate(units):
             if self._has_read_enough_5(i, version):
                 return i
-            if self._is_full(unit) or self.buffer_total_size >= MAX_PULL_MSG_SIZE:
+            if self._is_full(unit, version) or self.buffer_total_size >= MAX_PULL_MSG_SIZE:
                 return i
             self.max_phy_offset_pulling = unit.offset_py
             if unit.offset_py >= self.next_phy_file_start_offset:
@@ -201,7 +201,7 @@ class _Walk:
         read = entries * CQ_STORE_UNIT_SIZE if at_least(version, "5.1.0") else entries
         return read >= self.max_filter_bytes if at_least(version, "5.3.3") else read > self.max_filter_bytes
 
-    def _is_full(self, unit: CqUnit) -> bool:
+    def _is_full(self, unit: CqUnit, version: str) -> bool:
         is_in_disk = check_in_disk_by_commit_offset(
             unit.offset_py,
             self.commit_log.max_offset,
@@ -215,6 +215,7 @@ class _Walk:
             len(self.offsets_py),
             is_in_disk,
             self.config.limits,
+            version,
         )
 
     def _take(self, unit: CqUnit) -> None:

@@ -93,23 +93,26 @@ def send_message_back(
     max_times = concurrent_max_reconsume_times(max_reconsume_times)
     asked = SendBackTry(addr or "", broker_name, consumer_group, delay_level, max_times)
     if is_blank(addr) and at_least(version, "5.3.2"):
-        return ClientSendBack(None, as_normal_message(msg, consumer_group, max_reconsume_times))
+        return ClientSendBack(None, as_normal_message(msg, consumer_group, max_reconsume_times, version))
     if broker_ok and addr is not None:
         return ClientSendBack(asked, None)
-    return ClientSendBack(asked, as_normal_message(msg, consumer_group, max_reconsume_times))
+    return ClientSendBack(asked, as_normal_message(msg, consumer_group, max_reconsume_times, version))
 
 
-def as_normal_message(msg: ConsumedMessage, consumer_group: str, max_reconsume_times: int = -1) -> RetryMessage:
+def as_normal_message(
+    msg: ConsumedMessage, consumer_group: str, max_reconsume_times: int = -1, version: str = CLIENT_4
+) -> RetryMessage:
     """Return the message that a concurrent consumer sends to the retry topic if the broker did not take it back.
 
-    Its properties replace those set before, so the id of the message it began as is lost unless it was
-    there already. DefaultMQPushConsumerImpl#sendMessageBackAsNormalMessage (in 4.9 within sendMessageBack).
+    Up to 5.3.3 its properties replace those set before, so the id of the message it began as is lost unless
+    it was there already. DefaultMQPushConsumerImpl#sendMessageBackAsNormalMessage (in 4.9 within sendMessageBack).
 
     >>> as_normal_message(ConsumedMessage("T", "ID", 1), "g").properties["RECONSUME_TIME"]
     '2'
     """
     max_times = concurrent_max_reconsume_times(max_reconsume_times)
-    return _retry_message(msg, consumer_group, to_int(msg.reconsume_times + 1), max_times, dict(msg.properties))
+    properties = _with_origin(msg) if at_least(version, "5.3.4") else dict(msg.properties)
+    return _retry_message(msg, consumer_group, to_int(msg.reconsume_times + 1), max_times, properties)
 
 
 def orderly_retry_message(
@@ -122,12 +125,9 @@ def orderly_retry_message(
     >>> orderly_retry_message(ConsumedMessage("T", "ID", 3), "g", 3).properties["ORIGIN_MESSAGE_ID"]
     'ID'
     """
-    properties = dict(msg.properties)
-    if is_blank(properties.get("ORIGIN_MESSAGE_ID")):
-        properties["ORIGIN_MESSAGE_ID"] = msg.msg_id
     retries = msg.reconsume_times + (1 if at_least(version, "5.1.1") else 0)
     max_times = orderly_max_reconsume_times(max_reconsume_times)
-    return _retry_message(msg, consumer_group, to_int(retries), max_times, properties)
+    return _retry_message(msg, consumer_group, to_int(retries), max_times, _with_origin(msg))
 
 
 def check_reconsume_times(
@@ -158,6 +158,13 @@ def check_reconsume_times(
         after.append(msg.reconsume_times if past and send_ok else to_int(msg.reconsume_times + 1))
     suspend = any(msg.reconsume_times < limit or not send_ok for msg in msgs)
     return ReconsumeCheck(suspend, tuple(after), tuple(given))
+
+
+def _with_origin(msg: ConsumedMessage) -> dict[str, str]:
+    properties = dict(msg.properties)
+    if is_blank(properties.get("ORIGIN_MESSAGE_ID")):
+        properties["ORIGIN_MESSAGE_ID"] = msg.msg_id
+    return properties
 
 
 def _retry_message(

@@ -12,6 +12,7 @@ from mqreplay.core.java import double_to_long, to_int, to_long
 from mqreplay.core.version import BROKER_4, at_least
 
 SLAVE = "SLAVE"
+MAX_PULL_MSG_SIZE = 128 * 1024 * 1024  # bytes in one answer, 5.x
 
 
 class TransferLimits(NamedTuple):
@@ -96,12 +97,13 @@ def is_the_batch_full(
     message_total: int,
     is_in_disk: bool,
     limits: TransferLimits = TransferLimits(),  # noqa: B008
+    version: str = BROKER_4,
 ) -> bool:
     """Return whether a pull with message_total messages of buffer_total bytes stops before one of size_py bytes.
 
     max_msg_nums is what the consumer asked for; is_in_disk chooses between the limits. An empty batch
     always takes one message. Sums are Java ints and wrap. Follows DefaultMessageStore#isTheBatchFull; 5.x
-    counts batches, which for single messages is the same.
+    counts batches, which for single messages is the same, and gives no more than 128 MiB.
 
     >>> is_the_batch_full(100, 32, 0, 0, True), is_the_batch_full(100, 8, 800, 8, False)
     (False, True)
@@ -111,6 +113,8 @@ def is_the_batch_full(
     if buffer_total == 0 or message_total == 0:
         return False
     if max_msg_nums <= message_total:
+        return True
+    if at_least(version, "5.0.0") and to_int(buffer_total + size_py) > MAX_PULL_MSG_SIZE:
         return True
     if is_in_disk:
         most_bytes = limits.max_transfer_bytes_on_message_in_disk

@@ -11,6 +11,7 @@ from mqreplay.core.delay_level import (
     parse_delay_level,
     queue_id_to_delay_level,
 )
+from mqreplay.core.faq_url import client_exception
 from mqreplay.core.retry_topic import concurrent_max_reconsume_times, orderly_max_reconsume_times
 from mqreplay.core.send_back import RetryGroup, SendBackRequest, StoredMessage, consumer_send_msg_back
 from mqreplay.core.send_back_client import (
@@ -24,10 +25,6 @@ from mqreplay.core.send_back_client import (
 OFFSET = 99
 STORED_PROPERTIES = {"TAGS": "tg"}
 MASTER_ADDR, STORE_HOST = "10.0.0.1:10911", "10.0.0.2:10911"
-PRODUCER_REFUSES = (
-    "org.apache.rocketmq.client.exception.MQClientException: CODE: 1  DESC: no\n"
-    "For more information, please visit the url, http://rocketmq.apache.org/docs/faq/"
-)
 
 
 def delay_levels(asked: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +100,7 @@ def shown(msg: RetryMessage) -> dict[str, Any]:
     }
 
 
-def client_send_back(asked: dict[str, Any]) -> dict[str, Any]:
+def client_send_back(asked: dict[str, Any], version: str) -> dict[str, Any]:
     done = send_message_back(
         consumed(asked["msgs"][0]),
         asked["delayLevel"],
@@ -112,6 +109,7 @@ def client_send_back(asked: dict[str, Any]) -> dict[str, Any]:
         asked["group"],
         asked["maxReconsumeTimes"],
         asked["brokerSendBackOk"],
+        version,
     )
     asked_broker = done.sent_back_to_broker
     assert asked_broker is not None
@@ -126,13 +124,13 @@ def client_send_back(asked: dict[str, Any]) -> dict[str, Any]:
         "sentByProducer": [shown(done.sent_by_producer)] if done.sent_by_producer else [],
     }
     if done.sent_by_producer and not asked["producerSendOk"]:
-        out["error"] = PRODUCER_REFUSES
+        out["error"] = str(client_exception(1, "no", version))
     return out
 
 
-def orderly_check(asked: dict[str, Any]) -> dict[str, Any]:
+def orderly_check(asked: dict[str, Any], version: str) -> dict[str, Any]:
     msgs = [consumed(msg) for msg in asked["msgs"]]
-    done = check_reconsume_times(msgs, asked["group"], asked["maxReconsumeTimes"], send_ok=asked["producerSendOk"])
+    done = check_reconsume_times(msgs, asked["group"], asked["maxReconsumeTimes"], asked["producerSendOk"], version)
     return {
         "suspend": done.suspend,
         "reconsumeTimesAfter": list(done.reconsume_times),
@@ -158,14 +156,20 @@ CASES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "parseDelayLevel": delay_levels,
     "levelQueueId": level_queue_id,
     "sendMessageBack": broker_send_back,
-    "clientSendMessageBack": client_send_back,
     "clientMaxReconsumeTimes": client_max,
-    "orderlyCheckReconsumeTimes": orderly_check,
     "orderlyCheckReconsumeTimes.sendBackFails": orderly_check_fails,
 }
 
 
-def delay_retry(asked: dict[str, Any]) -> dict[str, Any]:
+VERSIONED: dict[str, Callable[[dict[str, Any], str], dict[str, Any]]] = {
+    "clientSendMessageBack": client_send_back,
+    "orderlyCheckReconsumeTimes": orderly_check,
+}
+
+
+def delay_retry(asked: dict[str, Any], version: str = "4.9.8") -> dict[str, Any]:
+    if asked["case"] in VERSIONED:
+        return VERSIONED[asked["case"]](asked, version)
     if asked["case"] not in CASES:
         raise NotImplementedError(asked["case"])
     return CASES[asked["case"]](asked)

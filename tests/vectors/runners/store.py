@@ -14,7 +14,7 @@ from mqreplay.errors import RocketMQError
 def batch_full(case: dict[str, Any], version: str = "4.9.7") -> dict[str, Any]:
     kind = case["case"].split(".")[0]
     if kind == "isTheBatchFull":
-        return {"full": _full(case)}
+        return {"full": _full(case, version)}
     if kind == "checkInDiskByCommitOffset":
         in_disk = rules.check_in_disk_by_commit_offset(
             case["offsetPy"],
@@ -36,7 +36,7 @@ def batch_full(case: dict[str, Any], version: str = "4.9.7") -> dict[str, Any]:
     raise NotImplementedError(case["case"])
 
 
-def _full(case: dict[str, Any]) -> bool:
+def _full(case: dict[str, Any], version: str) -> bool:
     limits = rules.TransferLimits(
         case["maxTransferBytesOnMessageInMemory"],
         case["maxTransferCountOnMessageInMemory"],
@@ -50,6 +50,7 @@ def _full(case: dict[str, Any]) -> bool:
         case["messageTotal"],
         case["isInDisk"],
         limits,
+        version,
     )
 
 

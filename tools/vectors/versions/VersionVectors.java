@@ -39,9 +39,10 @@ import org.apache.rocketmq.client.latency.MQFaultStrategy;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.message.MessageQueue;
 
-/** Writes the answers of this version's client: `VersionVectors FOLDER SUFFIX`. Takes most questions from FOLDER. */
+/** Writes the answers of this version's client: `VersionVectors FOLDER SUFFIX [FILE...]`. Takes most questions from FOLDER. */
 public final class VersionVectors {
     private static final int EVERY = 10; // of the questions of a file
+    private static final List<String> SMALL = Arrays.asList("compute_pull_from", "delay_retry"); // asked in full
 
     interface Answer {
         Object of(JSONObject asked) throws Throwable;
@@ -51,9 +52,22 @@ public final class VersionVectors {
         Map<String, Answer> files = new LinkedHashMap<>();
         files.put("allocate_averagely", asked -> allocate(new AllocateMessageQueueAveragely(), asked));
         files.put("allocate_circle", asked -> allocate(new AllocateMessageQueueAveragelyByCircle(), asked));
-        files.put("recalc_pull_node", VersionVectors::find);
+        files.put("recalc_pull_node", asked -> asked.getString("case").equals("recalculate") ? ConsumerRules.recalculate(asked) : find(asked));
+        files.put("compute_pull_from", ConsumerRules::start);
+        files.put("delay_retry", ConsumerRules::sendBack);
+        BrokerRules broker = new BrokerRules();
+        files.put("broker_suggest", broker::pull);
+        files.put("batch_full", broker::batch);
+        files.put("sql92", BrokerRules::sql);
+        if (args.length > 2) {
+            files.keySet().retainAll(Arrays.asList(args).subList(2, args.length));
+        }
         for (Map.Entry<String, Answer> file : files.entrySet()) {
             List<JSONObject> asked = questions(new File(args[0], file.getKey() + ".jsonl.gz"));
+            File later = new File(args[0], file.getKey() + "_v533.jsonl.gz"); // its questions are of settings that are new in 5.x
+            if (later.exists()) {
+                asked.addAll(questions(later));
+            }
             write(new File(args[0], file.getKey() + args[1] + ".jsonl.gz"), asked, file.getValue());
         }
         List<JSONObject> asked = new ArrayList<>();
@@ -82,12 +96,23 @@ public final class VersionVectors {
             int number = 0;
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 JSONObject asked = JSON.parseObject(line, Feature.OrderedField).getJSONObject("in");
-                if (number++ % EVERY == 0 && !asked.getString("case").equals("recalculate")) {
+                if (isAsked(asked) && number++ % (SMALL.contains(file.getName().split("[_.]v|\\.")[0]) ? 1 : EVERY) == 0) {
                     found.add(asked);
                 }
             }
         }
         return found;
+    }
+
+    /** Only what is ours to answer: no store with messages, and no broker that takes one back. */
+    private static boolean isAsked(JSONObject asked) {
+        String kind = asked.getString("case");
+        return !kind.startsWith("getMessage") && !Arrays.asList("sendMessageBack", "clientMaxReconsumeTimes", "parseDelayLevel", "levelQueueId",
+            "orderlyCheckReconsumeTimes.sendBackFails").contains(kind);
+    }
+
+    static String shown(Throwable error) {
+        return error.getClass().getName() + (error.getMessage() == null ? "" : ": " + error.getMessage());
     }
 
     private static void write(File file, List<JSONObject> questions, Answer answer) throws IOException {
@@ -98,8 +123,7 @@ public final class VersionVectors {
                 try {
                     line.put("out", answer.of(asked));
                 } catch (Throwable error) {
-                    String message = error.getMessage() == null ? "" : ": " + error.getMessage();
-                    line.put("out", map("error", error.getClass().getName() + message));
+                    line.put("out", map("error", shown(error)));
                 }
                 out.write(JSON.toJSONString(line, SerializerFeature.WriteMapNullValue,
                     SerializerFeature.DisableCircularReferenceDetect) + "\n");
@@ -107,7 +131,7 @@ public final class VersionVectors {
         }
     }
 
-    private static Map<String, Object> map(Object... pairs) {
+    static Map<String, Object> map(Object... pairs) {
         Map<String, Object> made = new LinkedHashMap<>();
         for (int i = 0; i < pairs.length; i += 2) {
             made.put((String) pairs[i], pairs[i + 1]);
@@ -213,9 +237,23 @@ public final class VersionVectors {
         throw new IllegalStateException("MQFaultStrategy has no constructor of 0 or 3 arguments");
     }
 
-    private static Object field(Object of, String name) throws Exception {
-        Field found = of.getClass().getDeclaredField(name);
-        found.setAccessible(true);
-        return found.get(of);
+    static Object field(Object of, String name) throws Exception {
+        return declared(of, name).get(of);
+    }
+
+    static void set(Object of, String name, Object value) throws Exception {
+        declared(of, name).set(of, value);
+    }
+
+    private static Field declared(Object of, String name) throws NoSuchFieldException {
+        for (Class<?> type = of.getClass(); type != null; type = type.getSuperclass()) {
+            for (Field field : type.getDeclaredFields()) {
+                if (field.getName().equals(name)) {
+                    field.setAccessible(true);
+                    return field;
+                }
+            }
+        }
+        throw new NoSuchFieldException(name);
     }
 }
