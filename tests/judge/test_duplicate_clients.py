@@ -79,6 +79,39 @@ def test_two_start_times_are_two_processes(start, certain):
     assert row[4] == certain
 
 
+TWICE = [connected(s, ("c", "h:1"), ("c", "h:2")) for s in (90, 150)]
+STEADY = [started("c", s, "1000") for s in range(20, 180, 20)]
+BROKEN = {
+    "a poll without an answer": [
+        row | ({"queues": None, "error": "timeout"} if row["ts"] == at(80) else {}) for row in STEADY
+    ],
+    "no answers for a while": [*STEADY[:3], STEADY[5] | {"previous_ts": at(60)}, *STEADY[6:]],
+    "first answer after the second connection": [row for row in STEADY if row["ts"] > at(70)],
+    "no answers at the end": [row for row in STEADY if row["ts"] < at(100)],
+    "never asked": [],
+}
+FEW = [*(listed(s, "c", "c") for s in (60, 120)), listed(175, "c")]
+
+
+def test_a_process_that_answers_throughout_did_not_connect_again():
+    (row,) = found(consumer_list=FEW, assignment=STEADY, consumer_connection=TWICE)
+    assert row[4]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_process_may_have_connected_again_without_answers(broken):
+    (row,) = found(consumer_list=FEW, assignment=BROKEN[broken], consumer_connection=TWICE)
+    assert not row[4]
+
+
+def test_a_broker_that_lost_a_client_may_list_it_twice_while_it_answers_through_another():
+    other = connected(160, ("c", "h:3")) | {"broker_name": "b2"}
+    (row,) = found(consumer_list=FEW, assignment=STEADY, consumer_connection=[*TWICE, other])
+    assert not row[4]
+    (row,) = found(consumer_list=FEW, assignment=STEADY)  # addresses were not recorded
+    assert not row[4]
+
+
 def test_different_ids_and_nights_without_rows_have_none():
     polls = [connected(0, ("c#1", "h:1"), ("c#2", "h:2")), connected(60, ("c#2", "h:2"))]
     assert found(consumer_connection=polls, consumer_list=[listed(0, "c#1", "c#2")]) == []

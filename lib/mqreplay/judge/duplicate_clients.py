@@ -18,11 +18,12 @@ import polars as pl
 from mqreplay.judge.distinct import distinct_values
 from mqreplay.judge.listed_members import polled_lists
 from mqreplay.judge.membership import MEMBER
-from mqreplay.judge.observed_clients import ASKED_S, REPEATED_S, answers, setting
+from mqreplay.judge.observed_clients import ASKED_S, REPEATED_S, RUNNING_INFO, answers, polled, setting
 from mqreplay.judge.time_spans import INSTANT, with_session
 
 DEAD_S = 135  # a broker drops a silent channel after 120 s, at its next scan or idle event
 REBALANCE_S = 20
+CLOSED_S = 60  # until the close of a connection has arrived, where only a few packets were lost
 BEFORE_S = 2 * ASKED_S  # the last poll of the first process may be so much earlier
 STARTED = "PROP_CONSUMER_START_TIMESTAMP"
 LISTS, CONNECTIONS, REBALANCES = "silver.consumer_list", "silver.consumer_connection", "silver.rebalance"
@@ -48,7 +49,8 @@ def duplicate_clients(
     """Return DUPLICATES: while a group had a client id more than once.
 
     ``small`` are the night's small tables by name, ``consumer_list`` the lists that the recorder polled. It is certain
-    if it lasts longer than DEAD_S seconds, or if clients with this id name two start times.
+    if it lasts longer than DEAD_S seconds, if clients with this id name two start times, or if a process with this id
+    answered without a break, see `_unbroken`.
     """
     sights = [
         _by_lists(polled_lists(consumer_list, small["broker_runtime"], holes, watched_until)),
@@ -64,8 +66,11 @@ def duplicate_clients(
         pl.col("table_name").unique().sort().alias("tables"),
     )
     long = pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=DEAD_S)
-    named = spans.join(_with_two_starts(spans, small["assignment"]), [*MEMBER, "session"], how="left")
-    certain = (long | pl.col("two_starts").fill_null(False)).alias("certain")
+    named = spans
+    for shown in (_with_two_starts(spans, small["assignment"]), _unbroken(spans, small)):
+        named = named.join(shown, [*MEMBER, "session"], how="left")
+    flags = [pl.col(name).fill_null(False) for name in ("two_starts", "unbroken")]
+    certain = pl.any_horizontal(long, *flags).alias("certain")
     return named.with_columns(certain).select([pl.col(name).cast(kind) for name, kind in DUPLICATES.items()])
 
 
@@ -112,3 +117,42 @@ def _with_two_starts(spans: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFr
         pl.col("ts") <= pl.col("to_ts")
     )
     return met.filter(near).group_by(*MEMBER, "session").agg((pl.col("started").n_unique() > 1).alias("two_starts"))
+
+
+def _unbroken(spans: pl.DataFrame, small: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return MEMBER, session, unbroken: whether a process answered from before its id was listed twice until after.
+
+    Such a process did not lose its connections, so a second one that stays for longer than CLOSED_S seconds is another
+    process: the close of a connection is sent again until it arrives. Each poll must have an answer, and each broker of
+    the member must know two addresses: one broker may have lost a client that others still reach.
+    """
+    lasting = spans.filter(pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=CLOSED_S))
+    asked = polled(small["assignment"], RUNNING_INFO)
+    answered = answers(small["assignment"]).select(*MEMBER, "ts", "seen_until")
+    failed = asked.filter(pl.col("error").is_not_null()).select(*MEMBER, "ts", pl.col("ts").alias("seen_until"))
+    rows = [answered.with_columns(pl.lit(False).alias("failed")), failed.with_columns(pl.lit(True).alias("failed"))]
+    since, until = pl.col("from_ts") - pl.duration(seconds=BEFORE_S), pl.col("to_ts")
+    met = lasting.join(pl.concat(rows), MEMBER).filter((pl.col("seen_until") >= since) & (pl.col("ts") <= until))
+    key = [*MEMBER, "session"]
+    ordered = met.sort("ts")
+    silence = (pl.col("ts") - pl.col("seen_until").shift(1).over(key)).fill_null(pl.duration(seconds=0))
+    whole = (
+        (pl.col("ts").min() < pl.col("from_ts").first())
+        & (pl.col("seen_until").max() >= pl.col("to_ts").first() - pl.duration(seconds=BEFORE_S))
+        & (pl.col("silence").max() <= pl.duration(seconds=BEFORE_S - 1))
+        & ~pl.col("failed").any()
+    )
+    steady = ordered.with_columns(silence.alias("silence")).group_by(key).agg(whole.alias("unbroken"))
+    single = lasting.join(_known_once(small["consumer_connection"]), MEMBER).filter(
+        (pl.col("ts") > pl.col("from_ts") + pl.duration(seconds=REPEATED_S)) & (pl.col("ts") <= pl.col("to_ts"))
+    )
+    several = lasting.join(_by_connections(small["consumer_connection"]).select(MEMBER).unique(), MEMBER, how="semi")
+    return steady.join(several, key, how="semi").join(single, key, how="anti")
+
+
+def _known_once(consumer_connection: pl.DataFrame) -> pl.DataFrame:
+    """Return MEMBER, ts: when a broker knew a client id at one address."""
+    each = consumer_connection.filter(pl.col("connections").list.len() > 0).explode("connections")
+    client = pl.col("connections").struct.field("client_id").alias("client_id")
+    by = ["broker_name", "broker_id", "consumer_group", "ts", "client_id"]
+    return each.with_columns(client).group_by(by).len().filter(pl.col("len") == 1).select(*MEMBER, "ts")

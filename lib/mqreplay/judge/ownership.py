@@ -175,9 +175,9 @@ def idle_members(
 ) -> pl.DataFrame:
     """Return MEMBER, from_ts, to_ts, rebalances: while a member that was watched held no queue but of retry topics.
 
-    ``rebalances`` counts those of that time in which it was given no queue either, see `empty_rebalances`, with the one
-    that took its last queue away: a client releases a queue some time after it. ``interval_s`` is the rebalance
-    interval, ``unwatched`` the frame of observed_clients.unwatched.
+    ``rebalances`` counts those of that time in which it was given no queue either, see `empty_rebalances`, and the one
+    that took its last queue away: a client releases a queue up to one interval after it. ``interval_s`` is the
+    rebalance interval, ``unwatched`` the frame of observed_clients.unwatched.
     """
     own_topics = ~pl.col("topic").str.starts_with(RETRY)
     sessions = subscribed.filter(own_topics & pl.col("watched")).select(*MEMBER, "from_ts", "to_ts").unique()
@@ -189,7 +189,7 @@ def idle_members(
     idle = (pl.col("present") > 0) & (pl.sum_horizontal(name for name in spans if name != "present") == 0)
     merged = _merged(counted.filter(idle), MEMBER)
     span = [*MEMBER, "from_ts", "to_ts"]
-    during = pl.col("ts").is_between(pl.col("from_ts") - pl.duration(seconds=interval_s // 2), pl.col("to_ts"))
+    during = pl.col("ts").is_between(pl.col("from_ts") - pl.duration(seconds=interval_s), pl.col("to_ts"))
     met = merged.join(empty_rebalances(rebalance, interval_s), MEMBER).filter(during)
     counts = met.group_by(span).agg(pl.len().cast(pl.Int64).alias("rebalances"))
     return (
