@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mqreplay import __version__
+from mqreplay.errors import OwnDiskError
 from mqreplay.lake.quiet import said_by_java
 from mqreplay.log_folder import log_folders
 from mqreplay.printable import printable
@@ -94,8 +95,9 @@ JAVA_DIED = Failure(
 
 def crash_line(error: BaseException, arguments: Sequence[str], warehouse: str | None) -> str:
     """Return the line for the terminal, after the rest was written to a log file."""
-    failure, cause = failure_of(error)
-    places = " and ".join([*([warehouse] if warehouse else []), tempfile.gettempdir()])
+    failure, cause = failure_of(error.__cause__ or error if isinstance(error, OwnDiskError) else error)
+    folders = [*([warehouse] if warehouse else []), tempfile.gettempdir()]
+    places = error.folder if isinstance(error, OwnDiskError) else " and ".join(folders)
     if failure is None:
         happened, do = (
             "an error that mqreplay did not expect",

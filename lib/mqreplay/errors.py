@@ -67,6 +67,32 @@ class DecodeError(MqreplayError):
         return type(self), (self.code, self.detail, self.offset)
 
 
+class UnreadableInput(DecodeError):
+    """An input file that cannot be opened or read. ``trouble`` is the system's message."""
+
+    def __init__(self, trouble: str) -> None:
+        super().__init__("unreadable", f"it cannot be read: {trouble}")
+        self.trouble = trouble
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.trouble,)
+
+
+class OwnDiskError(MqreplayError):
+    """A file that mqreplay itself keeps in ``folder`` cannot be written or read. Its cause is an OSError.
+
+    It says nothing about the input, so no handler of damaged input catches it.
+    """
+
+    def __init__(self, folder: str, detail: str) -> None:
+        super().__init__(f"{folder}: {detail}")
+        self.folder = folder
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.folder, self.detail)
+
+
 class ContractError(MqreplayError):
     """A data contract in schemas/ is not usable, or a table does not fit it."""
 

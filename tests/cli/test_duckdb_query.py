@@ -73,6 +73,7 @@ def test_a_table_has_the_columns_of_its_contract_in_order(root: str) -> None:
     [
         ("SELECT * FROM finding", "query refused: there is no table finding; did you mean gold.finding?"),
         ("SELECT kindd FROM gold.finding", "query: there is no column kindd; did you mean kind?"),
+        ("SELECT ts FROM silver.offset_change", "query: there is no column ts; did you mean to_ts?"),
         ("SELECT f.topik FROM gold.finding f", "query: there is no column topik; did you mean topic?"),
         ("SELECT zzz FROM gold.finding", "query: there is no column zzz; `mqreplay tables TABLE` lists them"),
         ("SELECT 1; SELECT 2", "query refused: 2 statements; give one statement"),

@@ -30,7 +30,7 @@ from mqreplay.cli.arguments import add_conf, add_warehouse, with_examples
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED, LOCKED
 from mqreplay.cli.stores import use_stores
 from mqreplay.crash import crash_line
-from mqreplay.errors import InputErrors, MqreplayError, StoreUnavailable, WarehouseLocked
+from mqreplay.errors import InputErrors, MqreplayError, OwnDiskError, StoreUnavailable, WarehouseLocked
 from mqreplay.printable import printable
 from mqreplay.stop_signals import end_process, handle_stops, leave_at_once, stopped_by
 
@@ -177,7 +177,7 @@ def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None)
     if stop is not None:  # whatever failed since then failed because of it
         word = "terminated" if stop == signal.SIGTERM else "interrupted"
         return _say([f"{word}; the next run continues where this one ended"], 128 + stop)
-    if isinstance(error, MqreplayError):
+    if isinstance(error, MqreplayError) and not isinstance(error, OwnDiskError):
         known = {WarehouseLocked: LOCKED, StoreUnavailable: CRASHED}
         status = next((known[kind] for kind in known if isinstance(error, kind)), BAD_INPUT)
         return _say(error.messages if isinstance(error, InputErrors) else [str(error)], status)

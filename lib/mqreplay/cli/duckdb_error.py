@@ -27,7 +27,7 @@ TYPE_NAMES = {"INTEGER_LITERAL": "INTEGER", "STRING_LITERAL": "VARCHAR", '"NULL"
 
 
 def duckdb_error(error: duckdb.Error, contracts: Mapping[str, Contract]) -> InputError:
-    """Return what is wrong with the query. ``contracts`` are those of the tables."""
+    """Return what is wrong with the query. ``contracts`` are those of its tables."""
     text = str(error)
     kind, _, said = text.partition(": ")
     first = next((line.strip() for line in said.splitlines() if line.strip()), kind or type(error).__name__)
@@ -60,7 +60,8 @@ def _column_hint(name: str, text: str, contracts: Mapping[str, Contract]) -> str
     listed = CANDIDATES.search(text)
     candidates = re.findall(r'"([^"]+)"', listed[1]) if listed else []
     columns = [column.name for contract in contracts.values() for column in contract.columns]
-    meant = did_you_mean(name, candidates) or did_you_mean(name, columns)
+    others = [each for each in [*candidates, *columns] if each.lower() != name.lower()]
+    meant = did_you_mean(name, others) or next((each for each in others if name.lower() in each.split("_")), None)
     return f"did you mean {meant}?" if meant else "`mqreplay tables TABLE` lists them"
 
 

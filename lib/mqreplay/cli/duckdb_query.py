@@ -15,6 +15,7 @@ from mqreplay.bind.register_duckdb import register_duckdb
 from mqreplay.cli.duckdb_error import PYTHON_FAILED, duckdb_error
 from mqreplay.crash import is_of_machine
 from mqreplay.errors import InputError
+from mqreplay.lake.contract import Contract
 from mqreplay.lake.delta_files import snapshot
 from mqreplay.lake.duckdb_database import Database, quoted, without_zone
 from mqreplay.lake.duckdb_statement import read_duckdb_statement
@@ -47,9 +48,15 @@ def duckdb_rows(root: str, text: str) -> Rows:
         except duckdb.Error as error:
             if _is_defect(error):
                 raise
-            raise duckdb_error(error, warehouse.contracts) from None
+            raise duckdb_error(error, _named_in(text, warehouse)) from None
         except RecursionError:
             raise InputError("query: the statement is nested too deeply") from None
+
+
+def _named_in(text: str, warehouse: Warehouse) -> dict[str, Contract]:
+    """Return the contracts of the tables that a query names."""
+    lower = text.lower().replace('"', "")
+    return {name: contract for name, contract in warehouse.contracts.items() if name in lower}
 
 
 def _is_defect(error: duckdb.Error) -> bool:

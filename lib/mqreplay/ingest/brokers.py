@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
-from mqreplay.ingest.lines import KEPT, read_whole, trouble_of, unreadable
+from mqreplay.ingest.lines import KEPT, read_whole
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.recording import RecordedFile
 
@@ -22,7 +22,7 @@ def cluster_of(files: Iterable[RecordedFile]) -> str | None:
         if file.kind == "brokers" and file.trouble is None:
             try:
                 return decode_brokers(read_whole(file.full_path, file.root, MOST_BYTES)).cluster
-            except (DecodeError, OSError):
+            except DecodeError:
                 return None  # the ledger reports the error when the file is read
     return None
 
@@ -35,8 +35,7 @@ def read_brokers(
     try:
         data = read_whole(new.file.full_path, new.file.root, most_bytes)
         brokers = decode_brokers(data).brokers
-    except (DecodeError, OSError) as failed:
-        error = unreadable(trouble_of(failed)) if isinstance(failed, OSError) else failed
+    except DecodeError as error:
         entry.rows_in = entry.rows_quarantined = 1
         advice = "write it again from `mqadmin getBrokerConfig`; without it no slave suggestion can be judged"
         place = (new.file.recording, new.file.path, "brokers", new.digest, 0, "")

@@ -20,7 +20,7 @@ import polars as pl
 
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, Checked, inflate
-from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip
+from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip, unreadable
 from mqreplay.ingest.opening import open_recorded, size_of
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, is_of
 from mqreplay.ingest.recording import CHECKSUMS, CHECKSUMS_FILE, Digested, RecordedFile, classify, escaped
@@ -100,8 +100,10 @@ def _is_too_large(file: RecordedFile) -> bool:
                 size += len(piece)
                 if size > MOST_BYTES:
                     return True
-    except (OSError, EOFError, zlib.error):
+    except (EOFError, zlib.error):
         pass
+    except OSError as error:
+        unreadable(error)
     return False
 
 

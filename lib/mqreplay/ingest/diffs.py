@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.entries import Entries, Keys, Moves, SnapshotFile, decode
-from mqreplay.ingest.lines import read_whole, trouble_of, unreadable
+from mqreplay.ingest.lines import read_whole
 from mqreplay.ingest.numbered_offsets import NumberedOffsets, numbered
 from mqreplay.ingest.offset_bytes import Difference, OffsetBytes
 from mqreplay.ingest.prefetch import Prefetch
@@ -62,7 +62,7 @@ class Source:
     prefetch: Prefetch | None = None  # of files in a store
 
     def read(self, file: SnapshotFile) -> bytes:
-        """Return a file's bytes. Raises OSError, and DecodeError (too_large)."""
+        """Return a file's bytes. Raises DecodeError (too_large, unreadable)."""
         if self.prefetch is not None:
             return self.prefetch.read(file.full_path)
         root = None if self.limits.follow_links else file.recording
@@ -86,9 +86,8 @@ class Source:
                 continue
             try:
                 data = self.read(file)
-            except (DecodeError, OSError) as error:  # it existed when the run began
-                known = error if isinstance(error, DecodeError) else unreadable(trouble_of(error))
-                yield from refuse(file, b"", "", known)
+            except DecodeError as error:  # the file existed when the run began
+                yield from refuse(file, b"", "", error)
                 continue
             taken = self.taken.get(file.family)
             if taken is not None and data == taken.data:

@@ -21,7 +21,7 @@ from typing import overload
 import polars as pl
 
 from mqreplay.ingest.checksums import compared, listed_of
-from mqreplay.ingest.lines import file_sha256, trouble_of
+from mqreplay.ingest.lines import file_sha256, unreadable
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, in_ranges, is_of, is_unread
 from mqreplay.ingest.recording import CHECKSUMS, NO_FILE, RecordedFile
 from mqreplay.lake.files import files_of, is_remote, joined
@@ -117,7 +117,7 @@ class KnownDigests:
         """Return the stored digests (KNOWN); none if the file is missing or foreign."""
         try:
             found = pl.read_parquet(files_of(self._path).read(self._path))
-        except (OSError, pl.exceptions.PolarsError):
+        except (FileNotFoundError, pl.exceptions.PolarsError):
             return KNOWN.to_frame()
         return found if found.schema == KNOWN else KNOWN.to_frame()
 
@@ -164,7 +164,7 @@ def hash_files(files: RecordedFiles, digest: Hash) -> Hashed:
         try:
             return digest(file.full_path, file.root), None
         except OSError as error:
-            return "", trouble_of(error)
+            return "", unreadable(error).trouble
 
     rest = (file for file, _ in files)
     with ThreadPoolExecutor(STORE_THREADS if _is_in_store(files) else THREADS) as pool:

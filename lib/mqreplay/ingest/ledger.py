@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from mqreplay.errors import ConservationError
+from mqreplay.errors import ConservationError, UnreadableInput
 from mqreplay.ingest.checksums import read_checksums
-from mqreplay.ingest.lines import ADVICE, unreadable
+from mqreplay.ingest.lines import ADVICE
 from mqreplay.ingest.manifest import KnownFile, NewFile
 from mqreplay.ingest.recording import NOT_READ
 
@@ -94,7 +94,7 @@ class Ledger:
         """Enter files whose bytes cannot be read or must not be used."""
         for new in files:
             code, trouble = new.file.trouble_code, new.file.trouble or ""
-            reason = unreadable(trouble).detail if code == "unreadable" else trouble
+            reason = UnreadableInput(trouble or code).detail if code == "unreadable" else trouble
             self._enter_unseen(new, "refused", code, reason, ADVICE[code])
 
     def enter_checksums(self, files: Iterable[NewFile], quarantine_rows: int) -> None:

@@ -6,6 +6,7 @@ line, a truncated one its lines up to the last complete one (gzip_stream.py).
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import sys
@@ -16,11 +17,13 @@ from functools import partial
 from io import BufferedReader
 from typing import NamedTuple
 
-from mqreplay.errors import DecodeError
+from mqreplay.errors import DecodeError, UnreadableInput
 from mqreplay.ingest.gzip_stream import MAGIC, check, inflate, not_gzip
 from mqreplay.ingest.opening import open_recorded, read_recorded
 from mqreplay.lake.files import FileTooLarge
 
+# Errors of this machine while it opens or reads a file: the file may be in order.
+OF_MACHINE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a longer line is not a record, and must not fill the memory
 MOST_CONTAINERS = 500_000  # objects and lists of a line; each takes some 200 bytes once it is decoded
 CHUNK = 1024 * 1024  # bytes read at once
@@ -174,7 +177,7 @@ class LineReader:
         except DecodeError as error:
             self._end(error.code, error.detail, whole=True)
         except OSError as error:  # the file existed when the run began
-            self._end("unreadable", unreadable(trouble_of(error)).detail, whole=self._number == 0)
+            self._end("unreadable", unreadable(error).detail, whole=self._number == 0)
 
     def refuse(self, number: int, code: str, reason: str, line: bytes) -> None:
         """Refuse a line."""
@@ -243,9 +246,11 @@ class LineReader:
 
 
 def read_whole(path: str, root: str | None, most_bytes: int) -> bytes:
-    """Return the bytes of a file of at most ``most_bytes``. Raises OSError, and DecodeError (too_large)."""
+    """Return the bytes of a file of at most ``most_bytes``. Raises DecodeError (too_large, unreadable)."""
     try:
         return read_recorded(path, root, most_bytes)
+    except OSError as error:
+        raise unreadable(error) from None
     except FileTooLarge as error:
         raise DecodeError("too_large", f"{error.bytes:,} bytes, and at most {most_bytes:,} are read") from None
 
@@ -275,9 +280,15 @@ def trouble_of(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def unreadable(trouble: str | None) -> DecodeError:
-    """Return the refusal of a file that cannot be read."""
-    return DecodeError("unreadable", f"it cannot be read: {trouble}")
+def unreadable(error: OSError) -> UnreadableInput:
+    """Return the refusal of an input file. Raises the error itself if this machine lacks open files or memory.
+
+    >>> unreadable(PermissionError(13, "Permission denied")).detail
+    'it cannot be read: Permission denied'
+    """
+    if error.errno in OF_MACHINE:
+        raise error
+    return UnreadableInput(trouble_of(error))
 
 
 def record_id(line: bytes) -> str:

@@ -93,7 +93,7 @@ def _anchor(source: Source, files: Sequence[SnapshotFile]) -> int | None:
             continue
         try:
             decode(source.read(file), file)
-        except (DecodeError, OSError):
+        except DecodeError:
             continue
         return file.ts_ms
     return None

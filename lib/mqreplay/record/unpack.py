@@ -26,15 +26,15 @@ from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
-from mqreplay.errors import DecodeError, InputError
-from mqreplay.ingest.lines import trouble_of
-from mqreplay.ingest.opening import open_recorded
+from mqreplay.errors import DecodeError, InputError, OwnDiskError, UnreadableInput
 from mqreplay.ingest.recording import RECORD_TABLES, classify
 from mqreplay.lake.local_folder import check_on_disk, output_folder
 from mqreplay.printable import printable
 from mqreplay.record.durable import UNFINISHED
 from mqreplay.record.imports.broker_names import BrokerNames
 from mqreplay.record.imports.brokers_file import BrokersFile
+from mqreplay.record.imports.sources import open_input
+from mqreplay.record.own_files import open_own, own_disk
 
 JOURNAL = f"unpack{UNFINISHED}"
 REASONS = 100  # reasons for skipped data that are printed; a reason may name an address
@@ -116,13 +116,13 @@ def _in_order(captures: Sequence[str]) -> list[str]:
 def _open(path: str) -> Iterator[BinaryIO]:
     """Return a capture's bytes, uncompressed. Raises InputError if they cannot be read or are damaged."""
     try:
-        with open_recorded(path, None) as raw:
+        with open_input(path) as raw:
             gzipped = raw.peek(len(GZIP)).startswith(GZIP)
             yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if gzipped else raw
     except (gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path} is damaged: {error}; copy it again") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {trouble_of(error)}") from None
+    except UnreadableInput as error:
+        raise InputError(f"{path} cannot be read: {error.trouble}") from None
 
 
 def _all_segments(files: Sequence[str], done: Unpacked) -> Iterator[Segment]:
@@ -137,15 +137,17 @@ def _all_segments(files: Sequence[str], done: Unpacked) -> Iterator[Segment]:
 
 def _write(captures: Captures, folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        with own_disk(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         with _only_run(folder):
-            _remove_unfinished(folder)
-            there = {classify(name)[0] for name in os.listdir(folder)}
+            with own_disk(folder):
+                _remove_unfinished(folder)
+                there = {classify(name)[0] for name in os.listdir(folder)}
             _write_or_remove(captures, folder, there)
-    except OSError as error:
+    except OwnDiskError as error:
         if is_of_machine(error):
             raise
-        raise InputError(f"{folder} is not a writable folder: {trouble_of(error)}") from None
+        raise InputError(f"{folder} is not a writable folder: {error.detail}") from None
 
 
 def _write_or_remove(captures: Captures, folder: Path, there: set[str]) -> None:
@@ -154,8 +156,8 @@ def _write_or_remove(captures: Captures, folder: Path, there: set[str]) -> None:
     except BaseException as error:
         with suppress(OSError):
             _remove_unfinished(folder)
-        if isinstance(error, OSError) and not is_of_machine(error):
-            why = trouble_of(error)
+        if isinstance(error, OwnDiskError) and not is_of_machine(error):
+            why = error.detail
             raise InputError(f"writing into {folder} failed: {why}; no file was kept; run it again") from None
         raise
 
@@ -163,7 +165,8 @@ def _write_or_remove(captures: Captures, folder: Path, there: set[str]) -> None:
 @contextmanager
 def _only_run(folder: Path) -> Iterator[None]:
     """Lock the folder: two runs at the same time would remove each other's files."""
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    with own_disk(folder):
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,7 +218,7 @@ def _write_all(captures: Captures, folder: Path, there: set[str]) -> None:
                         "there twice; give another folder"
                     )
                 path = written[f"{stem}.jsonl.gz"] = folder / f"{stem}.jsonl.gz{UNFINISHED}"
-                raw = streams.enter_context(open(path, "wb"))
+                raw = streams.enter_context(open_own(path))
                 # No name and no time in it: the same captures give the same bytes.
                 zipped = gzip.GzipFile("", "wb", 6, raw, mtime=0)
                 into[stem] = streams.enter_context(closing(zipped))
@@ -224,11 +227,13 @@ def _write_all(captures: Captures, folder: Path, there: set[str]) -> None:
             captures.done.records[stem] += 1
     if (brokers := _brokers_json(captures, folder)) is not None:
         path = written[BROKERS] = folder / f"{BROKERS}{UNFINISHED}"
-        path.write_bytes(brokers)
-    (folder / JOURNAL).write_text(json.dumps({name: _identity(path) for name, path in written.items()}))
-    for name, path in written.items():
-        path.rename(folder / name)
-    (folder / JOURNAL).unlink()
+        with open_own(path) as stream:
+            stream.write(brokers)
+    with own_disk(folder):
+        (folder / JOURNAL).write_text(json.dumps({name: _identity(path) for name, path in written.items()}))
+        for name, path in written.items():
+            path.rename(folder / name)
+        (folder / JOURNAL).unlink()
 
 
 def _brokers_json(captures: Captures, folder: Path) -> bytes | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import lzma
-import shutil
 import stat
 import struct
 import tarfile
@@ -23,6 +22,7 @@ from typing import IO, Any, Final
 from mqreplay.errors import DecodeError
 from mqreplay.record.imports.layout import ARCHIVE, place_of
 from mqreplay.record.imports.sources import Source
+from mqreplay.record.own_files import open_own, require_free
 
 MOST_MEMBERS: Final = 2_000_000
 MOST_BYTES: Final = 50 * 1024**3  # of all archives of a run
@@ -32,7 +32,7 @@ _KEPT_FREE: Final = 1 << 28  # bytes of the disk
 _UT_FIELD: Final = 0x5455  # a zip's extra field of times in UTC
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, DecodeError, struct.error)
 # Raised by zipfile for members that it cannot read: encrypted, unknown method, broken name.
-_UNREADABLE = (NotImplementedError, RuntimeError, ValueError, OSError, *_DAMAGED)
+_UNREADABLE = (NotImplementedError, RuntimeError, ValueError, *_DAMAGED)
 
 
 class TooLarge(Exception):
@@ -52,20 +52,19 @@ class Spool:
     _count: int = 0
 
     def take(self, path: str, hint: str, stream: IO[bytes], modified_ms: int | None) -> Source:
-        """Write a member's bytes to a file and return it. Raises TooLarge."""
+        """Write a member's bytes to a file and return it. Raises TooLarge, and OwnDiskError if the disk is full."""
         self._count += 1
         file = self.folder / f"{self._count:07d}"
         size = 0
-        with file.open("wb") as out:
-            while chunk := stream.read(_CHUNK):
+        with open_own(file) as out:
+            while chunk := _read(stream):
                 size += len(chunk)
                 self.bytes_left -= len(chunk)
                 if self.bytes_left < 0:
                     raise TooLarge(f"it unpacks to more than {MOST_BYTES // 1024**3} GiB")
                 out.write(chunk)
-        if shutil.disk_usage(self.folder).free < _KEPT_FREE:
-            raise TooLarge("its members would fill the disk of --out")
-        return Source(path, size, modified_ms, file, hint)
+        require_free(self.folder, _KEPT_FREE)
+        return Source(path, size, modified_ms, file, hint, is_unpacked=True)
 
     def count(self) -> None:
         """Count a member. Raises TooLarge."""
@@ -139,7 +138,7 @@ def _open_tar(raw: IO[bytes]) -> tarfile.TarFile:
 
 
 def _zip_members(archive: Source, spool: Spool) -> Iterator[Source]:
-    with zipfile.ZipFile(archive.file) as zipped:
+    with archive.open_as_is() as raw, zipfile.ZipFile(raw) as zipped:
         for info in zipped.infolist():
             spool.count()
             if info.is_dir():
@@ -159,9 +158,14 @@ def _zip_members(archive: Source, spool: Spool) -> Iterator[Source]:
                 with zipped.open(info) as stream:
                     yield spool.take(path, hint, stream, modified)
             except _UNREADABLE as error:
-                if isinstance(error, OSError) and error.errno is not None:
-                    raise
                 spool.refused.append((path, f"the zip's member cannot be read ({_text(error)}); unpack it yourself"))
+
+
+def _read(stream: IO[bytes]) -> bytes:
+    try:
+        return stream.read(_CHUNK)
+    except OSError as error:  # bz2 has no error class; errors of the archive's file are not OSError, see open_input
+        raise DecodeError("damaged", f"it is damaged ({error})") from None
 
 
 def _member_path(archive: Source, name: str, spool: Spool) -> str | None:

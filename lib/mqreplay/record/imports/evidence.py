@@ -20,9 +20,8 @@ from mqreplay.record.imports.layout import ARCHIVE, NOT_USED, TEXT, UNFINISHED, 
 from mqreplay.record.imports.sources import Source, source_of
 
 MOST_TEXT: Final = 16 * 1024 * 1024  # bytes of a possible mqadmin output
-_CHUNK: Final = 1 << 20
 # Errors of reading a file: it is left out, and the report has the reason.
-UNREADABLE: Final = (OSError, EOFError, DecodeError)
+UNREADABLE: Final = (EOFError, DecodeError)
 
 Found = tuple[Source, Place]
 
@@ -51,7 +50,7 @@ def why_unreadable(error: BaseException) -> str:
         return error.detail
     if isinstance(error, EOFError):
         return "it is cut short; copy it again"
-    return f"it cannot be read: {trouble_of(error)}" if isinstance(error, OSError) else str(error)
+    return str(error)
 
 
 def gather(
@@ -108,9 +107,8 @@ def _place(
 
 def _digest(source: Source) -> str:
     digest = hashlib.sha256()
-    with source.file.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
+    for chunk in source.chunks():
+        digest.update(chunk)
     return digest.hexdigest()
 
 

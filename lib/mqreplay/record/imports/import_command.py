@@ -170,9 +170,7 @@ class _Work:
         for source, place in self.evidence.by_kind[RECORDS]:
             try:
                 self.report.taken_over.append(self.writer.take_over(source, place.name))
-            except OSError as error:
-                if source.file.exists() and error.filename != str(source.file):
-                    raise
+            except DecodeError as error:
                 self.evidence.refuse(source, why_unreadable(error))
 
     def _open_captures(self) -> Captures | None:

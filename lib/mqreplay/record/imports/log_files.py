@@ -10,7 +10,6 @@ from typing import Final
 
 from mqreplay.decode.logs.line_time import LOCAL, MAX_LINE_BYTES, LogLine, read_line, text_of_line, written_epoch_ms
 from mqreplay.errors import DecodeError
-from mqreplay.ingest.lines import trouble_of
 from mqreplay.record.imports.sources import Source
 
 CLIENT, BROKER, LOCK, STATS, NAMESRV = "rocketmq_client", "broker", "lock", "stats", "namesrv"
@@ -156,5 +155,3 @@ def _raw_lines(scanned: ScannedFile) -> Iterator[bytes]:
         scanned.trouble = "it is cut short; the lines before the cut were read"
     except DecodeError as error:
         scanned.trouble = error.detail
-    except OSError as error:
-        scanned.trouble = trouble_of(error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -180,9 +179,12 @@ class Snapshots:
         if path in self._written:
             self.evidence.refuse(source, "another recording has the same file; import the recordings one by one")
             return
+        try:
+            self.writer.copy(source, path)
+        except DecodeError as error:
+            self.evidence.refuse(source, error.detail)
+            return
         self._written[path] = ""
-        with source.file.open("rb") as given, self.writer.create(path) as out:
-            shutil.copyfileobj(given, out)
         self.copied[named.key].count(OFFSET_LINES_NAME, when, named.how)
 
 

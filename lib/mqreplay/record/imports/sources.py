@@ -8,16 +8,18 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol, cast
 
 from mqreplay.decode.text import MAX_BYTES
-from mqreplay.errors import DecodeError
+from mqreplay.errors import DecodeError, OwnDiskError, UnreadableInput
+from mqreplay.ingest.lines import unreadable
 from mqreplay.ingest.opening import open_recorded
 
 MOST_INFLATED: Final = 64 * 1024**3  # bytes of one file
+_CHUNK: Final = 1 << 20
 _DAMAGED = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
@@ -33,7 +35,8 @@ class Source:
     """A file to import. ``path`` is its name for the user, such as ``night.tgz/logs/broker.log`` in an archive.
 
     ``file`` is the path of its bytes on disk, ``size`` their number. ``modified_ms`` is epoch milliseconds. ``hint`` is
-    the part of the path below the user's folder, which can show what the file is.
+    the part of the path below the user's folder, which can show what the file is. ``is_unpacked``: ``file`` is a copy
+    that the import made, so that an error of reading it is one of the import's own disk.
     """
 
     path: str
@@ -41,6 +44,7 @@ class Source:
     modified_ms: int | None
     file: Path
     hint: str = ""
+    is_unpacked: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -56,9 +60,19 @@ class Source:
         """Open its bytes, uncompressed if it is gzip, bzip2 or xz.
 
         Reading raises EOFError if a compressed file is cut short, and DecodeError if it is damaged or too large.
-        Raises OSError.
+        Raises UnreadableInput.
         """
-        return cast(BinaryIO, io.BufferedReader(_Inflated(open_recorded(str(self.file), None)), 1 << 18))
+        return cast(BinaryIO, io.BufferedReader(_Inflated(self.open_as_is()), 1 << 18))
+
+    def open_as_is(self) -> io.BufferedReader:
+        """Open its bytes as they are on disk. Opening and reading raise UnreadableInput."""
+        return open_input(str(self.file), self.is_unpacked)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield its bytes as they are on disk. Raises UnreadableInput."""
+        with self.open_as_is() as stream:
+            while chunk := stream.read(_CHUNK):
+                yield chunk
 
     def read(self, most: int = MAX_BYTES) -> bytes:
         """Return all its bytes, uncompressed. Raises like `open`, and DecodeError if there are more than ``most``."""
@@ -87,10 +101,8 @@ class _Inflated(io.RawIOBase):
             data = self._stream.read(len(buffer))
         except _DAMAGED as error:
             raise DecodeError("damaged", f"it is damaged ({error}); copy it again") from None
-        except OSError as error:  # bz2 has no error class
-            if error.errno is None:
-                raise DecodeError("damaged", f"it is damaged ({error}); copy it again") from None
-            raise
+        except OSError as error:  # bz2 has no error class; errors of the file are not OSError, see _InputFile
+            raise DecodeError("damaged", f"it is damaged ({error}); copy it again") from None
         self._left -= len(data)
         if self._left < 0:
             raise DecodeError("too_large", f"it is uncompressed larger than {MOST_INFLATED} bytes")
@@ -113,6 +125,60 @@ def _inflater(raw: io.BufferedReader) -> Any:
     if magic.startswith(b"\xfd7zXZ\x00"):
         return lzma.LZMAFile(raw)
     return raw
+
+
+def open_input(path: str, is_unpacked: bool = False) -> io.BufferedReader:
+    """Open a file. Opening and reading raise UnreadableInput; OwnDiskError if the import has unpacked the file.
+
+    Raises OSError if this machine lacks open files or memory.
+    """
+    try:
+        return io.BufferedReader(_InputFile(open_recorded(path, None), path, is_unpacked), 1 << 18)
+    except OSError as error:
+        raise _failed(error, path, is_unpacked) from error
+
+
+def _failed(error: OSError, path: str, is_unpacked: bool) -> OwnDiskError | UnreadableInput:
+    if is_unpacked:
+        return OwnDiskError(os.path.dirname(path), error.strerror or str(error))
+    return unreadable(error)
+
+
+class _InputFile(io.RawIOBase):
+    """An open file whose errors are not OSError: a reader of damaged content may catch that."""
+
+    def __init__(self, raw: io.BufferedReader, path: str, is_unpacked: bool) -> None:
+        self._raw, self._path, self._is_unpacked = raw, path, is_unpacked
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; return how many bytes came."""
+        try:
+            return self._raw.readinto(buffer)
+        except OSError as error:
+            raise _failed(error, self._path, self._is_unpacked) from error
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Change the position. Raises DecodeError for one before the beginning, as damaged archives name."""
+        try:
+            return self._raw.seek(offset, whence)
+        except OSError as error:
+            if whence == os.SEEK_END:  # zipfile looks for an end that the file may be too short for
+                raise
+            raise DecodeError("damaged", f"it names a position outside of it ({error}); copy it again") from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._raw.close()
+        super().close()
 
 
 def source_of(path: str, file: Path, hint: str) -> Source:

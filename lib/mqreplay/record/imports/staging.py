@@ -19,15 +19,15 @@ from typing import Any, BinaryIO, Final
 
 from mqreplay.crash import is_of_machine
 from mqreplay.decode.kinds import KINDS
-from mqreplay.errors import InputError
+from mqreplay.errors import DecodeError, InputError, OwnDiskError
 from mqreplay.ingest.lines import trouble_of
 from mqreplay.lake.local_folder import output_folder
 from mqreplay.record.durable import sync
 from mqreplay.record.imports.sources import Source
+from mqreplay.record.own_files import open_own, own_disk
 
 STAGING: Final = ".import.unfinished"  # suffix of the name of --out
 SPOOL: Final = ".spool"
-_CHUNK: Final = 1 << 20
 
 
 def staging_of(out: Path) -> Path:
@@ -67,15 +67,20 @@ def staged(out: Path) -> Iterator[Path]:
     try:
         _lock(held, folder, out)
         _empty(folder)
-        (folder / SPOOL).mkdir()
         try:
+            with own_disk(folder):
+                (folder / SPOOL).mkdir()
             yield folder
-            shutil.rmtree(folder / SPOOL)
-            _name(folder, out)
-        except BaseException as error:
+            with own_disk(folder):
+                shutil.rmtree(folder / SPOOL)
+                _name(folder, out)
+        except OwnDiskError as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, OSError) and not is_of_machine(error):
-                raise InputError(f"writing {out} failed: {trouble_of(error)}; nothing was kept; run it again") from None
+            if is_of_machine(error):
+                raise OwnDiskError(str(out.parent), error.detail) from error.__cause__
+            raise InputError(f"writing {out} failed: {error.detail}; nothing was kept; run it again") from None
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
             raise
     finally:
         os.close(held)
@@ -128,7 +133,7 @@ class RecordingWriter:
             if stem not in KINDS:
                 raise ValueError(f"{stem!r} is not a kind of record")
             name = self._free_name(f"{stem}.jsonl.gz")
-            raw = self._streams.enter_context((self.folder / name).open("wb"))
+            raw = self._streams.enter_context(open_own(self.folder / name))
             # Without name and time in the header: the same input gives the same bytes.
             self._files[stem] = name, self._streams.enter_context(closing(gzip.GzipFile("", "wb", 6, raw, mtime=0)))
         name, stream = self._files[stem]
@@ -136,11 +141,21 @@ class RecordingWriter:
         self.written[name] += 1
 
     def take_over(self, source: Source, name: str) -> str:
-        """Copy a file of another recording unchanged; return its new name."""
+        """Copy a file of another recording unchanged; return its new name. Raises DecodeError, and keeps no part."""
         name = self._free_name(name)
-        with source.file.open("rb") as given, open(self.folder / name, "xb") as out:
-            shutil.copyfileobj(given, out, _CHUNK)
+        self.copy(source, name)
         return name
+
+    def copy(self, source: Source, path: str) -> None:
+        """Copy a file to ``path`` below the recording's folder. Raises DecodeError, and keeps no part."""
+        try:
+            with self.create(path) as out:
+                for chunk in source.chunks():
+                    out.write(chunk)
+        except DecodeError:
+            with own_disk(self.folder):
+                (self.folder / path).unlink()
+            raise
 
     def write(self, path: str, data: bytes) -> None:
         """Write a complete file below the recording's folder."""
@@ -150,8 +165,9 @@ class RecordingWriter:
     def create(self, path: str) -> BinaryIO:
         """Open a new file below the recording's folder."""
         file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        return file.open("xb")
+        with own_disk(self.folder):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        return open_own(file, "xb")
 
     def close(self) -> None:
         """Finish the files."""

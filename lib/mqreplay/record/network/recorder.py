@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mqreplay import __version__
 from mqreplay.decode.fields import str_of
-from mqreplay.errors import DecodeError, RecordingFull
+from mqreplay.errors import DecodeError, OwnDiskError, RecordingFull
 from mqreplay.record.network.brokers_json import BrokersJson
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.network.estate import Estate
@@ -151,7 +151,7 @@ class Recorder:
                     answered = await self._ask(target)
                 else:
                     self._schedule.charge(target.addr, -1)
-        except (RecordingFull, OSError):  # of this machine's disk: those of the network are CallFailed
+        except (RecordingFull, OwnDiskError, OSError):  # of this machine's disk: those of the network are CallFailed
             raise
         except Exception as error:
             answered = False
