@@ -25,6 +25,7 @@ from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
+from mqreplay.judge.revive_lags import revive_lags_of_shard
 from mqreplay.judge.slave_reads import slave_reads
 from silver_moments import at
 from silver_rows import rows
@@ -109,6 +110,7 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         failovers=failovers_of_shard(route),
         refused_pulls=refused_pulls_of_shard(pull),
         advances=advances_of_shard(table("offset_change"), table("offset_commit")),
+        revive_lags=revive_lags_of_shard(table("offset_change"), table("topic_stats"), {}, 60),
         refusals=refusals_of_shard(pull, LIMITS.same_cause_gap_s),
         pulled_queues=pulled_queues_of_shard(pull),
         repeated_deliveries=repeated_deliveries(consume, unshared),
