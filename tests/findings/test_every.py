@@ -50,7 +50,15 @@ LIMITS = Limits(
 )
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
-    *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
+    *(
+        "lag_grows",
+        "revive_lag",
+        "idle_consumer",
+        "uneven_allocation",
+        "strategy_conflict",
+        "subscription_conflict",
+        "consumer_lost",
+    ),
     *("broker_unlisted", "master_changed"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
