@@ -77,6 +77,12 @@ class FindingSettings:
         "a queue with messages whose offset does not advance for longer is stuck",
         "When the normal processing of one message takes longer.",
     )
+    revive_lag_s: int = seconds(
+        60,
+        "a revive queue that is behind for longer is reported; a healthy broker needs 17 s, and ends are polled every"
+        " 30 s",
+        "When revival waits for messages of other brokers, or polls of topics are more than 30 s apart.",
+    )
     down_s: int = seconds(
         10,
         "longer silence of a polled broker is an outage; a long pause of a JVM is shorter",

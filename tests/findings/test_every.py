@@ -25,7 +25,11 @@ from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
+<<<<<<< HEAD
 from mqreplay.judge.slave_configs import DRIFT
+=======
+from mqreplay.judge.revive_lags import revive_lags_of_shard
+>>>>>>> popfind
 from mqreplay.judge.slave_reads import slave_reads
 from silver_moments import at
 from silver_rows import rows
@@ -50,8 +54,21 @@ LIMITS = Limits(
 )
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
+<<<<<<< HEAD
     *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
     *("broker_unlisted", "master_changed", "slave_config_drift"),
+=======
+    *(
+        "lag_grows",
+        "revive_lag",
+        "idle_consumer",
+        "uneven_allocation",
+        "strategy_conflict",
+        "subscription_conflict",
+        "consumer_lost",
+    ),
+    *("broker_unlisted", "master_changed"),
+>>>>>>> popfind
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
     "duplicate_client_id",
@@ -111,6 +128,7 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         failovers=failovers_of_shard(route),
         refused_pulls=refused_pulls_of_shard(pull),
         advances=advances_of_shard(table("offset_change"), table("offset_commit")),
+        revive_lags=revive_lags_of_shard(table("offset_change"), table("topic_stats"), {}, 60),
         refusals=refusals_of_shard(pull, LIMITS.same_cause_gap_s),
         pulled_queues=pulled_queues_of_shard(pull),
         repeated_deliveries=repeated_deliveries(consume, unshared),

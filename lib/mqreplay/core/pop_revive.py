@@ -17,6 +17,8 @@ from mqreplay.core.retry_topic import is_retry_topic
 from mqreplay.core.version import at_least
 from mqreplay.errors import NumberFormat
 
+REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"  # PopAckConstants.REVIVE_GROUP
+REVIVE_TOPIC_PREFIX = "rmq_sys_REVIVE_LOG_"  # PopAckConstants.REVIVE_TOPIC
 ACK_TIME_INTERVAL_MS = 1000  # PopAckConstants.ackTimeInterval
 SECOND_MS = 1000
 CK_REWRITE_INTERVALS_S = (10, 20, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
@@ -163,6 +165,15 @@ def parse_re_put_times(re_put_times: str | None) -> int:
         return parse_int(re_put_times)
     except NumberFormat:
         return BYTE_MAX
+
+
+def is_revive_topic(topic: str) -> bool:
+    """Return whether brokers keep checkpoints in the topic (PopAckConstants#isStartWithRevivePrefix).
+
+    >>> is_revive_topic("rmq_sys_REVIVE_LOG_c"), is_revive_topic("%RETRY%g_T")
+    (True, False)
+    """
+    return topic.startswith(REVIVE_TOPIC_PREFIX)
 
 
 def revive_topic(topic: str, cid: str, enable_retry_v2: bool = False) -> str:

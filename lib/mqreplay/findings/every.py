@@ -22,6 +22,7 @@ from mqreplay.findings import (
     offsets,
     ownership,
     pulls,
+    revival,
     shares,
     slaves,
     snapshots,
@@ -46,6 +47,7 @@ _KINDS = (
     offset_resets.OFFSET_RESET,
     stuck_queues.STUCK_QUEUE,
     lag.LAG_GROWS,
+    revival.REVIVE_LAG,
     ownership.ORPHAN_QUEUE,
     ownership.DOUBLE_OWNED_QUEUE,
     ownership.IDLE_CONSUMER,
@@ -123,6 +125,7 @@ class Evidence:
     failovers: pl.DataFrame  # failovers_of_shard
     refused_pulls: pl.DataFrame  # refused_pulls_of_shard
     advances: pl.DataFrame  # advances_of_shard
+    revive_lags: pl.DataFrame  # revive_lags_of_shard
     refusals: pl.DataFrame  # refusals_of_shard
     pulled_queues: pl.DataFrame  # pulled_queues_of_shard
     repeated_deliveries: pl.DataFrame
@@ -208,7 +211,11 @@ def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         limits.stuck_s,
     )
     return pl.concat(
-        [stuck_queues.stuck_findings(held, cluster, gap_s), lag.lag_findings(lags, evidence.members, cluster, gap_s)]
+        [
+            stuck_queues.stuck_findings(held, cluster, gap_s),
+            lag.lag_findings(lags, evidence.members, cluster, gap_s),
+            revival.revive_findings(evidence.revive_lags, cluster, gap_s),
+        ]
     )
 
 

@@ -47,6 +47,7 @@ from mqreplay.judge.queue_owner import pull_intervals_of_shard
 from mqreplay.judge.queue_progress import queue_progress
 from mqreplay.judge.replay_gap import undetermined_of_shard
 from mqreplay.judge.reset_effects import applied_resets_of_shard
+from mqreplay.judge.revive_lags import revive_lags_of_shard
 from mqreplay.judge.slave_reads import slave_reads
 from mqreplay.judge.slave_suggestion import slave_suggestion
 from mqreplay.lake.landing import Landed, Landing, land_rows
@@ -194,6 +195,9 @@ def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, eve
     copied = last_copies(small["snapshot"])
     still = standstills.standing(events, limits.stuck_s, copied.of_masters)
     part.frames["standstills"] = pl.DataFrame(pl.from_arrow(still))
+    part.frames["revive_lags"] = revive_lags_of_shard(
+        rows["offset_change"], small["topic_stats"], copied.of_masters, limits.revive_lag_s
+    )
     copies = slave_copies.both_files(events, copied.of_slaves)
     part.frames["lacked"] = lacked_of_shard(copies)
     part.frames["stale_spans"] = slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000)

@@ -147,6 +147,19 @@ def test_what_is_polled_of_whom() -> None:
     assert phases[1] - phases[0] == 15_000
 
 
+def test_ends_of_revive_topics_are_polled_where_their_offsets_are_recorded() -> None:
+    """Other system topics are left out, and no group of the system is polled."""
+    estate = estate_of()
+    topic = "rmq_sys_REVIVE_LOG_C"
+    estate.take_queue_counts(("b", 0), {topic: 8, "rmq_sys_x": 1})
+    assert subjects(plans(OPTIONS, OPTIONS.name_servers, [MASTER], set(), estate), "topic_offsets") == []
+    estate.take_offsets(("b", 0), [f"{topic}@CID_RMQ_SYS_REVIVE_GROUP", "rmq_sys_x@CID_RMQ_SYS_A"], (), 0)
+    found = plans(OPTIONS, OPTIONS.name_servers, [MASTER], set(), estate)
+    assert subjects(found, "topic_offsets") == [topic]
+    assert subjects(found, "members") == ["idle", "pay"]
+    assert subjects(found, "route") == []
+
+
 def test_members_are_asked_of_a_slave_while_its_master_is_silent() -> None:
     estate = estate_of()
     estate.take_members(("b", 1), "pay", frozenset({"c1"}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from mqreplay.core.pop_revive import REVIVE_GROUP, is_revive_topic
 from mqreplay.core.retry_topic import dlq_topic
 from mqreplay.core.system_names import PROXY_GROUP, is_system_group, is_system_topic
 from mqreplay.record.network.options import Filter
@@ -62,6 +63,11 @@ class Estate:
     def dead_letter_topics(self) -> set[str]:
         """Return the existing dead letter topics of the groups."""
         return {dlq_topic(group) for group in self.groups()}
+
+    def revive_topics(self) -> set[str]:
+        """Return the topics into which brokers put checkpoints of POP, if they keep offsets of revival."""
+        pairs = {topic for pairs in self._pairs.values() for topic, group in pairs if group == REVIVE_GROUP}
+        return {topic for topic in pairs if is_revive_topic(topic)}
 
     def has_members(self, group: str) -> bool:
         """Return whether a broker knows a member of the group."""

@@ -179,7 +179,7 @@ def _of_topics(every: int, broker: Broker, estate: Estate) -> dict[Target, Plan]
             at_once=at_once,
             cost=1 if (broker.key, topic) in estate.moved_topics else min(max(1, counts[topic]), MOST_QUEUES),
         )
-        for topic in estate.consumed_topics()
+        for topic in estate.consumed_topics() | estate.revive_topics()
         if topic in counts
     }
     return found | {
