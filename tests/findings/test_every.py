@@ -25,11 +25,8 @@ from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
-<<<<<<< HEAD
-from mqreplay.judge.slave_configs import DRIFT
-=======
 from mqreplay.judge.revive_lags import revive_lags_of_shard
->>>>>>> popfind
+from mqreplay.judge.slave_configs import DRIFT
 from mqreplay.judge.slave_reads import slave_reads
 from silver_moments import at
 from silver_rows import rows
@@ -54,21 +51,8 @@ LIMITS = Limits(
 )
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
-<<<<<<< HEAD
     *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
-    *("broker_unlisted", "master_changed", "slave_config_drift"),
-=======
-    *(
-        "lag_grows",
-        "revive_lag",
-        "idle_consumer",
-        "uneven_allocation",
-        "strategy_conflict",
-        "subscription_conflict",
-        "consumer_lost",
-    ),
-    *("broker_unlisted", "master_changed"),
->>>>>>> popfind
+    *("broker_unlisted", "master_changed", "slave_config_drift", "revive_lag"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
     "duplicate_client_id",
