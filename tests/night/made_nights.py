@@ -45,6 +45,11 @@ def judge_archive(name: str, folder: Path, within: str = "") -> JudgedNight:
     with tarfile.open(DATA / f"{name}.tar.xz") as archive:
         wanted = [member for member in archive.getmembers() if member.name.startswith(within)]
         unpack(archive, folder / "recording", wanted)
+    return judge_folder(folder)
+
+
+def judge_folder(folder: Path) -> JudgedNight:
+    """Judge the recording in the folder ``recording`` of ``folder``, without validation and report."""
     root = str(folder / "warehouse")
     for step in ("ingest", "replay"):
         run(step, root, load_settings(), lambda what: None, recordings=[str(folder / "recording")])
