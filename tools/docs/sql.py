@@ -52,7 +52,11 @@ Other differences:
 - Strings: DuckDB has no escapes in `'...'`; Spark reads `\\n` as a line feed. In DuckDB, `"..."` is a name; Spark uses
   `` `...` ``.
 - Only Spark reads older versions of a table (`VERSION AS OF`, `DESCRIBE HISTORY`, `DESCRIBE DETAIL`).
-- DuckDB uses at most 1 GB of memory, then temporary files.
+- DuckDB plans with 1 GB of memory, then uses temporary files. This bounds its tables, sorts, joins and groups, not the
+  whole process: a single long value is not counted, and all rows of the answer are kept until they are printed.
+  `printf('%2000000000d', 1)` takes more than 3.9 GB, an answer of 20,000 rows of 100 kB more than 3 GB. The temporary
+  files have no bound of their own. Do not run queries of people whom you do not trust; for a bound, use
+  `ulimit -v` or a cgroup, and give LIMIT.
 
 ## Functions
 
