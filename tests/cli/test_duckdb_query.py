@@ -45,7 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("show tables in silver;", ["layer", "table"], []),
         ("SELECT count(*) AS n FROM information_schema.tables WHERE table_schema = 'gold'", ["n"], [(1,)]),
         ("SHOW FUNCTIONS LIKE 'alloc*'", ["function"],
-         [("allocate",), ("allocate_averagely",), ("allocate_averagely_by_circle",)]),
+         [("allocate",), ("allocate_averagely",), ("allocate_averagely_by_circle",), ("allocate_for_pop",)]),
     ],
 )  # fmt: skip
 def test_rows(root: str, query: str, names: list[str] | None, rows: list[object]) -> None:

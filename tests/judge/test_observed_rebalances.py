@@ -193,3 +193,16 @@ def test_queues_that_a_broker_assigns_for_pop_are_not_judged() -> None:
     found = judged(answers, lists((0, BOTH)), routes())
     assert verdicts(found) == [("c1", "undetermined"), ("c2", "undetermined")]
     assert set(found["reason"]) == {module.BY_POP}
+
+
+@pytest.mark.parametrize(("later", "until"), [(8, 30), (4, None)])
+def test_a_route_that_differs_next_is_known_until_it_was_last_confirmed(later: int, until: int | None) -> None:
+    """Routes of retry topics are asked once a minute: clients may have known the later one since the last answer."""
+    data = {"namesrv_addr": "n:1", "topic": "T"}
+    answers = [(0, None, 4), (120, 30, later)]
+    polled = [
+        data | {"ts": at(s), "previous_ts": None if before is None else at(before), "queue_datas": [("b", n, n, 6, 0)]}
+        for s, before, n in answers
+    ]
+    found = queue_lists(rows("silver.route", {}, polled), rows("silver.topic_config", {}, []))
+    assert found["to_ts"][0] == (at(95) if until is None else at(until))

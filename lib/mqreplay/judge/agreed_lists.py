@@ -107,19 +107,24 @@ def _changes(views: pl.DataFrame, subject: str, *, expires: bool = True, holds: 
     """Return subject, server, ts, previous_ts, view: one row per change of a server's view, in order of time.
 
     ``expires``: a view that was not confirmed for REPEATED_S was no longer polled. ``holds``: it counts until then,
-    else until it was last confirmed. Routes hold, because clients use them for 30 s without asking.
+    else until it was last confirmed. Routes hold, because clients use them for 30 s without asking; but not if the next
+    view differs, which may have been so since the last confirmation.
     """
     by = [subject, "server"]
     following = pl.col("ts").shift(-1).over(by)
     confirmed = pl.max_horizontal("ts", pl.col("previous_ts").shift(-1).over(by))
     due = confirmed + pl.duration(seconds=REPEATED_S)
+    text = pl.col("view").list.join("\n")
+    differs = (text.shift(-1).over(by) != text).fill_null(False)
+    held_until = pl.when("_differs").then("_confirmed").otherwise("_due") if holds else pl.col("_confirmed")
     over = (
         views.sort("ts")
+        .with_columns(differs.alias("_differs"))
         .with_columns(following.alias("_following"), confirmed.alias("_confirmed"), due.alias("_due"))
         .filter(pl.col("_following").is_null() | (pl.col("_following") > pl.col("_due")))
         .with_columns(
             pl.col("_due").alias("ts"),
-            pl.col("_due" if holds else "_confirmed").alias("previous_ts"),
+            held_until.alias("previous_ts"),
             pl.lit(None, views.schema["view"]).alias("view"),
         )
         .select(views.columns)
