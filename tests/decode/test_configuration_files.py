@@ -14,6 +14,7 @@ from mqreplay.decode.brokers import decode_brokers, split_broker_key
 from mqreplay.decode.client_offsets import ClientOffset, decode_client_offsets
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import MessageRequestMode, decode_message_request_mode
+from mqreplay.decode.pop_order import PopOrder, decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import TopicConfig, decode_topics
 from mqreplay.errors import DecodeError
@@ -24,6 +25,7 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
     "subscriptionGroup-5.3.3.json": decode_subscription_group,
     "delayOffset-4.9.7.json": decode_delay_offset,
     "messageRequestMode-5.3.3.json": decode_message_request_mode,
+    "consumerOrderInfo-5.3.3.json": decode_pop_order,
     "notice-group.offsets.json": decode_client_offsets,
     "brokers-5.3.3.json": decode_brokers,
 }
@@ -33,6 +35,33 @@ def test_message_request_modes() -> None:
     rows = decode_message_request_mode((DATA / "messageRequestMode-5.3.3.json").read_bytes())
     assert MessageRequestMode("t-small", "r-small", "POP", 0) in rows
     assert len(rows) == 3
+
+
+def test_pop_orders() -> None:
+    at = 1795471744763
+    assert decode_pop_order((DATA / "consumerOrderInfo-5.3.3.json").read_bytes()) == [
+        PopOrder(
+            *("orders", "pay", 0, "a1b2", at, 30000, (17, 1, 3), ((17, at + 10000),), ((17, 1), (18, 2)), at, 0b10)
+        ),
+        PopOrder("orders", "pay", 3, None, at, 30000, (5,), None, None, at, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('{"tables":{}}', "foreign"),
+        ('{"table":{"t":{0:{}}}}', "bad_key"),
+        ('{"table":{"t@g":{2147483648:{}}}}', "bad_number"),
+        ('{"table":{"t@g":{0:{"o":7}}}}', "wrong_type"),
+        ('{"table":{"t@g":{0:{"o":["7"]}}}}', "wrong_type"),
+        ('{"table":{"t@g":{0:{"oc":{5:2147483648}}}}}', "bad_number"),
+    ],
+)
+def test_pop_orders_that_no_broker_writes(text: str, code: str) -> None:
+    with pytest.raises(DecodeError) as refused:
+        decode_pop_order(text.encode())
+    assert refused.value.code == code
 
 
 def test_topics() -> None:

@@ -25,6 +25,7 @@ from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.ownership import pulled_queues_of_shard
+from mqreplay.judge.pop_orders import blocked_orders
 from mqreplay.judge.revive_lags import revive_lags_of_shard
 from mqreplay.judge.slave_configs import DRIFT
 from mqreplay.judge.slave_reads import slave_reads
@@ -52,7 +53,7 @@ LIMITS = Limits(
 NAMES = {
     *("offset_rewind", "offset_jump", "offset_reset", "stuck_queue", "orphan_queue", "double_owned_queue"),
     *("lag_grows", "idle_consumer", "uneven_allocation", "strategy_conflict", "subscription_conflict", "consumer_lost"),
-    *("broker_unlisted", "master_changed", "slave_config_drift", "revive_lag"),
+    *("broker_unlisted", "master_changed", "slave_config_drift", "revive_lag", "pop_order_blocked"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
     "duplicate_client_id",
@@ -103,6 +104,7 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         unlisted=pl.DataFrame(silver.get("unlisted", []), UNLISTED),
         master_changes=pl.DataFrame(silver.get("master_changes", []), CHANGES),
         config_drift=pl.DataFrame(silver.get("config_drift", []), DRIFT),
+        blocked_orders=blocked_orders(table("pop_order"), table("snapshot"), 60),
         clocks=clocks,
         refused_snapshots=refused_snapshots(table("quarantine", "bronze")),
         uneven_shares=uneven_shares_of_shard(table("allocation", "gold"), 2),

@@ -18,6 +18,7 @@ from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.kinds import KINDS
 from mqreplay.decode.message_request_mode import decode_message_request_mode
+from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
@@ -96,6 +97,7 @@ READERS = {
     "subscriptionGroup": decode_subscription_group,
     "delayOffset": decode_delay_offset,
     "messageRequestMode": decode_message_request_mode,
+    "consumerOrderInfo": decode_pop_order,
     "brokers": decode_brokers,
     "notice-group.offsets": decode_client_offsets,
 }

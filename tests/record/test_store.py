@@ -250,6 +250,18 @@ def test_modes_of_groups_are_copied(tmp_path: Path) -> None:
     assert copy.read_bytes() == modes
 
 
+def test_orders_of_pop_are_copied(tmp_path: Path) -> None:
+    config, out = tmp_path / "config", tmp_path / "r"
+    config.mkdir()
+    (config / FILE).write_bytes(content(0))
+    orders = b'{"table":{"t@g":{0:{"cm":0,"i":30000,"l":1,"o":[5],"popTime":1}}}}'
+    (config / "consumerOrderInfo.json").write_bytes(orders)
+    with recording([str(config)], out, brokers=["broker-a-0"]):
+        time.sleep(0.3)
+    (copy,) = out.glob("snapshots/broker-a-0/*/consumerOrderInfo.json")
+    assert copy.read_bytes() == orders
+
+
 def test_bound_of_the_recording(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.mkdir()

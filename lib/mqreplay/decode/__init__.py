@@ -5,7 +5,7 @@ byte. Content is accepted completely or not at all.
 
 Files of a snapshot, read whole:
     consumer_offset     consumerOffset.json and .bak: flat columns; offset_table: its table, fast and strict
-    topics, subscription_group, delay_offset, message_request_mode    the broker's other configuration files
+    topics, subscription_group, delay_offset, message_request_mode, pop_order    the broker's other configuration files
     client_offsets      <group>.offsets.json of a broadcasting consumer
     brokers             brokers.json of the recording
 

@@ -21,6 +21,7 @@ from mqreplay.findings import (
     offset_resets,
     offsets,
     ownership,
+    pop_order,
     pulls,
     revival,
     shares,
@@ -48,6 +49,7 @@ _KINDS = (
     stuck_queues.STUCK_QUEUE,
     lag.LAG_GROWS,
     revival.REVIVE_LAG,
+    pop_order.POP_ORDER_BLOCKED,
     ownership.ORPHAN_QUEUE,
     ownership.DOUBLE_OWNED_QUEUE,
     ownership.IDLE_CONSUMER,
@@ -116,6 +118,7 @@ class Evidence:
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
     master_changes: pl.DataFrame  # listed_brokers.master_changes
     config_drift: pl.DataFrame  # slave_configs
+    blocked_orders: pl.DataFrame  # pop_orders
     clocks: pl.DataFrame  # client_clocks
     refused_snapshots: pl.DataFrame  # findings/snapshots.py
 
@@ -215,6 +218,7 @@ def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
             stuck_queues.stuck_findings(held, cluster, gap_s),
             lag.lag_findings(lags, evidence.members, cluster, gap_s),
             revival.revive_findings(evidence.revive_lags, cluster, gap_s),
+            pop_order.pop_order_findings(evidence.blocked_orders, cluster, gap_s),
         ]
     )
 

@@ -41,6 +41,7 @@ LAG_GROWS = FindingKind(
         # A slave that lacks the topic or the group serves nobody while the master is down.
         Cause("slave_config_drift", same=("broker_name", "topic"), after_s=120, critical=True),
         Cause("slave_config_drift", same=("broker_name", "consumer_group"), after_s=120, critical=True),
+        Cause("pop_order_blocked", same=("consumer_group", "topic"), after_s=120),
         Cause("broker_down", same=("broker_name",), after_s=120),
         Cause("slave_pull", same=("broker_name",), after_s=120, critical=True),
     ),

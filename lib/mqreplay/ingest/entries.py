@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import ConsumerOffsets, decode_consumer_offset, is_of_broadcasting
 from mqreplay.decode.message_request_mode import decode_message_request_mode
+from mqreplay.decode.pop_order import PopOrder, decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.ingest.recording import POLLED
@@ -37,6 +38,7 @@ GROUP_COLUMNS = (
     "notify_consumer_ids_changed_enable",
 )
 MODE_COLUMNS = ("mode", "pop_share_queue_num")
+ORDER_COLUMNS = PopOrder._fields[3:]
 
 
 OffsetKey = tuple[str, str, str | None, int]  # topic, consumer group, broker name (a client's), queue id
@@ -173,6 +175,19 @@ def _message_request_modes(data: bytes, file: SnapshotFile) -> Entries:
     return Entries({f"{m.topic}@{m.consumer_group}": _payload(m, MODE_COLUMNS) for m in rows}, [], None)
 
 
+def _pop_orders(data: bytes, file: SnapshotFile) -> Entries:
+    rows = decode_pop_order(data)
+    return Entries({f"{o.topic}@{o.consumer_group}@{o.queue_id}": _order_payload(o) for o in rows}, [], None)
+
+
+def _order_payload(order: PopOrder) -> str:
+    given = {name: getattr(order, name) for name in ORDER_COLUMNS}
+    for name in ("offset_next_visible_time", "offset_consumed_count"):
+        pairs = given[name]
+        given[name] = None if pairs is None else [pair._asdict() for pair in pairs]
+    return payload(given)
+
+
 def _payload(config: object, columns: tuple[str, ...]) -> str:
     return payload({name: getattr(config, name.removeprefix("group_")) for name in columns})
 
@@ -188,4 +203,5 @@ DECODERS: dict[str, Callable[[bytes, SnapshotFile], Entries]] = {
     "topics": _topics,
     "subscription_groups": _subscription_groups,
     "message_request_modes": _message_request_modes,
+    "pop_orders": _pop_orders,
 }

@@ -24,12 +24,22 @@ SNAPSHOT_KINDS = {
     "subscriptionGroup.json.bak": "subscription_groups",
     "messageRequestMode.json": "message_request_modes",
     "messageRequestMode.json.bak": "message_request_modes",
+    "consumerOrderInfo.json": "pop_orders",
+    "consumerOrderInfo.json.bak": "pop_orders",
     "delayOffset.json": "delay_offset",
     "delayOffset.json.bak": "delay_offset",
 }
 # A broker's polled consumer offsets, one line a poll. They also have the kind consumer_offset.
 POLLED = ("consumerOffset.jsonl.gz", "consumerOffset.jsonl")
-SNAPSHOTS = ("consumer_offset", "client_offsets", "topics", "subscription_groups", "message_request_modes")  # are read
+# The kinds that are read.
+SNAPSHOTS = (
+    "consumer_offset",
+    "client_offsets",
+    "topics",
+    "subscription_groups",
+    "message_request_modes",
+    "pop_orders",
+)
 NOT_READ = {
     "delay_offset": "no decision uses delay offsets",
     "log": "no decision uses log files directly; mqreplay import makes records of RocketMQ's logs",

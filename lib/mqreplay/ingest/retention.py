@@ -37,6 +37,7 @@ DESCRIPTIONS = (
     "silver.topic_config",
     "silver.subscription_group",
     "silver.message_request_mode",
+    "silver.pop_order",
     "silver.broker",
 )  # rows are valid until the next one
 # The table whose rows of old days are removed, by kind of file.

@@ -15,6 +15,7 @@ CONFIGS = {
     "topics": ("silver.topic_config", ("topic",)),
     "subscription_groups": ("silver.subscription_group", ("consumer_group",)),
     "message_request_modes": ("silver.message_request_mode", ("topic", "consumer_group")),
+    "pop_orders": ("silver.pop_order", ("topic", "consumer_group", "queue_id")),
 }
 SNAPSHOT = "silver.snapshot"
 
@@ -29,7 +30,9 @@ def beside_rows(rows: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
         elif row["out"] == "config":
             table, columns = CONFIGS[row["kind"]]
             given = {} if row["payload"] is None else json.loads(row["payload"])
-            key = dict(zip(columns, row["topic"].rsplit(KEY_MARK, len(columns) - 1), strict=True))
+            key: Row = dict(zip(columns, row["topic"].rsplit(KEY_MARK, len(columns) - 1), strict=True))
+            if "queue_id" in key:
+                key["queue_id"] = int(key["queue_id"])
             tables[table].append(_dated(row, cluster) | key | given)
     return tables
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.ingest.diffs import Source
-from mqreplay.ingest.entries import GROUP_COLUMNS, MODE_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
+from mqreplay.ingest.entries import GROUP_COLUMNS, MODE_COLUMNS, ORDER_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
 from mqreplay.ingest.lines import read_whole
 from mqreplay.ingest.manifest import NewFile
 from mqreplay.ingest.offset_changes import change_batches
@@ -42,7 +42,12 @@ KNOWN = pl.Schema(
 PieceKey = tuple[str, int]  # source, number
 ORPHAN_KEYS = "orphan_keys"  # instead of a family: the topic is an invalid key that was reported
 # Of a configuration.
-COLUMNS = {"topics": TOPIC_COLUMNS, "subscription_groups": GROUP_COLUMNS, "message_request_modes": MODE_COLUMNS}
+COLUMNS = {
+    "topics": TOPIC_COLUMNS,
+    "subscription_groups": GROUP_COLUMNS,
+    "message_request_modes": MODE_COLUMNS,
+    "pop_orders": ORDER_COLUMNS,
+}
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,7 @@ def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
             "topics.json": "topics",
             "subscriptionGroup.json": "subscription_groups",
             "messageRequestMode.json": "message_request_modes",
+            "consumerOrderInfo.json": "pop_orders",
         }
     )
     last = snapshots.with_columns(family=family).group_by("source_name", "family")

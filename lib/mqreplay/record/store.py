@@ -16,6 +16,7 @@ from mqreplay import __version__
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
+from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import InputError, RecordingFull
@@ -31,6 +32,7 @@ CHECKS: Final[dict[str, Callable[[bytes], object]]] = {
     "topics.json": decode_topics,
     "subscriptionGroup.json": decode_subscription_group,
     "messageRequestMode.json": decode_message_request_mode,
+    "consumerOrderInfo.json": decode_pop_order,
     "delayOffset.json": decode_delay_offset,
 }
 BAK: Final = ".bak"

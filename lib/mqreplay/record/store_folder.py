@@ -13,7 +13,14 @@ from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
 
 OFFSETS_FILE: Final = "consumerOffset.json"
-FILES: Final = (OFFSETS_FILE, "topics.json", "subscriptionGroup.json", "delayOffset.json", "messageRequestMode.json")
+FILES: Final = (
+    OFFSETS_FILE,
+    "topics.json",
+    "subscriptionGroup.json",
+    "delayOffset.json",
+    "messageRequestMode.json",
+    "consumerOrderInfo.json",
+)
 # Folders of RocksDB with offsets, by the setting of the broker. Source: RocksDBConsumerOffsetManager, ConfigStorage.
 ROCKSDB: Final = {
     "consumerOffsets": "storeType=defaultRocksDB",

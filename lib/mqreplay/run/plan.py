@@ -36,6 +36,7 @@ from mqreplay.judge.night_facts import NightFacts, night_facts
 from mqreplay.judge.observed_clients import answers
 from mqreplay.judge.offset_causes import pushed_resets, with_causes_of_masters
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
+from mqreplay.judge.pop_orders import blocked_orders
 from mqreplay.judge.queue_owner import owned_from, queue_owner
 from mqreplay.judge.recorder_holes import hole_gaps
 from mqreplay.judge.replay_gap import lacking, missing_kinds, replay_gap
@@ -264,6 +265,7 @@ class Replay:
                 night.raw["broker_runtime"],
                 limits.config_drift_s,
             ),
+            blocked_orders=blocked_orders(night.raw["pop_order"], night.raw["snapshot"], limits.stuck_s),
             clocks=client_clocks([], limits.clock_skew_s) if night.skew is None else night.skew.rows,
             refused_snapshots=refused.filter((pl.col("ts") >= self.day.since) & (pl.col("ts") < self.day.end)),
             groups=frozenset[str]().union(

@@ -86,6 +86,7 @@ def test_a_zone():
     [
         ("topics.json.tmp", "unfinished"),
         ("broker-a-0/messageRequestMode.json.bak", "snapshot"),
+        ("broker-a-0/consumerOrderInfo.json.20261121", "snapshot"),
         ("mytopics.json", "text"),
         ("topicsA.json", "text"),
         ("commitlog/00000000000000000000", "not_used"),

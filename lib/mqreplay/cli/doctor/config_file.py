@@ -14,6 +14,7 @@ from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import decode_consumer_offset, is_of_broadcasting
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
+from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.text import MAX_BYTES
 from mqreplay.decode.topics import decode_topics
@@ -59,6 +60,7 @@ READERS: dict[str, Callable[[bytes], tuple[str, Facts]]] = {
     "topics": _rows(lambda data: decode_topics(data).rows, "topic"),
     "subscription_groups": _rows(lambda data: decode_subscription_group(data).rows, "consumer group"),
     "message_request_modes": _rows(decode_message_request_mode, "mode"),
+    "pop_orders": _rows(decode_pop_order, "queue"),
     "delay_offset": _rows(lambda data: decode_delay_offset(data).rows, "delay level"),
     "client_offsets": _rows(decode_client_offsets, "queue"),
     "brokers": _rows(lambda data: decode_brokers(data).brokers, "broker"),

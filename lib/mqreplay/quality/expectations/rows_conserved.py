@@ -36,6 +36,7 @@ KINDS_OF_TABLE = {
     "silver.pop": ("pop_log",),
     "silver.pop_ack": ("pop_acks",),
     "silver.pop_assignment": ("pop_assignments",),
+    "silver.pop_order": ("pop_orders",),
     "silver.produce": ("produce_log",),
     "silver.proxy_connection": ("proxy_connections",),
     "silver.pull": ("pull_log",),

@@ -29,7 +29,8 @@ OFFSET_LINES_NAME: Final = "consumerOffset.jsonl.gz"
 _COMPRESSED = re.compile(r"\.(?:gz|bz2|xz)$")
 _ARCHIVE = re.compile(r"\.(?:tar|tar\.(?:gz|bz2|xz)|tgz|tbz2?|txz|zip)$", re.IGNORECASE)
 _SNAPSHOT = re.compile(
-    r"(?P<before>(?:.*[^A-Za-z0-9])?)(?P<stem>consumerOffset|topics|subscriptionGroup|delayOffset|messageRequestMode)"
+    r"(?P<before>(?:.*[^A-Za-z0-9])?)"
+    r"(?P<stem>consumerOffset|topics|subscriptionGroup|delayOffset|messageRequestMode|consumerOrderInfo)"
     r"(?P<between>(?:[^A-Za-z].*)?)\.json(?P<after>.*)"
 )
 _BAK = re.compile(r"(?:^|[._-])bak(?:$|[^A-Za-z])")

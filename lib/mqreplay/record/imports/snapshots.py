@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
+from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
@@ -42,6 +43,7 @@ _FILES: Final = {
     "topics.json": _File(b'"topicConfigTable"', decode_topics),
     "subscriptionGroup.json": _File(b'"subscriptionGroupTable"', decode_subscription_group),
     "messageRequestMode.json": _File(b'"messageRequestModeMap"', decode_message_request_mode),
+    "consumerOrderInfo.json": _File(b'"table"', decode_pop_order),
     "delayOffset.json": _File(b'"offsetTable"', decode_delay_offset),
 }
 
