@@ -10,7 +10,8 @@ import pytest
 
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
-from mqreplay.findings.every import FAMILIES, KINDS, Evidence, Limits, all_findings, finish
+from mqreplay.findings.every import FAMILIES, KINDS, Evidence, all_findings, finish
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.shape import HIDDEN, INSTANT, SCHEMA, finding, none, that_reach

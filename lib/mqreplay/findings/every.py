@@ -33,6 +33,7 @@ from mqreplay.findings import (
 from mqreplay.findings.causes import with_causes, with_renamed_causes
 from mqreplay.findings.going_on import going_on
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
 from mqreplay.judge import conflicts
 from mqreplay.judge import ownership as owned
@@ -140,27 +141,6 @@ class Evidence:
 
     groups: frozenset[str] = frozenset()  # all known consumer groups
     polled: Polled = field(default_factory=lambda: Polled())
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of findings, as the configuration names them: seconds (``_s``) and counts."""
-
-    same_cause_gap_s: int
-    slave_pull_warn_s: int
-    rebalance_interval_s: int
-    heartbeat_interval_s: int
-    dispute_s: int
-    idle_s: int
-    idle_rebalances: int
-    lost_s: int
-    stuck_s: int
-    failed_over_s: int
-    duplicate_warn_messages: int
-    retry_warn_messages: int
-    retry_gap_s: int
-    stale_slave_s: int
-    reset_reach_s: int
 
 
 def all_findings(evidence: Evidence, limits: Limits) -> pl.DataFrame:

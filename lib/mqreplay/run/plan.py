@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, fields
 import polars as pl
 
 from mqreplay.findings.broker_lists import long_unlisted
-from mqreplay.findings.every import KINDS, Evidence, Limits, Polled, all_findings, finish
+from mqreplay.findings.every import KINDS, Evidence, Polled, all_findings, finish
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.judge.audit_scope import audit_scope
 from mqreplay.judge.broker_outages import broker_outages, restarts
