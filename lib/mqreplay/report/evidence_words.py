@@ -72,6 +72,9 @@ WORDINGS: Mapping[str, Wording] = {
         "request_ts",
         ("pull at offset {queue_offset:,}", QUEUE, ON_BROKER, "answer {response_name}", "error: {error}"),
     ),
+    "silver.pop_order": Wording(
+        "ts", (QUEUE, "first offset and distances {offset_list}", "acknowledged bits {commit_offset_bit}", "{change}")
+    ),
     "silver.rebalance": Wording(
         "ts",
         (
