@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 from mqreplay.crash import failure_of
-from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, RecordingFull
+from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
 from mqreplay.night import nightly as nights
 from mqreplay.places import conf_dir
 from mqreplay.record.remoting.connection import CallFailed
@@ -129,6 +129,7 @@ MADE_WITH: dict[type[MqreplayError], tuple[Any, ...]] = {
     InputErrors: (["a", "b"],),
     RecordingFull: ("a folder", "a detail", True),
     CallFailed: ("timeout", "a detail"),
+    OwnDiskError: ("a folder", "a detail"),
 }
 
 

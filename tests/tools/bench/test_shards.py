@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 LINE = re.compile(r"(\w+) +(\d+) +([\d.]+) +([\d.]+) +([\d.]+)?  (\d+): (.+)")
-REPLAY = ["survey_files", "judge_queues", "judge_groups", "judge_deliveries", "audit_messages"]
+REPLAY = ["survey_files", "judge_queues", "judge_groups", "judge_pops", "judge_deliveries", "audit_messages"]
 
 
 def test_each_pass_of_the_sample_has_a_line() -> None:
