@@ -6,6 +6,8 @@ of pop_receipt.topic_type: an answer mixes messages of the topic and of its retr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mqreplay.core.java import string_hash
 from mqreplay.core.java_maps import hash_map_order
 from mqreplay.core.parse_number import parse_int, parse_long
@@ -23,14 +25,7 @@ def parse_start_offset_info(start_offset_info: str | None) -> dict[str, int] | N
     >>> parse_start_offset_info("0 2 5;1 0 9"), parse_start_offset_info("")
     ({'0@2': 5, '1@0': 9}, None)
     """
-    found: dict[str, int] = {}
-    for key, value in _entries(start_offset_info):
-        if value is None:
-            raise IllegalArgument(f"parse startOffsetInfo error, {start_offset_info}")
-        if key in found:
-            raise IllegalArgument(f"parse startOffsetInfo error, duplicate, {start_offset_info}")
-        found[key] = parse_long(value)
-    return found if start_offset_info else None
+    return _numbers(start_offset_info, "startOffsetInfo", parse_long)
 
 
 def parse_msg_offset_info(msg_offset_info: str | None) -> dict[str, list[int]] | None:
@@ -60,14 +55,18 @@ def parse_order_count_info(order_count_info: str | None) -> dict[str, int] | Non
     >>> parse_order_count_info("0 qo2%5 1;0 2 0")
     {'0@qo2%5': 1, '0@2': 0}
     """
+    return _numbers(order_count_info, "orderCountInfo", parse_int)
+
+
+def _numbers(text: str | None, name: str, parse: Callable[[str], int]) -> dict[str, int] | None:
     found: dict[str, int] = {}
-    for key, value in _entries(order_count_info):
+    for key, value in _entries(text):
         if value is None:
-            raise IllegalArgument(f"parse orderCountInfo error, {order_count_info}")
+            raise IllegalArgument(f"parse {name} error, {text}")
         if key in found:
-            raise IllegalArgument(f"parse orderCountInfo error, duplicate, {order_count_info}")
-        found[key] = parse_int(value)
-    return found if order_count_info else None
+            raise IllegalArgument(f"parse {name} error, duplicate, {text}")
+        found[key] = parse(value)
+    return found if text else None
 
 
 def popped_receipts(

@@ -70,7 +70,7 @@ def status_windows(
 
 
 def _recent_ends(points: Sequence[HeadPoint], now: int) -> list[int]:
-    """Return the ends of the last ENDS_MS, but LEAST_ENDS of them if there are so many."""
+    """Return the ends of the last ENDS_MS, and at least LEAST_ENDS of them, if they exist."""
     return [head for head, at in points[:-LEAST_ENDS] if at > now - ENDS_MS] + [
         head for head, _ in points[-LEAST_ENDS:]
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from mqreplay.core.delay_level import SCHEDULE_TOPIC
+from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
 
 _TOPICS: Final = frozenset(
     {
@@ -48,6 +49,17 @@ def is_system_topic(topic: str) -> bool:
     (True, True, False)
     """
     return topic in _TOPICS or topic.startswith(_TOPIC_PREFIXES) or topic.endswith("_REPLY_TOPIC")
+
+
+def is_made_by_brokers(topic: str) -> bool:
+    """Return whether a broker creates the topic itself: a topic of the system, a retry topic or one of dead letters.
+
+    Follows TopicValidator#isSystemTopic, MixAll#getRetryTopic and MixAll#getDLQTopic.
+
+    >>> is_made_by_brokers("%RETRY%pay"), is_made_by_brokers("%DLQ%pay"), is_made_by_brokers("payments")
+    (True, True, False)
+    """
+    return is_system_topic(topic) or topic.startswith((RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX))
 
 
 def is_system_group(group: str) -> bool:

@@ -1,4 +1,4 @@
-"""pop_assignments: QUERY_ASSIGNMENT, by which a client asks a broker for its queues of a topic."""
+"""pop_assignments: QUERY_ASSIGNMENT. A client asks a broker for its queues of a topic."""
 
 from __future__ import annotations
 

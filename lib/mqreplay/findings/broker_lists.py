@@ -6,7 +6,7 @@ import polars as pl
 
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, seconds, whole_seconds
-from mqreplay.judge.listed_brokers import BROKER
+from mqreplay.judge.broker_outages import BROKER
 
 BROKER_UNLISTED = FindingKind(
     name="broker_unlisted",

@@ -12,15 +12,13 @@ from collections.abc import Callable, Collection
 
 import polars as pl
 
-from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
-from mqreplay.core.system_names import is_system_group, is_system_topic
+from mqreplay.core.system_names import PROXY_GROUP, is_made_by_brokers, is_system_group
 from mqreplay.judge.membership import BROADCASTING, consumer_groups
 from mqreplay.judge.queue_events import KEY, accepted_commits
 from mqreplay.judge.replay_gap import GAP
 from mqreplay.judge.time_spans import INSTANT
 
 LOCAL_OFFSETS = "the offsets of a broadcasting group are with its clients, and no broker knows them"
-PROXY_GROUP = "CID_DefaultHeartBeatSyncerTopic"  # of proxies: AbstractSystemMessageSyncer#getSystemMessageConsumerId
 NO_OFFSETS = "no offset of the group was recorded"
 GROUP_TOPIC = ["consumer_group", "topic"]
 
@@ -117,9 +115,7 @@ def lag_gaps(
 
 def _is_of_application() -> pl.Expr:
     """Return whether an application's own topic and group are meant; retry topics have findings of their own."""
-    topic = pl.col("topic")
-    returned = topic.str.starts_with(RETRY_GROUP_TOPIC_PREFIX) | topic.str.starts_with(DLQ_GROUP_TOPIC_PREFIX)
-    return ~returned & ~_is_system("consumer_group", is_system_group) & ~_is_system("topic", is_system_topic)
+    return ~_is_system("consumer_group", is_system_group) & ~_is_system("topic", is_made_by_brokers)
 
 
 def _is_system(name: str, is_system: Callable[[str], bool]) -> pl.Expr:

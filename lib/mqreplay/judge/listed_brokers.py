@@ -10,12 +10,12 @@ import datetime as dt
 
 import polars as pl
 
+from mqreplay.judge.broker_outages import BROKER
 from mqreplay.judge.time_spans import INSTANT, with_session
 
-BROKER = ["broker_name", "broker_id"]
 ADDRESSES = pl.List(pl.Struct({"key": pl.Int64, "value": pl.String}))
 BROKERS = pl.List(pl.Struct({"broker_name": pl.String, "cluster": pl.String, "broker_addrs": ADDRESSES}))
-POLLED_EACH = 60  # seconds between two polls of a broker, at most, that belong together
+ANSWERED_EACH_S = 60  # seconds between two polls of a broker, at most, that belong together
 LISTS: dict[str, pl.DataType] = {
     "namesrv_addr": pl.String(),
     "from_ts": INSTANT,
@@ -80,17 +80,10 @@ def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.Da
     """
     answers = broker_runtime.filter(pl.col("error").is_null() & pl.col("broker_addr").is_not_null())
     polled = answers.select(*BROKER, "broker_addr", "ts").unique()
-    of_address = lists.filter(pl.col("broker_addr").is_not_null())
-    began = lists.group_by("namesrv_addr", "from_ts").agg(pl.len()).select(pl.col("from_ts").min()).to_series()
-    if began.is_empty() or began[0] is None:
-        return pl.DataFrame(schema=UNLISTED)
-    spans = of_address.select("broker_addr", pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"))
-    last = polled.sort("ts").join_asof(
-        _merged(spans).sort("since"), left_on="ts", right_on="since", by="broker_addr", check_sortedness=False
-    )
-    later = _merged(spans).select("broker_addr", pl.col("since").alias("again_ts"))
+    listed = _merged(lists.filter(pl.col("broker_addr").is_not_null())).sort("since")
+    last = polled.sort("ts").join_asof(listed, left_on="ts", right_on="since", by="broker_addr", check_sortedness=False)
     nearest = last.sort("ts").join_asof(
-        later.sort("again_ts"),
+        listed.select("broker_addr", pl.col("since").alias("again_ts")),
         left_on="ts",
         right_on="again_ts",
         by="broker_addr",
@@ -99,7 +92,7 @@ def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.Da
     )
     # An answer names brokers until the next one: what vanished was last listed when the answer before was given.
     missing = nearest.filter(pl.col("until").is_not_null() & (pl.col("ts") >= pl.col("until")))
-    sessions = with_session(missing, [*BROKER, "broker_addr", "until"], "ts", "ts", POLLED_EACH)
+    sessions = with_session(missing, [*BROKER, "broker_addr", "until"], "ts", "ts", ANSWERED_EACH_S)
     found = sessions.group_by(*BROKER, "broker_addr", "until", "session").agg(
         pl.col("ts").min().alias("answered_ts"), pl.col("ts").max().alias("last_ts"), pl.col("again_ts").last()
     )
@@ -127,8 +120,9 @@ def until_listed(outages: pl.DataFrame, unlisted: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.coalesce("listed_ts", "to_ts").alias("to_ts")).select(outages.columns)
 
 
-def _merged(spans: pl.DataFrame) -> pl.DataFrame:
+def _merged(lists: pl.DataFrame) -> pl.DataFrame:
     """Return broker_addr, since, until: while any name server listed an address."""
+    spans = lists.select("broker_addr", pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"))
     together = with_session(spans, ["broker_addr"], "since", "until", 0)
     merged = together.group_by("broker_addr", "session").agg(pl.col("since").min(), pl.col("until").max())
     return merged.drop("session")
@@ -171,8 +165,7 @@ def master_changes(lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.Data
     copied = replicas.filter((pl.col("ts") < pl.col("led_ts")).fill_null(True))
     new = _last_end(old, copied, "new_addr", "to_ts", "new_end")
     lacked = (pl.col("old_end") - pl.col("new_end")).clip(lower_bound=0).alias("lacked")
-    made = new.with_columns(lacked)
-    return made.select([pl.col(name).cast(kind) for name, kind in CHANGES.items()])
+    return new.with_columns(lacked).select([pl.col(name).cast(kind) for name, kind in CHANGES.items()])
 
 
 def _last_end(changes: pl.DataFrame, ends: pl.DataFrame, addr: str, ts: str, name: str) -> pl.DataFrame:

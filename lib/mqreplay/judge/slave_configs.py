@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX
-from mqreplay.core.system_names import is_system_group, is_system_topic
+from mqreplay.core.system_names import is_made_by_brokers, is_system_group
 from mqreplay.judge.time_spans import INSTANT, with_session
 
 ANSWERS_EACH = 90  # seconds between two signs of life of a broker, at most, that belong together
@@ -50,13 +49,12 @@ def slave_config_drift(
 ) -> pl.DataFrame:
     """Return DRIFT: what differed for longer than ``drift_s`` seconds while both brokers answered.
 
-    The other arguments are silver tables. What only the slave has is no drift: its next copy
-    removes it. Topics that each
-    broker creates itself or on demand, and values that one of the two does not state, are not compared.
+    The other arguments are silver tables. What only the slave has is no drift: its next copy removes it. Topics that
+    each broker creates itself or on demand, and values that one of the two does not state, are not compared.
     """
     watched = _watched(broker_runtime, snapshot)
     is_template = (pl.col("perm") & PERM_INHERIT) != 0
-    topics = topic_config.filter(~is_template.fill_null(False) & ~_named("topic", _is_made_by_brokers))
+    topics = topic_config.filter(~is_template.fill_null(False) & ~_named("topic", is_made_by_brokers))
     groups = subscription_group.filter(~_named("consumer_group", is_system_group))
     found = [
         _drift(topics, topic_config, ("topic", TOPIC_VALUES), watched),
@@ -64,10 +62,6 @@ def slave_config_drift(
     ]
     lasts = pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=drift_s)
     return pl.concat(found).filter(lasts).sort("broker_name", "broker_id", "topic", "consumer_group", "from_ts")
-
-
-def _is_made_by_brokers(topic: str) -> bool:
-    return is_system_topic(topic) or topic.startswith((RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX))
 
 
 def _named(column: str, rule: Callable[[str], bool]) -> pl.Expr:

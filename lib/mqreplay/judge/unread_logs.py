@@ -44,7 +44,7 @@ def unpulled_members(
     rebalance: pl.DataFrame,
     unshared: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return UNWATCHED: sessions of groups of which nothing shows that their members hold queues.
+    """Return UNWATCHED: sessions of groups without evidence that their members hold queues.
 
     A group that consumes by POP sends heartbeats, and pulls its retry topic alone. ``owners`` is gold.queue_owner,
     ``members`` the frame of `membership`, ``unshared`` that of unshared_groups.

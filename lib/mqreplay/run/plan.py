@@ -181,7 +181,9 @@ class Replay:
         """Merge the results of the tasks, and judge the messages with them."""
         small, limits = night.small, self.settings.findings
         by_hooks = [signs(*hook_tables(small)), queues.frame("pull_signs"), queues.frame("commit_signs")]
-        polled = self._polled(night, pl.concat(by_hooks))
+        asked = self.day.silver("consumer_list", pl.col("client_id").is_null())
+        name_servers = self.day.silver("cluster_info")
+        polled = self._polled(night, asked, name_servers, pl.concat(by_hooks))
         members = membership(pl.concat([*by_hooks, polled.signs]), limits.silent_s)
         told = (polled.heartbeat, small["rebalance"], small["assignment"])
         unshared = unshared_groups(*told, queues.frame("pulling_groups"), facts.groups_with_commits)
@@ -198,7 +200,7 @@ class Replay:
             limits.unseen_down_s,
             from_error=ran,
         )
-        lists = listed_brokers(self.day.silver("cluster_info"), self.recorded.recorded_until)
+        lists = listed_brokers(name_servers, self.recorded.recorded_until)
         unlisted = long_unlisted(unlisted_brokers(night.raw["broker_runtime"], lists), limits.dispute_s)
         outages = until_listed(outages, unlisted)
         stale = stale_copies(queues.frame("stale_spans"), small["snapshot"], outages, limits.stale_slave_s)
@@ -219,7 +221,6 @@ class Replay:
         status = outside(
             group_status(queues.each("status"), self.settings.replay.status_window_s), "to_ts", polled.holes
         )
-        asked = self.day.silver("consumer_list", pl.col("client_id").is_null())
         told_gaps += [
             lag_gaps(members, polled.heartbeat, set(status["consumer_group"]), self.day.day, limits.stuck_s),
             unlisted_member_gaps(status, asked, small["proxy_connection"], [members, small["assignment"]]),
@@ -282,13 +283,14 @@ class Replay:
         )
         return _Judged(evidence, tables, parts.files())
 
-    def _polled(self, night: Night, by_hooks: pl.DataFrame) -> PolledNight:
-        """Combine the recorder's polls of clients without hooks."""
-        lists = self.day.silver("consumer_list", pl.col("client_id").is_null())
+    def _polled(
+        self, night: Night, lists: pl.DataFrame, name_servers: pl.DataFrame, by_hooks: pl.DataFrame
+    ) -> PolledNight:
+        """Combine the recorder's polls of clients without hooks; name servers count where it ran."""
         ran = len(night.small["recorder_event"]) > 0
-        name_servers = self.day.silver("cluster_info", None if ran else pl.lit(False))
         limits = self.settings.findings
-        return polled_night(night.small, lists, name_servers, by_hooks, limits.lost_s, limits.silent_s)
+        servers = name_servers if ran else name_servers.clear()
+        return polled_night(night.small, lists, servers, by_hooks, limits.lost_s, limits.silent_s)
 
     def _messages(
         self, night: Night, shards: Sequence[Shard], queues: Merged, continuity: pl.DataFrame, unshared: pl.DataFrame

@@ -251,7 +251,8 @@ def judge_pops(shard: Shard, night: Night) -> Part:
     acks = day.silver("pop_ack") if len(pops) else day.silver("pop_ack", pl.lit(False))
     part.land(night, "gold.pop_receipt", pop_receipts(pops, acks).filter(day.judged))
     asked = day.silver("pop_assignment", mine)
-    by_recorder = pl.col("client_id").is_null()
+    # Most nights have none, and read nothing for them.
+    by_recorder = pl.col("client_id").is_null() if len(asked) else pl.lit(False)
     members = member_lists(day.silver("consumer_list", mine & by_recorder))
     queues = queue_lists(day.silver("route", by_recorder), night.raw["topic_config"])
     part.land(night, "gold.pop_assignment", pop_assignments(asked, members, queues).filter(day.judged))

@@ -1,4 +1,4 @@
-"""Values of a body that the recorder can compute with and write, whatever a server sent.
+"""Values of a body that the recorder can compute with and write, for any answer of a server.
 
 Whole numbers have at most 64 bits, and an object's keys are strings, so they can be sorted. A body with anything else
 is refused. Half of a surrogate pair, which UTF-8 cannot write, becomes its escape: one bad name must not hide others.
