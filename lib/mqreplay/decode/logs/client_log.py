@@ -214,3 +214,5 @@ _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("HeartbeatData [", _content),
     ("topicRouteTable.put. ", _route),
 )
+# The beginnings of messages with a fact, wherever they stand in a line.
+STARTS: Final = tuple(start for start, _ in _READERS)

@@ -19,28 +19,51 @@ from mqreplay.errors import DecodeError
 
 MAX_LINE_BYTES: Final = 1024 * 1024
 CHINA: Final = dt.timezone(dt.timedelta(hours=8))
-LOCAL, FIXED_ZONE = "client 4.9", "GMT+8"  # layouts
+LOCAL, FIXED_ZONE, STATED = "local", "GMT+8", "stated"  # layouts: zone of the process, RocketMQ's, in the line itself
 _EPOCH: Final = dt.datetime(1970, 1, 1)
 _QUARTER_MS: Final = 15 * 60 * 1000
 _MOST_OFFSET_MS: Final = 18 * 3600 * 1000
 _HEAD: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:([.,])(\d{3}))? "
-    r"(TRACE|DEBUG|INFO|WARN|ERROR) {1,2}(?:(.{0,300}?) )?- (.*)",
+    r"(?<!\d)(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:([.,])(\d{3}))? "
+    r"(?:TRACE|DEBUG|INFO|WARN|ERROR) {1,2}(?:(.{0,300}?) )?- (.*)",
     re.ASCII | re.DOTALL,
+)
+_OF_CLIENT_5: Final = re.compile(r"\[\d*\] \[[^\]]*\] \[[^\]#]*#[^\]]*\]", re.ASCII)
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH: Final = "|".join(_MONTHS)
+_CLOCK: Final = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,:](?P<part>\d{1,9}))?(?!\d)"
+_ZONE: Final = r"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\d:A-Za-z]))?"
+_DATES: Final = (
+    # 2026-10-16 20:40:50.976, 2026/10/16T20:40:50+08:00, 2026-Jun-30 15:40:02.458273
+    re.compile(
+        rf"(?<!\d)(?P<year>20\d\d)([-/.])(?P<month>\d\d|{_MONTH})\2(?P<day>\d\d)[T _]{{1,2}}{_CLOCK}{_ZONE}", re.ASCII
+    ),
+    # 16/Oct/2026:20:40:50 +0800, 16-Oct-2026 20:40:50.976
+    re.compile(rf"(?<!\d)(?P<day>\d\d)([-/ ])(?P<month>{_MONTH})\2(?P<year>20\d\d)[: ]{_CLOCK}{_ZONE}", re.ASCII),
+    # 20261016 20:40:50
+    re.compile(rf"(?<!\d)(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)[T _]{_CLOCK}{_ZONE}", re.ASCII),
 )
 _UPDATED: Final = re.compile(r" Rebalance changed, also update version: -?\d{1,19}, (\d{13})$", re.ASCII)
 _HEARD: Final = re.compile(r"new (?:consumer|producer) connected, .*lastUpdateTimestamp=(\d{13})\]$", re.ASCII)
 
 
-class LogLine(NamedTuple):
-    """A line with a head. ``wall_ms`` is its time as epoch ms as if in UTC; ``exact`` to the millisecond."""
+class Clock(NamedTuple):
+    """The time of a line: ``wall_ms`` as epoch ms as if in UTC; ``exact`` to the millisecond.
+
+    ``layout`` shows the zone: LOCAL, FIXED_ZONE, or STATED, where the line names its zone and wall_ms is epoch ms.
+    """
 
     wall_ms: int
     exact: bool
-    level: str
-    thread: str | None
-    message: str
     layout: str
+
+
+class OwnHead(NamedTuple):
+    """The head of a line in RocketMQ's layout: its time, its place (characters) in the text, the message after it."""
+
+    clock: Clock
+    begin: int
+    message: str
 
 
 def text_of_line(line: bytes) -> str:
@@ -62,31 +85,72 @@ def text_of_line(line: bytes) -> str:
         raise DecodeError("not_utf8", f"byte 0x{line[error.start]:02x} is not UTF-8", error.start) from None
 
 
-def read_line(text: str) -> LogLine | None:
-    """Return the parts of a line of any of RocketMQ's logs; None for a line without a head.
+def own_head(text: str, at: int | None = None) -> OwnHead | None:
+    """Return the head of a line in a layout of RocketMQ's own log settings; None for a line without one.
+
+    ``at``: the place (characters) at which it must begin; None: anywhere.
 
     Raises:
-        DecodeError: bad_time (no date and time that exists, or one outside 2000 to 2100).
+        DecodeError: bad_time (no date and time that exists, or one outside 2000 to 2100), too_large.
 
-    >>> line = read_line("2026-11-21 02:40:07,407 INFO RocketmqClient - the consumer [g] start OK.")
-    >>> line.wall_ms, line.exact, line.thread, line.message
-    (1795228807407, True, 'RocketmqClient', 'the consumer [g] start OK.')
-    >>> read_line("    at java.base/java.lang.Thread.run(Thread.java:840)")
+    >>> head = own_head("2026-11-21 02:40:07,407 INFO RocketmqClient - the consumer [g] start OK.")
+    >>> head.clock.wall_ms, head.clock.exact, head.message
+    (1795228807407, True, 'the consumer [g] start OK.')
+    >>> own_head("    at java.base/java.lang.Thread.run(Thread.java:840)")
     """
     if len(text) > MAX_LINE_BYTES:
         raise DecodeError("too_large", f"a line of {len(text)} characters, and at most {MAX_LINE_BYTES} are read")
-    match = _HEAD.match(text)
+    match = _HEAD.search(text) if at is None else _HEAD.match(text, at)
     if match is None:
         return None
-    year, month, day, hour, minute, second, mark, milli, level, middle, message = match.groups()
+    year, month, day, hour, minute, second, mark, milli, middle, message = match.groups()
+    wall_ms = _wall_ms(match[0][:19], year, month, day, hour, minute, second) + int(milli or 0)
+    # Of the layouts with milliseconds only that of 5.x clients is in RocketMQ's zone.
+    fixed = mark is None or (mark == "." and _OF_CLIENT_5.fullmatch(middle or "") is not None)
+    clock = Clock(wall_ms, mark is not None, FIXED_ZONE if fixed else LOCAL)
+    return OwnHead(clock, match.start(), message)
+
+
+def clock_before(text: str) -> tuple[Clock | None, int | None]:
+    """Return the last date and time in the text before a message, and its place (characters); None without one.
+
+    Raises:
+        DecodeError: bad_time.
+
+    >>> clock_before("[2026-10-16 20:40:50:976] [main] INFO - ")
+    (Clock(wall_ms=1792183250976, exact=True, layout='local'), 1)
+    >>> clock_before("time=2026-10-16T20:40:50+08:00 ")[0]
+    Clock(wall_ms=1792154450000, exact=False, layout='stated')
+    """
+    last = None
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            if last is None or match.start() > last.start():
+                last = match
+    if last is None:
+        return None, None
+    fields = last.groupdict()
+    month = fields["month"]
+    number = month if month.isdigit() else f"{_MONTHS.index(month) + 1:02d}"
+    wall_ms = _wall_ms(last[0], *(fields["year"], number, fields["day"], fields["hour"], fields["minute"], fields["second"]))
+    part, zone = fields["part"], fields["zone"]
+    wall_ms += int((part or "0").ljust(3, "0")[:3])
+    if zone is None:
+        return Clock(wall_ms, part is not None, LOCAL), last.start()
+    sign, digits = (1, "0000") if zone.isalpha() else (-1 if zone[0] == "-" else 1, zone[1:].replace(":", ""))
+    offset_ms = sign * (int(digits[:2]) * 60 + int(digits[2:])) * 60_000
+    return Clock(wall_ms - offset_ms, part is not None, STATED), last.start()
+
+
+def _wall_ms(shown: str, *parts: str) -> int:
     try:
-        wall = dt.datetime(int(year), int(month), int(day), int(hour), int(minute), int(second))
+        wall = dt.datetime(*map(int, parts))  # type: ignore[arg-type]
     except ValueError:
-        raise DecodeError("bad_time", f"{text[:19]} is not a date and time") from None
-    wall_ms = (wall - _EPOCH) // dt.timedelta(milliseconds=1) + int(milli or 0)
+        raise DecodeError("bad_time", f"{shown} is not a date and time") from None
+    wall_ms = (wall - _EPOCH) // dt.timedelta(milliseconds=1)
     if not TIME_MIN <= wall_ms <= TIME_MAX:
-        raise DecodeError("bad_time", f"{text[:19]} is not in 2000 to 2100")
-    return LogLine(wall_ms, mark is not None, level, middle, message, LOCAL if mark == "," else FIXED_ZONE)
+        raise DecodeError("bad_time", f"{shown} is not in 2000 to 2100")
+    return wall_ms
 
 
 def written_epoch_ms(message: str) -> int | None:

@@ -40,6 +40,7 @@ _REFUSED: Final = re.compile(
 )
 _UNLOCKED: Final = re.compile(rf"unlockBatch, Group: ({NAME}) ({QUEUE}) ({NAME})", _FLAGS)
 _OF_5: Final = "RebalanceLockManager#"
+STARTS: Final = ("tryLock", "unlockBatch", _OF_5)
 _FREE_5: Final = re.compile(
     rf"{_OF_5}{_TRY}: lock a message (?:queue )?which has not been locked yet, group=({NAME}), "
     rf"clientId=({NAME}), mq=({QUEUE})",
@@ -70,7 +71,7 @@ def read_lock_line(message: str) -> LockLine | None:
     >>> line.kind, line.client_id, line.queue.queue_id
     ('unlocked', 'c', 1)
     """
-    if not message.startswith(("tryLock", "unlockBatch", _OF_5)):
+    if not message.startswith(STARTS):
         return None
     if match := _FREE.fullmatch(message) or _FREE_5.fullmatch(message):
         return LockLine("granted", match[1], match[2], queue_of(match[3]), None)

@@ -6,6 +6,7 @@ import re
 from typing import Final, Literal, NamedTuple
 
 from mqreplay.decode.logs.java_text import NAME
+from mqreplay.decode.logs.message_text import matched
 
 Event = Literal["registered", "destroyed", "expired", "unregistered"]
 
@@ -28,6 +29,20 @@ class MasterNamed(NamedTuple):
     broker_addr: str
 
 
+class AddressRemoved(NamedTuple):
+    """The broker of an id was removed, at the address whose channel was destroyed."""
+
+    broker_id: int
+    broker_addr: str
+
+
+class NameRemoved(NamedTuple):
+    """A broker name without any address was removed: the one of the address that was removed just before."""
+
+    broker_name: str
+
+
+Fact = BrokerSeen | MasterNamed | AddressRemoved | NameRemoved
 _IDENTITY: Final = rf"BrokerIdentityInfo \[clusterName={NAME}, brokerAddr=({NAME})\]"
 _EITHER: Final = rf"(?:{_IDENTITY}|({NAME}))"
 _FLAGS: Final = re.ASCII | re.DOTALL
@@ -49,22 +64,34 @@ _EVENTS: Final[tuple[tuple[str, re.Pattern[str], Event], ...]] = (
         "unregistered",
     ),
 )
+_REMOVED: Final = re.compile(
+    rf"remove broker(?:Addr\[(\d{{1,10}}), ({NAME})\]|Name\[({NAME})\]) from brokerAddrTable, because channel destroyed",
+    _FLAGS,
+)
+STARTS: Final = (*(start for start, _, _ in _EVENTS), "cluster [", "remove brokerAddr[", "remove brokerName[")
 _MASTER: Final = re.compile(
     rf"cluster \[{NAME}\] brokerName \[({NAME})\] master address change from {NAME} to ({NAME})", _FLAGS
 )
 
 
-def read_namesrv_fact(message: str) -> BrokerSeen | MasterNamed | None:
+def read_namesrv_fact(message: str) -> Fact | None:
     """Return the fact of a message of namesrv.log; None for any other message.
+
+    Raises:
+        DecodeError: bad_message (cut, or not RocketMQ's).
 
     >>> read_namesrv_fact("the broker's channel destroyed, 127.0.0.1:10911, clean it's data structure at once")
     BrokerSeen(event='destroyed', broker_addr='127.0.0.1:10911')
     """
     for start, pattern, event in _EVENTS:
         if message.startswith(start):
-            match = pattern.fullmatch(message)
-            return BrokerSeen(event, match[1] or match[2]) if match else None
+            if pattern.fullmatch(message) is None and "submit the unregister request" in message:
+                return None  # some versions of 5.x print no address
+            match = matched(pattern, message)
+            return BrokerSeen(event, match[1] or match[2])
     if message.startswith("cluster ["):
         master = _MASTER.fullmatch(message)
         return MasterNamed(master[1], master[2]) if master else None
+    if (removed := _REMOVED.fullmatch(message)) is not None:
+        return NameRemoved(removed[3]) if removed[3] else AddressRemoved(int(removed[1]), removed[2])
     return None

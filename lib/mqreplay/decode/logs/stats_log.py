@@ -20,6 +20,7 @@ class FallBehind(NamedTuple):
     value: int
 
 
+STARTS: Final = ("[GROUP_GET_FALL_",)
 _FALL: Final = re.compile(
     rf"\[GROUP_GET_FALL_(SIZE|TIME)\] \[(-?\d{{1,10}})@([^\s,@\]]{{1,255}})@({NAME})\] "
     r"Stats Every 5 Minutes, Value: (-?\d{1,19})",
@@ -36,7 +37,7 @@ def read_fall_behind(message: str) -> FallBehind | None:
     >>> read_fall_behind("[GROUP_GET_FALL_SIZE] [1@bulk-topic@bulk-group] Stats Every 5 Minutes, Value: 64859")
     FallBehind(measure='size', group='bulk-group', topic='bulk-topic', queue_id=1, value=64859)
     """
-    if not message.startswith("[GROUP_GET_FALL_"):
+    if not message.startswith(STARTS):
         return None
     match = _FALL.fullmatch(message)
     if match is None:

@@ -47,6 +47,7 @@ class ClientHistory:
         self._from_start: set[str] = set()  # clients whose log is complete since their start
         self._queues = HeldQueues()
         self._refused: dict[str, set[MessageQueue]] = {}
+        self._committers: dict[tuple[str, MessageQueue], tuple[str, int]] = {}  # the last of each queue of a group
         self._beat: log.HeartbeatSent | None = None
         self._left: dict[str, list[tuple[int, log.Unregistered]]] = {}
         self._stopped: Counter[str] = Counter()  # groups whose client has ended
@@ -98,7 +99,9 @@ class ClientHistory:
 
     def end(self) -> Iterator[Record]:
         """Yield the records that are open at the end of the log."""
-        yield from self._queues.show_changes(None)
+        yield from self._queues.end_of_log(self._committers)
+        if refused := sum(map(len, self._refused.values())):
+            self.left_out["refused locks without a rebalanced result that names the client"] += refused
         unplaced = sum(map(len, self._left.values()))
         if unplaced:
             self.left_out["unregistrations that name no client, where several clients have the group"] += unplaced
@@ -155,6 +158,7 @@ class ClientHistory:
     def _committed(self, ts: int, fact: log.Committed) -> Iterator[Record]:
         self._seen(fact.client_id, fact.group)
         member, queue = (fact.client_id, fact.group), fact.queue
+        self._committers[fact.group, queue] = fact.client_id, ts
         if fact.all_queues:
             self._queues.repeat(ts, member)
             if fact.client_id not in self._from_start and fact.client_id not in self._ended:

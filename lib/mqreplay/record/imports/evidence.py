@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from mqreplay.errors import DecodeError, InputError
 from mqreplay.ingest.lines import trouble_of
 from mqreplay.ingest.recording import escaped
 from mqreplay.record.imports.archives import Spool, members_of
-from mqreplay.record.imports.layout import ARCHIVE, NOT_USED, TEXT, UNFINISHED, Place, place_of
+from mqreplay.record.imports.layout import ARCHIVE, NOT_USED, UNFINISHED, Place, place_of
 from mqreplay.record.imports.sources import Source, source_of
 
 MOST_TEXT: Final = 16 * 1024 * 1024  # bytes of a possible mqadmin output
@@ -31,7 +31,6 @@ class Evidence:
     """Files by the kind of their place, and the refused ones as (path, reason)."""
 
     by_kind: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
-    logs: list[Source] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     repeated: int = 0
 
@@ -54,7 +53,7 @@ def why_unreadable(error: BaseException) -> str:
 
 
 def gather(
-    paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path], is_log: Callable[[str], bool]
+    paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path]
 ) -> Evidence:
     """Return all files below the paths; archives are unpacked into ``spool_folder``.
 
@@ -63,14 +62,13 @@ def gather(
     found = Evidence()
 
     def wanted(member: Source) -> bool:
-        kind = place_of(member.parts, zone).kind
-        return is_log(member.path) or not (kind in (NOT_USED, UNFINISHED) or (kind == TEXT and member.size > MOST_TEXT))
+        return place_of(member.parts, zone).kind not in (NOT_USED, UNFINISHED)
 
     spool = Spool(spool_folder, zone, wanted, found.refused)
     seen: set[tuple[str, str]] = set()
     for source in list(_sources(paths, [str(path) for path in without], found)):
         for one in _with_members(source, zone, spool):
-            _place(one, zone, found, is_log, seen)
+            _place(one, zone, found, seen)
     return found
 
 
@@ -78,29 +76,23 @@ def _with_members(source: Source, zone: dt.tzinfo, spool: Spool) -> list[Source]
     return members_of(source, spool) if place_of(source.parts, zone).kind == ARCHIVE else [source]
 
 
-def _place(
-    source: Source, zone: dt.tzinfo, found: Evidence, is_log: Callable[[str], bool], seen: set[tuple[str, str]]
-) -> None:
+def _place(source: Source, zone: dt.tzinfo, found: Evidence, seen: set[tuple[str, str]]) -> None:
     place = place_of(source.parts, zone)
-    log = place.kind in (TEXT, NOT_USED) and is_log(source.path)
-    if not log and place.kind == UNFINISHED:
+    if place.kind == UNFINISHED:
         found.refuse(source, "a temporary file of the broker or of a copy; copy the file without this suffix")
-    elif not log and place.kind == NOT_USED:
+    elif place.kind == NOT_USED:
         found.refuse(source, "import does not use such files")
-    elif log or place.kind in ("records", "capture"):
+    elif place.kind in ("records", "capture"):
         try:
             digest = _digest(source)
         except UNREADABLE as error:
             found.refuse(source, why_unreadable(error))
             return
-        if (key := ("log" if log else place.name, digest)) in seen:
+        if (key := (place.name, digest)) in seen:
             found.repeated += 1
             return
         seen.add(key)
-        if log:
-            found.logs.append(source)
-        else:
-            found.by_kind[place.kind].append((source, place))
+        found.by_kind[place.kind].append((source, place))
     else:
         found.by_kind[place.kind].append((source, place))
 

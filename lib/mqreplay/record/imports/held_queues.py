@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from mqreplay.decode.logs.client_facts import QueueAdded, QueueRemoved
@@ -85,11 +85,33 @@ class HeldQueues:
         """Add queues that a member has held since before its log began: a round of commits has all its queues."""
         began = self._rounds.get(member)
         if began is None or ts - began[0] > _ROUND_MS:
-            if began is not None and max(self._changed.get(member, 0), self._shown.get(member, 0)) <= began[0]:
-                # Commits to a broker that is down are not logged: a round may lack queues, so it never removes any.
-                self.hold(began[0], member, self.of(member) | began[1])
+            self._hold_round(member)
             began = self._rounds[member] = (ts, set())
         began[1].add(queue)
+
+    def end_of_log(self, committers: Mapping[tuple[str, MessageQueue], tuple[str, int]]) -> Iterator[Record]:
+        """Yield what the last lines show: the last round of commits, and who took a queue and then committed it.
+
+        ``committers``: the client that committed a queue of a group last, and when.
+        """
+        for group, moves in list(self._moves.items()):
+            for ts, move in moves:
+                client_id, committed_ts = committers.get((group, move.queue), ("", 0))
+                member = client_id, group
+                if isinstance(move, QueueAdded) and committed_ts >= ts > self._shown.get(member, 0):
+                    if self._changed.get(member, ts) < ts:
+                        yield self._assignment(self._changed.pop(member), member, True)
+                    self.hold(ts, member, self.of(member) | {move.queue})
+                    self._moves[group] = [other for other in self._moves[group] if other[1] is not move]
+        for member in self._rounds:
+            self._hold_round(member)
+        yield from self.show_changes(None)
+
+    def _hold_round(self, member: Member) -> None:
+        began = self._rounds.get(member)
+        if began is not None and max(self._changed.get(member, 0), self._shown.get(member, 0)) <= began[0]:
+            # Commits to a broker that is down are not logged: a round may lack queues, so it never removes any.
+            self.hold(began[0], member, self.of(member) | began[1])
 
     def show_changes(self, ts: int | None) -> Iterator[Record]:
         """Yield the changes before ``ts``; None: all."""

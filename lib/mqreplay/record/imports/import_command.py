@@ -23,11 +23,13 @@ from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
 from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, gather, why_unreadable
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS, CAPTURE, RECORDS
-from mqreplay.record.imports.logs import import_logs, is_log
+from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS, CAPTURE, RECORDS, TEXT
+from mqreplay.record.imports.log_files import LogScan, scan_logs
+from mqreplay.record.imports.log_refusals import why_no_log
+from mqreplay.record.imports.logs import import_logs
 from mqreplay.record.imports.missing_evidence import missing_evidence
 from mqreplay.record.imports.mqadmin import Admin
-from mqreplay.record.imports.mqadmin_files import AdminOutputs
+from mqreplay.record.imports.mqadmin_files import NO_OUTPUT, NO_USE, AdminOutputs
 from mqreplay.record.imports.name_times import zone_misfit, zone_of
 from mqreplay.record.imports.snapshots import OFFSETS, Snapshots, config_of
 from mqreplay.record.imports.sources import Source, Writer
@@ -63,14 +65,14 @@ def import_evidence(
     final = final_folder(out_folder)
     with staged(final) as folder, closing(RecordingWriter(folder)) as writer:
         report = ImportReport(out_folder, time_zone or "UTC", time_zone is not None)
-        evidence = gather(paths, zone, folder / SPOOL, [final, staging_of(final)], is_log)
+        evidence = gather(paths, zone, folder / SPOOL, [final, staging_of(final)])
         work = _Work(zone, zone if time_zone else None, evidence, writer, report, BrokerNames(option))
         work.run()
         writer.close()
         if not report.files and not report.not_recognised:
             raise InputError(f"no file in {', '.join(paths[:3])}; no recording was made")
         if report.is_empty:
-            for line in [json_text(report.as_dict(), indent=1)] if as_json else report.lines():
+            for line in [json_text(report.as_dict(), indent=1)] if as_json else report.text_lines():
                 print(line, file=out)
             raise InputError(
                 f"nothing in {', '.join(paths[:3])} is evidence that nightly can use; no recording was made"
@@ -80,7 +82,7 @@ def import_evidence(
             for path in paths
             if report.taken_over and _is_recording(path)
         ]
-    print(json_text(report.as_dict(), indent=1) if as_json else "\n".join(report.lines()), file=out)
+    print(json_text(report.as_dict(), indent=1) if as_json else "\n".join(report.text_lines()), file=out)
 
 
 def zone_of_option(text: str | None) -> dt.tzinfo:
@@ -127,6 +129,8 @@ class _Work:
         self._learn_brokers(brokers)
         outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
         outputs.learn()
+        scan = scan_logs([source for source, _ in self.evidence.by_kind[TEXT]])
+        self._refuse_no_logs(scan)
         brokers.add_facts(outputs.admin.facts, outputs.admin.name_servers)
         captures = self._open_captures()
         if captures is not None:
@@ -141,7 +145,7 @@ class _Work:
         self.of_outputs = outputs.instants
         self.instants += outputs.instants
         self.instants += [at for copied in snapshots.copied.values() for at in (*copied.assumed, *copied.known)]
-        logs_help = self._read_logs(brokers)
+        logs_help = self._read_logs(scan, brokers)
         self._write_brokers(brokers)
         self._fill_report(snapshots, brokers, logs_help)
 
@@ -192,22 +196,37 @@ class _Work:
         what = "packet capture" if len(self.captures) == 1 else "packet captures, read together"
         self.report.recognised.append((paths, what, into.count))
 
-    def _read_logs(self, brokers: BrokersFile) -> list[str]:
-        if not self.evidence.logs:
+    def _refuse_no_logs(self, scan: LogScan) -> None:
+        """Correct why files are refused: a file without an output of mqadmin may be a log, or nearly one."""
+        reasons = {source.path: why_no_log(source.path, count) for source, count in scan.without}
+        used = scan.read | scan.repeated
+        refused = []
+        for path, why in self.evidence.refused:
+            if why not in (NO_USE, NO_OUTPUT):
+                refused.append((path, why))
+            elif path not in used:
+                refused.append((path, reasons.get(path) or why))
+        self.evidence.refused[:] = refused
+
+    def _read_logs(self, scan: LogScan, brokers: BrokersFile) -> list[str]:
+        if not scan.processes:
+            self.report.lines = scan.lines
             return []
         known = dict(self.names.addresses)
-        for source in self.evidence.logs:
-            folder = source.folder
-            parts = Path(source.hint).parts[:-1]
-            named = config_of(folder, self.configs) or self._broker_of_folder(parts)
-            if named is not None:
-                known[folder] = named
+        for process in scan.processes:
+            for folder in process.folders:
+                hint = next(part.source.hint for part in process.parts if part.source.folder == folder or len(process.parts) == 1)
+                named = config_of(folder, self.configs) or self._broker_of_folder(Path(hint).parts[:-1])
+                if named is not None:
+                    known[folder] = named
         span = (min(self.instants), max(self.instants)) if self.instants else None
         into = _Beside(self.writer, self.report, SEVERAL_SOURCES)
-        found = import_logs(self.evidence.logs, into, self.given_zone, known, span)
+        found = import_logs(scan, into, self.given_zone, known, span)
         self.report.recognised += found.recognised
         self.report.not_recognised += found.not_recognised
         self.report.left_out += found.left_out
+        self.report.lines = found.lines
+        self.report.repeated_logs = found.repeated
         self.report.notes += found.notes
         brokers.add_found(found.found_brokers)
         return found.helps
@@ -236,9 +255,9 @@ class _Work:
         report.copies = dict(snapshots.copied)
         report.records = self.writer.written
         report.not_recognised += self.evidence.refused
-        report.repeated = self.evidence.repeated
+        report.repeated = self.evidence.repeated + report.repeated_logs
         kinds = self.evidence.by_kind.values()
-        report.files = sum(map(len, kinds)) + len(self.evidence.logs) + report.repeated
+        report.files = sum(map(len, kinds)) + self.evidence.repeated
         copies = report.copies.values()
         assumed = [at for copied in copies for at in copied.assumed]
         known = [*self.of_outputs, *(at for copied in copies for at in copied.known)]

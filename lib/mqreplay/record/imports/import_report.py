@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mqreplay.printable import printable
+from mqreplay.record.imports.log_text import OTHER, LineCount
 from mqreplay.record.imports.snapshots import Copied
 
 SHOWN: Final = 3  # paths of one reason; --json has all
@@ -23,6 +24,8 @@ class ImportReport:
     zone_is_given: bool
     files: int = 0
     repeated: int = 0
+    repeated_logs: int = 0
+    lines: LineCount = field(default_factory=LineCount)  # of logs
     copies: dict[str, Copied] = field(default_factory=dict)  # by <broker>-<id> or client-<id>
     taken_over: list[str] = field(default_factory=list)
     recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
@@ -59,13 +62,14 @@ class ImportReport:
             "recognised": [{"path": path, "what": what, "records": count} for path, what, count in self.recognised],
             "not_recognised": [{"path": path, "why": why} for path, why in self.not_recognised],
             "left_out": dict(self.left_out),
+            "lines": self.lines.as_dict(),
             "records": dict(sorted(self.records.items())),
             "brokers": self.brokers,
             "notes": self.notes,
             "would_help": self.helps,
         }
 
-    def lines(self) -> list[str]:
+    def text_lines(self) -> list[str]:
         """Return the lines for the terminal."""
         zone = "" if self.zone_is_given else " (no --time-zone was given)"
         text = [f"{_count(self.files, 'file')} read; times without a zone are read as {self.time_zone}{zone}"]
@@ -92,8 +96,7 @@ class ImportReport:
             for why, paths in _grouped(self.not_recognised):
                 more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
                 text += [f"  {why}", f"    {', '.join(paths[:SHOWN])}{more}"]
-        if self.left_out:
-            text += ["left out", *(f"  {what}: {count:,}" for what, count in sorted(self.left_out.items()))]
+        text += self._left_out_lines()
         text += [f"note: {note}" for note in self.notes]
         if self.helps:
             text.append("what would help most")
@@ -102,6 +105,21 @@ class ImportReport:
         if not self.is_empty:
             text.append(f"The recording is {self.out}. Next: mqreplay nightly {self.out} --warehouse DIR")
         return [printable(line) for line in text]
+
+
+    def _left_out_lines(self) -> list[str]:
+        found = [f"  {what}: {count:,}" for what, count in sorted(self.left_out.items())]
+        for form, count in sorted(self.lines.left_out.items()):
+            if form != OTHER and count:
+                example = f", such as {self.lines.examples[form]}" if form in self.lines.examples else ""
+                found.append(f"  {form}: {count:,}{example}")
+        text = ["left out", *found] if found else []
+        if self.lines.read:
+            other = self.lines.left_out[OTHER]
+            text.append(
+                f"lines of logs: {self.lines.read:,} read, {self.lines.used:,} used, {other:,} that no decision uses"
+            )
+        return text
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:

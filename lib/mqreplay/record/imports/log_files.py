@@ -1,157 +1,237 @@
-"""Log files by name and process: one process writes one log, rotated into several files."""
+"""The files that hold lines of RocketMQ's logs, by their content; and the process that wrote each line.
+
+One process writes one log, rotated into several files. A file may hold several logs: of a container, of several pods,
+of an application with a client in it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
-from mqreplay.decode.logs.line_time import LOCAL, MAX_LINE_BYTES, LogLine, read_line, text_of_line, written_epoch_ms
-from mqreplay.errors import DecodeError
+from mqreplay.decode.logs import broker_facts
+from mqreplay.decode.logs.line_time import STATED, written_epoch_ms
+from mqreplay.decode.logs.log_line import BROKER, CLIENT, LOCK, NAMESRV, STATS, LogLine
+from mqreplay.record.imports.log_text import LineCount, log_lines
 from mqreplay.record.imports.sources import Source
 
-CLIENT, BROKER, LOCK, STATS, NAMESRV = "rocketmq_client", "broker", "lock", "stats", "namesrv"
-# rocketmq_client.log.1, rocketmq_client-1.log.gz, broker.3.log.gz, broker-2026-11-21.1.log, broker.log.2026-11-21.gz
-_NAME: Final = re.compile(
-    rf"({CLIENT}|{BROKER}|{LOCK}|{STATS}|{NAMESRV})(?:[._-]\d[\d._-]*)?\.log(?:[._-]\d[\d._-]*)?(?:\.(?:gz|bz2|xz))?"
-)
-_OTHER_DAYS: Final = ("otherdays", "other_days")  # folders of rotated files in RocketMQ's logback settings
+LOGS: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
+OF_BROKER: Final = frozenset({BROKER, LOCK, STATS})  # logs that one broker writes
+OTHER_DAYS: Final = ("otherdays", "other_days")  # folders of rotated files in RocketMQ's logback settings
+_ROTATED: Final = re.compile(r"[._-](?:\d{4}-\d\d-\d\d|\d{8}|\d{1,4})(?=[._-]|$)", re.ASCII)
+_COMPRESSED: Final = re.compile(r"\.(?:gz|bz2|xz)$")
+_OVERLAP_MS: Final = 2_000  # rotated files follow each other; asynchronous appenders write a little later
+_WRITTEN: Final = 10_000  # pairs of one log; they show a zone, and when it changes
 
 
-def log_of(path: str) -> str | None:
-    """Return which log of RocketMQ a file is, by its name; None for any other file.
-
-    >>> log_of("logs/otherdays/broker.3.log.gz"), log_of("logs/store.log")
-    ('broker', None)
-    """
-    match = _NAME.fullmatch(path.rpartition("/")[2])
-    return match[1] if match else None
-
-
-def is_log(path: str) -> bool:
-    """Return whether a file is, by its name, a log that can be imported."""
-    return log_of(path) is not None
-
-
-@dataclass
-class ScannedFile:
-    """A log file and the facts of its first reading; times by its own clock (see LogLine.wall_ms)."""
-
-    source: Source
-    lines: int = 0
-    first_ms: int | None = None
-    last_ms: int = 0
-    layout: str = ""
-    written: list[tuple[int, int]] = field(default_factory=list)  # (wall_ms, epoch ms in the same line)
-    left_out: Counter[str] = field(default_factory=Counter)
-    trouble: str | None = None  # why it could not be read to its end
-
-
-@dataclass
-class Process:
-    """The files of one log of one process, the oldest first."""
+class Writer(NamedTuple):
+    """Which log of RocketMQ lines are of, and the container, pod or unit that wrote them (None: not named)."""
 
     log: str
-    folder: str
-    files: list[ScannedFile]
+    name: str | None
+
+
+@dataclass
+class Stretch:
+    """The lines of one writer in one file, by their own clock (see Clock.wall_ms)."""
+
+    source: Source
+    writer: Writer
+    facts: int = 0
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)  # first and last wall_ms by layout
+    written: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (wall_ms, epoch ms in it) by layout
+    alone: bool = True  # no other process wrote lines under this name into the file
+    settings: dict[str, str] = field(default_factory=dict)  # that a broker logged at its start
+    broker_id: int | None = None  # by its registrations
 
     @property
     def first_ms(self) -> int:
         """Return the time of its first line."""
-        return min(one.first_ms for one in self.files if one.first_ms is not None)
+        return min(first for first, _ in self.spans.values())
 
     @property
     def last_ms(self) -> int:
         """Return the time of its last line."""
-        return max(one.last_ms for one in self.files)
+        return max(last for _, last in self.spans.values())
+
+    def add(self, line: LogLine) -> None:
+        """Add a line of this writer, with a fact or without."""
+        clock = line.clock
+        first, last = self.spans.get(clock.layout, (clock.wall_ms, clock.wall_ms))
+        self.spans[clock.layout] = min(first, clock.wall_ms), max(last, clock.wall_ms)
+        epoch_ms = None if clock.layout == STATED else written_epoch_ms(line.message) or line.wrapping.epoch_ms
+        if epoch_ms is not None and len(pairs := self.written.setdefault(clock.layout, [])) < _WRITTEN:
+            pairs.append((clock.wall_ms, epoch_ms))
+        match line.fact:
+            case broker_facts.Setting(name, value):
+                self.settings.setdefault(name, value)
+            case broker_facts.Booted(broker_name, addr):
+                self.settings |= {"brokerName": broker_name, "addr": addr}
+            case broker_facts.Registered(broker_id):
+                self.broker_id = broker_id
+            case _:
+                pass
+        self.facts += line.fact is not None
+
+
+    def take(self, rest: Stretch) -> None:
+        """Add the times of lines without a fact."""
+        for layout, (first, last) in rest.spans.items():
+            known = self.spans.get(layout, (first, last))
+            self.spans[layout] = min(first, known[0]), max(last, known[1])
+        for layout, pairs in rest.written.items():
+            self.written[layout] = sorted(self.written.get(layout, []) + pairs)
+
+
+@dataclass
+class Process:
+    """One log of one process, its files the oldest first."""
+
+    writer: Writer
+    folder: str
+    name: str  # for the user
+    parts: list[Stretch]
 
     @property
-    def layout(self) -> str:
-        """Return LOCAL if any file has it, else FIXED_ZONE."""
-        return LOCAL if any(one.layout == LOCAL for one in self.files) else self.files[0].layout
+    def log(self) -> str:
+        """Return which log of RocketMQ it is."""
+        return self.writer.log
 
     @property
-    def written(self) -> list[tuple[int, int]]:
-        """Return the lines in which RocketMQ wrote the epoch time, in order."""
-        return [each for one in self.files for each in one.written]
+    def layouts(self) -> list[str]:
+        """Return the layouts of its lines."""
+        return sorted({layout for part in self.parts for layout in part.spans})
 
-    @property
-    def name(self) -> str:
-        """Return the path of the log for the user."""
-        return f"{self.folder}/{self.log}.log" if self.folder else f"{self.log}.log"
+    def span(self, layout: str) -> tuple[int, int]:
+        """Return the first and the last time of its lines of a layout."""
+        spans = [part.spans[layout] for part in self.parts if layout in part.spans]
+        return min(first for first, _ in spans), max(last for _, last in spans)
+
+    def written(self, layout: str) -> list[tuple[int, int]]:
+        """Return (wall_ms, epoch ms) of its lines in which the epoch time stands, in order."""
+        return [each for part in self.parts for each in part.written.get(layout, [])]
 
     @property
     def folders(self) -> list[str]:
         """Return its folder and those of its rotated files."""
-        return [self.folder, *sorted({one.source.folder for one in self.files} - {self.folder})]
+        return [self.folder, *sorted({part.source.folder for part in self.parts} - {self.folder})]
 
-    def lines(self, left_out: Counter[str]) -> Iterator[LogLine]:
-        """Yield the lines of all its files that have a head. Unreadable lines are counted."""
-        for one in self.files:
-            yield from _log_lines(ScannedFile(one.source), left_out)
+    @property
+    def settings(self) -> dict[str, str]:
+        """Return the settings that a broker logged at its start, and its address as addr."""
+        return {name: value for part in self.parts for name, value in part.settings.items()}
+
+    @property
+    def broker_id(self) -> int | None:
+        """Return the id with which a broker registered."""
+        return next((part.broker_id for part in self.parts if part.broker_id is not None), None)
+
+    def lines(self) -> Iterator[LogLine]:
+        """Yield its lines: those with a fact, and where no other process wrote, all that have a time."""
+        for part in self.parts:
+            for line in log_lines(part.source, LineCount()):
+                if line.wrapping.name == self.writer.name and (line.log == self.log or (part.alone and line.log is None)):
+                    yield line
 
 
-def processes(sources: Sequence[Source]) -> tuple[list[Process], list[ScannedFile]]:
-    """Return the processes that wrote the logs, and the files without a log line."""
-    of_process: dict[tuple[str, str], list[ScannedFile]] = {}
-    empty = []
+@dataclass
+class LogScan:
+    """All processes that wrote lines, what was counted, and the files without a fact, each with its own count."""
+
+    processes: list[Process] = field(default_factory=list)
+    lines: LineCount = field(default_factory=LineCount)
+    troubles: list[tuple[Source, str]] = field(default_factory=list)
+    without: list[tuple[Source, LineCount]] = field(default_factory=list)
+    repeated: set[str] = field(default_factory=set)  # paths of files with the content of another one
+    read: set[str] = field(default_factory=set)  # paths of files with facts
+
+
+def scan_logs(sources: Sequence[Source]) -> LogScan:
+    """Read all files once, and return the processes that wrote them."""
+    scan = LogScan()
+    seen: set[str] = set()
+    groups: dict[tuple[Writer, str, str], list[Stretch]] = defaultdict(list)
     for source in sources:
-        log = log_of(source.path)
-        if log is None:
+        count = LineCount()
+        digest = hashlib.sha256()
+        parts = _stretches(source, count, digest)
+        if count.trouble is not None and count.read:
+            scan.troubles.append((source, count.trouble))
+        if not parts:
+            scan.without.append((source, count))
+            if count.of_rocketmq:
+                scan.lines.add(count)
             continue
-        scanned = _scan(source)
-        if scanned.first_ms is None:
-            empty.append(scanned)
-        else:
-            of_process.setdefault((log, _home(source.folder)), []).append(scanned)
-    found = []
-    for (log, folder), files in sorted(of_process.items()):
-        found.append(Process(log, folder, sorted(files, key=lambda one: (one.first_ms or 0, one.last_ms))))
-    return found, empty
+        if (key := digest.hexdigest()) in seen:
+            scan.repeated.add(source.path)
+            continue
+        seen.add(key)
+        scan.read.add(source.path)
+        scan.lines.add(count)
+        for writer, part in parts.items():
+            groups[writer, _home(source.folder), base_name(source.path)].append(part)
+    for (writer, folder, base), stretches in sorted(groups.items(), key=lambda group: _sorted_key(group[0])):
+        for parts_of_one in _apart(sorted(stretches, key=lambda part: (part.first_ms, part.last_ms))):
+            named = parts_of_one[0].source.path if len(parts_of_one) == 1 else f"{folder}/{base}".lstrip("/")
+            name = named if writer.name is None else f"{named} ({writer.name})"
+            scan.processes.append(Process(writer, folder, name, parts_of_one))
+    return scan
+
+
+def base_name(path: str) -> str:
+    """Return the name that a rotated log had before it was rotated.
+
+    >>> base_name("logs/broker-2026-11-21.1.log.gz"), base_name("rocketmq_client.log.3"), base_name("app-7.log")
+    ('broker.log', 'rocketmq_client.log', 'app.log')
+    """
+    name = _COMPRESSED.sub("", path.rpartition("/")[2])
+    return _ROTATED.sub("", name) or name
+
+
+def _sorted_key(key: tuple[Writer, str, str]) -> tuple[str, ...]:
+    (log, name), folder, base = key
+    return log, folder, base, name or ""
 
 
 def _home(folder: str) -> str:
     above, _, name = folder.rpartition("/")
-    return above if name in _OTHER_DAYS else folder
+    return above if name in OTHER_DAYS else folder
 
 
-def _scan(source: Source) -> ScannedFile:
-    scanned = ScannedFile(source)
-    for line in _log_lines(scanned, scanned.left_out):
-        if scanned.first_ms is None:
-            scanned.first_ms, scanned.layout = line.wall_ms, line.layout
-        scanned.last_ms = max(scanned.last_ms, line.wall_ms)
-        epoch_ms = written_epoch_ms(line.message)
-        if epoch_ms is not None:
-            scanned.written.append((line.wall_ms, epoch_ms))
-    return scanned
+def _stretches(source: Source, count: LineCount, digest: hashlib._Hash) -> dict[Writer, Stretch]:
+    """Return what each writer wrote into a file. A line without a fact is of the only log that its writer has."""
+    parts: dict[Writer, Stretch] = {}
+    plain: dict[str | None, Stretch] = {}
+    for line in log_lines(source, count, digest):
+        name = line.wrapping.name
+        if line.log is None:
+            plain.setdefault(name, Stretch(source, Writer("", name))).add(line)
+        else:
+            writer = Writer(line.log, name)
+            parts.setdefault(writer, Stretch(source, writer)).add(line)
+    if not parts and (log := base_name(source.path).partition(".")[0]) in LOGS:
+        # Lines without a fact show when the process ran; only the name says which process it was.
+        return {Writer(log, name): replace(rest, writer=Writer(log, name)) for name, rest in plain.items()}
+    for writer, part in parts.items():
+        logs = {other.log for other in parts if other.name == writer.name}
+        part.alone = len(logs - OF_BROKER) + bool(logs & OF_BROKER) == 1
+        if part.alone and (rest := plain.get(writer.name)) is not None:
+            part.take(rest)
+    return parts
 
 
-def _log_lines(scanned: ScannedFile, left_out: Counter[str]) -> Iterator[LogLine]:
-    for raw in _raw_lines(scanned):
-        scanned.lines += 1
-        try:
-            line = read_line(text_of_line(raw))
-        except DecodeError as error:
-            left_out[f"damaged lines ({error.code})"] += 1
-            continue
-        if line is not None:
-            yield line
+def _apart(parts: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+    """Yield the files of each process: rotated files follow each other, those of two processes overlap in time."""
+    chains: list[list[Stretch]] = []
+    for part in parts:
+        fitting = next((chain for chain in chains if part.first_ms >= chain[-1].last_ms - _OVERLAP_MS), None)
+        if fitting is None:
+            chains.append([part])
+        else:
+            fitting.append(part)
+    yield from chains
 
-
-def _raw_lines(scanned: ScannedFile) -> Iterator[bytes]:
-    """Yield the lines of a file; only the first bytes of an overlong line."""
-    try:
-        with scanned.source.open() as stream:
-            while line := stream.readline(MAX_LINE_BYTES + 1):
-                whole = line.endswith(b"\n") or len(line) <= MAX_LINE_BYTES
-                yield line
-                while not whole:
-                    rest = stream.readline(MAX_LINE_BYTES + 1)
-                    whole = rest.endswith(b"\n") or not rest
-    except EOFError:
-        scanned.trouble = "it is cut short; the lines before the cut were read"
-    except DecodeError as error:
-        scanned.trouble = error.detail

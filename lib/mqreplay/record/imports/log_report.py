@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqreplay.record.imports.log_text import LineCount
+
 
 @dataclass
 class LogReport:
@@ -17,6 +19,8 @@ class LogReport:
     notes: list[str] = field(default_factory=list)
     helps: list[str] = field(default_factory=list)
     found_brokers: dict[str, dict[str, str]] = field(default_factory=dict)  # "<name>-<id>": addr
+    lines: LineCount = field(default_factory=LineCount)
+    repeated: int = 0  # files with the content of another one
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -27,4 +31,5 @@ class LogReport:
             "notes": self.notes,
             "helps": self.helps,
             "found_brokers": self.found_brokers,
+            "lines": self.lines.as_dict(),
         }

@@ -9,16 +9,14 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
-from mqreplay.decode.logs.broker_facts import Booted, Registered, Setting
-from mqreplay.decode.logs.broker_log import read_broker_fact
+from mqreplay.decode.logs import broker_facts, client_facts
 from mqreplay.decode.logs.client_facts import HeartbeatFailed
-from mqreplay.decode.logs.client_log import read_client_fact
-from mqreplay.decode.logs.lock_log import read_lock_line
-from mqreplay.decode.logs.namesrv_log import BrokerSeen, read_namesrv_fact
-from mqreplay.decode.logs.stats_log import read_fall_behind
-from mqreplay.errors import DecodeError
+from mqreplay.decode.logs.lock_log import LockLine
+from mqreplay.decode.logs.log_line import BROKER, CLIENT, LOCK, NAMESRV, STATS, LogLine
+from mqreplay.decode.logs.namesrv_log import AddressRemoved, BrokerSeen, NameRemoved
+from mqreplay.decode.logs.stats_log import FallBehind
 from mqreplay.record.imports.broker_history import (
     LAST_MS,
     STOPPED,
@@ -32,38 +30,28 @@ from mqreplay.record.imports.broker_history import (
 )
 from mqreplay.record.imports.client_history import ClientHistory
 from mqreplay.record.imports.held_queues import Record
-from mqreplay.record.imports.log_files import (
-    BROKER,
-    CLIENT,
-    LOCK,
-    NAMESRV,
-    STATS,
-    Process,
-    is_log,
-    processes,
-)
+from mqreplay.record.imports.log_files import LogScan, Process
 from mqreplay.record.imports.log_report import LogReport
-from mqreplay.record.imports.log_zones import Span, Zone, client_offset, misfit, zone_of
-from mqreplay.record.imports.sources import Source, Writer
+from mqreplay.record.imports.log_zones import Span, Zones, client_offset, misfits, zones_of
+from mqreplay.record.imports.sources import Writer
 
-__all__ = ["LogReport", "import_logs", "is_log"]
 _ORDER: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
 _AGAIN_MS: Final = 10_000  # the same loss of a broker in the logs of two name servers
 
 
 def import_logs(
-    sources: Sequence[Source],
+    scan: LogScan,
     writer: Writer,
     time_zone: dt.tzinfo | None,
     brokers: Mapping[str, tuple[str, int]],
     evidence_ms: Span | None = None,
 ) -> LogReport:
-    """Append the records of all logs to ``writer`` and return a report. No content makes it fail.
+    """Append the records of all logs of a scan to ``writer`` and return a report. No content makes it fail.
 
     ``time_zone`` is the user's choice for all logs (None: each log's own). ``brokers`` maps the folder of a log, or an
     address, to broker name and id. ``evidence_ms`` is the time span of all other imported files.
     """
-    return _Import(writer, time_zone, dict(brokers), evidence_ms).run(sources)
+    return _Import(writer, time_zone, dict(brokers), evidence_ms).run(scan)
 
 
 class _Import:
@@ -84,15 +72,19 @@ class _Import:
         self._lost: dict[Broker, int] = {}  # when a name server last reported it
         self._clients: set[str] = set()  # with their own log
         self._members: set[str] = set()  # in brokers' logs
+        self._alike: Counter[tuple[str, str]] = Counter()  # processes by log and folder
+        self._seen: dict[tuple[str, str], set[tuple[int, str]]] = {}
 
-    def run(self, sources: Sequence[Source]) -> LogReport:
-        found, empty = processes(sources)
-        for one in empty:
-            why = "it has no line of a RocketMQ log" if one.lines else "it is empty"
-            self.report.not_recognised.append((one.source.path, one.trouble or why))
+    def run(self, scan: LogScan) -> LogReport:
+        found = scan.processes
+        self.report.lines = scan.lines
+        self.report.repeated = len(scan.repeated)
+        self.report.notes += [f"{source.path}: {trouble}" for source, trouble in scan.troubles]
+        self._alike = Counter((process.log, process.folder) for process in found)
         zones = self._zones(found)
-        for process in sorted(found, key=lambda one: _ORDER.index(one.log)):
-            self._process(process, zones[process.log, process.folder])
+        order = sorted(range(len(found)), key=lambda at: _ORDER.index(found[at].log))
+        for at in order:
+            self._process(found[at], zones[at])
         for stem, record in self._presence.records():
             self._writer.append(stem, record)
         for stem, pull in self._illegal_pulls:
@@ -108,28 +100,24 @@ class _Import:
         self._helps(found)
         return self.report
 
-    def _zones(self, found: Sequence[Process]) -> dict[tuple[str, str], Zone]:
+    def _zones(self, found: Sequence[Process]) -> list[Zones]:
         of_clients = client_offset(found)
-        zones = {}
+        zones = []
         spans = [] if self._evidence is None else [self._evidence]
         for process in found:
-            zone, contradiction = zone_of(process, self._time_zone, of_clients)
-            zones[process.log, process.folder] = zone
-            if contradiction:
-                self.report.notes.append(contradiction)
-            if zone.proven:
-                spans.append((zone.epoch_ms(process.first_ms), zone.epoch_ms(process.last_ms)))
-        known = (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
-        for process in found:
-            note = misfit(process, zones[process.log, process.folder], known)
-            if note:
-                self.report.notes.append(note)
+            known, contradictions = zones_of(process, self._time_zone, of_clients)
+            zones.append(known)
+            self.report.notes += contradictions
+            for layout, zone in known.by_layout.items():
+                if zone.proven:
+                    first, last = process.span(layout)
+                    spans.append((zone.epoch_ms(first), zone.epoch_ms(last)))
+        evidence = (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+        for process, known in zip(found, zones, strict=True):
+            self.report.notes += misfits(process, known, evidence)
         return zones
 
-    def _process(self, process: Process, zone: Zone) -> None:
-        for one in process.files:
-            if one.trouble:
-                self.report.notes.append(f"{one.source.path}: {one.trouble}")
+    def _process(self, process: Process, zones: Zones) -> None:
         reader = {
             CLIENT: self._client_records,
             BROKER: self._broker_records,
@@ -138,25 +126,40 @@ class _Import:
             NAMESRV: self._namesrv_records,
         }[process.log]
         count, refused = 0, len(self.report.not_recognised)
-        for stem, record in reader(process, zone):
+        for stem, record in reader(process, zones):
             self._writer.append(stem, record)
             count += 1
         if len(self.report.not_recognised) > refused:
             return  # the reader has reported the reason
-        files = "" if len(process.files) == 1 else f" in {len(process.files)} files"
-        what = f"{process.log}.log of RocketMQ{files}; time zone {zone.why}"
+        files = "" if len(process.parts) == 1 else f" in {len(process.parts)} files"
+        what = f"{process.log}.log of RocketMQ{files}; time zone {zones.why}"
         self.report.recognised.append((process.name, what, count))
 
-    def _client_records(self, process: Process, zone: Zone) -> Iterator[Record]:
-        history = ClientHistory(self._brokers)
-        for line in process.lines(self.report.left_out):
-            try:
-                fact = read_client_fact(line.message)
-            except DecodeError as error:
-                self.report.left_out[f"damaged lines ({error.code})"] += 1
+    def _lines(self, process: Process) -> Iterator[LogLine]:
+        """Yield the lines of a process; those that another file of its folder has too, such as its console, once."""
+        if self._alike[process.log, process.folder] < 2:
+            yield from process.lines()
+            return
+        seen = self._seen.setdefault((process.log, process.folder), set())
+        own: set[tuple[int, str]] = set()
+        repeated = 0
+        for line in process.lines():
+            key = (line.clock.wall_ms, line.message)
+            if line.fact is not None and key in seen:
+                repeated += 1
                 continue
-            if fact is not None:
-                yield from history.take(zone.epoch_ms(line.wall_ms), fact)
+            if line.fact is not None:
+                own.add(key)
+            yield line
+        seen |= own
+        if repeated:
+            self.report.lines.give_up(repeated, "lines that are in two files of a folder")
+
+    def _client_records(self, process: Process, zones: Zones) -> Iterator[Record]:
+        history = ClientHistory(self._brokers)
+        for line in self._lines(process):
+            if line.fact is not None:
+                yield from history.take(zones.epoch_ms(line.clock), cast(client_facts.Fact, line.fact))
         yield from history.end()
         self.report.left_out += history.left_out
         self._brokers = history.names | self._brokers
@@ -165,26 +168,23 @@ class _Import:
         self._unanswered += history.unanswered
         self._clients |= history.clients
 
-    def _broker_records(self, process: Process, zone: Zone) -> Iterator[Record]:
+    def _broker_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         broker = self._broker_of(process)
         if broker is None:
             why = "nothing shows which broker wrote it; give --broker NAME-ID"
             self.report.not_recognised.append((process.name, why))
+            facts = sum(part.facts for part in process.parts)
+            self.report.lines.give_up(facts, "lines of a broker.log, of an unknown broker")
             return
         if broker.addr is not None:
             self.report.found_brokers[f"{broker.name}-{broker.broker_id}"] = {"addr": broker.addr}
             self._brokers.setdefault(broker.addr, (broker.name, broker.broker_id))
         history = BrokerHistory(broker, self._presence, self._resets)
         ts = 0
-        for line in process.lines(self.report.left_out):
-            try:
-                fact = read_broker_fact(line.message)
-            except DecodeError as error:
-                self.report.left_out[f"damaged lines ({error.code})"] += 1
-                continue
-            ts = zone.epoch_ms(line.wall_ms)
-            if fact is not None:
-                yield from history.take(ts, fact)
+        for line in self._lines(process):
+            ts = zones.epoch_ms(line.clock)
+            if line.fact is not None:
+                yield from history.take(ts, cast(broker_facts.Fact, line.fact))
             yield from history.tick(ts)
         history.end(ts)
         self.report.left_out += history.left_out
@@ -194,76 +194,48 @@ class _Import:
 
     def _broker_of(self, process: Process) -> Broker | None:
         """Return the broker of a log: by its folder, else by the settings that it logged at its start."""
-        written: dict[str, str] = {}
-        broker_id: int | None = None
-        for line in process.lines(Counter()):
-            try:
-                fact = read_broker_fact(line.message)
-            except DecodeError:
-                continue
-            match fact:
-                case Setting():
-                    written[fact.name] = fact.value
-                case Booted():
-                    written |= {"brokerName": fact.broker_name, "addr": fact.broker_addr}
-                case Registered():
-                    broker_id = fact.broker_id
-                case _:
-                    pass
-            if fact is not None and "addr" in written and ("brokerId" in written or written["addr"] in self._brokers):
-                break
+        written = process.settings
         addr = written.get("addr")
         for folder in process.folders:
             if folder in self._brokers:
                 return Broker(*self._brokers[folder], addr)
         if addr is not None and addr in self._brokers:
             return Broker(*self._brokers[addr], addr)
-        if written.get("brokerId", "").isdigit():
-            broker_id = int(written["brokerId"])
-        return (
-            Broker(written["brokerName"], broker_id, addr)
-            if broker_id is not None and "brokerName" in written
-            else None
-        )
+        number = written.get("brokerId", "")
+        broker_id = int(number) if number.isdigit() else process.broker_id
+        if broker_id is None or "brokerName" not in written:
+            return None
+        return Broker(written["brokerName"], broker_id, addr)
 
-    def _lock_records(self, process: Process, zone: Zone) -> Iterator[Record]:
-        for line in process.lines(self.report.left_out):
-            try:
-                lock = read_lock_line(line.message)
-            except DecodeError as error:
-                self.report.left_out[f"damaged lines ({error.code})"] += 1
-                continue
-            if lock is None:
+    def _lock_records(self, process: Process, zones: Zones) -> Iterator[Record]:
+        for line in self._lines(process):
+            lock = line.fact
+            if not isinstance(lock, LockLine):
                 continue
             if lock.kind == "granted":
                 self.report.left_out["granted locks (lock.log does not show how long they were held)"] += 1
                 continue
-            yield lock_record(zone.epoch_ms(line.wall_ms), lock)
+            yield lock_record(zones.epoch_ms(line.clock), lock)
 
-    def _stats_records(self, process: Process, _: Zone) -> Iterator[Record]:
-        for line in process.lines(self.report.left_out):
-            try:
-                fall = read_fall_behind(line.message)
-            except DecodeError as error:
-                self.report.left_out[f"damaged lines ({error.code})"] += 1
-                continue
-            if fall is not None:
+    def _stats_records(self, process: Process, _: Zones) -> Iterator[Record]:
+        for line in self._lines(process):
+            if isinstance(line.fact, FallBehind):
                 self.report.left_out[
-                    f"lines of stats.log about the lag of consumers, {fall.measure} (no table has them)"
+                    f"lines of stats.log about the lag of consumers, {line.fact.measure} (no table has them)"
                 ] += 1
         yield from ()
 
-    def _namesrv_records(self, process: Process, zone: Zone) -> Iterator[Record]:
+    def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
+        named = _named_brokers(process) | self._brokers
         stopped: dict[Broker, int] = {}
-        for line in process.lines(self.report.left_out):
-            fact = read_namesrv_fact(line.message)
+        for line in self._lines(process):
+            fact = line.fact
             if not isinstance(fact, BrokerSeen):
                 continue
-            named = self._brokers.get(fact.broker_addr)
-            if named is None:
+            if fact.broker_addr not in named:
                 self.report.left_out["lines of namesrv.log about brokers with an unknown address"] += 1
                 continue
-            ts, broker = zone.epoch_ms(line.wall_ms) + LAST_MS, Broker(*named, fact.broker_addr)
+            ts, broker = zones.epoch_ms(line.clock) + LAST_MS, Broker(*named[fact.broker_addr], fact.broker_addr)
             if fact.event == "registered":
                 if broker in stopped:
                     yield runtime(stopped.pop(broker), broker, STOPPED, "namesrv_log")
@@ -287,6 +259,19 @@ class _Import:
             self.report.helps.append("broker.log of each broker: it shows which clients joined, left or vanished")
         if NAMESRV not in logs:
             self.report.helps.append("namesrv.log of a name server: it shows when a broker was lost")
+
+
+def _named_brokers(process: Process) -> dict[str, tuple[str, int]]:
+    """Return broker name and id by address, of removals: RouteInfoManager removes an address, then an empty name."""
+    named: dict[str, tuple[str, int]] = {}
+    removed: AddressRemoved | None = None
+    for line in process.lines():
+        if isinstance(line.fact, AddressRemoved):
+            removed = line.fact
+        elif isinstance(line.fact, NameRemoved) and removed is not None:
+            named[removed.broker_addr] = (line.fact.broker_name, removed.broker_id)
+            removed = None
+    return named
 
 
 _LOST: Final = {

@@ -1,0 +1,175 @@
+"""A line that holds a message of RocketMQ, wherever the message stands in it, and the fact of the message.
+
+RocketMQ's own layouts come first (line_time.py). Applications, containers and collectors put other text before a
+message: their own pattern, a pod's name, another time, colours, JSON. Such a line is found by the beginning of a
+message that RocketMQ writes; its time is the last date and time before the message, else that of the wrapping.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from mqreplay.decode.logs import broker_facts, broker_log, client_facts, client_log, lock_log, namesrv_log, stats_log
+from mqreplay.decode.logs.line_time import LOCAL, STATED, Clock, clock_before, own_head
+from mqreplay.decode.logs.wrapping import Wrapping, plain_text, wrapping_of
+from mqreplay.errors import DecodeError
+
+CLIENT, BROKER, LOCK, STATS, NAMESRV = "rocketmq_client", "broker", "lock", "stats", "namesrv"
+Fact = (
+    client_facts.Fact
+    | broker_facts.Fact
+    | lock_log.LockLine
+    | stats_log.FallBehind
+    | namesrv_log.Fact
+)
+
+
+class UnusableLine(DecodeError):
+    """A line with a message of RocketMQ that cannot be used. ``form`` says which messages, and why, for a count."""
+
+    def __init__(self, code: str, form: str, detail: str) -> None:
+        super().__init__(code, detail)
+        self.form = form
+
+
+class LogLine(NamedTuple):
+    """A line with a time. ``log`` is which log of RocketMQ its ``fact`` is of; both are None without a fact.
+
+    ``wrapping`` has the name and the time that a container, collector or tool put before the line.
+    """
+
+    clock: Clock
+    wrapping: Wrapping
+    message: str
+    log: str | None
+    fact: Fact | None
+
+
+class _Log(NamedTuple):
+    name: str
+    read: Callable[[str], Fact | None]
+    starts: tuple[str, ...]
+
+
+_LOGS: Final = (
+    _Log(CLIENT, client_log.read_client_fact, client_log.STARTS),
+    _Log(BROKER, broker_log.read_broker_fact, broker_log.STARTS),
+    _Log(LOCK, lock_log.read_lock_line, lock_log.STARTS),
+    _Log(STATS, stats_log.read_fall_behind, stats_log.STARTS),
+    _Log(NAMESRV, namesrv_log.read_namesrv_fact, namesrv_log.STARTS),
+)
+_BY_START: Final = {start: log for log in _LOGS for start in log.starts}
+_STARTS: Final = tuple(sorted(_BY_START, key=len, reverse=True))
+_BROKER: Final = _LOGS[1]
+# A setting is a whole message: its name is part of many others.
+_SETTING: Final = re.compile(r"(?:^|[-:|\])] )((?:broker(?:Name|Id|IP1|ClusterName)|listenPort)=[^\s,]{1,255})\s*$")
+# What a pattern of an application may put behind a message: a trace, a place in the source, fields.
+_BEHIND: Final = re.compile(r"[\s\"',;\\]*(?:\s[\[({][^\[\](){}]{0,120}[\])}])?[\s\"',;\\]*$")
+_PARTS: Final = (
+    "MessageQueue [topic=",
+    "ClientChannelInfo [",
+    "ConsumerData [groupName=",
+    "lastUpdateTimestamp=",
+    "updateConsumeOffsetToBroker",
+    "update consumer offset less than store",
+)
+
+
+def read_log_line(text: str) -> LogLine | None:
+    """Return what a line holds; None for one without a head and a message, such as a line of a stack trace.
+
+    Raises:
+        UnusableLine: it has a message of RocketMQ, or a part of one, and it is cut, damaged or without a date.
+        DecodeError: bad_time.
+
+    >>> line = read_log_line("node1 | 2026-11-21 02:40:07,407 INFO RocketmqClient - suspend this consumer, pay")
+    >>> line.log, line.fact.group, line.wrapping.name
+    ('rocketmq_client', 'pay', 'node1')
+    >>> read_log_line("    at java.base/java.lang.Thread.run(Thread.java:840)")
+    """
+    own = own_head(text, 0)
+    if own is not None:
+        return _line(own.clock, Wrapping(), own.message, 0)
+    wrapping, text = plain_text(text)
+    own = own_head(text)
+    if own is not None:
+        return _line(own.clock, wrapping_of(text[: own.begin], wrapping), own.message, 0)
+    found = _found(text)
+    if found is None:
+        if _is_part(text):
+            form = "parts of lines of RocketMQ (wrapped or cut)"
+            raise UnusableLine("bad_message", form, f"it has no beginning: {text[:100]!r}")
+        return None
+    start, at = found
+    before = text[:at]
+    clock, begin = clock_before(before)
+    wrapping = wrapping_of(before[: begin if begin is not None else at], wrapping)
+    if clock is None and wrapping.epoch_ms is not None:
+        clock = Clock(wrapping.epoch_ms, True, STATED)
+    if clock is None:
+        form = f"lines of RocketMQ without a date, of the form {_shown(start)}"
+        raise UnusableLine("no_date", form, f"no date before {_shown(start)}: {text[:100]!r}")
+    return _line(clock, wrapping, text, at)
+
+
+def _line(clock: Clock, wrapping: Wrapping, text: str, at: int) -> LogLine:
+    found = _found(text) if at == 0 else (_start_at(text, at), at)
+    if found is None or found[0] is None:
+        return LogLine(clock, wrapping, text, None, None)
+    start, at = found
+    message = text[at:]
+    log = _BY_START.get(start, _BROKER)
+    fact = _fact(log, start, message)
+    return LogLine(clock, wrapping, message, None if fact is None else log.name, fact)
+
+
+def _fact(log: _Log, start: str, message: str) -> Fact | None:
+    error = None
+    try:
+        if (fact := log.read(message)) is not None:
+            return fact
+    except DecodeError as first:
+        error = first
+    behind = _BEHIND.search(message)
+    if behind is not None and behind.start() < len(message):
+        try:
+            return log.read(message[: behind.start()])
+        except DecodeError as second:
+            error = error or second
+    if error is not None:
+        form = f"lines of RocketMQ that are cut or damaged, of the form {_shown(start)}"
+        raise UnusableLine(error.code, form, error.detail)
+    return None
+
+
+def _found(text: str) -> tuple[str, int] | None:
+    """Return the beginning of the first message in a text, and its place (characters)."""
+    if text.startswith(_STARTS):
+        return _start_at(text, 0), 0
+    best: tuple[int, str] | None = None
+    for start in _STARTS:
+        at = text.find(start)
+        while at > 0 and start[0].isalnum() and (text[at - 1].isalnum() or text[at - 1] == "_"):
+            at = text.find(start, at + 1)
+        # The starts are ordered by length: of two at one place the longer one counts.
+        if at >= 0 and (best is None or at < best[0]):
+            best = at, start
+    setting = _SETTING.search(text) if "=" in text else None
+    if setting is not None and (best is None or setting.start(1) < best[0]):
+        return setting[1].partition("=")[0], setting.start(1)
+    return None if best is None else (best[1], best[0])
+
+
+def _start_at(text: str, at: int) -> str:
+    found = next((start for start in _STARTS if text.startswith(start, at)), None)
+    return found or text[at:].partition("=")[0]
+
+
+def _is_part(text: str) -> bool:
+    return any(part in text for part in _PARTS)
+
+
+def _shown(start: str) -> str:
+    return f"{start.rstrip(' ,[')!r}"

@@ -1,0 +1,148 @@
+"""The lines of a file that may be a log: decoded, read, and counted by what became of them."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
+
+from mqreplay.decode.encodings import encoding_of
+from mqreplay.decode.logs.line_time import MAX_LINE_BYTES, text_of_line
+from mqreplay.decode.logs.log_line import LogLine, UnusableLine, read_log_line
+from mqreplay.decode.logs.other_clients import other_client
+from mqreplay.errors import DecodeError
+from mqreplay.record.imports.sources import Source
+
+OTHER: Final = "lines that no decision uses"
+_HEAD_BYTES: Final = 512
+_SHOWN: Final = 120  # characters of an example
+
+
+@dataclass
+class LineCount:
+    """How many lines were read and used, and how many not, by form. ``read`` is ``used`` and all of ``left_out``.
+
+    ``examples`` has a line of each form. ``headed`` counts lines in RocketMQ's layouts without a fact.
+    """
+
+    read: int = 0
+    used: int = 0
+    headed: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    trouble: str | None = None  # why a file could not be read to its end
+
+    @property
+    def of_rocketmq(self) -> bool:
+        """Return whether a line is of RocketMQ, used or not."""
+        return bool(self.used or self.headed or any(form in self.examples for form in self.left_out))
+
+    def leave_out(self, form: str, place: str | None, text: str) -> None:
+        """Count a line that is not used; ``place``: of an example, PATH:LINE."""
+        self.left_out[form] += 1
+        if place is not None:
+            self.examples.setdefault(form, f"{place}: {text[:_SHOWN]!r}")
+
+    def add(self, other: LineCount) -> None:
+        """Add the count of another file."""
+        self.read += other.read
+        self.used += other.used
+        self.headed += other.headed
+        self.left_out += other.left_out
+        self.examples = other.examples | self.examples
+
+    def give_up(self, used: int, form: str) -> None:
+        """Count lines that were used as left out after all."""
+        self.used -= used
+        self.left_out[form] += used
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the count for JSON."""
+        forms = {name: count for name, count in sorted(self.left_out.items()) if count}
+        return {"read": self.read, "used": self.used, "left_out": forms, "examples": self.examples}
+
+
+def log_lines(source: Source, count: LineCount, digest: Any = None) -> Iterator[LogLine]:
+    """Yield the lines of a file that have a time, with a fact or without. Every line is counted.
+
+    ``digest``: a hash that is updated by the bytes of the lines.
+    """
+    for raw in _raw_lines(source, count, digest):
+        count.read += 1
+        place = f"{source.path}:{count.read}"
+        foreign = False
+        try:
+            if isinstance(raw, str):
+                text = raw.rstrip("\r\n")
+            else:
+                text, foreign = _text_of(raw)
+            line = read_log_line(text)
+        except UnusableLine as error:
+            named = other_client(text) if error.code in ("no_date", "bad_message") else None
+            count.leave_out(named or error.form, place, text)
+            continue
+        except DecodeError as error:
+            count.leave_out(f"damaged lines ({error.code})", None, "")
+            continue
+        if line is not None and line.fact is not None:
+            count.used += 1
+        elif foreign:
+            count.leave_out("damaged lines (not_utf8)", None, "")
+        elif line is None and (named := other_client(text)) is not None:
+            count.leave_out(named, place, text)
+        else:
+            count.headed += line is not None
+            count.left_out[OTHER] += 1
+        if line is not None:
+            yield line
+
+
+def _text_of(raw: bytes) -> tuple[str, bool]:
+    """Return the text of a line, and whether it is not UTF-8: a JVM on a Chinese Windows writes GBK."""
+    try:
+        return text_of_line(raw), False
+    except DecodeError as error:
+        if error.code != "not_utf8":
+            raise
+        try:
+            return raw.decode("gb18030").rstrip("\r\n"), True
+        except UnicodeDecodeError:
+            raise error from None
+
+
+def _raw_lines(source: Source, count: LineCount, digest: Any) -> Iterator[bytes | str]:
+    """Yield the lines of a file, as text if it is UTF-16; only the first bytes of an overlong line."""
+    try:
+        with source.open() as stream:
+            head = stream.peek(_HEAD_BYTES)[:_HEAD_BYTES] if isinstance(stream, io.BufferedReader) else b""
+            encoding = encoding_of(head)
+            stream.read(encoding.mark_bytes)
+            if encoding.codec == "utf-8":
+                yield from _bounded(stream, digest)
+            else:
+                yield from _decoded(stream, encoding.codec, digest)
+    except EOFError:
+        count.trouble = "it is cut short; the lines before the cut were read"
+    except DecodeError as error:
+        count.trouble = error.detail
+
+
+def _bounded(stream: BinaryIO, digest: Any) -> Iterator[bytes]:
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        whole = line.endswith(b"\n") or len(line) <= MAX_LINE_BYTES
+        if digest is not None:
+            digest.update(line)
+        yield line
+        while not whole:
+            rest = stream.readline(MAX_LINE_BYTES + 1)
+            whole = rest.endswith(b"\n") or not rest
+
+
+def _decoded(stream: BinaryIO, codec: str, digest: Any) -> Iterator[str]:
+    text = io.TextIOWrapper(stream, codec, "replace", newline="\n")
+    while line := text.readline(MAX_LINE_BYTES + 1):
+        if digest is not None:
+            digest.update(line.encode("utf-8", "replace"))
+        yield line
