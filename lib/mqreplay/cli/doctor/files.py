@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from mqreplay.cli.doctor.config_file import examine_config_file
+from mqreplay.cli.doctor.imported_file import examine_imported_file
 from mqreplay.cli.doctor.kind import HEAD, kind_of
 from mqreplay.cli.doctor.line_file import examine_line_file
 from mqreplay.cli.doctor.on_load import BAK
@@ -73,6 +74,8 @@ def _verdict(path: str) -> Verdict:
         with open(path, "rb") as stream:
             head = stream.read(HEAD)
         taken = kind_of(Path(path).name, head)
+        if taken is None:
+            return examine_imported_file(path)
         verdict = Verdict(path, taken.kind)
         verdict.say("kind", taken.in_words)
         verdict.facts["known_by"] = taken.how

@@ -50,13 +50,17 @@ class Taken(NamedTuple):
         return self.kind in (LINES, POLLED_OFFSETS) or self.kind in KINDS
 
 
-def kind_of(name: str, head: bytes) -> Taken:
-    """Return the kind of a file with that name (without folders) and first bytes ``head``. Raises InputError: none.
+def kind_of(name: str, head: bytes) -> Taken | None:
+    """Return the kind of a recording's file with that name (without folders) and first bytes ``head``; None: no kind.
+
+    Raises InputError for a file of a recording that has nothing to examine.
 
     >>> kind_of("consumerOffset.json.bak", b"").in_words
     "consumer_offset, by its name: a broker's consumer offsets"
     >>> kind_of("old.json", b'{"topicConfigTable":{').kind, kind_of("pull_log.0002.jsonl.gz", b"").has_lines
     ('topics', True)
+    >>> kind_of("broker.log", b"") is None
+    True
     """
     if name in POLLED:
         return Taken(POLLED_OFFSETS, "its name")
@@ -72,8 +76,4 @@ def kind_of(name: str, head: bytes) -> Taken:
     for kind, table in _HOLDS:
         if table.search(text):
             return Taken(kind, "its content")
-    raise InputError(
-        "neither its name nor its content is of a file that mqreplay reads: a broker's or client's snapshot or "
-        "its .bak, "
-        "brokers.json, *.jsonl[.gz]"
-    )
+    return None

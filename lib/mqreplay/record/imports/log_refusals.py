@@ -28,11 +28,11 @@ def why_no_log(path: str, count: LineCount) -> str | None:
     unusable = [form for form in count.left_out if form in count.examples]
     if unusable:
         examples = {form: count.examples[form].removeprefix(f"{path}:") for form in unusable}
-        shown = "; ".join(f"{count.left_out[form]:,} {form}, such as line {examples[form]}" for form in unusable)
+        shown = "; ".join(f"{form} ({count.left_out[form]:,}), such as line {examples[form]}" for form in unusable)
         return f"no line of it can be used: {shown}"
     damaged = [form for form in count.left_out if form.startswith("damaged")]
     if damaged:
-        return f"no line of it can be used: {', '.join(f'{count.left_out[form]:,} {form}' for form in damaged)}"
+        return f"no line of it can be used: {', '.join(f'{form}: {count.left_out[form]:,}' for form in damaged)}"
     if count.headed:
-        return f"no decision uses its lines: {count.headed:,} lines of a RocketMQ log, and none says what a client did"
+        return f"no decision uses its lines: none of {count.headed:,} lines of a RocketMQ log says what a client or a broker did"
     return NO_LINE

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError
 from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, why_unreadable
@@ -103,6 +105,11 @@ class AdminOutputs:
                 f"times that mqadmin printed are up to {hours:g} hours later than its outputs, so they are left out: "
                 f"its host is probably {hours:g} hours ahead of {report.time_zone}; give --time-zone"
             )
+
+
+def outputs_in(source: Source, zone: dt.tzinfo) -> list[Output]:
+    """Return the outputs of mqadmin in a file; none if it is another file. Raises like Source.read."""
+    return outputs_of(text_of_bytes(source.read(MOST_TEXT))[0], zone)
 
 
 def timed(outputs: Sequence[Output], when: Dated | None) -> Iterator[tuple[Output, int | None]]:
