@@ -56,7 +56,9 @@ def _commands(source: Source) -> Counter[str]:
 
 def _say_lines(verdict: Verdict, lines: LineCount, path: str) -> None:
     verdict.facts |= {"known_by": "its content", "lines": lines.as_dict()}
-    verdict.say("holds", f"{counted(lines.read, 'line')}, {lines.used:,} used, {lines.left_out[OTHER]:,} of no decision")
+    verdict.say(
+        "holds", f"{counted(lines.read, 'line')}, {lines.used:,} used, {lines.left_out[OTHER]:,} of no decision"
+    )
     for form, count in sorted(lines.left_out.items()):
         if form != OTHER and count:
             example = lines.examples.get(form, "").removeprefix(f"{path}:")

@@ -54,7 +54,7 @@ _MOVE: Final = re.compile(
 _LOCK_FAILED: Final = re.compile(rf"doRebalance, ({NAME}), add a new mq failed, ({QUEUE}), because lock failed", _FLAGS)
 _BROADCAST: Final = re.compile(rf"messageQueueChanged ({NAME}) ({NAME}) (\[.*?\]\]|\[\]) \[", _FLAGS)
 _COMMITTED: Final = re.compile(
-    rf"\[(persist|persistAll)\] Group: ({NAME}) ClientId: ({NAME}) "
+    rf"(?:\[(persist|persistAll)\] )?Group: ({NAME}) ClientId: ({NAME}) "
     rf"updateConsumeOffsetToBroker ({QUEUE}) (-?\d{{1,19}})",
     _FLAGS,
 )
@@ -141,7 +141,12 @@ def _broadcast(message: str) -> Broadcast:
 
 def _committed(message: str) -> Committed:
     match = matched(_COMMITTED, message)
-    return Committed(match[3], match[2], queue_of(match[4]), long_of(match[5], "offset"), match[1] == "persistAll")
+    # Clients of 3.x write each twelfth round, without a tag.
+    return Committed(match[3], match[2], queue_of(match[4]), long_of(match[5], "offset"), match[1] != "persist")
+
+
+def _committed_3(message: str) -> Committed | None:
+    return _committed(message) if " updateConsumeOffsetToBroker " in message else None
 
 
 def _illegal(message: str) -> OffsetIllegal:
@@ -197,6 +202,7 @@ def _consumer_stopped(message: str) -> ConsumerStopped | None:
 
 _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("[persist", _committed),
+    ("Group: ", _committed_3),
     ("doRebalance, ", _rebalance_step),
     ("rebalanced result changed", _rebalanced),
     ("client rebalanced result changed", _rebalanced),

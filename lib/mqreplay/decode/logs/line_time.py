@@ -132,7 +132,9 @@ def clock_before(text: str) -> tuple[Clock | None, int | None]:
     fields = last.groupdict()
     month = fields["month"]
     number = month if month.isdigit() else f"{_MONTHS.index(month) + 1:02d}"
-    wall_ms = _wall_ms(last[0], *(fields["year"], number, fields["day"], fields["hour"], fields["minute"], fields["second"]))
+    wall_ms = _wall_ms(
+        last[0], *(fields["year"], number, fields["day"], fields["hour"], fields["minute"], fields["second"])
+    )
     part, zone = fields["part"], fields["zone"]
     wall_ms += int((part or "0").ljust(3, "0")[:3])
     if zone is None:

@@ -12,18 +12,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from mqreplay.decode.logs import broker_facts, broker_log, client_facts, client_log, lock_log, namesrv_log, stats_log
-from mqreplay.decode.logs.line_time import LOCAL, STATED, Clock, clock_before, own_head
+from mqreplay.decode.logs.line_time import STATED, Clock, clock_before, own_head
+from mqreplay.decode.logs.unread_messages import unread_form
 from mqreplay.decode.logs.wrapping import Wrapping, plain_text, wrapping_of
 from mqreplay.errors import DecodeError
 
 CLIENT, BROKER, LOCK, STATS, NAMESRV = "rocketmq_client", "broker", "lock", "stats", "namesrv"
-Fact = (
-    client_facts.Fact
-    | broker_facts.Fact
-    | lock_log.LockLine
-    | stats_log.FallBehind
-    | namesrv_log.Fact
-)
+Fact = client_facts.Fact | broker_facts.Fact | lock_log.LockLine | stats_log.FallBehind | namesrv_log.Fact
 
 
 class UnusableLine(DecodeError):
@@ -37,7 +32,8 @@ class UnusableLine(DecodeError):
 class LogLine(NamedTuple):
     """A line with a time. ``log`` is which log of RocketMQ its ``fact`` is of; both are None without a fact.
 
-    ``wrapping`` has the name and the time that a container, collector or tool put before the line.
+    ``wrapping`` has the name and the time that a container, collector or tool put before the line. ``unread`` names
+    what a message tells that no rule uses.
     """
 
     clock: Clock
@@ -45,6 +41,7 @@ class LogLine(NamedTuple):
     message: str
     log: str | None
     fact: Fact | None
+    unread: str | None = None
 
 
 class _Log(NamedTuple):
@@ -65,6 +62,8 @@ _STARTS: Final = tuple(sorted(_BY_START, key=len, reverse=True))
 _BROKER: Final = _LOGS[1]
 # A setting is a whole message: its name is part of many others.
 _SETTING: Final = re.compile(r"(?:^|[-:|\])] )((?:broker(?:Name|Id|IP1|ClusterName)|listenPort)=[^\s,]{1,255})\s*$")
+_PADDED: Final = " " * 10
+_PADDING: Final = re.compile(" {10,}")
 # What a pattern of an application may put behind a message: a trace, a place in the source, fields.
 _BEHIND: Final = re.compile(r"[\s\"',;\\]*(?:\s[\[({][^\[\](){}]{0,120}[\])}])?[\s\"',;\\]*$")
 _PARTS: Final = (
@@ -91,11 +90,11 @@ def read_log_line(text: str) -> LogLine | None:
     """
     own = own_head(text, 0)
     if own is not None:
-        return _line(own.clock, Wrapping(), own.message, 0)
+        return _line(own.clock, Wrapping(), own.message)
     wrapping, text = plain_text(text)
     own = own_head(text)
     if own is not None:
-        return _line(own.clock, wrapping_of(text[: own.begin], wrapping), own.message, 0)
+        return _line(own.clock, wrapping_of(text[: own.begin], wrapping), own.message)
     found = _found(text)
     if found is None:
         if _is_part(text):
@@ -114,15 +113,29 @@ def read_log_line(text: str) -> LogLine | None:
     return _line(clock, wrapping, text, at)
 
 
-def _line(clock: Clock, wrapping: Wrapping, text: str, at: int) -> LogLine:
-    found = _found(text) if at == 0 else (_start_at(text, at), at)
-    if found is None or found[0] is None:
-        return LogLine(clock, wrapping, text, None, None)
-    start, at = found
-    message = text[at:]
+def _line(clock: Clock, wrapping: Wrapping, text: str, at: int | None = None) -> LogLine:
+    """Return a line whose message is in a text, from ``at`` (characters) on; None: wherever it begins."""
+    found = _found(text) if at is None else (_start_at(text, at), at)
+    try:
+        log, message, fact = _message(text, found)
+    except UnusableLine:
+        if _PADDED not in text:
+            raise
+        log, message, fact = None, text, None
+    if fact is None and _PADDED in text:
+        # A terminal that wraps lines may fill up the first part with blanks.
+        joined = _PADDING.sub("", text)
+        log, message, fact = _message(joined, _found(joined))
+    unread = None if fact is not None else unread_form(message)
+    return LogLine(clock, wrapping, message, None if fact is None else log, fact, unread)
+
+
+def _message(text: str, found: tuple[str, int] | None) -> tuple[str | None, str, Fact | None]:
+    if found is None:
+        return None, text, None
+    start, begin = found
     log = _BY_START.get(start, _BROKER)
-    fact = _fact(log, start, message)
-    return LogLine(clock, wrapping, message, None if fact is None else log.name, fact)
+    return log.name, text[begin:], _fact(log, start, text[begin:])
 
 
 def _fact(log: _Log, start: str, message: str) -> Fact | None:

@@ -30,9 +30,9 @@ class MasterNamed(NamedTuple):
 
 
 class AddressRemoved(NamedTuple):
-    """The broker of an id was removed, at the address whose channel was destroyed."""
+    """A broker was removed with its address; ``broker_id`` is None where it unregistered."""
 
-    broker_id: int
+    broker_id: int | None
     broker_addr: str
 
 
@@ -65,10 +65,21 @@ _EVENTS: Final[tuple[tuple[str, re.Pattern[str], Event], ...]] = (
     ),
 )
 _REMOVED: Final = re.compile(
-    rf"remove broker(?:Addr\[(\d{{1,10}}), ({NAME})\]|Name\[({NAME})\]) from brokerAddrTable, because channel destroyed",
+    rf"remove broker(?:Addr\[(\d{{1,10}}), ({NAME})\]|Name\[({NAME})\]) from brokerAddrTable, "
+    r"because channel destroyed",
     _FLAGS,
 )
-STARTS: Final = (*(start for start, _, _ in _EVENTS), "cluster [", "remove brokerAddr[", "remove brokerName[")
+_UNREGISTERED: Final = re.compile(
+    rf"unregisterBroker, remove (?:addr from brokerAddrTable OK, {_EITHER}|name from brokerAddrTable OK, ({NAME}))",
+    _FLAGS,
+)
+STARTS: Final = (
+    *(start for start, _, _ in _EVENTS),
+    "cluster [",
+    "remove brokerAddr[",
+    "remove brokerName[",
+    "unregisterBroker, ",
+)
 _MASTER: Final = re.compile(
     rf"cluster \[{NAME}\] brokerName \[({NAME})\] master address change from {NAME} to ({NAME})", _FLAGS
 )
@@ -94,4 +105,6 @@ def read_namesrv_fact(message: str) -> Fact | None:
         return MasterNamed(master[1], master[2]) if master else None
     if (removed := _REMOVED.fullmatch(message)) is not None:
         return NameRemoved(removed[3]) if removed[3] else AddressRemoved(int(removed[1]), removed[2])
+    if (left := _UNREGISTERED.fullmatch(message)) is not None:
+        return NameRemoved(left[3]) if left[3] else AddressRemoved(None, left[1] or left[2])
     return None

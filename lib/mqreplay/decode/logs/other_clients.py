@@ -20,7 +20,8 @@ _CPP: Final = re.compile(
 )
 _GO: Final = re.compile(
     r"(?:\blevel=(?:debug|info|warning|error|fatal)\b.*\bmsg=|\b(?:DEBU|INFO|WARN|ERRO|FATA)\[\d{4}\] )"
-    r".*(?:consumerGroup|MessageQueue|messageQueue|cidAll|brokerName|broker|topic)=",
+    r".*(?:consumerGroup|MessageQueue|messageQueue|cidAll|brokerName|broker|topic)="
+    r"|\{.*\"(?:consumerGroup|MessageQueue)\": ?\"",  # zap, as JSON or behind a message
     re.ASCII,
 )
 _GRPC: Final = re.compile(r"Assignments of topic=.{1,300}clientId=|org\.apache\.rocketmq\.shaded\.", re.ASCII)

@@ -1,12 +1,12 @@
 """What containers, collectors and tools put around a line of a log: colours, JSON, names, times.
 
-    docker logs, json-file     {"log":"LINE\\n","stream":"stdout","time":"2026-03-09T00:11:00.1Z"}
-    kubectl logs --timestamps  2026-03-09T00:11:00.123456789Z LINE
-    kubectl logs --prefix      [pod/broker-0-master-0/broker] LINE
-    docker compose logs        rmqbroker  | LINE
-    journald                   Mar 09 00:11:00 node1 mqbroker[2211]: LINE
-    grep -Hn                   broker.log:17:LINE
-    JSON of a logging library  {"@timestamp":"...","level":"INFO","message":"LINE", ...}
+docker logs, json-file     {"log":"LINE\\n","stream":"stdout","time":"2026-03-09T00:11:00.1Z"}
+kubectl logs --timestamps  2026-03-09T00:11:00.123456789Z LINE
+kubectl logs --prefix      [pod/broker-0-master-0/broker] LINE
+docker compose logs        rmqbroker  | LINE
+journald                   Mar 09 00:11:00 node1 mqbroker[2211]: LINE
+grep -Hn                   broker.log:17:LINE
+JSON of a logging library  {"@timestamp":"...","level":"INFO","message":"LINE", ...}
 """
 
 from __future__ import annotations
@@ -102,14 +102,18 @@ def _inner(text: str) -> tuple[Wrapping, str] | None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
-        return None
-    inner = next((found[name] for name in _TEXTS if isinstance(found.get(name), str)), None)
+    return _inner_of(found) if isinstance(found, dict) else None
+
+
+def _inner_of(found: dict[str, object]) -> tuple[Wrapping, str] | None:
+    inner = next((text for name in _TEXTS if isinstance(text := found.get(name), str)), None)
     if inner is None:
-        return None
+        # Log platforms export {"id": ..., "fields": {"message": LINE, ...}}.
+        nested = (_inner_of(value) for value in found.values() if isinstance(value, dict))
+        return next(filter(None, nested), None)
     of_pod = found.get("kubernetes")
     places = [found, of_pod] if isinstance(of_pod, dict) else [found]
-    names = (place[name] for name in _NAMES for place in places if isinstance(place.get(name), str))
+    names = (name for key in _NAMES for place in places if isinstance(name := place.get(key), str))
     times = (epoch_ms for name in _TIMES if (epoch_ms := _json_time(found.get(name))) is not None)
     return Wrapping(next(names, None), next(times, None)), inner.rstrip("\r\n")
 

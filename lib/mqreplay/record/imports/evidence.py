@@ -52,9 +52,7 @@ def why_unreadable(error: BaseException) -> str:
     return str(error)
 
 
-def gather(
-    paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path]
-) -> Evidence:
+def gather(paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path]) -> Evidence:
     """Return all files below the paths; archives are unpacked into ``spool_folder``.
 
     Raises InputError for a wrong path.

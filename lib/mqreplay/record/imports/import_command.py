@@ -215,7 +215,11 @@ class _Work:
         known = dict(self.names.addresses)
         for process in scan.processes:
             for folder in process.folders:
-                hint = next(part.source.hint for part in process.parts if part.source.folder == folder or len(process.parts) == 1)
+                hint = next(
+                    part.source.hint
+                    for part in process.parts
+                    if part.source.folder == folder or len(process.parts) == 1
+                )
                 named = config_of(folder, self.configs) or self._broker_of_folder(Path(hint).parts[:-1])
                 if named is not None:
                     known[folder] = named

@@ -106,7 +106,6 @@ class ImportReport:
             text.append(f"The recording is {self.out}. Next: mqreplay nightly {self.out} --warehouse DIR")
         return [printable(line) for line in text]
 
-
     def _left_out_lines(self) -> list[str]:
         found = [f"  {what}: {count:,}" for what, count in sorted(self.left_out.items())]
         for form, count in sorted(self.lines.left_out.items()):

@@ -77,7 +77,6 @@ class Stretch:
                 pass
         self.facts += line.fact is not None
 
-
     def take(self, rest: Stretch) -> None:
         """Add the times of lines without a fact."""
         for layout, (first, last) in rest.spans.items():
@@ -134,7 +133,9 @@ class Process:
         """Yield its lines: those with a fact, and where no other process wrote, all that have a time."""
         for part in self.parts:
             for line in log_lines(part.source, LineCount()):
-                if line.wrapping.name == self.writer.name and (line.log == self.log or (part.alone and line.log is None)):
+                if line.wrapping.name == self.writer.name and (
+                    line.log == self.log or (part.alone and line.log is None)
+                ):
                     yield line
 
 
@@ -234,4 +235,3 @@ def _apart(parts: Sequence[Stretch]) -> Iterator[list[Stretch]]:
         else:
             fitting.append(part)
     yield from chains
-

@@ -80,7 +80,7 @@ def log_lines(source: Source, count: LineCount, digest: Any = None) -> Iterator[
                 text, foreign = _text_of(raw)
             line = read_log_line(text)
         except UnusableLine as error:
-            named = other_client(text) if error.code in ("no_date", "bad_message") else None
+            named = other_client(text) if error.code in ("no_date", "bad_message", "bad_queue") else None
             count.leave_out(named or error.form, place, text)
             continue
         except DecodeError as error:
@@ -88,6 +88,8 @@ def log_lines(source: Source, count: LineCount, digest: Any = None) -> Iterator[
             continue
         if line is not None and line.fact is not None:
             count.used += 1
+        elif line is not None and line.unread is not None:
+            count.leave_out(line.unread, place, text)
         elif foreign:
             count.leave_out("damaged lines (not_utf8)", None, "")
         elif line is None and (named := other_client(text)) is not None:

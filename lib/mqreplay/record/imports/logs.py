@@ -7,8 +7,8 @@ name brokers only by address.
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from mqreplay.decode.logs import broker_facts, client_facts
@@ -193,19 +193,23 @@ class _Import:
         self._silences[broker.name, broker.broker_id] = history.silences
 
     def _broker_of(self, process: Process) -> Broker | None:
-        """Return the broker of a log: by its folder, else by the settings that it logged at its start."""
+        """Return the broker of a log: by its folder, else by the settings that it logged at its start, or its address.
+
+        Where several pods wrote into one file, the folder names none of them.
+        """
         written = process.settings
         addr = written.get("addr")
-        for folder in process.folders:
+        for folder in process.folders if process.writer.name is None else []:
             if folder in self._brokers:
                 return Broker(*self._brokers[folder], addr)
-        if addr is not None and addr in self._brokers:
-            return Broker(*self._brokers[addr], addr)
         number = written.get("brokerId", "")
         broker_id = int(number) if number.isdigit() else process.broker_id
-        if broker_id is None or "brokerName" not in written:
-            return None
-        return Broker(written["brokerName"], broker_id, addr)
+        if broker_id is not None and "brokerName" in written:
+            return Broker(written["brokerName"], broker_id, addr)
+        for place in (addr or "", *process.folders):
+            if place in self._brokers:
+                return Broker(*self._brokers[place], addr)
+        return None
 
     def _lock_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         for line in self._lines(process):
@@ -226,7 +230,7 @@ class _Import:
         yield from ()
 
     def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
-        named = _named_brokers(process) | self._brokers
+        named = _named_brokers(process, self._brokers.values()) | self._brokers
         stopped: dict[Broker, int] = {}
         for line in self._lines(process):
             fact = line.fact
@@ -261,15 +265,25 @@ class _Import:
             self.report.helps.append("namesrv.log of a name server: it shows when a broker was lost")
 
 
-def _named_brokers(process: Process) -> dict[str, tuple[str, int]]:
-    """Return broker name and id by address, of removals: RouteInfoManager removes an address, then an empty name."""
+def _named_brokers(process: Process, known: Iterable[tuple[str, int]]) -> dict[str, tuple[str, int]]:
+    """Return broker name and id by address, of removals: RouteInfoManager removes an address, then an empty name.
+
+    Of a broker that unregistered the lines have no id: it is the only one that ``known`` brokers of the name have.
+    """
+    ids: dict[str, set[int]] = defaultdict(set)
+    for name, number in known:
+        ids[name].add(number)
     named: dict[str, tuple[str, int]] = {}
     removed: AddressRemoved | None = None
     for line in process.lines():
         if isinstance(line.fact, AddressRemoved):
             removed = line.fact
         elif isinstance(line.fact, NameRemoved) and removed is not None:
-            named[removed.broker_addr] = (line.fact.broker_name, removed.broker_id)
+            of_name = ids[line.fact.broker_name]
+            only = min(of_name) if len(of_name) == 1 else None
+            broker_id = only if removed.broker_id is None else removed.broker_id
+            if broker_id is not None:
+                named[removed.broker_addr] = (line.fact.broker_name, broker_id)
             removed = None
     return named
 
