@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from mqreplay.decode.logs import broker_facts, broker_log, client_facts, client_log, lock_log, namesrv_log, stats_log
@@ -60,7 +61,18 @@ _LOGS: Final = (
 _BY_START: Final = {start: log for log in _LOGS for start in log.starts}
 _STARTS: Final = tuple(sorted(_BY_START, key=len, reverse=True))
 _BROKER: Final = _LOGS[1]
+
+
+def _any_start() -> re.Pattern[str]:
+    """Return a pattern of all beginnings, the longest first, grouped by their first letter: that is fastest."""
+    by_letter = groupby(sorted(_STARTS, key=lambda start: (start[0], -len(start))), key=lambda start: start[0])
+    tails = ((letter, "|".join(re.escape(start[1:]) for start in starts)) for letter, starts in by_letter)
+    return re.compile("|".join(f"{re.escape(letter)}(?:{of})" for letter, of in tails))
+
+
+_START: Final = _any_start()
 # A setting is a whole message: its name is part of many others.
+_SETTINGS: Final = ("brokerName", "brokerId", "brokerIP1", "brokerClusterName", "listenPort")
 _SETTING: Final = re.compile(r"(?:^|[-:|\])] )((?:broker(?:Name|Id|IP1|ClusterName)|listenPort)=[^\s,]{1,255})\s*$")
 _PADDED: Final = " " * 10
 _PADDING: Final = re.compile(" {10,}")
@@ -159,20 +171,14 @@ def _fact(log: _Log, start: str, message: str) -> Fact | None:
 
 def _found(text: str) -> tuple[str, int] | None:
     """Return the beginning of the first message in a text, and its place (characters)."""
-    if text.startswith(_STARTS):
-        return _start_at(text, 0), 0
-    best: tuple[int, str] | None = None
-    for start in _STARTS:
-        at = text.find(start)
-        while at > 0 and start[0].isalnum() and (text[at - 1].isalnum() or text[at - 1] == "_"):
-            at = text.find(start, at + 1)
-        # The starts are ordered by length: of two at one place the longer one counts.
-        if at >= 0 and (best is None or at < best[0]):
-            best = at, start
-    setting = _SETTING.search(text) if "=" in text else None
-    if setting is not None and (best is None or setting.start(1) < best[0]):
+    match = _START.search(text)
+    while match is not None and match[0][0].isalnum() and text[match.start() - 1 : match.start()].isalnum():
+        match = _START.search(text, match.start() + 1)
+    is_setting = text[: max(text.rfind("="), 0)].endswith(_SETTINGS)
+    setting = _SETTING.search(text) if is_setting else None
+    if setting is not None and (match is None or setting.start(1) < match.start()):
         return setting[1].partition("=")[0], setting.start(1)
-    return None if best is None else (best[1], best[0])
+    return None if match is None else (match[0], match.start())
 
 
 def _start_at(text: str, at: int) -> str:
