@@ -83,7 +83,7 @@ _PARTS: Final = (
     "ClientChannelInfo [",
     "ConsumerData [groupName=",
     "lastUpdateTimestamp=",
-    "updateConsumeOffsetToBroker",
+    "updateConsumeOffsetToBroker MessageQueue",
     "update consumer offset less than store",
 )
 

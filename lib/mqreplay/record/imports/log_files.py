@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from mqreplay.decode.logs import broker_facts
 from mqreplay.decode.logs.line_time import STATED, written_epoch_ms
 from mqreplay.decode.logs.log_line import BROKER, CLIENT, LOCK, NAMESRV, STATS, LogLine
-from mqreplay.record.imports.log_text import LineCount, log_lines
+from mqreplay.record.imports.log_text import OTHER, LineCount, log_lines
 from mqreplay.record.imports.sources import Source
 
 LOGS: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
@@ -42,6 +42,7 @@ class Stretch:
     source: Source
     writer: Writer
     facts: int = 0
+    setting_lines: int = 0
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)  # first and last wall_ms by layout
     written: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (wall_ms, epoch ms in it) by layout
     alone: bool = True  # no other process wrote lines under this name into the file
@@ -58,6 +59,11 @@ class Stretch:
         """Return the time of its last line."""
         return max(last for _, last in self.spans.values())
 
+    @property
+    def is_only_settings(self) -> bool:
+        """Return whether it has settings, and none of them names a broker."""
+        return self.facts == self.setting_lines and "brokerName" not in self.settings
+
     def add(self, line: LogLine) -> None:
         """Add a line of this writer, with a fact or without."""
         clock = line.clock
@@ -69,6 +75,7 @@ class Stretch:
         match line.fact:
             case broker_facts.Setting(name, value):
                 self.settings.setdefault(name, value)
+                self.setting_lines += 1
             case broker_facts.Booted(broker_name, addr):
                 self.settings |= {"brokerName": broker_name, "addr": addr}
             case broker_facts.Registered(broker_id):
@@ -214,6 +221,9 @@ def _stretches(source: Source, count: LineCount, digest: hashlib._Hash) -> dict[
         else:
             writer = Writer(line.log, name)
             parts.setdefault(writer, Stretch(source, writer)).add(line)
+    for writer in [writer for writer, part in parts.items() if writer.log == BROKER and part.is_only_settings]:
+        # A name server, too, writes its listenPort.
+        count.give_up(parts.pop(writer).facts, OTHER)
     if not parts and (log := base_name(source.path).partition(".")[0]) in LOGS:
         # Lines without a fact show when the process ran; only the name says which process it was.
         return {Writer(log, name): replace(rest, writer=Writer(log, name)) for name, rest in plain.items()}

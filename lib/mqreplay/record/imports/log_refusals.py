@@ -34,5 +34,5 @@ def why_no_log(path: str, count: LineCount) -> str | None:
     if damaged:
         return f"no line of it can be used: {', '.join(f'{form}: {count.left_out[form]:,}' for form in damaged)}"
     if count.headed:
-        return f"no decision uses its {count.headed:,} lines of a RocketMQ log: none says what a client or broker did"
+        return "no decision uses this log of RocketMQ: no line of it says what a client or a broker did"
     return NO_LINE
