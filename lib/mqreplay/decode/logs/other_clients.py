@@ -34,6 +34,8 @@ def other_client(text: str) -> str | None:
     "lines of RocketMQ's Go client (they name no client that holds or commits a queue)"
     >>> other_client("2026-02-13 13:38:37 INFO started")
     """
+    if "](" not in text and "=" not in text and '"' not in text:
+        return None
     for pattern, name in ((_CPP, CPP), (_GO, GO), (_GRPC, GRPC)):
         if pattern.search(text[:4096]) is not None:
             return name

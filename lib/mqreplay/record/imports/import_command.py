@@ -200,13 +200,11 @@ class _Work:
         """Correct why files are refused: a file without an output of mqadmin may be a log, or nearly one."""
         reasons = {source.path: why_no_log(source.path, count) for source, count in scan.without}
         used = scan.read | scan.repeated
-        refused = []
-        for path, why in self.evidence.refused:
-            if why not in (NO_USE, NO_OUTPUT):
-                refused.append((path, why))
-            elif path not in used:
-                refused.append((path, reasons.get(path) or why))
-        self.evidence.refused[:] = refused
+        self.evidence.refused[:] = [
+            (path, (reasons.get(path) or why) if why in (NO_USE, NO_OUTPUT) else why)
+            for path, why in self.evidence.refused
+            if path not in used
+        ]
 
     def _read_logs(self, scan: LogScan, brokers: BrokersFile) -> list[str]:
         if not scan.processes:
