@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -10,6 +11,7 @@ from mqreplay.decode.logs import broker_facts, client_facts
 from mqreplay.decode.logs.line_time import FIXED_ZONE, LOCAL, STATED
 from mqreplay.decode.logs.log_line import UnusableLine, read_log_line
 from mqreplay.decode.message_queue import MessageQueue
+from mqreplay.errors import DecodeError
 
 QUEUE = "MessageQueue [topic=t, brokerName=b, queueId=3]"
 COMMIT = f"[persistAll] Group: g ClientId: 10.0.0.7@55 updateConsumeOffsetToBroker {QUEUE} 500"
@@ -155,3 +157,22 @@ def test_a_setting_is_a_whole_message() -> None:
     other = read_log_line("2026-03-09 08:11:00 INFO main - update MessageQueue [topic=t, brokerName=b, queueId=1] x")
     assert other is not None
     assert other.fact is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"2026-03-09 08:11:00 WARN x - {LESS[:60]}{' ' * 500_000}x",
+        f"2026-03-09 08:11:00 WARN x - {LESS[:60]}{'(' * 500_000}",
+        "level=info msg=" * 30_000,
+        '{"a":' * 100_000,
+        "{" + '"msg": "a", ' * 60_000,
+        "2026-03-09 08:11:00.1" * 20_000,
+        "brokerName=" * 50_000,
+        "MessageQueue [topic=" * 30_000,
+    ],
+)
+def test_a_hostile_line_is_read_in_one_pass(text: str) -> None:
+    """A pattern that tries each place again would not end within hours."""
+    with contextlib.suppress(DecodeError):
+        assert read_log_line(text) is None or "=" in text

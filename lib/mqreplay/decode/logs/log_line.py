@@ -77,6 +77,7 @@ _SETTING: Final = re.compile(r"(?:^|[-:|\])] )((?:broker(?:Name|Id|IP1|ClusterNa
 _PADDED: Final = " " * 10
 _PADDING: Final = re.compile(" {10,}")
 # What a pattern of an application may put behind a message: a trace, a place in the source, fields.
+_MOST_BEHIND: Final = 200
 _BEHIND: Final = re.compile(r"[\s\"',;\\]*(?:\s[\[({][^\[\](){}]{0,120}[\])}])?[\s\"',;\\]*$")
 _PARTS: Final = (
     "MessageQueue [topic=",
@@ -157,10 +158,12 @@ def _fact(log: _Log, start: str, message: str) -> Fact | None:
             return fact
     except DecodeError as first:
         error = first
-    behind = _BEHIND.search(message)
-    if behind is not None and behind.start() < len(message):
+    # Only the end is searched: a hostile line may have a million blanks.
+    end = message[-_MOST_BEHIND:]
+    behind = _BEHIND.search(end)
+    if behind is not None and behind.start() < len(end):
         try:
-            return log.read(message[: behind.start()])
+            return log.read(message[: len(message) - len(end) + behind.start()])
         except DecodeError as second:
             error = error or second
     if error is not None:

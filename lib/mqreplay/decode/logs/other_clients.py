@@ -37,6 +37,6 @@ def other_client(text: str) -> str | None:
     if "](" not in text and "=" not in text and '"' not in text:
         return None
     for pattern, name in ((_CPP, CPP), (_GO, GO), (_GRPC, GRPC)):
-        if pattern.search(text[:4096]) is not None:
+        if pattern.search(text[:1000]) is not None:
             return name
     return None
