@@ -20,8 +20,10 @@ from typing import Any
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.lines import file_sha256
+from mqreplay.ingest.opening import open_recorded
 from mqreplay.ingest.recording import POLLED, RECORD_TABLES, SNAPSHOTS, Digested, RecordedFile, classify
 from mqreplay.night.growing import GrowingFile
+from mqreplay.record.own_files import open_own
 
 GROW = 2  # the newest files of polled offsets of a source; older ones do not grow any more
 MOST_NAMES = 6  # names of files that a source may have: three files, and their .bak
@@ -218,7 +220,8 @@ class Recent:
         to = self.folder / path
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
-            shutil.copyfile(f"{self.recording}/{path}", to, follow_symlinks=self.follow_links)
+            with open_recorded(f"{self.recording}/{path}", self._root) as recorded, open_own(to) as copy:
+                shutil.copyfileobj(recorded, copy)
         except OSError as error:
             self.say(f"{self.recording}/{path} cannot be read: {error.strerror}; it is left out")
             return

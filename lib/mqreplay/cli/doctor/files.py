@@ -18,6 +18,7 @@ from mqreplay.cli.doctor.verdict import Verdict, counted
 from mqreplay.errors import InputError, InputErrors
 from mqreplay.lake.files import files_of, is_remote
 from mqreplay.printable import json_text
+from mqreplay.record.own_files import open_own
 
 SHOWN = 5  # status of files that cannot be examined
 
@@ -59,7 +60,7 @@ def _verdict_of_copy(path: str) -> Verdict:
     """Return the result for a file of a store."""
     with tempfile.TemporaryDirectory() as folder, files_of(path).open(path) as stream:
         local = Path(folder, path.rsplit("/", 1)[-1])
-        with local.open("wb") as copy:
+        with open_own(local) as copy:
             shutil.copyfileobj(stream, copy)
         try:
             verdict = _verdict(str(local))
