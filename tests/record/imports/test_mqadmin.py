@@ -11,9 +11,9 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError
 from mqreplay.record.imports.broker_names import BrokerNames
 from mqreplay.record.imports.mqadmin import Admin
-from mqreplay.record.imports.mqadmin_files import timed
 from mqreplay.record.imports.mqadmin_text import outputs_of
-from mqreplay.record.imports.name_times import BY_CHANGE, BY_PATH, Dated, time_of_path
+from mqreplay.record.imports.mqadmin_times import times_of
+from mqreplay.record.imports.name_times import NameTime, time_of_path
 from mqreplay.record.imports.staging import line_of
 
 DATA = Path(__file__).parent / "data"
@@ -193,8 +193,12 @@ def test_times_of_a_loop():
     found = outputs_of(dated, dt.UTC)
     assert [output.ts_ms for output in found] == [1795228750000, 1795228760000, 1795228770000]
     undated = outputs_of(text * 3, dt.UTC)
-    assert [ts for _, ts in timed(undated, Dated(5, BY_CHANGE))] == [None, None, 5], "the file ends with the last"
-    assert [ts for _, ts in timed(undated, Dated(5, BY_PATH))] == [5, None, None], "its name is of its begin"
+    at = 1795228750000
+    of_change = [time.ms for _, time in times_of(undated, None, at, dt.UTC, False)]
+    assert of_change == [None, None, at], "the file ends with the last"
+    named = NameTime(at, 1000, True, 0, 0)
+    of_name = [time.ms for _, time in times_of(undated, named, None, dt.UTC, False)]
+    assert of_name == [at, None, None], "its name is of its begin"
 
 
 def test_a_zone_that_does_not_fit():
@@ -203,7 +207,7 @@ def test_a_zone_that_does_not_fit():
     west = Admin(dt.timezone(dt.timedelta(hours=-8)), BrokerNames())
     [(_, record)] = west.records_of(output, 1795471925109)
     assert all(offset[5] == 0 for offset in KINDS["topic_stats"].decode(line_of(record))["offsets"])
-    assert round(west.latest_ahead_ms / 3_600_000) == 8
+    assert round(west.context.times.latest_ahead_ms / 3_600_000) == 8
 
 
 def test_names_that_may_be_cut_are_left_out():

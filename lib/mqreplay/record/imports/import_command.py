@@ -127,7 +127,7 @@ class _Work:
         """Write all files, and fill the report."""
         brokers = BrokersFile(self.names)
         self._learn_brokers(brokers)
-        outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
+        outputs = AdminOutputs(Admin(self.zone, self.names, self.given_zone is not None), self.evidence)
         outputs.learn()
         scan = scan_logs([source for source, _ in self.evidence.by_kind[TEXT]])
         self._refuse_no_logs(scan)

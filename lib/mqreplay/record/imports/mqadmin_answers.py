@@ -8,20 +8,31 @@ from collections.abc import Sequence
 from typing import Final
 
 from mqreplay.errors import DecodeError
-from mqreplay.record.imports.mqadmin_lists import cluster_rows, group_of, json_text, only_server, ordinal_of, route_text
+from mqreplay.record.imports.mqadmin_lists import (
+    cluster_table,
+    group_of,
+    json_text,
+    only_server,
+    ordinal_of,
+    route_text,
+)
 from mqreplay.record.imports.mqadmin_tables import INT_MAX, queue_text, settings_of, whole
 from mqreplay.record.imports.mqadmin_text import Output
 
 Record = tuple[str, dict[str, object]]  # the stem of its kind, and its fields
 _ADDRESS = re.compile(r"\S+:[0-9]{1,5}")
+_VERSION = re.compile(r"V[0-9]+_[0-9]+_[0-9]+\w*")
 _RESET = re.compile(r"group\[([^\]]*)\], topic\[([^\]]*)\]")
+_RESET_ROW = re.compile(r"(\S+)\s+([0-9]+)(?:\s+(\S+))?$")
 _RESET_CODE: Final = 220  # RESET_CONSUMER_CLIENT_OFFSET
 
 
 def cluster_info(output: Output, ts_ms: int) -> list[Record]:
     """Return the cluster_info record of clusterList. Raises DecodeError."""
-    rows = cluster_rows(output.lines)
+    rows, broken = cluster_table(output.lines)
     if not rows:
+        if broken:
+            raise DecodeError("no_rows", "all its rows are cut or broken; redirect mqadmin to a file")
         raise DecodeError("no_rows", "it lists no broker with an address; use clusterList without -m")
     addrs: dict[str, dict[int, str]] = defaultdict(dict)
     clusters: dict[str, list[str]] = defaultdict(list)
@@ -42,18 +53,9 @@ def cluster_info(output: Output, ts_ms: int) -> list[Record]:
 
 def consumer_connections(output: Output, ts_ms: int) -> list[Record]:
     """Return the connections of a group from consumerConnection. Raises DecodeError."""
-    begin = next((at for at, line in enumerate(output.lines) if line.startswith("#ClientId")), None)
-    if begin is None:
-        raise DecodeError("no_table", "it lists no client")
-    connections = []
-    for line in output.lines[begin + 1 :]:
-        words = line.split()
-        if len(words) < 3:
-            break
-        version = {"version": ordinal_of(words[3])} if len(words) > 3 else {}
-        connections.append({"clientAddr": words[1], "clientId": words[0], "language": words[2], **version})
+    connections, _ = client_rows(output.lines)
     table = {}
-    heads = [at for at, line in enumerate(output.lines) if line.startswith("#Topic")]
+    heads = [at for at, line in enumerate(output.lines) if line.strip().startswith("#Topic")]
     for line in output.lines[heads[0] + 1 :] if heads else []:
         topic, _, expression = line.strip().partition(" ")
         if not topic:
@@ -68,6 +70,34 @@ def consumer_connections(output: Output, ts_ms: int) -> list[Record]:
         name: settings[text] for name, text in named.items() if text in settings
     }
     return [("consumer_connections", {"ts": ts_ms, "consumer_group": group, "body": json_text(body)})]
+
+
+def client_rows(lines: Sequence[str]) -> tuple[list[dict[str, object]], list[str]]:
+    """Return the connections that consumerConnection lists, and its broken rows. Raises DecodeError.
+
+    >>> client_rows(["#ClientId  #ClientAddr", "c@1  10.0.0.1:4321  JAVA  V4_9_7", "", "c@2"])
+    ([{'clientAddr': '10.0.0.1:4321', 'clientId': 'c@1', 'language': 'JAVA', 'version': 407}], [])
+    """
+    begin = _begin_of(lines)
+    if begin is None:
+        raise DecodeError("no_table", "it lists no client")
+    connections: list[dict[str, object]] = []
+    broken: list[str] = []
+    for line in lines[begin + 1 :]:
+        words = line.split()
+        if not words or words[0] == "Below":
+            if connections or broken:
+                break
+        elif len(words) >= 3 and _ADDRESS.fullmatch(words[1]) and words[2].isupper():
+            version = {"version": ordinal_of(words[3])} if len(words) > 3 and _VERSION.fullmatch(words[3]) else {}
+            connections.append({"clientAddr": words[1], "clientId": words[0], "language": words[2], **version})
+        elif "@" in words[0] and len(words) < 4:
+            broken.append(line.strip())
+    return connections, broken
+
+
+def _begin_of(lines: Sequence[str]) -> int | None:
+    return next((at for at, line in enumerate(lines) if line.strip().startswith("#ClientId")), None)
 
 
 def with_members(output: Output, records: list[Record], broker: tuple[str, int] | None) -> list[Record]:
@@ -93,12 +123,13 @@ def with_members(output: Output, records: list[Record], broker: tuple[str, int] 
 
 def _all_clients(lines: Sequence[str]) -> list[str] | None:
     """Return the clients that consumerConnection lists; None if a line or the list is incomplete."""
-    begin = next((at for at, line in enumerate(lines) if line.startswith("#ClientId")), len(lines))
+    begin = _begin_of(lines)
     clients: list[str] = []
-    for line in lines[begin + 1 :]:
-        words = line.split()
+    for at in range(begin + 1, len(lines)) if begin is not None else ():
+        words = lines[at].split()
         if not words:
-            return clients
+            after = next((line.strip() for line in lines[at:] if line.strip()), "")
+            return clients if after.startswith("Below") else None
         if len(words) != 4 or not _ADDRESS.fullmatch(words[1]):
             return None
         clients.append(words[0])
@@ -124,16 +155,31 @@ def reset(output: Output, ts_ms: int) -> list[Record]:
     group, topic = (match[1], match[2]) if match else (output.options.get("g"), output.options.get("t"))
     if not group or not topic:
         raise DecodeError("no_group", "it names no group and topic; put the command as a line before the output")
-    begin = next((at for at, line in enumerate(output.lines) if line.startswith("#brokerName")), len(output.lines))
-    rows = []
-    for line in output.lines[begin + 1 :]:
-        words = line.split()
-        if len(words) != 3:
-            break
-        queue = queue_text(topic, words[0], whole(words[1], "a queue id", 0, INT_MAX))
-        rows.append(f"{queue}:{whole(words[2], 'an offset')}")
+    queues, _ = reset_rows(output.lines)
+    rows = [f"{queue_text(topic, name, queue_id)}:{offset}" for name, queue_id, offset in queues]
     if not rows:
         raise DecodeError("no_rows", "it lists no queue with a new offset")
     ext = {"group": group, "topic": topic}
     key = {"client_id": "mqadmin", "request_code": _RESET_CODE, "name": "RESET_CONSUMER_CLIENT_OFFSET"}
     return [("server_requests", {"ts": ts_ms, **key, "ext": ext, "body": f'{{"offsetTable":{{{",".join(rows)}}}}}'})]
+
+
+def reset_rows(lines: Sequence[str]) -> tuple[list[tuple[str, int, int]], list[str]]:
+    """Return (broker name, queue id, offset) of each row of resetOffsetByTime, and its broken rows.
+
+    >>> reset_rows(["#brokerName   #queueId   #offset", "b             0          12", "b             1", "$ ls"])
+    ([('b', 0, 12)], ['b             1'])
+    """
+    begin = next((at for at, line in enumerate(lines) if line.strip().startswith("#brokerName")), len(lines))
+    rows: dict[tuple[str, int], int] = {}
+    broken: list[str] = []
+    for line in lines[begin + 1 :]:
+        match = _RESET_ROW.match(line.strip())
+        if match is None:
+            continue
+        try:
+            queue = match[1], whole(match[2], "a queue id", 0, INT_MAX)
+            rows[queue] = whole(match[3], "an offset")
+        except DecodeError:
+            broken.append(line.strip())
+    return [(*queue, offset) for queue, offset in rows.items()], broken

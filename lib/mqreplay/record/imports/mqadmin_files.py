@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError
+from mqreplay.record.imports.dashboard_json import JsonAnswer, json_answer_of, records_of_json
 from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, why_unreadable
 from mqreplay.record.imports.import_report import ImportReport
 from mqreplay.record.imports.layout import TEXT, Place
 from mqreplay.record.imports.mqadmin import Admin
+from mqreplay.record.imports.mqadmin_answers import Record
 from mqreplay.record.imports.mqadmin_text import Output, outputs_of
-from mqreplay.record.imports.name_times import BY_CHANGE, HOUR_MS, Dated, dated
+from mqreplay.record.imports.mqadmin_times import BY_LINE, OutputTime, times_of
+from mqreplay.record.imports.name_times import BY_CHANGE, BY_PATH
+from mqreplay.record.imports.printed_times import latest_in
 from mqreplay.record.imports.snapshots import NO_TIME
 from mqreplay.record.imports.sources import Source, Writer
 from mqreplay.record.imports.staging import line_of
 
-NO_DATE: Final = (
-    "the same command is in it several times without a date between; run `date` before each command, or use "
-    "one file each"
-)
 NO_USE: Final = "no decision uses this log"
 NO_OUTPUT: Final = "it is neither a file that import knows nor an output of mqadmin"
 _LOG = re.compile(r"\.(?:log|out)\b")
-_AHEAD_MS: Final = HOUR_MS // 4  # printed times later than the output by more than this are in another zone
+_OLD_MS: Final = 86_400_000  # a file that was changed this long after the times in it was probably copied
 
 
 class _Answer(NamedTuple):
-    """An output, its file, and its time (epoch ms)."""
+    """An output or an answer in JSON, its file, and its time (epoch ms)."""
 
     ts_ms: int
     source: Source
     place: Place
     output: Output
-    is_sure: bool  # its time has a zone, and is not only the file's last change
+    time: OutputTime
+    json: JsonAnswer | None = None
 
 
 @dataclass
@@ -53,26 +52,26 @@ class AdminOutputs:
     evidence: Evidence
     instants: list[int] = field(default_factory=list)
     _answers: list[_Answer] = field(default_factory=list)
+    _dated_by: Counter[str] = field(default_factory=Counter)
+    _copied: int = 0
 
     def learn(self) -> None:
         """Read all outputs in order of time."""
         for source, place in self.evidence.by_kind[TEXT]:
             try:
-                text = source.read(MOST_TEXT)
+                text, _ = text_of_bytes(source.read(MOST_TEXT))
             except UNREADABLE as error:
                 self.evidence.refuse(source, why_unreadable(error))
                 continue
-            outputs = [] if b"\0" in text[:4096] else outputs_of(text.decode("utf-8", "replace"), self.admin.zone)
-            when = dated(place.time, source.modified_ms)
+            outputs, json = self._outputs_of(text)
             if not outputs:
                 self.evidence.refuse(source, NO_USE if _LOG.search(place.name) else NO_OUTPUT)
-            for output, ts_ms in timed(outputs, when):
-                if ts_ms is None:
-                    self.evidence.refuse(source, NO_TIME if when is None else NO_DATE)
+            zone, is_given = self.admin.zone, self.admin.zone_is_given
+            for output, time in times_of(outputs, place.time, source.modified_ms, zone, is_given):
+                if time.ms is None:
+                    self._refuse(source, output, time.how or NO_TIME)
                 else:
-                    of_path = when is not None and when.how != BY_CHANGE and not when.zone_assumed
-                    is_sure = output.ts_ms is not None or of_path
-                    self._answers.append(_Answer(ts_ms, source, place, output, is_sure))
+                    self._answers.append(_Answer(time.ms, source, place, output, time, json))
         self._answers.sort(key=lambda answer: (answer.ts_ms, answer.source.path, answer.output.line))
         for answer in self._answers:
             try:
@@ -83,46 +82,72 @@ class AdminOutputs:
     def write(self, writer: Writer, report: ImportReport) -> None:
         """Append each record once."""
         seen: set[tuple[str, bytes]] = set()
-        for ts_ms, source, place, output, is_sure in self._answers:
+        for answer in self._answers:
+            source, output = answer.source, answer.output
             try:
-                records = self.admin.records_of(output, ts_ms, (place.name, *place.broker_hints))
+                records = self._records_of(answer)
                 lines = [(stem, line_of(record)) for stem, record in records]
                 for stem, line in lines:
                     KINDS[stem].decode(line)
             except DecodeError as error:
                 self.evidence.refuse(source, error.detail)
                 continue
-            self.instants += [ts_ms] if is_sure else []
+            self.instants += [answer.ts_ms] if answer.time.is_sure else []
+            self._count_source(output, answer.time)
             new = [record for record, line in zip(records, lines, strict=True) if line not in seen]
             seen.update(lines)
             for stem, record in new:
                 writer.append(stem, record)
-            report.recognised.append((source.path, f"mqadmin {output.command}", len(new)))
+            what = f"mqadmin {output.command}" if answer.json is None else f"{answer.json.what}, as JSON"
+            report.recognised.append((source.path, what, len(new)))
+            if answer.json is None and (why := self.admin.failure_beside(output)) is not None:
+                self.evidence.refuse(source, f"{why} (what it printed before is used)")
         report.left_out += self.admin.left_out
-        if self.admin.latest_ahead_ms > _AHEAD_MS:
-            hours = round(self.admin.latest_ahead_ms / HOUR_MS * 2) / 2
-            report.notes.append(
-                f"times that mqadmin printed are up to {hours:g} hours later than its outputs, so they are left out: "
-                f"its host is probably {hours:g} hours ahead of {report.time_zone}; give --time-zone"
+        report.notes += self._notes()
+        report.notes += self.admin.context.times.notes(report.time_zone, report.zone_is_given)
+
+    def _outputs_of(self, text: str) -> tuple[list[Output], JsonAnswer | None]:
+        if "\0" in text[:4096]:
+            return [], None
+        outputs = outputs_of(text, self.admin.zone, self.admin.zone_is_given)
+        is_of_mqadmin = any(output.has_command_line or output.command != "topicRoute" for output in outputs)
+        json = None if is_of_mqadmin else json_answer_of(text)
+        return (outputs, None) if json is None else ([Output(None, 1, lines=text.splitlines())], json)
+
+    def _records_of(self, answer: _Answer) -> list[Record]:
+        names = (answer.place.name, *answer.place.broker_hints)
+        if answer.json is not None:
+            return records_of_json(answer.json, answer.ts_ms, names)
+        return self.admin.records_of(answer.output, answer.ts_ms, names)
+
+    def _refuse(self, source: Source, output: Output, why: str) -> None:
+        """Refuse an output without a time. A failure, or that nothing was printed, says more than that."""
+        if (failure := self.admin.failure_beside(output)) is not None:
+            why = failure
+        elif output.is_empty:
+            why = f"mqadmin {output.command} has no output in it"
+        self.evidence.refuse(source, why)
+
+    def _count_source(self, output: Output, time: OutputTime) -> None:
+        if time.how in (BY_LINE, BY_PATH) or time.ms is None:
+            return
+        self._dated_by[time.how] += 1
+        printed = latest_in(output.lines, self.admin.zone)
+        if time.how == BY_CHANGE and printed and time.ms - printed[-1] > _OLD_MS:
+            self._copied += 1
+
+    def _notes(self) -> list[str]:
+        notes = [
+            f"time of {_count(number)} of mqadmin: {how}; run `date -u` before each command for a sure one"
+            for how, number in sorted(self._dated_by.items())
+        ]
+        if self._copied:
+            notes.append(
+                f"files with {_count(self._copied)} of mqadmin last changed more than a day after the times in them: a "
+                "copy may have changed that; name the file or its folder by the time of the command"
             )
+        return notes + [remark for remark, _ in sorted(self.admin.context.remarks.items())]
 
 
-def outputs_in(source: Source, zone: dt.tzinfo) -> list[Output]:
-    """Return the outputs of mqadmin in a file; none if it is another file. Raises like Source.read."""
-    return outputs_of(text_of_bytes(source.read(MOST_TEXT))[0], zone)
-
-
-def timed(outputs: Sequence[Output], when: Dated | None) -> Iterator[tuple[Output, int | None]]:
-    """Yield each output with its own instant, else the file's, which only one of several equal outputs can have."""
-    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for at, output in enumerate(outputs):
-        if output.ts_ms is None:
-            alike[output.identity].append(at)
-    for at, output in enumerate(outputs):
-        if output.ts_ms is not None:
-            yield output, output.ts_ms
-            continue
-        # A name gives the time when a file was begun, its last change the time when it was ended.
-        same = alike[output.identity]
-        is_of_file = when is not None and at == (same[-1] if when.how == BY_CHANGE else same[0])
-        yield output, when.ms if when is not None and is_of_file else None
+def _count(number: int) -> str:
+    return "1 output" if number == 1 else f"{number:,} outputs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
@@ -15,13 +15,16 @@ from mqreplay.decode.fields import object_of, text_field
 from mqreplay.errors import DecodeError, IllegalArgument
 from mqreplay.record.imports.mqadmin_tables import INT_MAX, settings_of, whole
 
+_ADDRESS = re.compile(r"\S+:[0-9]{1,5}")
+_BROKER_ID = re.compile(r"[0-9]{1,18}")
 _CONFIG_HEAD = re.compile(r"=+(?:My Master: \S+?=+Slave: |Master: )?([^\s=]+:[0-9]+)=+\s*$")
 _STATUS_ADDR = re.compile(r"(\S+:[0-9]+)\s+(\S.*)$")
 _SECTION = re.compile(r"#[^#]+#\s*$")
 _ADDRS = re.compile(r"([0-9]+)=([^,}\s]+)")
+_BRACE = re.compile(r'[{}]|"(?:[^"\\\\]|\\\\.)*"', re.DOTALL)
 _VERSION = re.compile(r"V[0-9]+_[0-9]+_[0-9]+\w*")
 _SECRET = re.compile(r"(?i)password|secret|access_?key|token")
-_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,20})?")
 _V5: Final = 413  # MQVersion's ordinal of V5_0_0; two for each release since 4.0.0, its snapshot and itself
 
 
@@ -35,26 +38,54 @@ class ListedBroker(NamedTuple):
     version: str | None
 
 
-def cluster_rows(lines: Sequence[str]) -> list[ListedBroker]:
-    """Return the brokers that clusterList prints. Raises DecodeError.
+class ClusterTable(NamedTuple):
+    """The rows of clusterList, and those that are broken."""
 
-    >>> cluster_rows(["#Cluster Name  #Broker Name  #BID  #Addr  #Version", "C  b  0  h:10911  V4_9_7  0.00(0,0ms)"])
+    rows: list[ListedBroker]
+    broken: list[str]
+
+
+def cluster_table(lines: Sequence[str]) -> ClusterTable:
+    """Return the brokers that clusterList prints.
+
+    A row is broken if it has no version, since its address may then be cut. The rest of a row that a terminal broke
+    after the version is skipped: nothing in it is used.
+
+    >>> table = ["#Cluster Name  #Broker Name  #BID  #Addr  #Version", "C  b  0  h:10911  V4_9_7  0.00(0,0ms)", "$ ls"]
+    >>> cluster_table(table).rows
     [ListedBroker(cluster='C', broker_name='b', broker_id=0, addr='h:10911', version='4.9.7')]
+    >>> cluster_table([*table, "C  b  1  h:109"]).broken
+    ['C  b  1  h:109']
     """
-    rows = []
-    listed = False
+    rows: list[ListedBroker] = []
+    broken = []
+    start = None
     for line in lines:
-        if line.startswith("#Cluster Name"):
-            listed = "#BID" in line
-        elif listed and (words := line.split()):
-            if len(words) < 4 or ":" not in words[3]:
-                listed = False
-                continue
-            version = words[4] if len(words) > 4 and _VERSION.fullmatch(words[4]) else None
-            row = ListedBroker(words[0], words[1], whole(words[2], "#BID", 0), words[3], release_of(version))
+        words = line.split()
+        if line.strip().startswith("#Cluster Name"):
+            heading = line.strip()
+            start = (
+                heading.index("#Broker Name") if "#Broker Name" in heading and "#InTotalYest" not in heading else None
+            )
+        elif start is None or not words:
+            continue
+        elif len(words) > 4 and _ADDRESS.fullmatch(words[3]) and _BROKER_ID.fullmatch(words[2]):
+            version = words[4] if _VERSION.fullmatch(words[4]) else None
+            row = ListedBroker(words[0], words[1], int(words[2]), words[3], release_of(version))
             if row not in rows:
                 rows.append(row)
-    return rows
+        elif _is_part_of_row(line.strip(), words, start, {row.cluster for row in rows}):
+            broken.append(line.strip())
+    return ClusterTable(rows, broken)
+
+
+def _is_part_of_row(line: str, words: Sequence[str], start: int, clusters: Container[str]) -> bool:
+    """Return whether a line begins as a row does: with a known cluster, or with its second column in its place."""
+    if words[0] in clusters or len(words) < 2:
+        return words[0] in clusters
+    has_id = len(words) > 2 and _BROKER_ID.fullmatch(words[2]) is not None
+    at_column = abs(line.index(words[1], len(words[0])) - start) <= 1
+    return (has_id and (at_column or (len(words) > 3 and ":" in words[3]))) or (at_column and "(" not in words[0])
 
 
 def configs_of(lines: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
@@ -80,22 +111,35 @@ def open_settings(lines: Sequence[str], separator: str) -> dict[str, str]:
 
 def route_text(lines: Sequence[str]) -> str:
     """Return the body of a route: as topicRoute prints it, or from the table of topicRoute -l. Raises DecodeError."""
-    head = next((at for at, line in enumerate(lines) if line.startswith("#ClusterName")), None)
+    head = next((at for at, line in enumerate(lines) if line.strip().startswith("#ClusterName")), None)
     if head is not None:
         return _listed_route(lines[head + 1 :])
-    begin = next((at for at, line in enumerate(lines) if line.startswith("{")), None)
-    end = next((at for at in reversed(range(len(lines))) if lines[at].startswith("}")), None)
-    if begin is None or end is None or end < begin:
+    text = object_text("\n".join(lines))
+    if text is None:
         raise DecodeError("no_table", "it shows no route")
-    return "\n".join(lines[begin : end + 1])
+    return text
+
+
+def object_text(text: str) -> str | None:
+    """Return the first object of JSON in a text, from its brace to the one that closes it; None without a whole one.
+
+    >>> object_text('WARN x\\n{"a": {"b": "}"}}\\n$ exit }')
+    '{"a": {"b": "}"}}'
+    """
+    begin, depth = text.find("{"), 0
+    for match in _BRACE.finditer(text, max(begin, 0)):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and match[0] == "}":
+            return text[begin : match.end()]
+    return None
 
 
 def _listed_route(lines: Sequence[str]) -> str:
     brokers, queues = [], []
-    for line in lines:
-        if line.startswith("-") or not line.strip():
+    for line in map(str.strip, lines):
+        if line.startswith("-") or not line:
             break
-        match = re.match(r"(\S+)\s+(\S+)\s+\{([^}]*)\}\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s*$", line)
+        match = re.match(r"(\S+)\s+(\S+)\s+\{([^}]*)\}\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)$", line)
         if match is None:
             raise DecodeError("bad_row", "a row of the route is not in mqadmin's format")
         cluster, name = match[1], match[2]
@@ -123,7 +167,7 @@ def by_address(lines: Sequence[str], asked: str) -> dict[str, list[str]]:
     """Return the lines of brokerStatus by broker: -c prints the address before each line, -b has ``asked``."""
     parts: dict[str, list[str]] = {}
     for line in lines:
-        match = _STATUS_ADDR.match(line)
+        match = _STATUS_ADDR.match(line.strip())
         addr, text = (match[1], match[2]) if match and " : " in line.replace(": ", " : ") else (asked, line)
         parts.setdefault(addr, []).append(text)
     return parts
@@ -135,10 +179,10 @@ def section(lines: Sequence[str], title: str) -> list[str]:
     >>> section(["#A#", "1", "#Topic  #QID", "#B#", "2"], "#A#")
     ['1', '#Topic  #QID']
     """
-    begin = next((at for at, line in enumerate(lines) if line.startswith(title)), None)
+    begin = next((at for at, line in enumerate(lines) if line.strip().startswith(title)), None)
     if begin is None:
         return []
-    end = next((at for at in range(begin + 1, len(lines)) if _SECTION.match(lines[at])), len(lines))
+    end = next((at for at in range(begin + 1, len(lines)) if _SECTION.match(lines[at].strip())), len(lines))
     return list(lines[begin + 1 : end])
 
 

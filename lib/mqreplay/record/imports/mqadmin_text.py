@@ -7,69 +7,46 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import shlex
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from mqreplay.record.imports.name_times import MINUTE_MS, times_in, zone_of
+from mqreplay.record.imports.date_lines import LineDate, date_of_line, is_clock, not_read
+from mqreplay.record.imports.mqadmin_commands import CONTINUES, command_of, header_of
+from mqreplay.record.imports.mqadmin_lines import is_date_command, is_noise, is_prompt, lines_of
+from mqreplay.record.imports.name_times import MINUTE_MS, times_in
 
-COMMANDS: Final = frozenset(
-    {
-        *("clusterList", "consumerProgress", "topicStatus", "brokerStatus", "getBrokerConfig", "consumerConnection"),
-        *("topicRoute", "consumerStatus", "resetOffsetByTime", "topicList", "statsAll", "getConsumerConfig"),
-        *("producerConnection", "topicClusterList", "brokerConsumeStats", "getNamesrvConfig", "queryMsgById"),
-        *("allocateMQ", "resetOffsetByTimeOld", "printMsg", "updateTopic", "updateSubGroup", "haStatus"),
-    }
-)
-# The first line of an output, by command.
-HEADERS: Final = (
-    ("clusterList", re.compile(r"#Cluster Name\s+#Broker Name\s+#(?:BID|InTotalYest)\b")),
-    ("consumerProgress", re.compile(r"#Topic\s+#Broker Name\s+#QID\s+#Broker Offset\b")),
-    ("consumerProgress", re.compile(r"#Group\s+#Count\s+#Version\b")),
-    ("topicStatus", re.compile(r"#Broker Name\s+#QID\s+#Min Offset\b")),
-    ("consumerConnection", re.compile(r"#ClientId\s+#ClientAddr\s+#Language\b")),
-    ("topicRoute", re.compile(r"#ClusterName\s+#BrokerName\s+#BrokerAddrs\b")),
-    ("topicRoute", re.compile(r"\{\s*$")),
-    ("consumerStatus", re.compile(r"#Consumer Properties#|#Index\s+#ClientId\b")),
-    ("resetOffsetByTime", re.compile(r"(?:rollback|start reset|reset) consumer offset by specified")),
-    ("getBrokerConfig", re.compile(r"=+(?:(?:My )?Master: )?[^\s=]+:[0-9]+=+")),
-    ("getConsumerConfig", re.compile(r"=+[^\s=:]+:[^\s=:]+=+$")),
-    ("brokerStatus", re.compile(r"(?:\S+:[0-9]+\s+)?(?:EndTransaction\w+|bootTimestamp|brokerVersion\w*)\s*: ")),
-    ("statsAll", re.compile(r"#Topic\s+#Consumer Group\b")),
-)
-_CONTINUES: Final = frozenset({"getBrokerConfig", "brokerStatus", "getConsumerConfig"})  # one header a broker
-_NAMES = "|".join(sorted(COMMANDS, key=len, reverse=True))
-_COMMAND = re.compile(rf"\bmqadmin(?:\.sh|\.cmd)?\s+({_NAMES})(?![A-Za-z])(.*)")
-_NOISE = re.compile(
-    r"[0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3} \|-(?:INFO|WARN|ERROR) |RocketMQLog:WARN|SLF4J:|OpenJDK 64-Bit Server VM|"
-    r"Java HotSpot\(TM\)"
-)
 _BORN = re.compile(r"\(born:([0-9]{13})\)")  # logback logs when it was configured: at the start of the command
-_UNIX_DATE = re.compile(
-    r"[A-Z][a-z]{2} "
-    r"(?:(?P<month>[A-Z][a-z]{2}) +(?P<day>[0-9]{1,2})|"
-    r"(?P<day2>[0-9]{1,2}) (?P<month2>[A-Z][a-z]{2}) (?P<year2>20[0-9]{2}))"
-    r" (?P<clock>[0-9]{1,2}:[0-9]{2}:[0-9]{2})(?: (?P<half>[AP]M))?"
-    r"(?: (?P<zone>[A-Z]{1,5}|[+-][0-9]{2,4}))?(?: (?P<year>20[0-9]{2}))?"
-)
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MARKS: Final = " \t=#-*+[]>_$"
+_WATCHED = re.compile(r"Every [0-9.]+m?s: ")  # the first line of `watch`, which ends with the date
+_WATCH_DATE = re.compile(r"[^\W\d_]+ [^\W\d_]+ +[0-9]{1,2} [0-9:]{8} [0-9]{4}$")
+_TIMED_TABLES: Final = ("consumerProgress", "brokerConsumeStats")  # text follows their rows before a prompt
+# Commands whose outputs begin like that of another command.
+_SAME_HEADING: Final = ("resetOffsetByTimeOld", "skipAccumulatedMessage", "consumer")
 
 
 @dataclass
 class Output:
-    """The output of one command. ``ts_ms``: the instant of a date line before it, or from the output itself.
+    """The output of one command.
 
-    ``options``: those of the command line, if there is one: {"t": "orders"}. ``line`` counts from 1.
+    ``date``: the line with a date before it, or its own instant; None without one. ``line`` counts from 1.
+    ``options``: those of the command line, if there is one: {"t": "orders"}.
     """
 
     command: str | None
     line: int
-    ts_ms: int | None = None
+    date: LineDate | None = None
     has_command_line: bool = False
     options: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+
+    @property
+    def ts_ms(self) -> int | None:
+        """Return the epoch milliseconds of its date, if that can be read."""
+        return None if self.date is None else self.date.ms
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing follows the command line."""
+        return not any(line.strip() for line in self.lines)
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -77,49 +54,135 @@ class Output:
         return self.command, tuple(sorted((name, text) for name, text in self.options.items() if name != "n"))
 
 
-def outputs_of(text: str, zone: dt.tzinfo) -> list[Output]:
+def outputs_of(text: str, zone: dt.tzinfo, zone_is_given: bool = False) -> list[Output]:
     """Return the outputs in a text in order; none if it is not mqadmin's.
 
     >>> [found] = outputs_of("$ mqadmin topicStatus -t orders -n h:9876\\n#Broker Name  #QID  #Min Offset\\n", dt.UTC)
     >>> found.command, found.options["t"], found.lines
-    ('topicStatus', 'orders', ['#Broker Name  #QID  #Min Offset'])
+    ('topicStatus', 'orders', ['#Broker Name  #QID  #Min Offset', ''])
     >>> outputs_of("notes of the night\\n{\\n", dt.UTC)
     []
     """
-    found: list[Output] = []
-    before: int | None = None
-    now = Output(None, 1)
-    begun = False
-    for number, line in enumerate(text.splitlines(), 1):
-        if _NOISE.match(line):
-            if now.ts_ms is None and (born := _BORN.search(line)):
-                now.ts_ms = int(born[1])
-            continue
-        if (match := _COMMAND.search(line)) is not None:
-            found.append(now)
-            now = Output(match[1], number, before, True, _options(match[2]))
-            before, begun = None, False
-            continue
-        if (date := date_of_line(line, zone)) is not None:
-            before = date
-            continue
-        command = next((name for name, header in HEADERS if header.match(line)), None)
-        if command is not None and (not begun or not _belongs(command, now)):
-            if begun or (now.command is None and now.lines):
-                found.append(now)
-                now = Output(None, number)
-            if not now.has_command_line:
-                now.command = command
-                now.ts_ms, before = (before if before is not None else now.ts_ms), None
-            begun = True
-        now.lines.append(line)
-    found.append(now)
-    return [output for output in found if output.command is not None and _is_of_mqadmin(output)]
+    splitter = _Splitter(zone, zone_is_given)
+    for number, line in lines_of(text):
+        splitter.take(number, line)
+    return [output for output in splitter.all_outputs() if output.command is not None and _is_of_mqadmin(output)]
 
 
-def _belongs(command: str, output: Output) -> bool:
-    """Return whether a header continues an output, and does not begin another."""
-    return command == output.command and command in _CONTINUES
+class _Splitter:
+    """The outputs before the current line, and the one that it belongs to."""
+
+    def __init__(self, zone: dt.tzinfo, zone_is_given: bool) -> None:
+        self.zone, self.zone_is_given = zone, zone_is_given
+        self.found: list[Output] = []
+        self.now = Output(None, 1)
+        self.before: LineDate | None = None  # the date that the next output has
+        self.begun = False  # the first line of the output was seen
+        self.closed = False  # a prompt ended it
+        self.date_is_next = False  # the line before ran `date`
+        self.last_header = ""
+
+    def take(self, number: int, line: str) -> None:
+        """Take the next line."""
+        date_is_next, self.date_is_next = self.date_is_next, False
+        if is_noise(line):
+            self._take_birth(line)
+            return
+        if self._take_command(number, line) or self._take_date(line, date_is_next):
+            return
+        if is_date_command(line):
+            self.date_is_next = True
+        if self.begun and line.strip() == self.last_header and not self._has_rows():
+            return  # the heading is printed twice
+        command = header_of(line, self.now.command, self.begun)
+        if command is not None and not (self.begun and command == self.now.command and command in CONTINUES):
+            self._begin(command, number, line)
+        elif is_prompt(line) and (self.begun or self.now.lines):
+            self.now.lines.append("")
+            self.closed = True
+        if not self.closed:
+            self.now.lines.append(line)
+
+    def all_outputs(self) -> list[Output]:
+        """Return all outputs, after the last line."""
+        return [*self.found, self.now]
+
+    def _end(self) -> None:
+        """End the output before the current line, so that its last line is a whole one."""
+        self.now.lines.append("")
+        self.found.append(self.now)
+
+    def _take_birth(self, line: str) -> None:
+        """Take the time at which logback began: that of the output, or of the next one if this one has begun."""
+        if (born := _BORN.search(line)) is None:
+            return
+        date = LineDate(int(born[1]), None, True)
+        if self.begun:
+            self.before = self.before or date
+        elif self.now.date is None or self.now.date.ms is None:
+            self.now.date = date
+
+    def _take_command(self, number: int, line: str) -> bool:
+        called = command_of(line)
+        if called is None:
+            return False
+        self._end()
+        date = self._date_beside(line, called.before) or self.before
+        self.now = Output(called.name, number, date, True, called.options)
+        self.before, self.begun, self.closed = None, False, False
+        return True
+
+    def _date_beside(self, line: str, before: str) -> LineDate | None:
+        """Return the date in the line of a command: before the command, or at the end of the first line of `watch`."""
+        if _WATCHED.match(line):
+            found = _WATCH_DATE.search(line.rstrip())
+            return None if found is None else date_of_line(found[0], self.zone, self.zone_is_given)
+        words = before.rpartition(" ")[0] if before.rstrip() == before else before
+        exact = [time for time in times_in(words, self.zone) if time.precision_ms <= MINUTE_MS]
+        return LineDate(exact[0].ms, None, exact[0].has_zone) if len(exact) == 1 else None
+
+    def _take_date(self, line: str, is_next: bool) -> bool:
+        date = date_of_line(line, self.zone, self.zone_is_given)
+        if date is not None and is_clock(line) and self.before is not None and self.before.day is not None:
+            day = dt.datetime.fromtimestamp(self.before.day.ms / 1000, self.zone)
+            date = date_of_line(f"{day:%Y-%m-%d} {line.strip()}", self.zone, self.zone_is_given) or date
+        if date is None and is_next and line.strip() and not is_prompt(line) and header_of(line, None, False) is None:
+            date = not_read(line.strip())
+        if date is None or self._is_rest_of_row(line):
+            return False
+        self.before = date
+        return True
+
+    def _is_rest_of_row(self, line: str) -> bool:
+        """Return whether a date is the last column of the row before it, which a terminal broke.
+
+        topicStatus prints milliseconds after a comma; after the other tables other text precedes a prompt.
+        """
+        if not self.begun or self.closed or not self.now.lines:
+            return False
+        last = self.now.lines[-1].strip()
+        if not last or last == self.last_header or re.search(r"[0-9]{2}:[0-9]{2}:[0-9]{2}", last):
+            return False
+        is_row = re.match(r"\S+\s+\S+", last) is not None and ":" not in last
+        return is_row and (
+            self.now.command in _TIMED_TABLES or re.search(r":[0-9]{2},[0-9]{3}$", line.strip()) is not None
+        )
+
+    def _has_rows(self) -> bool:
+        return any(line.strip() and line.strip() != self.last_header for line in self.now.lines)
+
+    def _begin(self, command: str, number: int, line: str) -> None:
+        """Begin the output of ``command`` with its first line."""
+        is_other = self.now.has_command_line and command != self.now.command not in _SAME_HEADING
+        if self.begun or is_other or (self.now.command is None and self.now.lines):
+            date = None if self.begun or is_other else self.now.date
+            self._end()
+            self.now = Output(None, number, date)
+        if not self.now.has_command_line:
+            self.now.command = command
+        if self.before is not None:
+            self.now.date, self.before = self.before, None
+        self.begun, self.closed, self.last_header = True, False, line.strip()
 
 
 def _is_of_mqadmin(output: Output) -> bool:
@@ -127,86 +190,3 @@ def _is_of_mqadmin(output: Output) -> bool:
     if output.has_command_line or output.command != "topicRoute":
         return True
     return any("brokerDatas" in line or "#BrokerAddrs" in line for line in output.lines[:200])
-
-
-def _options(text: str) -> dict[str, str]:
-    """Return the short options of a command line, up to a pipe or redirection.
-
-    >>> _options(" -g pay -n 'h:9876;i:9876' -s > out.txt")
-    {'g': 'pay', 'n': 'h:9876;i:9876', 's': ''}
-    """
-    try:
-        words = shlex.split(text)
-    except ValueError:
-        words = text.split()
-    return dict(_pairs(words))
-
-
-_LONG: Final = {
-    "groupName": "g",
-    "group": "g",
-    "consumerGroup": "g",
-    "topic": "t",
-    "brokerAddr": "b",
-    "clusterName": "c",
-    "namesrvAddr": "n",
-    "clientId": "i",
-}
-
-
-def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    name: str | None = None
-    for word in words:
-        if word[:1] in (">", "|", "&") or word in ("2>&1", "1>"):
-            break
-        if word.startswith("-") and len(word) > 1 and not word[1:].isdigit():
-            if name is not None:
-                yield name, ""
-            name, _, value = word.lstrip("-").partition("=")
-            name = _LONG.get(name, name)
-            if value:
-                yield name, value
-                name = None
-        elif name is not None:
-            yield name, word
-            name = None
-    if name is not None:
-        yield name, ""
-
-
-def date_of_line(line: str, zone: dt.tzinfo) -> int | None:
-    """Return the epoch milliseconds of a line that consists of a date and time, as scripts write them.
-
-    >>> date_of_line("=== 2026-11-21 02:39:57 ===", dt.UTC) == date_of_line("Sat Nov 21 02:39:57 UTC 2026", dt.UTC)
-    True
-    >>> date_of_line("1795228797", dt.UTC), date_of_line("broker-a  0  2026-11-21 02:41:23,490", dt.UTC)
-    (1795228797000, None)
-    """
-    text = line.strip(_MARKS)
-    if not 10 <= len(text) <= 40:
-        return None
-    found = times_in(text, zone)
-    if len(found) == 1 and found[0].precision_ms <= MINUTE_MS:
-        only = found[0]
-        return only.ms if not text[: only.begin] and not text[only.end :].strip() else None
-    match = _UNIX_DATE.fullmatch(text)
-    return None if match is None else _unix_date(match, zone)
-
-
-def _unix_date(match: re.Match[str], zone: dt.tzinfo) -> int | None:
-    month, year = match["month"] or match["month2"], match["year"] or match["year2"]
-    if month not in _MONTHS or year is None:
-        return None
-    hour, minute, second = map(int, match["clock"].split(":"))
-    if match["half"]:
-        hour = hour % 12 + (12 if match["half"] == "PM" else 0)
-    day = int(match["day"] or match["day2"])
-    named = match["zone"] or ""
-    try:
-        # Other short names, such as CST, mean several zones.
-        is_exact = named in ("UTC", "GMT", "Z") or named[:1] in ("+", "-")
-        where = zone_of(f"{named}00" if len(named) == 3 and named[0] in "+-" else named) if is_exact else zone
-        moment = dt.datetime(int(year), _MONTHS.index(month) + 1, day, hour, minute, second, tzinfo=where)
-        return round(moment.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None
