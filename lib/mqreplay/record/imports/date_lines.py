@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from mqreplay.decode.columns import TIME_MAX
@@ -12,6 +12,7 @@ from mqreplay.record.imports.date_words import AFTERNOON, MORNING, is_filler, me
 from mqreplay.record.imports.name_times import DAY_MS, MINUTE_MS, NameTime, times_in, zone_of
 
 _MARKS: Final = " \t=#-*+[]<>_$%|~\"'`,;"
+_QUICK = re.compile(r"[0-9]{4}|[0-9]:[0-9]{2}|[0-9][/.][0-9]")
 _LABEL = re.compile(r"[\w ]{0,12}(?:date|time|now|datum|zeit|fecha|时间|日期|時刻|日時)\s*[:=：]\s*", re.IGNORECASE)
 _CJK_CLOCK = re.compile(r"([0-9]{1,2})\s?[时時点點시]\s*([0-9]{1,2})\s?[分분](?:\s*([0-9]{1,2})\s?[秒초])?")
 _CJK_DATE = re.compile(r"([0-9]{4})\s*[年년]\s*([0-9]{1,2})\s*[月월]\s*([0-9]{1,2})\s*[日号號일]")
@@ -34,6 +35,7 @@ _NOT_OF_A_DATE = re.compile(
 )
 _MOST_WORDS: Final = 9
 _MOST_UNKNOWN: Final = 3
+_LONGEST_ZONE: Final = 5
 
 
 class LineDate(NamedTuple):
@@ -63,6 +65,8 @@ def date_of_line(line: str, zone: dt.tzinfo, zone_is_given: bool = False) -> Lin
     >>> date_of_line("2021-03-22 10:12:00 CST", dt.UTC).why
     "CST in '2021-03-22 10:12:00 CST' may be China (+08:00), US Central (-06:00) or Cuba (-05:00); give --time-zone"
     """
+    if _QUICK.search(line) is None:
+        return None
     text = line.strip(_MARKS)
     if not 4 <= len(text) <= 90:
         return None
@@ -81,7 +85,7 @@ def _date_of(text: str, zone: dt.tzinfo, zone_is_given: bool) -> LineDate | None
         only = found[0]
         if only.precision_ms <= MINUTE_MS:
             return LineDate(only.ms, None, only.has_zone)
-        return LineDate(None, f"{text!r} before it is a day without a time", day=only)
+        return LineDate(None, _day_without_time(text), day=only)
     return _Reader(text, zone, zone_is_given).date()
 
 
@@ -94,11 +98,15 @@ def is_clock(line: str) -> bool:
     return _CLOCK_ALONE.fullmatch(line.strip()) is not None
 
 
+def _day_without_time(text: str) -> str:
+    return f"{text!r} before it is a day without a time; run date -u '+%F %TZ' before each command"
+
+
 def not_read(text: str) -> LineDate:
     """Return the date of a line that cannot be read."""
     shown = text if len(text) <= 60 else f"{text[:57]}..."
     return LineDate(
-        None, f"the date {shown!r} before it cannot be read; run date -u '+%F %TZ' before each command, in a loop too"
+        None, f"the date {shown!r} before it cannot be read; run date -u '+%F %TZ' before each command"
     )
 
 
@@ -111,57 +119,61 @@ class _Reader:
 
     def date(self) -> LineDate | None:
         """Return the date; one without instant if the text looks like a date and is not understood."""
+        if len(self.text.split()) > _MOST_WORDS or _NOT_OF_A_DATE.search(self.text):
+            return None
         self._replace(_CJK_CLOCK, lambda m: f" {m[1]}:{int(m[2]):02}:{int(m[3] or 0):02} ")
         self._replace(_CJK_DATE, lambda m: f" {m[1]}-{m[2]}-{m[3]} ")
-        year, months, day = None, [], None
-        if (match := self._take(_YEAR_FIRST)) is not None:
-            year, months, day = int(match[1]), [int(match[2])], int(match[3])
+        first = self._take(_YEAR_FIRST)
         clock = self._take(_CLOCK)
-        last = None if year else self._take(_YEAR_LAST)
+        last = None if first else self._take(_YEAR_LAST)
         clock = clock or self._take(_DOTTED_CLOCK)
         half = self._half()
-        if year is None and last is None and (match := self._take(_CJK_MONTH)) is not None:
-            months, day = [int(match[1])], int(match[2])
+        month_and_day = None if first or last else self._take(_CJK_MONTH)
         offset = self._take(_OFFSET) if clock else None
-        words = _WORD.findall(self.left)
-        weekdays = [at for word in words if (at := weekday_of(word)) is not None]
-        named = [word for word in words if month_of(word) is not None]
-        named = [word for word in named if weekday_of(word) is None] or named[-1:]
-        names = [word for word in words if _is_zone(word) and word not in named]
-        unknown = [
-            word
-            for word in words
-            if month_of(word) is None and weekday_of(word) is None and word not in names and not is_filler(word)
-        ]
-        numbers = re.findall("[0-9]+", self.left)
-        looks = clock is not None and (year or last or named or re.search(r"\b(?:19|2[0-9])[0-9]{2}\b", self.left))
-        looks = looks or (is_clock(self.text) or (clock is not None and _SHORT_DATE.search(self.text) is not None))
-        if not looks or clock is None or len(self.text.split()) > _MOST_WORDS or len(unknown) > _MOST_UNKNOWN:
-            return None
-        if _NOT_OF_A_DATE.search(self.text):
+        words = _Words.of(self.left)
+        has_day = first or last or month_and_day or words.months
+        if len(words.unknown) > _MOST_UNKNOWN or not self._looks_like_one(clock is not None, has_day is not None):
             return None
         if last is not None:
-            chosen = _day_and_month(int(last[1]), last[2], int(last[3]), int(last[4]), weekdays)
-            if chosen is None:
-                return LineDate(
-                    None, f"{self.text!r} before it may be two days: its day and month cannot be told apart"
-                )
-            day, month = chosen
-            year, months = int(last[4]), [month]
-        if not months and len(named) == 1:
-            months = [month_of(named[0]) or 0]
-        for number in numbers:
-            if len(number) == 4 and year is None:
-                year = int(number)
-            elif len(number) <= 2 and day is None:
-                day = int(number)
-            else:
-                return not_read(self.text)
+            day = _day_of(last, words.weekdays)
+            if day is None:
+                return LineDate(None, f"{self.text!r} before it may be two days; write the month as a word")
+        else:
+            day = self._day(first or month_and_day, words.months)
         # One word beside a full ISO date, such as "begin", leaves no doubt.
-        most = 1 if _YEAR_FIRST.search(self.text) and clock["second"] else 0
-        if len(unknown) > most or year is None or day is None or len(months) != 1 or (last is None and len(named) > 1):
-            return not_read(self.text)
-        return self._instant((year, months[0], day), clock, half, self._zone(offset, names))
+        most_unknown = 1 if first is not None and clock is not None and clock["second"] else 0
+        if day is None or len(words.unknown) > most_unknown or (last is None and len(words.months) > 1):
+            return None if clock is None else not_read(self.text)
+        if clock is None:
+            return self._day_alone(day)
+        return self._instant(day, clock, half, self._zone(offset, words.zones))
+
+    def _looks_like_one(self, has_clock: bool, has_day: bool) -> bool:
+        if not has_clock:
+            return has_day
+        has_year = re.search(r"\b(?:19|2[0-9])[0-9]{2}\b", self.left) is not None
+        return has_day or has_year or is_clock(self.text) or _SHORT_DATE.search(self.text) is not None
+
+    def _day(self, numeric: re.Match[str] | None, months: Sequence[int]) -> tuple[int, int, int] | None:
+        """Return year, month and day. ``numeric`` has all three, or month and day."""
+        numbers = [int(text) for text in numeric.groups()] if numeric is not None else []
+        rest = re.findall("[0-9]+", self.left)
+        if len(numbers) == 3:
+            return None if rest or months else (numbers[0], numbers[1], numbers[2])
+        years = [int(text) for text in rest if len(text) == 4]
+        days = [int(text) for text in rest if len(text) <= 2]
+        month, days = (numbers[0], [numbers[1], *days]) if numbers else (months[0] if months else 0, days)
+        if len(years) != 1 or len(days) != 1 or len(rest) + (len(numbers) > 0) != 2 or not month:
+            return None
+        return years[0], month, days[0]
+
+    def _day_alone(self, day: tuple[int, int, int]) -> LineDate | None:
+        try:
+            moment = dt.datetime(*day, tzinfo=self.zone)
+        except ValueError:
+            return None
+        ms = round(moment.timestamp() * 1000)
+        return LineDate(None, _day_without_time(self.text), day=NameTime(ms, DAY_MS, False, 0, len(self.text)))
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         match = pattern.search(self.left)
@@ -234,29 +246,47 @@ class _Named(NamedTuple):
     offsets: tuple[dt.timedelta, ...]
 
 
-def _is_zone(word: str) -> bool:
-    return word.isascii() and word.isupper() and len(word) <= 5 and weekday_of(word) is None
-
-
 def _offset_text(offset: dt.timedelta) -> str:
     minutes = round(offset.total_seconds() / 60)
     return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
-def _day_and_month(first: int, sign: str, second: int, year: int, weekdays: list[int]) -> tuple[int, int] | None:
-    """Return day and month of 02/13/2026 or 13.02.2026; None if both orders are possible.
+def _day_of(match: re.Match[str], weekdays: Sequence[int]) -> tuple[int, int, int] | None:
+    """Return year, month and day of 02/13/2026 or 13.02.2026; None if both orders are possible.
 
-    >>> _day_and_month(2, "/", 13, 2026, []), _day_and_month(2, "/", 3, 2026, [0]), _day_and_month(2, "/", 3, 2026, [])
-    ((13, 2), (2, 3), None)
+    >>> _day_of(_YEAR_LAST.match("02/13/2026"), []), _day_of(_YEAR_LAST.match("02/03/2026"), [0])
+    ((2026, 2, 13), (2026, 3, 2))
+    >>> _day_of(_YEAR_LAST.match("02/03/2026"), []) is None
+    True
     """
-    fit = set()
+    first, sign, second, year = int(match[1]), match[2], int(match[3]), int(match[4])
+    fit = []
     for day, month in ((first, second), (second, first)):
         try:
             weekday = dt.date(year, month, day).weekday()
         except ValueError:
             continue
-        if not weekdays or weekday in weekdays:
-            fit.add((day, month))
-    if sign == "." and (first, second) in fit:
-        return first, second
-    return fit.pop() if len(fit) == 1 else None
+        if (not weekdays or weekday in weekdays) and (year, month, day) not in fit:
+            fit.append((year, month, day))
+    return fit[0] if len(fit) == 1 or (fit and sign == ".") else None
+
+
+class _Words(NamedTuple):
+    """The words of a date: months as numbers, days of the week from 0, short names of zones, and unknown ones."""
+
+    months: list[int]
+    weekdays: list[int]
+    zones: list[str]
+    unknown: list[str]
+
+    @classmethod
+    def of(cls, text: str) -> _Words:
+        """Return the words of a text. A word that may be a day of the week or a month is the month if no other is."""
+        words = _WORD.findall(text)
+        named = [word for word in words if month_of(word) is not None]
+        named = [word for word in named if weekday_of(word) is None] or named[-1:]
+        weekdays = [day for word in words if (day := weekday_of(word)) is not None]
+        rest = [word for word in words if month_of(word) is None and weekday_of(word) is None and not is_filler(word)]
+        zones = [word for word in rest if word.isascii() and word.isupper() and len(word) <= _LONGEST_ZONE]
+        unknown = [word for word in rest if word not in zones]
+        return cls([month_of(word) or 0 for word in named], weekdays, zones, unknown)

@@ -131,11 +131,11 @@ class Admin:
                 raise
             if (why := failure_of(output.lines)) is not None:
                 raise DecodeError("failed", failed(command, output.options, why)) from None
-            if error.code in ("no_table", "no_rows"):
-                if output.is_empty:
-                    raise DecodeError("empty", f"mqadmin {command} has no output in it") from None
-                if (text := message_of(output.lines)) is not None:
-                    raise DecodeError("failed", failed(command, output.options, text)) from None
+            if output.is_empty:
+                raise DecodeError("empty", f"mqadmin {command} has no output in it") from None
+            has_table = any(line.lstrip().startswith("#") for line in output.lines)
+            if not has_table and (text := message_of(output.lines)) is not None:
+                raise DecodeError("failed", failed(command, output.options, text)) from None
             raise
 
     def failure_beside(self, output: Output) -> str | None:

@@ -50,7 +50,7 @@ CONTINUES: Final = frozenset({"getBrokerConfig", "brokerStatus", "getConsumerCon
 # Headings of consumerStatus's sections, which also begin other outputs.
 SECTION_OF: Final = {"consumerStatus": ("consumerProgress", "topicRoute")}
 _COMMAND = re.compile(
-    r"(?P<before>^|.*?[\s/\\;&|'\"(.=])(?:mqadmin(?:\.sh|\.cmd|\.bat)?|MQAdminStartup)[\"']?[ \t]+"
+    r"(?P<before>^|.*?[\s/\\;&|'\"(.=>$#%\]`])(?:mqadmin(?:\.sh|\.cmd|\.bat)?|MQAdminStartup)[\"']?[ \t]+"
     r"(?P<name>[A-Za-z]\w+)(?P<rest>.*)",
     re.IGNORECASE,
 )
@@ -87,7 +87,7 @@ def command_of(line: str) -> CommandLine | None:
     (None, 'clusterList')
     """
     match = _COMMAND.match(line)
-    if match is None:
+    if match is None or match["before"].strip() == "usage:":
         return None
     name = _CANONICAL.get(match["name"].lower())
     if name is None:

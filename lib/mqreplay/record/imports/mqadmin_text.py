@@ -34,6 +34,7 @@ class Output:
     command: str | None
     line: int
     date: LineDate | None = None
+    date_after: LineDate | None = None  # the line with a date after it
     has_command_line: bool = False
     options: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
@@ -66,7 +67,7 @@ def outputs_of(text: str, zone: dt.tzinfo, zone_is_given: bool = False) -> list[
     splitter = _Splitter(zone, zone_is_given)
     for number, line in lines_of(text):
         splitter.take(number, line)
-    return [output for output in splitter.all_outputs() if output.command is not None and _is_of_mqadmin(output)]
+    return [output for output in splitter.all_outputs() if _is_of_mqadmin(output)]
 
 
 class _Splitter:
@@ -105,7 +106,12 @@ class _Splitter:
 
     def all_outputs(self) -> list[Output]:
         """Return all outputs, after the last line."""
-        return [*self.found, self.now]
+        outputs = [output for output in (*self.found, self.now) if output.command is not None]
+        if outputs and outputs[0].date is None and all(output.date_after is not None for output in outputs):
+            # A loop that runs `date` after the command: each date is of the output before it.
+            for output in outputs:
+                output.date = output.date_after
+        return outputs
 
     def _end(self) -> None:
         """End the output before the current line, so that its last line is a whole one."""
@@ -151,6 +157,8 @@ class _Splitter:
         if date is None or self._is_rest_of_row(line):
             return False
         self.before = date
+        if (self.begun or self.now.has_command_line) and self.now.date_after is None:
+            self.now.date_after = date
         return True
 
     def _is_rest_of_row(self, line: str) -> bool:

@@ -6,8 +6,9 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from mqreplay.record.imports.date_lines import LineDate
 from mqreplay.record.imports.mqadmin_text import Output
-from mqreplay.record.imports.name_times import BY_CHANGE, BY_DAY, BY_DAY_ALONE, BY_PATH, DAY_MS, Dated, NameTime, dated
+from mqreplay.record.imports.name_times import BY_CHANGE, BY_DAY, BY_DAY_ALONE, BY_PATH, DAY_MS, HOUR_MS, Dated, NameTime, dated
 from mqreplay.record.imports.printed_times import latest_in
 
 NO_DATE: Final = (
@@ -18,6 +19,8 @@ DATE_AFTER: Final = "it has no date before it, and later outputs of the file hav
 BY_LINE: Final = "the date before it"
 BY_EARLIER_LINE: Final = "the date before an earlier output of the file"
 BY_DAY_AND_ROWS: Final = "the day in its folder or name, and the last time in its rows"
+
+_LATE_MS: Final = HOUR_MS
 
 
 class OutputTime(NamedTuple):
@@ -39,50 +42,68 @@ def times_of(
     ``named`` is the time in the file's path. The path and the last change give the time of one output a command, since
     they give only one. An output after a dated one is from the same minute or later, unless its command is repeated.
     """
-    when = dated(named, modified_ms)
-    alike: dict[tuple[object, ...], list[int]] = {}
-    for at, output in enumerate(outputs):
-        if output.date is None and not output.is_empty:
-            alike.setdefault(output.identity, []).append(at)
-    last_dated = max((at for at, output in enumerate(outputs) if output.date is not None), default=-1)
+    file = _File(outputs, dated(named, modified_ms), named, modified_ms, zone, zone_is_given)
     earlier: Output | None = None
     since: set[tuple[object, ...]] = set()
     for at, output in enumerate(outputs):
         if output.date is not None:
             earlier, since = output, {output.identity}
-            yield output, _of_line(output, named, modified_ms, when, zone, zone_is_given)
-            continue
-        if earlier is not None:
-            is_repeated = output.identity in since and not output.is_empty
-            since.add(output.identity)
-            found = OutputTime(None, NO_DATE) if is_repeated else _of_earlier(earlier, output, zone, zone_is_given)
-            yield output, found
-            continue
-        # A name gives the time when a file was begun, its last change the time when it was ended.
-        same = alike.get(output.identity, [at])
-        is_by_change = when is not None and when.how == BY_CHANGE
-        if when is None:
-            yield output, OutputTime(None, "")
-        elif at != (same[-1] if is_by_change else same[0]):
+            yield output, file.of_line(at, output.date)
+        elif earlier is None:
+            yield output, file.of_path(at)
+        elif output.identity in since and not output.is_empty:
             yield output, OutputTime(None, NO_DATE)
-        elif is_by_change and at < last_dated:
-            yield output, OutputTime(None, DATE_AFTER)
         else:
-            yield output, _of_file(output, when, named, zone)
+            since.add(output.identity)
+            yield output, _of_earlier(earlier, output, zone, zone_is_given)
 
 
-def _of_line(
-    output: Output, named: NameTime | None, modified_ms: int | None, when: Dated | None, zone: dt.tzinfo, is_given: bool
-) -> OutputTime:
-    date = output.date
-    if date is not None and date.ms is not None:
-        return OutputTime(date.ms, BY_LINE, date.has_zone or is_given)
-    if date is not None and date.day is not None:
-        of_day = _of_file(output, dated(date.day, modified_ms), date.day, zone)
-        return OutputTime(None, date.why or "") if of_day.how == BY_DAY_ALONE else of_day
-    if named is not None and when is not None and when.how == BY_PATH:
-        return _of_file(output, when, named, zone)
-    return OutputTime(None, "" if date is None else date.why or "")
+class _File(NamedTuple):
+    """A file's outputs, and its time by its path and last change."""
+
+    outputs: Sequence[Output]
+    when: Dated | None
+    named: NameTime | None
+    modified_ms: int | None
+    zone: dt.tzinfo
+    zone_is_given: bool
+
+    def of_line(self, at: int, date: LineDate) -> OutputTime:
+        """Return the time of an output after a line with a date; that of the path if the line has no instant."""
+        if date.ms is not None:
+            return OutputTime(date.ms, BY_LINE, date.has_zone or self.zone_is_given)
+        if self.when is not None and self.when.how == BY_PATH and self._is_only(at, self.when):
+            return OutputTime(self.when.ms, BY_PATH, not self.when.zone_assumed)
+        if date.day is not None:
+            found = _of_day(self.outputs[at], dated(date.day, self.modified_ms), date.day, self.zone)
+            return OutputTime(None, date.why or "") if found.how == BY_DAY_ALONE else found
+        return OutputTime(None, date.why or "")
+
+    def of_path(self, at: int) -> OutputTime:
+        """Return the time of an output without a date before it."""
+        when = self.when
+        if when is None:
+            return OutputTime(None, "")
+        if not self._is_only(at, when):
+            return OutputTime(None, NO_DATE)
+        if when.how == BY_CHANGE and any(output.date is not None for output in self.outputs[at:]):
+            return OutputTime(None, DATE_AFTER)
+        if self.named is not None and when.how in (BY_DAY, BY_DAY_ALONE):
+            return _of_day(self.outputs[at], when, self.named, self.zone)
+        return OutputTime(when.ms, when.how, when.how == BY_PATH and not when.zone_assumed)
+
+    def _is_only(self, at: int, when: Dated) -> bool:
+        """Return whether the time of the file can be that of this output among equal ones.
+
+        A name gives the time when a file was begun, its last change the time when it was ended.
+        """
+        output = self.outputs[at]
+        same = [
+            place
+            for place, other in enumerate(self.outputs)
+            if other.identity == output.identity and other.ts_ms is None and not other.is_empty
+        ] or [at]
+        return at == (same[-1] if when.how == BY_CHANGE else same[0])
 
 
 def _of_earlier(earlier: Output, output: Output, zone: dt.tzinfo, zone_is_given: bool) -> OutputTime:
@@ -93,13 +114,14 @@ def _of_earlier(earlier: Output, output: Output, zone: dt.tzinfo, zone_is_given:
     return OutputTime(max([date.ms, *later]), BY_EARLIER_LINE, (date.has_zone or zone_is_given) and not later)
 
 
-def _of_file(output: Output, when: Dated | None, named: NameTime | None, zone: dt.tzinfo) -> OutputTime:
-    """Return the time of an output from its file; a day or an hour is not its beginning, but any time in it."""
+def _of_day(output: Output, when: Dated | None, day: NameTime, zone: dt.tzinfo) -> OutputTime:
+    """Return the time of an output from a day or an hour: that is not its beginning, but any time in it.
+
+    The last time in the rows counts if it is later; an output may also have been made a little after the day.
+    """
     if when is None:
         return OutputTime(None, "")
-    if named is None or when.how not in (BY_DAY, BY_DAY_ALONE):
-        return OutputTime(when.ms, when.how, when.how == BY_PATH and not when.zone_assumed)
-    within = [at for at in latest_in(output.lines, zone) if named.ms <= at < named.ms + named.precision_ms]
+    within = [at for at in latest_in(output.lines, zone) if day.ms <= at < day.ms + day.precision_ms + _LATE_MS]
     if within and (when.how == BY_DAY_ALONE or within[-1] > when.ms):
         return OutputTime(within[-1], BY_DAY_AND_ROWS)
     return OutputTime(when.ms, when.how)
