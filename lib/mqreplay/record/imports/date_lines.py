@@ -105,9 +105,7 @@ def _day_without_time(text: str) -> str:
 def not_read(text: str) -> LineDate:
     """Return the date of a line that cannot be read."""
     shown = text if len(text) <= 60 else f"{text[:57]}..."
-    return LineDate(
-        None, f"the date {shown!r} before it cannot be read; run date -u '+%F %TZ' before each command"
-    )
+    return LineDate(None, f"the date {shown!r} before it cannot be read; run date -u '+%F %TZ' before each command")
 
 
 class _Reader:

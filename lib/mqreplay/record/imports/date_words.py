@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 # The beginnings of each month's name, by language: en de fr es it pt nl pl cs ru uk tr fi hu id.
@@ -93,6 +94,7 @@ def meanings_of(zone: str) -> dict[str, dt.timedelta]:
     return {place: dt.timedelta(hours=hours) for place, hours in several.items()}
 
 
+@lru_cache(4096)
 def _place(word: str, names: tuple[str, ...]) -> int | None:
     plain = unicodedata.normalize("NFC", word).casefold()
     for at, stems in enumerate(names):

@@ -29,7 +29,7 @@ from mqreplay.record.imports.log_refusals import why_no_log
 from mqreplay.record.imports.logs import import_logs
 from mqreplay.record.imports.missing_evidence import missing_evidence
 from mqreplay.record.imports.mqadmin import Admin
-from mqreplay.record.imports.mqadmin_files import NO_OUTPUT, NO_USE, AdminOutputs
+from mqreplay.record.imports.mqadmin_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
 from mqreplay.record.imports.name_times import zone_misfit, zone_of
 from mqreplay.record.imports.snapshots import OFFSETS, Snapshots, config_of
 from mqreplay.record.imports.sources import Source, Writer
@@ -201,7 +201,7 @@ class _Work:
         reasons = {source.path: why_no_log(source.path, count) for source, count in scan.without}
         used = scan.read | scan.repeated
         self.evidence.refused[:] = [
-            (path, (reasons.get(path) or why) if why in (NO_USE, NO_OUTPUT) else why)
+            (path, (reasons.get(path) or why) if why in (NO_USE, NO_OUTPUT, TOO_LARGE) else why)
             for path, why in self.evidence.refused
             if path not in used
         ]

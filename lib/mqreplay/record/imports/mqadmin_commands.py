@@ -26,6 +26,8 @@ deleteAclConfig clusterAclConfigVersion getAclConfig updateGlobalWhiteAddr help
 """
 COMMANDS: Final = frozenset(_NAMES.split())
 _CANONICAL: Final = {name.lower(): name for name in COMMANDS}
+_BROKER_STATUS = re.compile(r"(?:\S+:[0-9]+\s+)?(?:EndTransaction\w+|bootTimestamp|brokerVersion\w*)\s*: ")
+_FIRST: Final = frozenset("#{=0rs")  # characters that other first lines begin with
 # The first line of an output, by command. A heading may be cut at the width of a terminal or a page.
 HEADERS: Final = (
     ("clusterList", re.compile(r"#Cluster Name\s+#Broker Name\b")),
@@ -42,7 +44,7 @@ HEADERS: Final = (
     ("resetOffsetByTime", re.compile(r"(?:rollback|start reset|reset) consumer offset by specified")),
     ("getBrokerConfig", re.compile(r"=+(?:(?:My )?Master: )?[^\s=]+:[0-9]+=+")),
     ("getConsumerConfig", re.compile(r"=+[^\s=:]+:[^\s=:]+=+$")),
-    ("brokerStatus", re.compile(r"(?:\S+:[0-9]+\s+)?(?:EndTransaction\w+|bootTimestamp|brokerVersion\w*)\s*: ")),
+    ("brokerStatus", _BROKER_STATUS),
     ("statsAll", re.compile(r"#Topic\s+#Consumer Group\b")),
     ("producerConnection", re.compile(r"[0-9]{4}\s+\S+@\S+\s+\S+:[0-9]+\s+[A-Z]+\s+V[0-9]\w+$")),
 )
@@ -86,6 +88,8 @@ def command_of(line: str) -> CommandLine | None:
     >>> command_of("mqadmin is a tool"), command_of("see mqadmin clusterlist in the manual").name
     (None, 'clusterList')
     """
+    if "mqadmin" not in line.lower():
+        return None
     match = _COMMAND.match(line)
     if match is None or match["before"].strip() == "usage:":
         return None
@@ -101,6 +105,8 @@ def command_of(line: str) -> CommandLine | None:
 def header_of(line: str, within: str | None, begun: bool) -> str | None:
     """Return the command whose output ``line`` begins, inside an output of the command ``within``."""
     text = line.strip()
+    if text[:1] not in _FIRST and _BROKER_STATUS.match(text) is None:
+        return None
     for name, header in HEADERS:
         # A body of JSON has indented braces, so that only the first one of topicRoute may be indented.
         if header.match(line if text == "{" and (begun or within != name) else text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from mqreplay.record.imports.staging import line_of
 
 NO_USE: Final = "no decision uses this log"
 NO_OUTPUT: Final = "it is neither a file that import knows nor an output of mqadmin"
+TOO_LARGE: Final = f"it holds more than {MOST_TEXT >> 20} MiB, so that no output of mqadmin was looked for in it"
 _LOG = re.compile(r"\.(?:log|out)\b")
 _OLD_MS: Final = 86_400_000  # a file that was changed this long after the times in it was probably copied
 
@@ -61,7 +63,8 @@ class AdminOutputs:
             try:
                 text, _ = text_of_bytes(source.read(MOST_TEXT))
             except UNREADABLE as error:
-                self.evidence.refuse(source, why_unreadable(error))
+                is_large = isinstance(error, DecodeError) and error.code == "too_large"
+                self.evidence.refuse(source, TOO_LARGE if is_large else why_unreadable(error))
                 continue
             outputs, json = self._outputs_of(text)
             if not outputs:
@@ -147,6 +150,12 @@ class AdminOutputs:
                 "copy may have changed that; name the file or its folder by the time of the command"
             )
         return notes + [remark for remark, _ in sorted(self.admin.context.remarks.items())]
+
+
+def outputs_in(source: Source, zone: dt.tzinfo) -> list[Output]:
+    """Return the outputs of mqadmin in a file; none if it is another file. Raises like Source.read."""
+    text, _ = text_of_bytes(source.read(MOST_TEXT))
+    return [] if "\0" in text[:4096] else outputs_of(text, zone)
 
 
 def _count(number: int) -> str:

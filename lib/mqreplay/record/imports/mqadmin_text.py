@@ -134,7 +134,7 @@ class _Splitter:
             return False
         self._end()
         date = self._date_beside(line, called.before) or self.before
-        self.now = Output(called.name, number, date, True, called.options)
+        self.now = Output(called.name, number, date, None, True, called.options)
         self.before, self.begun, self.closed = None, False, False
         return True
 

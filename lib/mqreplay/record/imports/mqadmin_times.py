@@ -8,7 +8,17 @@ from typing import Final, NamedTuple
 
 from mqreplay.record.imports.date_lines import LineDate
 from mqreplay.record.imports.mqadmin_text import Output
-from mqreplay.record.imports.name_times import BY_CHANGE, BY_DAY, BY_DAY_ALONE, BY_PATH, DAY_MS, HOUR_MS, Dated, NameTime, dated
+from mqreplay.record.imports.name_times import (
+    BY_CHANGE,
+    BY_DAY,
+    BY_DAY_ALONE,
+    BY_PATH,
+    DAY_MS,
+    HOUR_MS,
+    Dated,
+    NameTime,
+    dated,
+)
 from mqreplay.record.imports.printed_times import latest_in
 
 NO_DATE: Final = (
