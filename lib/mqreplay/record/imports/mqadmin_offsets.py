@@ -84,6 +84,8 @@ def _table(output: Output, heading: str, topic: str | None, needs: Sequence[str]
     table = queue_table(output.lines, heading, topic, needs=needs)
     context.count(output.command or "", table)
     table.rows = _once(table.rows)
+    if not table.is_whole:
+        raise DecodeError("no_rows", "its heading is cut or broken; redirect mqadmin to a file")
     if not table.rows and table.broken:
         raise DecodeError(
             "no_rows", f"all {len(table.broken)} rows in it are cut or broken; redirect mqadmin to a file"

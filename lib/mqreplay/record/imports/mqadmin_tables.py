@@ -41,11 +41,15 @@ class QueueRow(NamedTuple):
 
 @dataclass
 class QueueTable:
-    """The rows of a table; the rows that are broken, and the number of those with names that may be cut."""
+    """The rows of a table; the rows that are broken, and the number of those with names that may be cut.
+
+    ``is_whole``: its heading has all columns that are needed.
+    """
 
     rows: list[QueueRow] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     cut_names: int = 0
+    is_whole: bool = True
 
 
 def queue_table(
@@ -88,10 +92,9 @@ class _Reader:
         self.names = [name.removeprefix("#") for name in head]
         self.starts = [heading.find(name) for name in head]
         self.topic, self.cuts_names = topic, cuts_names
-        self.is_whole = set(needs) <= set(self.names)
         self.has_widths = len(self.starts) > 1 and self.starts[1] - self.starts[0] - 2 in _CUT_WIDTHS
         self.queue_at = self.names.index(QID) if QID in self.names else 1 + (topic is None)
-        self.table = QueueTable()
+        self.table = QueueTable(is_whole=set(needs) <= set(self.names))
         self.firsts: set[str] = set()
         self.open_row: str | None = None  # the last line, if its row may go on in the next one
 
@@ -150,7 +153,7 @@ class _Reader:
     def _columns(self, words: Sequence[str]) -> dict[str, str] | None:
         """Return the columns after the queue; None if one is missing or is not what mqadmin prints."""
         names, values = self.names[self.queue_at + 1 :], words[self.queue_at + 1 :]
-        if not self.is_whole or not names or len(words) <= self.queue_at:
+        if not self.table.is_whole or not names or len(words) <= self.queue_at:
             return None
         if not _is_whole(words[self.queue_at], 0, INT_MAX):
             return None
