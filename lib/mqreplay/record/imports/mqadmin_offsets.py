@@ -39,7 +39,7 @@ def broker_consume_stats(output: Output, ts_ms: int, context: AdminContext) -> l
 
     mqadmin leaves out queues from which the group consumed nothing, and those with less lag than -l.
     """
-    table = _table(output, "#Topic", None, _OF_GROUP, context)
+    table = _table(output, "#Topic", None, (GROUP, *_OF_GROUP), context)
     asked = context.names.of_address(output.options.get("b", ""))
     by_group: dict[tuple[str, str], list[_OffsetRow]] = defaultdict(list)
     for row, offsets in _offsets_of_group(table.rows, ts_ms, context):

@@ -94,7 +94,8 @@ class _Reader:
         self.topic, self.cuts_names = topic, cuts_names
         self.has_widths = len(self.starts) > 1 and self.starts[1] - self.starts[0] - 2 in _CUT_WIDTHS
         self.queue_at = self.names.index(QID) if QID in self.names else 1 + (topic is None)
-        self.table = QueueTable(is_whole=set(needs) <= set(self.names))
+        before, after = self.names[: self.queue_at], self.names[self.queue_at + 1 :]
+        self.table = QueueTable(is_whole=all(name in (before if name == GROUP else after) for name in needs))
         self.firsts: set[str] = set()
         self.open_row: str | None = None  # the last line, if its row may go on in the next one
 
