@@ -195,7 +195,10 @@ class _Reader:
     def _zone(self, offset: re.Match[str] | None, names: list[str]) -> dt.tzinfo | str | _Named | None:
         """Return the zone of the text, None without one, or the reason why it is not known."""
         if offset is not None:
-            return zone_of(f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}")
+            try:
+                return zone_of(f"{offset[1]}{int(offset[2]):02}{offset[3] or '00'}")
+            except ValueError:
+                return f"the zone {offset[0].strip()} of {self.text!r} before it does not exist"
         if not names:
             return None
         name = names[0]

@@ -93,9 +93,11 @@ def configs_of(lines: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
 
     >>> configs_of(["============127.0.0.1:10911============", "brokerName     =  broker-a"])
     [('127.0.0.1:10911', {'brokerName': 'broker-a'})]
+    >>> configs_of(["==127.0.0.1:10911== and more"])
+    []
     """
     heads = [(at, match[1]) for at, line in enumerate(lines) if (match := _CONFIG_HEAD.match(line.strip()))]
-    ends = [at for at, _ in heads[1:]] + [len(lines)]
+    ends = [*(at for at, _ in heads[1:]), len(lines)][: len(heads)]
     found = [(addr, open_settings(lines[at + 1 : end], "=")) for (at, addr), end in zip(heads, ends, strict=True)]
     return [(addr, properties) for addr, properties in found if properties]
 
