@@ -20,7 +20,7 @@ TEXTS = st.one_of(
     ),
     st.sampled_from(["", '{\n\t"offsetTable":{\n\t\t"t@g":{0:']),
 )
-LMQ_TEXTS = TEXTS.map(lambda text: text.replace('{\n', '{\n\t"lmqOffsetTable":{"%LMQ%a@%LMQ%a":7},\n', 1))
+LMQ_TEXTS = TEXTS.map(lambda text: text.replace("{\n", '{\n\t"lmqOffsetTable":{"%LMQ%a@%LMQ%a":7},\n', 1))
 TOPICS = st.sampled_from(['{"dataVersion":{"counter":1,"timestamp":1},"topicConfigTable":{}}', '{"dataVersion":', "[]"])
 MOMENTS = st.lists(
     st.fixed_dictionaries(

@@ -222,7 +222,7 @@ def record_store(
         say(f"recording {each.name} from {each.config} every {every_s:g} s")
         if (unused := unused_offsets_file(each.config)) is not None:
             used = LMQ_FILE_NAME if unused == OFFSETS_FILE else OFFSETS_FILE
-            say(f"{each.config / unused} is not copied: {used} is newer, and a broker writes one of them (see enableLmq)")
+            say(f"{each.config / unused} is not copied: {used} is newer, and a broker writes one of them (enableLmq)")
     stop = threading.Event()
     with stops_ask(stop.set), RecordFiles(folder, max_bytes) as files:
         copies = StoreRecorder(files, found, every_s, say).run(stop, for_s)

@@ -114,8 +114,8 @@ def test_another_file_under_this_name_would_be_believed_as_empty(tmp_path: Path)
 
 
 def test_invisible_characters_are_spelled_out(tmp_path: Path) -> None:
-    [text] = lines(examined(tmp_path, b'\xef\xbb\xbf{"offsetTable":{}}'), "text")
-    assert text == '▶ ⟨U+FEFF⟩{"offsetTable":{}} ⟨end⟩'
+    [text] = lines(examined(tmp_path, b'\xef\xbb\xbf{"offsetTable":{}} x'), "text")
+    assert text == '⟨U+FEFF⟩{"offsetTable":{}} ▶ x ⟨end⟩'
     [text] = lines(examined(tmp_path, b'{\r\n\t"offsetTable":\xc2\xa0{}}'), "text")
     assert text == '{⟨CR⟩⟨LF⟩⟨TAB⟩"offsetTable": ▶ ⟨U+00A0⟩{}} ⟨end⟩'
     [text] = lines(examined(tmp_path, WHOLE + b"\0" * 30), "text")

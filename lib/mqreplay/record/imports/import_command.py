@@ -15,23 +15,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from mqreplay.decode.consumer_offset import FILE_NAME
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.ingest.recording import RECORD_TABLES, classify
 from mqreplay.lake.local_folder import check_on_disk
 from mqreplay.printable import json_text
 from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
+from mqreplay.record.imports.copy_brokers import CopyBrokers, config_of
 from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, gather, why_unreadable
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS, CAPTURE, RECORDS, TEXT
+from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS, CAPTURE, RECORDS, SNAPSHOT, TEXT
 from mqreplay.record.imports.log_files import LogScan, scan_logs
+from mqreplay.record.imports.log_identity import LogBroker, brokers_in_logs
 from mqreplay.record.imports.log_refusals import why_no_log
 from mqreplay.record.imports.logs import import_logs
 from mqreplay.record.imports.missing_evidence import missing_evidence
 from mqreplay.record.imports.mqadmin import Admin
 from mqreplay.record.imports.mqadmin_files import NO_OUTPUT, NO_USE, AdminOutputs
 from mqreplay.record.imports.name_times import zone_misfit, zone_of
-from mqreplay.record.imports.snapshots import OFFSETS, Snapshots, config_of
+from mqreplay.record.imports.renamed_files import refuse_renamed
+from mqreplay.record.imports.rocksdb_folders import take_out
+from mqreplay.record.imports.snapshots import Snapshots
 from mqreplay.record.imports.sources import Source, Writer
 from mqreplay.record.imports.staging import SPOOL, RecordingWriter, final_folder, staged, staging_of
 from mqreplay.record.unpack import Captures
@@ -126,6 +131,13 @@ class _Work:
     def run(self) -> None:
         """Write all files, and fill the report."""
         brokers = BrokersFile(self.names)
+        in_rocksdb = take_out(self.evidence)
+        self.report.notes += [
+            f"{source.path} is old unless it was exported: beside it are offsets in RocksDB"
+            for source, place in self.evidence.by_kind[SNAPSHOT]
+            if place.name.startswith(FILE_NAME) and source.folder in in_rocksdb
+        ]
+        refuse_renamed(self.evidence)
         self._learn_brokers(brokers)
         outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
         outputs.learn()
@@ -135,8 +147,9 @@ class _Work:
         captures = self._open_captures()
         if captures is not None:
             brokers.add_captured(captures.cluster)
-        snapshots = Snapshots(self.names, self.configs, self.evidence, self.writer)
-        snapshots.learn_names()
+        copies = CopyBrokers(self.names, self.configs, self._learn_logs(scan), self.zone)
+        copies.learn(self.evidence.by_kind[SNAPSHOT])
+        snapshots = Snapshots(copies, self.evidence, self.writer)
         self._take_over()
         if captures is not None:
             self._unpack(captures)
@@ -163,12 +176,27 @@ class _Work:
             except UNREADABLE as error:
                 self.evidence.refuse(source, why_unreadable(error))
                 continue
-            if broker is None:
-                self.evidence.refuse(source, "it is not a broker configuration with brokerName and brokerId")
+            if broker.name is None:
+                self.evidence.refuse(source, str(broker.why))
+                continue
+            if broker.broker_id is None:
+                self.report.notes.append(f"{source.path} is of {broker.name}, without an id: {broker.why}")
             else:
-                found[source.folder].add(broker)
-                self.report.recognised.append((source.path, "configuration of a broker", 0))
+                found[source.folder].add((broker.name, broker.broker_id))
+            if broker.note is not None:
+                self.report.notes.append(f"{source.path} is of {broker.name}, {broker.note}")
+            self.report.recognised.append((source.path, "configuration of a broker", 0))
         self.configs.update({folder: of.pop() for folder, of in found.items() if len(of) == 1})
+
+    def _learn_logs(self, scan: LogScan) -> dict[str, LogBroker]:
+        """Return the brokers that wrote the logs, by their home (see home_of)."""
+        found = brokers_in_logs(scan.processes, self.zone)
+        for broker in found.values():
+            if broker.name is not None and broker.broker_id is not None:
+                self.names.add(broker.name, broker.broker_id, broker.addr)
+            elif broker.name is not None:
+                self.names.add_name(broker.name)
+        return found
 
     def _take_over(self) -> None:
         for source, place in self.evidence.by_kind[RECORDS]:
@@ -218,7 +246,8 @@ class _Work:
                     for part in process.parts
                     if part.source.folder == folder or len(process.parts) == 1
                 )
-                named = config_of(folder, self.configs) or self._broker_of_folder(Path(hint).parts[:-1])
+                config = config_of(folder, self.configs)
+                named = config[1] if config is not None else self._broker_of_folder(Path(hint).parts[:-1])
                 if named is not None:
                     known[folder] = named
         span = (min(self.instants), max(self.instants)) if self.instants else None
@@ -258,6 +287,7 @@ class _Work:
         report.records = self.writer.written
         report.not_recognised += self.evidence.refused
         report.repeated = self.evidence.repeated + report.repeated_logs
+        report.notes += snapshots.check.notes()
         kinds = self.evidence.by_kind.values()
         report.files = sum(map(len, kinds)) + self.evidence.repeated
         copies = report.copies.values()
@@ -274,7 +304,7 @@ class _Work:
             "physical_memory_bytes" in broker for broker in brokers.brokers.values()
         )
         report.helps = missing_evidence(
-            {name: copied.files[OFFSETS] for name, copied in report.copies.items() if copied.files[OFFSETS]},
+            {name: copied.offsets for name, copied in report.copies.items() if copied.offsets},
             {name.partition(".")[0] for name in [*report.records, *report.taken_over]},
             self.names.keys,
             report.brokers,
