@@ -15,10 +15,12 @@ from typing import Final, NamedTuple
 from mqreplay.decode.brokers import split_broker_key
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
+from mqreplay.record.imports.log_identity import LogBroker
 from mqreplay.record.imports.name_readings import (
     MASTER_ID,
     Reading,
     id_of_last,
+    is_pod,
     master_of_role,
     operator_pod,
     readings_of,
@@ -99,6 +101,14 @@ class BrokerNames:
         """Add the name of a broker."""
         self._ids[broker_name].update()
 
+    def add_logs(self, brokers: Iterable[LogBroker]) -> None:
+        """Add the brokers that logs name."""
+        for name, broker_id, addr in brokers:
+            if name is not None and broker_id is not None:
+                self.add(name, broker_id, addr)
+            elif name is not None:
+                self.add_name(name)
+
     def complete(self) -> None:
         """Record that a name server's list was read: a name with one id has no other id."""
         self._complete = True
@@ -167,6 +177,8 @@ class BrokerNames:
         else:
             some = ", ".join(folders[:_SHOWN]) + (", ..." if len(folders) > _SHOWN else "")
             what = f"the folders {some} can be ids of one broker named {name}, or names of masters"
+        if self._option is not None:
+            what += ", and --broker names one broker"
         return (
             f"its broker is unknown: {what}; {SETTLE}, or import one folder at a time with "
             f"--broker {folders[-1]}-0 for the master {folders[-1]}, or --broker {name}-{broker_id}"
@@ -212,7 +224,8 @@ class BrokerNames:
         if named is not None and named[0] in self._ids:
             return None
         # "broker-0" is the first pod of a StatefulSet, and any folder beside NAME-0 makes its name doubtful.
-        if named is None or named[0].lower() == _LIKE_A_BROKER or len(self._numbered_like([hint])) > 1:
+        is_doubtful = is_pod(hint) or len(self._numbered_like([hint])) > 1
+        if named is None or named[0].lower() == _LIKE_A_BROKER or is_doubtful:
             return None
         return named if named[1] == MASTER_ID else None
 

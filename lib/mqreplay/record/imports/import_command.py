@@ -8,14 +8,12 @@ from __future__ import annotations
 import datetime as dt
 import os
 import zoneinfo
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
-from mqreplay.decode.consumer_offset import FILE_NAME
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.ingest.recording import RECORD_TABLES, classify
 from mqreplay.lake.local_folder import check_on_disk
@@ -23,11 +21,12 @@ from mqreplay.printable import json_text
 from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
 from mqreplay.record.imports.copy_brokers import CopyBrokers, config_of
-from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, gather, why_unreadable
+from mqreplay.record.imports.described_brokers import described_brokers
+from mqreplay.record.imports.evidence import Evidence, gather, why_unreadable
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS, CAPTURE, RECORDS, SNAPSHOT, TEXT
+from mqreplay.record.imports.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
 from mqreplay.record.imports.log_files import LogScan, scan_logs
-from mqreplay.record.imports.log_identity import LogBroker, brokers_in_logs
+from mqreplay.record.imports.log_identity import brokers_in_logs
 from mqreplay.record.imports.log_refusals import why_no_log
 from mqreplay.record.imports.logs import import_logs
 from mqreplay.record.imports.missing_evidence import missing_evidence
@@ -131,14 +130,9 @@ class _Work:
     def run(self) -> None:
         """Write all files, and fill the report."""
         brokers = BrokersFile(self.names)
-        in_rocksdb = take_out(self.evidence)
-        self.report.notes += [
-            f"{source.path} is old unless it was exported: beside it are offsets in RocksDB"
-            for source, place in self.evidence.by_kind[SNAPSHOT]
-            if place.name.startswith(FILE_NAME) and source.folder in in_rocksdb
-        ]
+        self.report.notes += take_out(self.evidence)
         refuse_renamed(self.evidence)
-        self._learn_brokers(brokers)
+        self.configs = described_brokers(self.evidence, brokers, self.report)
         outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
         outputs.learn()
         scan = scan_logs([source for source, _ in self.evidence.by_kind[TEXT]])
@@ -147,7 +141,9 @@ class _Work:
         captures = self._open_captures()
         if captures is not None:
             brokers.add_captured(captures.cluster)
-        copies = CopyBrokers(self.names, self.configs, self._learn_logs(scan), self.zone)
+        of_logs = brokers_in_logs(scan.processes, self.zone)
+        self.names.add_logs(of_logs.values())
+        copies = CopyBrokers(self.names, self.configs, of_logs, self.zone)
         copies.learn(self.evidence.by_kind[SNAPSHOT])
         snapshots = Snapshots(copies, self.evidence, self.writer)
         self._take_over()
@@ -161,42 +157,6 @@ class _Work:
         logs_help = self._read_logs(scan, brokers)
         self._write_brokers(brokers)
         self._fill_report(snapshots, brokers, logs_help)
-
-    def _learn_brokers(self, brokers: BrokersFile) -> None:
-        for source, _ in self.evidence.by_kind[BROKERS]:
-            try:
-                brokers.add_recorded(source.read())
-                self.report.recognised.append((source.path, "brokers.json of a recording", 0))
-            except UNREADABLE as error:
-                self.evidence.refuse(source, why_unreadable(error))
-        found: dict[str, set[tuple[str, int]]] = defaultdict(set)
-        for source, _ in self.evidence.by_kind[BROKER_CONFIG]:
-            try:
-                broker = brokers.add_config(source.read(MOST_TEXT))
-            except UNREADABLE as error:
-                self.evidence.refuse(source, why_unreadable(error))
-                continue
-            if broker.name is None:
-                self.evidence.refuse(source, str(broker.why))
-                continue
-            if broker.broker_id is None:
-                self.report.notes.append(f"{source.path} is of {broker.name}, without an id: {broker.why}")
-            else:
-                found[source.folder].add((broker.name, broker.broker_id))
-            if broker.note is not None:
-                self.report.notes.append(f"{source.path} is of {broker.name}, {broker.note}")
-            self.report.recognised.append((source.path, "configuration of a broker", 0))
-        self.configs.update({folder: of.pop() for folder, of in found.items() if len(of) == 1})
-
-    def _learn_logs(self, scan: LogScan) -> dict[str, LogBroker]:
-        """Return the brokers that wrote the logs, by their home (see home_of)."""
-        found = brokers_in_logs(scan.processes, self.zone)
-        for broker in found.values():
-            if broker.name is not None and broker.broker_id is not None:
-                self.names.add(broker.name, broker.broker_id, broker.addr)
-            elif broker.name is not None:
-                self.names.add_name(broker.name)
-        return found
 
     def _take_over(self) -> None:
         for source, place in self.evidence.by_kind[RECORDS]:

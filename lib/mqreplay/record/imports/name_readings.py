@@ -12,6 +12,8 @@ _ROLE: Final = re.compile(r"(?P<name>.+?)[-_.](?P<role>master|m|slave|s)", re.IG
 # Pods of rocketmq-operator in STATIC mode: StatefulSet <CR>-<group>-master or <CR>-<group>-replica-<id>, one pod each;
 # brokerName is <CR>-<group>. In CONTROLLER mode the names hold no id. Source: getBrokerStatefulSet, getENV.
 _OPERATOR: Final = re.compile(r"(?P<name>.+-[0-9]+)-(?:master|replica-(?P<id>[1-9][0-9]?))(?:-0)?")
+# Pods of StatefulSets: of rocketmq-operator in CONTROLLER mode, and of others whose name ends with a role.
+_ANY_POD: Final = re.compile(r".+-(?:[0-9]+-[0-9]+|master|slave|replica|m|s)-[0-9]+", re.IGNORECASE)
 MASTER_ID: Final = 0
 
 
@@ -44,6 +46,15 @@ def operator_pod(hint: str) -> tuple[str, int] | None:
     """
     match = _OPERATOR.fullmatch(hint)
     return (match["name"], int(match["id"] or MASTER_ID)) if match else None
+
+
+def is_pod(hint: str) -> bool:
+    """Return whether a name ends like that of a pod, so that its last number is no broker id.
+
+    >>> is_pod("broker-0-1-0"), is_pod("broker-master-0"), is_pod("broker-1-0")
+    (True, True, False)
+    """
+    return _ANY_POD.fullmatch(hint) is not None
 
 
 def master_of_role(hint: str) -> str | None:

@@ -9,8 +9,9 @@ import re
 from collections import defaultdict
 from typing import Final
 
+from mqreplay.decode.consumer_offset import FILE_NAME
 from mqreplay.record.imports.evidence import Evidence
-from mqreplay.record.imports.layout import TEXT
+from mqreplay.record.imports.layout import SNAPSHOT, TEXT
 from mqreplay.record.imports.sources import Source
 
 _FILE: Final = re.compile(
@@ -28,8 +29,8 @@ OF_BROKER: Final = (
 OTHER: Final = "RocksDB: no decision uses it: an index of messages or other state of a store"
 
 
-def take_out(evidence: Evidence) -> set[str]:
-    """Refuse the files of RocksDB's folders. Return the config folders whose broker uses RocksDB."""
+def take_out(evidence: Evidence) -> list[str]:
+    """Refuse the files of RocksDB's folders. Return notes about files of offsets beside them."""
     by_folder: dict[str, list[Source]] = defaultdict(list)
     for source, _ in evidence.by_kind[TEXT]:
         by_folder[source.folder].append(source)
@@ -44,7 +45,11 @@ def take_out(evidence: Evidence) -> set[str]:
             taken |= dict.fromkeys(sorted(paths), OF_BROKER if is_of_broker else OTHER)
     evidence.by_kind[TEXT] = [found for found in evidence.by_kind[TEXT] if found[0].path not in taken]
     evidence.refused += taken.items()
-    return in_use
+    return [
+        f"{source.path} is old unless it was exported: beside it are offsets in RocksDB"
+        for source, place in evidence.by_kind[SNAPSHOT]
+        if place.name.startswith(FILE_NAME) and source.folder in in_use
+    ]
 
 
 def _is_database(files: list[Source]) -> bool:
