@@ -41,6 +41,13 @@ class Identity(NamedTuple):
     is_elected: bool = False
 
 
+class Configs(NamedTuple):
+    """Brokers by the folder of their configuration, and the names of those without an id there."""
+
+    brokers: dict[str, tuple[str, int]]
+    names: dict[str, str]
+
+
 def identity_of(settings: Mapping[str, str]) -> Identity:
     """Return the broker of a configuration file.
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
+from mqreplay.record.imports.broker_identity import Configs
 from mqreplay.record.imports.broker_names import BrokerNames, Named, own_name_of
 from mqreplay.record.imports.evidence import UNREADABLE, Found
 from mqreplay.record.imports.layout import Place
 from mqreplay.record.imports.log_identity import LogBroker, home_of
 from mqreplay.record.imports.sources import Source
 
+_T = TypeVar("_T")
 TOPICS: Final = "topics.json"
 _TOPICS_READ: Final = 3  # files topics.json of a broker that are read to find its own topic
 
@@ -23,7 +25,7 @@ class CopyBrokers:
     """The evidence beside copies: ``configs`` by folder, ``logs`` by the home of the broker (see home_of)."""
 
     names: BrokerNames
-    configs: dict[str, tuple[str, int]]
+    configs: Configs
     logs: dict[str, LogBroker]
     zone: dt.tzinfo
     _own: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # by the folder above the copies
@@ -52,15 +54,17 @@ class CopyBrokers:
             named = self.names.find([source.parts[-3]], in_recording=True)
             if named is not None:
                 return named
-        if (config := config_of(source.folder, self.configs)) is not None:
+        if (config := config_of(source.folder, self.configs.brokers)) is not None:
             return self._by_config(source, place, *config)
-        log = self.logs.get(home_of(source.folder, self.zone))
-        if log is not None and log.name is not None and log.broker_id is not None:
-            return Named(log.name, log.broker_id, "the broker's log beside it", True)
+        log = self.logs.get(home_of(source.folder, self.zone), LogBroker(None, None, None))
+        of_config = config_of(source.folder, self.configs.names)
+        name = log.name or (of_config[1] if of_config is not None else None)
+        if name is not None and log.broker_id is not None:
+            return Named(name, log.broker_id, "the broker's log beside it", True)
         named = self.names.find(place.broker_hints)
         if named is not None and named.confirmed and named.how != "--broker":
             return named
-        own = self._own_name(source.folder) or (log.name if log is not None else None)
+        own = self._own_name(source.folder) or name
         named = self.names.find(place.broker_hints, own_name=own)
         return named if named is not None else self.names.why_unknown(place.broker_hints, own)
 
@@ -89,8 +93,8 @@ class CopyBrokers:
         return self._own_of[folder]
 
 
-def config_of(folder: str, configs: dict[str, tuple[str, int]]) -> tuple[str, tuple[str, int]] | None:
-    """Return the folder and broker of the configuration in the folder, its conf/, or the nearest folder above.
+def config_of(folder: str, configs: Mapping[str, _T]) -> tuple[str, _T] | None:
+    """Return the folder and value of the configuration in the folder, its conf/, or the nearest folder above.
 
     >>> config_of("night/h1/store/config", {"night/h1/conf": ("broker-a", 0)})
     ('night/h1', ('broker-a', 0))

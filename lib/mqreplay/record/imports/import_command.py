@@ -132,7 +132,8 @@ class _Work:
         brokers = BrokersFile(self.names)
         self.report.notes += take_out(self.evidence)
         refuse_renamed(self.evidence)
-        self.configs = described_brokers(self.evidence, brokers, self.report)
+        configs = described_brokers(self.evidence, brokers, self.report)
+        self.configs = configs.brokers
         outputs = AdminOutputs(Admin(self.zone, self.names), self.evidence)
         outputs.learn()
         scan = scan_logs([source for source, _ in self.evidence.by_kind[TEXT]])
@@ -143,7 +144,7 @@ class _Work:
             brokers.add_captured(captures.cluster)
         of_logs = brokers_in_logs(scan.processes, self.zone)
         self.names.add_logs(of_logs.values())
-        copies = CopyBrokers(self.names, self.configs, of_logs, self.zone)
+        copies = CopyBrokers(self.names, configs, of_logs, self.zone)
         copies.learn(self.evidence.by_kind[SNAPSHOT])
         snapshots = Snapshots(copies, self.evidence, self.writer)
         self._take_over()
