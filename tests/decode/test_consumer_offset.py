@@ -11,7 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mqreplay.decode.consumer_offset import decode_consumer_offset, split_key
+from mqreplay.core.version import BROKER_4
+from mqreplay.decode.consumer_offset import decode_consumer_offset, decode_lmq_consumer_offset, split_key
+from mqreplay.decode.fastjson import decode_consumer_offset as as_the_broker
 from mqreplay.decode.offset_table import read_offset_table, read_table_carefully
 from mqreplay.errors import DecodeError
 
@@ -129,9 +131,12 @@ def test_a_key_is_topic_at_group_or_kept_raw(key: str, parts: tuple[str | None, 
         (b" \n\t", "empty", 0),
         (b"\x00" * 64, "nul_bytes", 0),
         (b'{"offsetTable":{}}\x00\x00', "nul_bytes", 18),
-        (b'\xef\xbb\xbf{"offsetTable":{}}', "bom", 0),
+        (b'\xef\xbb\xbf{"offsetTable":{"t@g":{0:1', "torn", 29),
+        (b'\xef\xbb\xbf\xef\xbb\xbf{"offsetTable":{}}', "foreign", 3),
+        (b"\xef\xbb\xbf", "empty", 0),
         (b'{"offsetTable":{"\xff@g":{0:1}}}', "not_utf8", 17),
-        ('{"offsetTable":{"t@g":{0:1}}}'.encode("utf-16-be"), "nul_bytes", 0),
+        ('{"offsetTable":{"t@g":{0:1}}}'.encode("utf-16-be"), "utf_16", 0),
+        ('{"offsetTable":{"t@g":{0:1}}}'.encode("utf-16"), "utf_16", 0),
         (b'{"offsetTable":{"t@g":{0:1', "torn", 26),
         (b'{"offsetTable":{"\xe4\xb8', "torn", 17),
         (b'{"offsetTable":{}}}', "trailing_data", 18),
@@ -244,3 +249,47 @@ def test_the_fast_and_the_careful_reader_agree(
     text = text[:at] + data.draw(st.sampled_from(["", junk])) + text[upto:]
     fast, careful = outcome(lambda: read_offset_table(text, 0)), outcome(lambda: read_table_carefully(text, 0))
     assert str(fast) == str(careful)
+
+
+def test_a_byte_order_mark_is_passed_over_as_fastjson_does() -> None:
+    marked = b'\xef\xbb\xbf{"offsetTable":{"t@g":{0:5}}}'
+    assert decode_consumer_offset(marked) == decode_consumer_offset(marked[3:])
+    for version in (BROKER_4, "5.3.3"):
+        decoded = as_the_broker(marked.decode(), version)
+        assert decoded is not None
+        assert decoded.offset_table == {"t@g": {0: 5}}
+
+
+def test_3x_spells_the_time_of_its_data_version_in_its_own_way() -> None:
+    got = decode_consumer_offset(b'{"dataVersion":{"counter":2,"timestatmp":1453364000000},"offsetTable":{}}')
+    assert (got.data_version_counter, got.data_version_timestamp) == (2, 1453364000000)
+
+
+def rows(data: bytes) -> list[tuple[str, int, int]]:
+    got = decode_lmq_consumer_offset(data)
+    return list(zip(got.key, got.queue_id, got.offset, strict=True))
+
+
+def test_an_lmq_file_has_the_offsets_of_all_groups() -> None:
+    both = b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":42,"t@%LMQ%b":7},"offsetTable":{"t@g":{0:9,1:8},"t@%LMQ%b":{0:5,1:5}}}'
+    assert rows(both) == [("t@g", 0, 9), ("t@g", 1, 8), ("%LMQ%a@%LMQ%a", 0, 42), ("t@%LMQ%b", 0, 7)]
+    assert rows(b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":42}}') == [("%LMQ%a@%LMQ%a", 0, 42)]
+    assert rows(b'{"offsetTable":{"t@g":{0:9}}}') == [("t@g", 0, 9)]
+    assert decode_lmq_consumer_offset(b'{"dataVersion":{"counter":3},"offsetTable":{}}').data_version_counter == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b'{"topicConfigTable":{}}', "foreign"),
+        (b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":4', "torn"),
+        (b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":"4"}}', "wrong_type"),
+        (b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":{0:4}}}', "wrong_type"),
+        (b'{"lmqOffsetTable":{5:4}}', "bad_key"),
+        (b'{"lmqOffsetTable":[]}', "wrong_type"),
+    ],
+)
+def test_another_lmq_file_is_refused(data: bytes, code: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_lmq_consumer_offset(data)
+    assert caught.value.code == code

@@ -58,6 +58,8 @@ OFFSETS = [
     *[offset("grown", q, 10) for q in range(4)],
     *[offset("shrunk", q, 10) for q in range(4)],
     offset("shrunk", 3, 10, consumer_group="h"),
+    # A light message queue is in no topics.json.
+    offset("%LMQ%device", 0, 10, consumer_group="%LMQ%device"),
     offset("shrunk", 3, 20, None, consumer_group="h"),  # its entry is gone too
     offset("removed", 0, 400),
     offset("removed", 0, 10),

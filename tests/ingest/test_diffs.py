@@ -179,3 +179,25 @@ def test_batches_have_the_columns_asked_for_and_are_of_a_size(monkeypatch):
         for ts, count in enumerate(rows)
         for i in range(count)
     ]
+
+
+LMQ = "lmqConsumerOffset.json"
+
+
+def lmq_text(queue_0, **light):
+    table = ",".join(f'"%LMQ%{name}@%LMQ%{name}":{offset}' for name, offset in light.items())
+    return b'{\n\t"lmqOffsetTable":{%s},\n\t"offsetTable":{\n\t\t"T@g":{0:%d\n\t\t}\n\t}\n}' % (table.encode(), queue_0)
+
+
+def test_an_lmq_brokers_file_has_the_offsets_of_all_groups(tmp_path):
+    files = [(1, LMQ, lmq_text(5)), (2, LMQ, lmq_text(6)), (3, LMQ, lmq_text(6, a=1)), (4, LMQ, lmq_text(6, a=9))]
+    moved, statuses, _ = changes(tmp_path, files)
+    assert moved == [(1, 0, None, 5), (2, 0, 5, 6), (3, 0, None, 1), (4, 0, 1, 9)]
+    assert statuses == ["read"] * 4
+
+
+def test_the_old_file_beside_that_of_an_lmq_broker_is_not_used(tmp_path):
+    old = [(1, JSON, text(q0=900)), (1, BAK, text(q0=900)), (3, JSON, text(q0=900))]
+    moved, statuses, _ = changes(tmp_path, [*old, (1, LMQ, lmq_text(5)), (2, LMQ, lmq_text(6)), (3, LMQ, b"{")])
+    assert moved == [(1, 0, None, 5), (2, 0, 5, 6)]
+    assert sorted(statuses) == ["read", "read", "refused", "superseded", "superseded", "superseded"]

@@ -20,10 +20,18 @@ TEXTS = st.one_of(
     ),
     st.sampled_from(["", '{\n\t"offsetTable":{\n\t\t"t@g":{0:']),
 )
+LMQ_TEXTS = TEXTS.map(lambda text: text.replace("{\n", '{\n\t"lmqOffsetTable":{"%LMQ%a@%LMQ%a":7},\n', 1))
 TOPICS = st.sampled_from(['{"dataVersion":{"counter":1,"timestamp":1},"topicConfigTable":{}}', '{"dataVersion":', "[]"])
 MOMENTS = st.lists(
     st.fixed_dictionaries(
-        {}, optional={"consumerOffset.json": TEXTS, "consumerOffset.json.bak": TEXTS, "topics.json": TOPICS}
+        {},
+        optional={
+            "consumerOffset.json": TEXTS,
+            "consumerOffset.json.bak": TEXTS,
+            "lmqConsumerOffset.json": LMQ_TEXTS,
+            "lmqConsumerOffset.json.bak": LMQ_TEXTS,
+            "topics.json": TOPICS,
+        },
     ),
     max_size=12,
 )

@@ -317,3 +317,29 @@ def test_command(tmp_path: Path) -> None:
     assert said.splitlines()[-1] == "mqreplay: terminated; the next run continues where this one ended"
     assert copies(out, FILE) == [content(0)]
     assert [event["kind"] for event in events(out)] == ["start", "stop"]
+
+
+LMQ = "lmqConsumerOffset.json"
+
+
+@pytest.mark.parametrize("is_in_use", [True, False])
+def test_of_two_files_of_offsets_the_one_in_use_is_copied(tmp_path: Path, is_in_use: bool) -> None:
+    config, out = tmp_path / "store/config", tmp_path / "r"
+    config.mkdir(parents=True)
+    lmq = b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":42},"offsetTable":{"t@g":{0:9}}}'
+    for name, data in ((FILE, content(1)), (LMQ, lmq)):
+        (config / name).write_bytes(data)
+    os.utime(config / (FILE if is_in_use else LMQ), (1_700_000_000, 1_700_000_000))
+    said: list[str] = []
+    record_store([str(tmp_path / "store")], str(out), 0.05, 0.2, said.append, ["broker-a-0"])
+    assert copies(out, LMQ) == ([lmq] if is_in_use else [])
+    assert copies(out, FILE) == ([] if is_in_use else [content(1)])
+    assert f"{FILE if is_in_use else LMQ} is not copied" in said[1]
+
+
+def test_a_store_of_an_lmq_broker(tmp_path: Path) -> None:
+    (tmp_path / LMQ).write_bytes(b'{"lmqOffsetTable":{},"offsetTable":{"t@g":{0:9}}}')
+    with recording([str(tmp_path)], tmp_path / "r", brokers=["broker-a-0"]):
+        time.sleep(0.1)
+        (tmp_path / LMQ).write_bytes(b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":1},"offsetTable":{"t@g":{0:9}}}')
+    assert len(copies(tmp_path / "r", LMQ)) == 2

@@ -4,7 +4,7 @@ Pure: no I/O, no clock, no Spark. Incomplete or foreign content is a DecodeError
 byte. Content is accepted completely or not at all.
 
 Files of a snapshot, read whole:
-    consumer_offset     consumerOffset.json and .bak: flat columns; offset_table: its table, fast and strict
+    consumer_offset     consumerOffset.json, lmqConsumerOffset.json: columns; offset_table: its table, fast and strict
     topics, subscription_group, delay_offset, message_request_mode, pop_order    the broker's other configuration files
     client_offsets      <group>.offsets.json of a broadcasting consumer
     brokers             brokers.json of the recording

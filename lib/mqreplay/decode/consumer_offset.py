@@ -5,6 +5,9 @@ The file, as ConsumerOffsetManager.encode(true) writes it through RemotingSerial
 pullOffsetTable and others beside it, which are read and named, not refused. A file is accepted completely or not
 at all.
 
+A broker with enableLmq=true reads and writes lmqConsumerOffset.json instead, and only this file: the offsets of all
+groups in ``offsetTable``, and those of light message queues in ``lmqOffsetTable`` (LmqConsumerOffsetManager).
+
 Codes of the errors: those of `mqreplay.decode.fastjson_text`, and ``foreign`` (no offsetTable in it) and
 ``wrong_type`` (an offsetTable that is not a table).
 """
@@ -12,18 +15,29 @@ Codes of the errors: those of `mqreplay.decode.fastjson_text`, and ``foreign`` (
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mqreplay.decode.fastjson_text import Key, Value, read_key, read_value
-from mqreplay.decode.fields import data_version_of
+from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_key, read_value
+from mqreplay.decode.fields import data_version_of, int_field, object_of
 from mqreplay.decode.offset_table import Entries, read_offset_table
 from mqreplay.decode.text import TAKE_BAK, expected, fail, refuse_trailing, skip_space, text_of
+from mqreplay.errors import DecodeError
 
 TOPIC_GROUP_SEPARATOR: Final = "@"
 OFFSET_TABLE: Final = "offsetTable"
+FILE_NAME: Final = "consumerOffset.json"
+LMQ_FILE_NAME: Final = "lmqConsumerOffset.json"
+FILE_NAMES: Final = (FILE_NAME, LMQ_FILE_NAME)
+LMQ_OFFSET_TABLE: Final = "lmqOffsetTable"
+LMQ_QUEUE_ID: Final = 0  # MixAll.LMQ_QUEUE_ID
+# A queue cannot be longer: ConsumeQueue computes offset * CQ_STORE_UNIT_SIZE (20 bytes) as a long.
+LARGEST_OFFSET: Final = LONG_MAX // 20
 # BroadcastOffsetManager#broadcastGroupId (5.x): the least offset that a broadcasting group's members have pulled at.
 _OF_BROADCASTING: Final = "@broadcast"
+
+_SHOWN: Final = 40  # characters of a name in an error
 
 _MORE = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
 
@@ -65,6 +79,20 @@ def decode_consumer_offset(data: bytes) -> ConsumerOffsets:
     Traceback (most recent call last):
     mqreplay.errors.DecodeError: torn: cut short where ',' or '}' should follow; take the .bak (byte 33)
     """
+    entries, others, start = _read_file(data)
+    if entries is None:
+        raise DecodeError("foreign", f"it has no {OFFSET_TABLE!r}{_found(others)}: another file under this name", start)
+    return _columns(entries, others)
+
+
+def _found(others: dict[Key, Value]) -> str:
+    """Return the names that a file has instead."""
+    names = [str(key)[:_SHOWN] for key in others]
+    return "" if not names else f" but {', '.join(map(repr, names[:3]))}{', ...' if len(names) > 3 else ''}"
+
+
+def _read_file(data: bytes) -> tuple[Entries | None, dict[Key, Value], int]:
+    """Return the table if there is one, the other members, and the place of the object (bytes)."""
     text = text_of(data)
     start = skip_space(text, 0)
     if start == len(text):
@@ -73,9 +101,64 @@ def decode_consumer_offset(data: bytes) -> ConsumerOffsets:
         fail("foreign", f"it starts with {text[start]!r}, so it is not a consumerOffset.json", text, start)
     entries, others, end = _read_members(text, start)
     refuse_trailing(text, end)
-    if entries is None:
-        fail("foreign", f"it has no {OFFSET_TABLE!r}: another file under this name", text, start)
+    return entries, others, len(text[:start].encode())
+
+
+def decode_lmq_consumer_offset(data: bytes) -> ConsumerOffsets:
+    """Return the offsets in the bytes of an lmqConsumerOffset.json or .bak; those of LMQ groups have the queue 0.
+
+    Source: LmqConsumerOffsetManager, whose lmqOffsetTable maps "topic@group" to the offset.
+
+    Raises:
+        DecodeError: as `decode_consumer_offset`.
+
+    >>> got = decode_lmq_consumer_offset(b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":42},"offsetTable":{"t@g":{0:9}}}')
+    >>> got.topic, got.consumer_group, got.queue_id, got.offset
+    (['t', '%LMQ%a'], ['g', '%LMQ%a'], [0, 0], [9, 42])
+    """
+    entries, others, start = _read_file(data)
+    if entries is None and LMQ_OFFSET_TABLE not in others:
+        text = f"it has neither {OFFSET_TABLE!r} nor {LMQ_OFFSET_TABLE!r}: another file under this name"
+        raise DecodeError("foreign", text, start)
+    table = object_of(others.pop(LMQ_OFFSET_TABLE, {}), LMQ_OFFSET_TABLE)
+    entries = Entries() if entries is None else _without(entries, table)
+    for key in table:
+        if not isinstance(key, str):
+            raise DecodeError("bad_key", f"a quoted key topic@group is expected in {LMQ_OFFSET_TABLE}, not {key!r}")
+        entries.keys.append(key)
+        entries.counts.append(1)
+        entries.queue_ids.append(LMQ_QUEUE_ID)
+        entries.offsets.append(int_field(table, key, -1, LONG_MIN, LONG_MAX))
     return _columns(entries, others)
+
+
+def _without(entries: Entries, keys: Mapping[Key, Value]) -> Entries:
+    """Return the entries of other keys: a broker answers for an LMQ group from lmqOffsetTable alone (#queryOffset)."""
+    if not keys or keys.keys().isdisjoint(entries.keys):
+        return entries
+    kept, at = Entries(), 0
+    for key, count in zip(entries.keys, entries.counts, strict=True):
+        if key not in keys:
+            kept.keys.append(key)
+            kept.counts.append(count)
+            kept.queue_ids += entries.queue_ids[at : at + count]
+            kept.offsets += entries.offsets[at : at + count]
+        at += count
+    return kept
+
+
+def impossible_offsets(got: ConsumerOffsets) -> list[tuple[str, int, int]]:
+    """Return key, queue id and offset of the offsets that no queue can have: negative, or beyond LARGEST_OFFSET.
+
+    A broker stores what a client commits, whatever it is (ConsumerOffsetManager#commitOffset).
+
+    >>> impossible_offsets(decode_consumer_offset(b'{"offsetTable":{"t@g":{0:-1,1:0,2:9223372036854775807}}}'))
+    [('t@g', 0, -1), ('t@g', 2, 9223372036854775807)]
+    """
+    if not got.offset or (min(got.offset) >= 0 and max(got.offset) <= LARGEST_OFFSET):
+        return []
+    rows = zip(got.key, got.queue_id, got.offset, strict=True)
+    return [row for row in rows if not 0 <= row[2] <= LARGEST_OFFSET]
 
 
 def split_key(key: str) -> tuple[str | None, str | None]:

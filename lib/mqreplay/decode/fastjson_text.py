@@ -4,7 +4,7 @@ It accepts exactly what fastjson's writer produces: JSON (RFC 8259), ``{0:56}`` 
 ``{{"brokerName":"b"}:3}`` (a map with objects as keys). It refuses other text that fastjson's *parser*
 accepts (single quotes, comments, trailing commas, ``5.7`` for a long), because no broker writes it.
 
-Codes of the errors: ``empty``, ``too_large``, ``nul_bytes``, ``bom``, ``not_utf8``, ``torn`` (cut short),
+Codes of the errors: ``empty``, ``too_large``, ``utf_16``, ``nul_bytes``, ``not_utf8``, ``torn`` (cut short),
 ``trailing_data``, ``bad_syntax``, ``bad_string``, ``bad_number``, ``bad_key``, ``duplicate_key`` and
 ``too_deep``.
 """

@@ -113,13 +113,15 @@ def bool_field(fields: Mapping[Key, Value], name: str, default: bool) -> bool:
 def data_version_of(root: Mapping[Key, Value]) -> DataVersion:
     """Return the dataVersion of a file. It is only a hint, so an invalid one is ignored.
 
+    Versions 3.x and 4.0 spell its time ``timestatmp``.
+
     >>> data_version_of({"dataVersion": {"counter": 31, "timestamp": 1795229346683}})
     DataVersion(counter=31, timestamp=1795229346683)
     """
     version = root.get("dataVersion")
     if not isinstance(version, dict):
         return DataVersion(None, None)
-    counter, timestamp = version.get("counter"), version.get("timestamp")
+    counter, timestamp = version.get("counter"), version.get("timestamp", version.get("timestatmp"))
     return DataVersion(counter if type(counter) is int else None, timestamp if type(timestamp) is int else None)
 
 

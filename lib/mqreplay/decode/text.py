@@ -1,7 +1,8 @@
 """Decode bytes to text, with errors that give the byte.
 
-RocketMQ writes UTF-8 without a byte order mark. Other content (empty, zero bytes, another encoding, half a
-character at the end) is an error with a code.
+RocketMQ writes UTF-8 without a byte order mark. An editor may have saved the file with one: fastjson passes over it
+(JSONScanner and JSONReaderUTF16 skip a first U+FEFF), so a broker reads such a file, and so does mqreplay. Other
+content (empty, zero bytes, another encoding, half a character at the end) is an error with a code.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
+from mqreplay.decode.encodings import encoding_of
 from mqreplay.errors import DecodeError
 
+MARK = "\ufeff"
+MARK_BYTES = MARK.encode()
 MAX_BYTES = 256 * 1024 * 1024
 # Advice for an incomplete file: the last complete one is beside it.
 TAKE_BAK = "; take the .bak"
@@ -20,14 +24,15 @@ MOST_CONTAINERS = 250_000
 MOST_COLONS = 500_000
 MOST_COMMAS = 1_000_000
 
+_HEAD = 1024  # bytes that show the encoding
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 def text_of(data: bytes) -> str:
-    """Return ``data`` (bytes) as text if it is complete UTF-8 without byte order mark or zero bytes.
+    """Return ``data`` (bytes) as text if it is complete UTF-8 without zero bytes. A byte order mark stays in it.
 
     Raises:
-        DecodeError: empty, too_large, nul_bytes, bom, not_utf8, or torn (cut inside a character).
+        DecodeError: empty, too_large, utf_16, nul_bytes, not_utf8, or torn (cut inside a character).
 
     >>> text_of(bytes([123, 0, 0]))
     Traceback (most recent call last):
@@ -37,11 +42,12 @@ def text_of(data: bytes) -> str:
         raise DecodeError("empty", f"the file is empty{TAKE_BAK}", 0)
     if len(data) > MAX_BYTES:
         raise DecodeError("too_large", f"{len(data)} bytes, and at most {MAX_BYTES} are read", MAX_BYTES)
+    if (encoding := encoding_of(data[:_HEAD])).codec != "utf-8":
+        detail = f"it is {encoding.name}, as PowerShell's > and some editors save it; brokers read only UTF-8"
+        raise DecodeError("utf_16", f"{detail}: copy the file itself, or convert it to UTF-8", 0)
     nul = data.find(0)
     if nul >= 0:
         raise DecodeError("nul_bytes", f"zero bytes, as a crash leaves them{TAKE_BAK}", nul)
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise DecodeError("bom", "a byte order mark, which RocketMQ never writes: an editor saved this file", 0)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -93,11 +99,13 @@ def expected(what: str, text: str, at: int) -> NoReturn:
 
 
 def skip_space(text: str, at: int) -> int:
-    """Return the first position from ``at`` (characters) that is not JSON white space.
+    """Return the first position from ``at`` (characters) that is not JSON white space, nor a byte order mark at 0.
 
-    >>> skip_space("{ 1", 1)
-    2
+    >>> skip_space("{ 1", 1), skip_space("\\ufeff {", 0)
+    (2, 2)
     """
+    if at == 0 and text.startswith(MARK):
+        at = 1
     match = _SPACE.match(text, at)
     return match.end() if match else at
 

@@ -9,8 +9,9 @@ from mqreplay.findings.shape import INSTANT, counted, evidence, finding
 
 TORN_SNAPSHOT = FindingKind(
     name="torn_snapshot",
-    meaning="A file of a broker was copied while the broker wrote it, so the copy is empty or cut short. mqreplay"
-    " ignores the copy and uses the ones before and after it.",
+    meaning="A file of a broker was copied while the broker wrote it, so the copy is empty or cut short, or it"
+    " was saved in another encoding (utf_16), which brokers cannot read. mqreplay ignores the copy and uses the ones"
+    " before and after it.",
     rule="A copied file could not be parsed as a whole. It is in bronze.quarantine.",
     follows="ConfigManager#persist",
     advice="Copy the .bak file along with each file, or record with `mqreplay record`, which copies again until a file"

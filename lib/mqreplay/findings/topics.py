@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.core.pop_assignment import LMQ_PREFIX
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import (
     counted,
@@ -136,6 +137,8 @@ def orphans_of_shard(offset_change: pl.DataFrame, topic_config: pl.DataFrame) ->
         offset_change.filter(pl.col("broker_id") == 0)
         .join(topics, "source_name", how="semi")
         .join(topics, SOURCE_TOPIC, how="left")
+        # A light message queue is in no topics.json (LmqTopicConfigManager#updateTopicConfig).
+        .filter(~pl.col("topic").str.starts_with(LMQ_PREFIX))
         .filter(gone | (pl.col("queue_id") >= pl.col("read_queue_nums")))
     )
     entry = (*SOURCE_TOPIC, "broker_name", "broker_id", "consumer_group", "queue_id")

@@ -26,6 +26,7 @@ from mqreplay.settings import IngestSettings
 
 CONSUMER_OFFSET = "consumer_offset"
 OFFSETS = (CONSUMER_OFFSET, "client_offsets")  # the kinds whose entries are offsets
+OF_LMQ = "lmqConsumerOffset.json is beside it: a broker with enableLmq=true reads and writes only that file"
 NOTHING_NEWER = "it has no newer offset than the snapshot before"
 
 
@@ -79,8 +80,12 @@ class Source:
 
     def read_moment(self, together: Iterable[SnapshotFile]) -> Iterator[Row | Moves]:
         """Yield the same for the files of one family and time, the .bak last."""
-        whole = False
+        whole, together = False, list(together)
+        has_lmq = any(file.is_lmq for file in together)
         for file in together:
+            if has_lmq and file.kind == CONSUMER_OFFSET and not file.is_lmq:
+                yield file_row(file, "superseded", OF_LMQ)
+                continue
             if whole and file.is_bak:
                 yield file_row(file, "superseded", "the complete file is beside it")
                 continue
@@ -98,7 +103,7 @@ class Source:
                     yield from self._take_same(file, taken)
                 continue
             digest = hashlib.sha256(data).hexdigest()[:32]
-            if taken is not None and file.kind == CONSUMER_OFFSET and not file.is_bak:
+            if taken is not None and file.kind == CONSUMER_OFFSET and not (file.is_bak or file.is_lmq):
                 difference = self.offsets.difference(data)
                 if difference is not None:
                     whole = True
@@ -140,7 +145,8 @@ class Source:
         if file.kind == CONSUMER_OFFSET:
             self.polled = None
         if found.whole is not None:
-            self.offsets.remember(data, found.whole)
+            # The second table of an LMQ broker's file would be missed: such files are decoded completely.
+            self.offsets.remember(b"" if file.is_lmq else data, found.whole)
             named = np.array([topic is not None for topic in found.whole.topic], np.bool_)
             self.numbers = np.full(len(named), -1, np.int32)
             self.numbers[named] = self.keys.of(entries)  # type: ignore[arg-type]

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqreplay.decode.client_offsets import decode_client_offsets
-from mqreplay.decode.consumer_offset import ConsumerOffsets, decode_consumer_offset, is_of_broadcasting
+from mqreplay.decode.consumer_offset import (
+    LMQ_FILE_NAME,
+    ConsumerOffsets,
+    decode_consumer_offset,
+    decode_lmq_consumer_offset,
+    is_of_broadcasting,
+)
 from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import PopOrder, decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
@@ -123,6 +129,11 @@ class SnapshotFile:
         """Return whether it is RocketMQ's backup of the previous file."""
         return self.file_name.endswith(".bak")
 
+    @property
+    def is_lmq(self) -> bool:
+        """Return whether it is the offset file of a broker with enableLmq=true, or its .bak."""
+        return self.file_name.startswith(LMQ_FILE_NAME)
+
 
 class Entries(NamedTuple):
     """The entries of a file. ``strange`` are invalid keys, ``counter`` is dataVersion's, ``whole`` the offsets.
@@ -142,7 +153,7 @@ def decode(data: bytes, file: SnapshotFile) -> Entries:
 
 
 def _consumer_offset(data: bytes, file: SnapshotFile) -> Entries:
-    got = decode_consumer_offset(data)
+    got = decode_lmq_consumer_offset(data) if file.is_lmq else decode_consumer_offset(data)
     keys = zip(got.topic, got.consumer_group, repeat(None), got.queue_id)
     entries: dict[object, object] = dict(zip(keys, got.offset, strict=True))
     unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}

@@ -87,9 +87,10 @@ def catch_up(source: Source, piece: Piece) -> bool:
 
 
 def _anchor(source: Source, files: Sequence[SnapshotFile]) -> int | None:
-    """Return the time of the last decodable file that is not a .bak: it is always used."""
+    """Return the time of the last decodable file that is not a .bak nor replaced by an LMQ file: it is always used."""
+    of_lmq = {file.ts_ms for file in files if file.is_lmq}
     for file in reversed(files):
-        if file.is_bak:
+        if file.is_bak or (file.ts_ms in of_lmq and not file.is_lmq):
             continue
         try:
             decode(source.read(file), file)

@@ -18,6 +18,9 @@ RECORD_TABLES = {stem: kind.table for stem, kind in KINDS.items()}
 SNAPSHOT_KINDS = {
     "consumerOffset.json": "consumer_offset",
     "consumerOffset.json.bak": "consumer_offset",
+    # Of a broker with enableLmq=true, in place of consumerOffset.json.
+    "lmqConsumerOffset.json": "consumer_offset",
+    "lmqConsumerOffset.json.bak": "consumer_offset",
     "topics.json": "topics",
     "topics.json.bak": "topics",
     "subscriptionGroup.json": "subscription_groups",

@@ -17,6 +17,7 @@ ADVICE = {
     "torn": "copy it again, or the .bak beside it; brokers rewrite the file in place",
     "unreadable": OF_LINES["unreadable"],
     "too_large": "[ingest] snapshot_mb sets the largest size, at most 256 MB; check what the recorder copied",
+    "utf_16": "copy the file itself, or convert it to UTF-8; the shell or editor that saved it changed its encoding",
     "foreign": "its content does not match its name; check what the recorder copied",
 }
 USUAL_ADVICE = "copy it again from the broker; the other snapshots were read"

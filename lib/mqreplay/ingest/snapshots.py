@@ -196,6 +196,7 @@ def _last_times(snapshots: pl.LazyFrame) -> pl.LazyFrame:
     family = name.replace(
         {
             "consumerOffset.json": "consumer_offset",
+            "lmqConsumerOffset.json": "consumer_offset",
             "topics.json": "topics",
             "subscriptionGroup.json": "subscription_groups",
             "messageRequestMode.json": "message_request_modes",

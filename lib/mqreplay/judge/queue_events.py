@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from mqreplay.decode.consumer_offset import FILE_NAMES
 from mqreplay.judge.distinct import common_codes
 from mqreplay.judge.frame_arrays import Mask, Numbers, numbers
 from mqreplay.judge.time_spans import INSTANT
@@ -286,8 +287,8 @@ class LastCopies(NamedTuple):
 
 
 def last_copies(snapshot: pl.DataFrame) -> LastCopies:
-    """Return the time of the last copy of each broker's consumerOffset.json."""
-    of_broker = pl.col("broker_id").is_not_null() & pl.col("file_name").str.starts_with("consumerOffset.json")
+    """Return the time of the last copy of each broker's offset file."""
+    of_broker = pl.col("broker_id").is_not_null() & pl.col("file_name").str.strip_suffix(".bak").is_in(FILE_NAMES)
     last = snapshot.filter(of_broker).group_by("broker_name", "broker_id").agg(pl.col("ts").max().dt.epoch("us"))
     found = LastCopies({}, {})
     for broker_name, broker_id, copied_us in last.rows():

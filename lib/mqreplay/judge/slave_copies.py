@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from mqreplay.decode.consumer_offset import FILE_NAMES
 from mqreplay.judge.distinct import common_codes
 from mqreplay.judge.frame_arrays import LEAST, MOST, NOWHERE, Mask, Numbers, lists
 from mqreplay.judge.nearest import as_of, nearest
@@ -221,7 +222,7 @@ def stale_copies(
     silver.snapshot and ``outages`` broker_outages' frame, both whole. Only times are judged in which both files were
     copied and the master was up.
     """
-    read = snapshot.filter((pl.col("file_name") == "consumerOffset.json") & pl.col("broker_id").is_not_null())
+    read = snapshot.filter(pl.col("file_name").is_in(FILE_NAMES) & pl.col("broker_id").is_not_null())
     slaves = read.filter(pl.col("broker_id") > 0).rename({"broker_id": "slave_id"})
     masters = read.filter(pl.col("broker_id") == 0)
     # Watched spans of a slave do not overlap: a stale span overlaps the last one that began by its end, or none.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mqreplay import __version__
-from mqreplay.decode.consumer_offset import decode_consumer_offset
+from mqreplay.decode.consumer_offset import LMQ_FILE_NAME, decode_consumer_offset, decode_lmq_consumer_offset
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import decode_pop_order
@@ -23,19 +23,19 @@ from mqreplay.errors import InputError, RecordingFull
 from mqreplay.lake.local_folder import output_folder
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.record_files import EVENTS, RecordFiles
-from mqreplay.record.store_folder import FILES, OFFSETS_FILE, BrokerStore, broker_store
+from mqreplay.record.store_folder import BAK, FILES, OFFSETS_FILE, BrokerStore, broker_store, unused_offsets_file
 from mqreplay.record.whole_copy import Signature, WholeCopy, read_whole, signature_of
 from mqreplay.stop_signals import stopped_by, stops_ask
 
 CHECKS: Final[dict[str, Callable[[bytes], object]]] = {
     OFFSETS_FILE: decode_consumer_offset,
+    LMQ_FILE_NAME: decode_lmq_consumer_offset,
     "topics.json": decode_topics,
     "subscriptionGroup.json": decode_subscription_group,
     "messageRequestMode.json": decode_message_request_mode,
     "consumerOrderInfo.json": decode_pop_order,
     "delayOffset.json": decode_delay_offset,
 }
-BAK: Final = ".bak"
 MINUTE_MS: Final = 60_000
 LONGEST_PATIENCE_S: Final = 1.0
 LATE_MS: Final = 1000  # a poll that starts later than planned by more than this counts as missed
@@ -118,7 +118,10 @@ class StoreRecorder:
 
     def _poll(self, store: BrokerStore) -> None:
         found: list[tuple[Watched, str, WholeCopy]] = []
+        unused = unused_offsets_file(store.config)
         for watched in self._watched[store.name]:
+            if watched.name == unused:
+                continue
             read = self._read(store, watched)
             if read is not None:
                 found.append((watched, *read))
@@ -217,6 +220,9 @@ def record_store(
         if folder in (each.config, *each.config.parents) or each.config in folder.parents:
             raise InputError(f"--out {folder} and the store {each.config} overlap; give another folder")
         say(f"recording {each.name} from {each.config} every {every_s:g} s")
+        if (unused := unused_offsets_file(each.config)) is not None:
+            used = LMQ_FILE_NAME if unused == OFFSETS_FILE else OFFSETS_FILE
+            say(f"{each.config / unused} is not copied: {used} is newer, and a broker writes one of them (enableLmq)")
     stop = threading.Event()
     with stops_ask(stop.set), RecordFiles(folder, max_bytes) as files:
         copies = StoreRecorder(files, found, every_s, say).run(stop, for_s)

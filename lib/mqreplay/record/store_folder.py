@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mqreplay.decode.brokers import split_broker_key
+from mqreplay.decode.consumer_offset import FILE_NAME, FILE_NAMES, LMQ_FILE_NAME
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
+from mqreplay.record.whole_copy import signature_of
 
-OFFSETS_FILE: Final = "consumerOffset.json"
+OFFSETS_FILE: Final = FILE_NAME
+BAK: Final = ".bak"
 FILES: Final = (
     OFFSETS_FILE,
+    LMQ_FILE_NAME,
     "topics.json",
     "subscriptionGroup.json",
     "delayOffset.json",
@@ -30,6 +34,7 @@ ROCKSDB: Final = {
 PROPERTIES: Final = "broker.properties"  # the settings of a broker that was started without -c
 # TopicConfigManager#init gives each 5.x broker a topic of this name.
 MEMBER_TOPIC: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
+NO_FILE: Final = (0, 0, 0)
 _PROPERTY = re.compile(r"\s*([^\s:=#!][^\s:=]*)\s*[:=\s]\s*(.*?)\s*")
 
 
@@ -87,7 +92,7 @@ def _config_folder(folder: Path) -> Path:
                     f"--store {folder}: this broker keeps its offsets in RocksDB ({layout}), not in files that can be "
                     "copied; record it over the network: mqreplay record NAMESRV --out RECORDING"
                 )
-            if any((config / f"{name}{suffix}").exists() for name in FILES for suffix in ("", ".bak")):
+            if any((config / f"{name}{suffix}").exists() for name in FILES for suffix in ("", BAK)):
                 return config
     except PermissionError as error:
         raise InputError(f"--store {folder} cannot be read ({error.strerror}); run as the broker's user") from None
@@ -98,18 +103,32 @@ def _config_folder(folder: Path) -> Path:
 
 
 def rocksdb_layout(config: Path) -> str | None:
-    """Return where a config folder has the offsets in RocksDB; None if they are in consumerOffset.json.
+    """Return where a config folder has the offsets in RocksDB; None if they are in a JSON file.
 
     A RocksDB that is older than the offset file is unused. Other ones, such as store/rocksdbstore of each 5.5 broker,
     hold no offsets.
     """
-    offsets = config / OFFSETS_FILE
-    saved = offsets.stat().st_mtime if offsets.exists() else 0
+    saved = max((signature_of(config / name) or NO_FILE)[2] for name in FILE_NAMES)
     for name, setting in ROCKSDB.items():
         folder = config / name
-        if (folder / "CURRENT").exists() and max(path.stat().st_mtime for path in folder.iterdir()) > saved:
+        if (folder / "CURRENT").exists() and max(path.stat().st_mtime_ns for path in folder.iterdir()) > saved:
             return f"{folder}: {setting}"
     return None
+
+
+def unused_offsets_file(config: Path) -> str | None:
+    """Return the name of the offset file that the broker does not write any more; None if there are not two.
+
+    Each broker writes its own one every 5 s (flushConsumerOffsetInterval) and reads no other: with enableLmq=true it is
+    lmqConsumerOffset.json, else consumerOffset.json. Source: BrokerController, LmqConsumerOffsetManager#configFilePath.
+    """
+    saved = {
+        name: max((signature_of(config / f"{name}{suffix}") or NO_FILE)[2] for suffix in ("", BAK))
+        for name in FILE_NAMES
+    }
+    if not all(saved.values()):
+        return None
+    return OFFSETS_FILE if saved[LMQ_FILE_NAME] >= saved[OFFSETS_FILE] else LMQ_FILE_NAME
 
 
 def _given(broker: str) -> tuple[str, int]:

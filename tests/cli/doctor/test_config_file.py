@@ -114,8 +114,8 @@ def test_another_file_under_this_name_would_be_believed_as_empty(tmp_path: Path)
 
 
 def test_invisible_characters_are_spelled_out(tmp_path: Path) -> None:
-    [text] = lines(examined(tmp_path, b'\xef\xbb\xbf{"offsetTable":{}}'), "text")
-    assert text == '▶ ⟨U+FEFF⟩{"offsetTable":{}} ⟨end⟩'
+    [text] = lines(examined(tmp_path, b'\xef\xbb\xbf{"offsetTable":{}} x'), "text")
+    assert text == '⟨U+FEFF⟩{"offsetTable":{}}  ▶ x ⟨end⟩'
     [text] = lines(examined(tmp_path, b'{\r\n\t"offsetTable":\xc2\xa0{}}'), "text")
     assert text == '{⟨CR⟩⟨LF⟩⟨TAB⟩"offsetTable": ▶ ⟨U+00A0⟩{}} ⟨end⟩'
     [text] = lines(examined(tmp_path, WHOLE + b"\0" * 30), "text")
@@ -216,3 +216,37 @@ def test_a_file_of_no_kind_is_refused(tmp_path: Path) -> None:
     for name in ("notes.txt", "wire.pcap"):
         with pytest.raises(InputError):
             examined(tmp_path, b"hello", name=name)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, b"\xef\xbb\xbf" + WHOLE)
+    assert verdict.whole
+    assert lines(verdict, "holds") == ["3 queues of 2 keys topic@group"]
+    assert "byte order mark" in lines(verdict, "note")[0]
+
+
+def test_utf_16_is_named_and_the_broker_refuses_it(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, WHOLE.decode().encode("utf-16"), WHOLE)
+    assert lines(verdict, "strictly")[0].startswith("utf_16: it is UTF-16, ")
+    assert "takes the .bak" in lines(verdict, "broker")[0]
+    assert "UTF-8" in lines(verdict, "mend")[0]
+
+
+def test_the_file_of_an_lmq_broker(tmp_path: Path) -> None:
+    both = b'{"lmqOffsetTable":{"%LMQ%a@%LMQ%a":42},"offsetTable":{"orders@pay":{0:56}}}'
+    verdict = examined(tmp_path, both, name="lmqConsumerOffset.json")
+    assert (verdict.kind, verdict.whole) == ("lmq_consumer_offset", True)
+    assert lines(verdict, "holds") == ["2 queues of 2 keys topic@group"]
+    assert "enableLmq=true" in lines(verdict, "kind")[0]
+    assert not examined(tmp_path, both[:20], name="lmqConsumerOffset.json").whole
+    beside = examined(tmp_path, WHOLE)
+    assert "lmqConsumerOffset.json is beside it" in lines(beside, "note")[0]
+    (tmp_path / "copy.json").write_bytes(both)
+    assert examine_file(str(tmp_path / "copy.json")).kind == "lmq_consumer_offset"
+
+
+def test_offsets_that_no_queue_can_have_are_counted(tmp_path: Path) -> None:
+    verdict = examined(tmp_path, b'{"offsetTable":{"orders@pay":{0:-1,1:9223372036854775807,2:5}}}')
+    assert verdict.whole
+    assert verdict.facts["impossible_offsets"] == 2
+    assert "2 offsets that no queue can have, such as -1 of orders@pay 0" in lines(verdict, "holds")[0]

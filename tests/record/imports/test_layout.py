@@ -87,7 +87,14 @@ def test_a_zone():
         ("topics.json.tmp", "unfinished"),
         ("broker-a-0/messageRequestMode.json.bak", "snapshot"),
         ("broker-a-0/consumerOrderInfo.json.20261121", "snapshot"),
+        ("broker-a-0/lmqConsumerOffset.json.1795230000", "snapshot"),
         ("mytopics.json", "text"),
+        ("store/config/consumerFilter.json", "not_used"),
+        ("store/config/timercheck", "not_used"),
+        ("store/config/unknown.json", "not_used"),
+        ("namesrv/kvConfig.json", "not_used"),
+        ("namesrv/namesrv.properties", "not_used"),
+        ("conf/rmq-proxy.json", "not_used"),
         ("topicsA.json", "text"),
         ("commitlog/00000000000000000000", "not_used"),
         ("night.tar.xz", "archive"),
@@ -129,7 +136,7 @@ def test_brokers():
     assert broker("x/topics.json", names, own_name="mint") == ("mint", 0)
     assert broker("die-1-0/7/topics.json", names) == ("die-1", 0), "a counter below it is no id"
     assert broker("broker-a-0/7/topics.json", BrokerNames()) == ("broker-a", 0)
-    assert broker("broker-a/1/topics.json", BrokerNames()) == ("broker-a", 1)
+    assert broker("broker-a/1/topics.json", BrokerNames()) is None, "a path alone makes no slave"
     assert broker("broker-a/topics.json", BrokerNames()) is None
     assert broker("rack-7/broker-a-0/topics.json", BrokerNames(("die-1", 0))) == ("broker-a", 0), "the path goes first"
 

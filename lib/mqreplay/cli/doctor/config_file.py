@@ -6,17 +6,26 @@ import os
 from collections.abc import Callable, Sized
 from pathlib import Path
 
+from mqreplay.cli.doctor.kind import LMQ_OFFSETS
 from mqreplay.cli.doctor.on_load import BAK, MOST_BYTES, Start, broker_starts, holding
 from mqreplay.cli.doctor.place import place_of
 from mqreplay.cli.doctor.verdict import Verdict, counted, error_facts, plain
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.client_offsets import decode_client_offsets
-from mqreplay.decode.consumer_offset import decode_consumer_offset, is_of_broadcasting
+from mqreplay.decode.consumer_offset import (
+    FILE_NAME,
+    LMQ_FILE_NAME,
+    ConsumerOffsets,
+    decode_consumer_offset,
+    decode_lmq_consumer_offset,
+    impossible_offsets,
+    is_of_broadcasting,
+)
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
-from mqreplay.decode.text import MAX_BYTES
+from mqreplay.decode.text import MARK_BYTES, MAX_BYTES
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
 
@@ -25,7 +34,7 @@ STRANGE = 3  # named keys; others are counted
 CUT = ("torn", "empty", "nul_bytes", "trailing_data")
 MEND_CUT = "copy it again: brokers rewrite it in place, and this copy was made meanwhile"
 MEND = {
-    "bom": "save it without a byte order mark, or copy it again from its host",
+    "utf_16": "copy the file itself from its host, or convert it to UTF-8",
     "not_utf8": "copy it again: this copy is damaged",
     "foreign": "check what was copied: this is another file with this name",
     "too_large": "find out which program wrote it: no broker's file is so large",
@@ -35,7 +44,14 @@ MEND_BROKERS = "write it again from `mqadmin getBrokerConfig`"
 
 
 def _consumer_offset(data: bytes) -> tuple[str, Facts]:
-    got = decode_consumer_offset(data)
+    return _about(decode_consumer_offset(data))
+
+
+def _lmq_consumer_offset(data: bytes) -> tuple[str, Facts]:
+    return _about(decode_lmq_consumer_offset(data))
+
+
+def _about(got: ConsumerOffsets) -> tuple[str, Facts]:
     unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}
     strange = sorted(key for key in unnamed if not is_of_broadcasting(key))
     keys = len(set(got.key))
@@ -44,6 +60,10 @@ def _consumer_offset(data: bytes) -> tuple[str, Facts]:
     if strange:
         named = ", ".join(f"'{key}'" for key in strange[:STRANGE]) + (", …" if len(strange) > STRANGE else "")
         words += f"; not topic@group, so no group can use them: {named}"
+    if impossible := impossible_offsets(got):
+        key, queue_id, offset = impossible[0]
+        words += f"; {counted(len(impossible), 'offset')} that no queue can have, such as {offset} of {key} {queue_id}"
+    facts["impossible_offsets"] = len(impossible)
     return words, facts
 
 
@@ -57,6 +77,7 @@ def _rows(decode: Callable[[bytes], Sized], noun: str) -> Callable[[bytes], tupl
 
 READERS: dict[str, Callable[[bytes], tuple[str, Facts]]] = {
     "consumer_offset": _consumer_offset,
+    LMQ_OFFSETS: _lmq_consumer_offset,
     "topics": _rows(lambda data: decode_topics(data).rows, "topic"),
     "subscription_groups": _rows(lambda data: decode_subscription_group(data).rows, "consumer group"),
     "message_request_modes": _rows(decode_message_request_mode, "mode"),
@@ -78,6 +99,8 @@ def examine_config_file(path: str, verdict: Verdict) -> None:
     code = _read_strictly(data, verdict)
     bak = None if is_bak or not Path(path + BAK).is_file() else _read(path + BAK)
     bak_is_whole = bak is not None and _say_bak(bak, verdict)
+    if Path(path).name.removesuffix(BAK) == FILE_NAME and Path(path).with_name(LMQ_FILE_NAME).is_file():
+        verdict.say("note", f"{LMQ_FILE_NAME} is beside it: a broker with enableLmq=true reads and writes only that")
     if code is None:
         return
     verdict.whole = False
@@ -109,6 +132,8 @@ def _read_strictly(data: bytes, verdict: Verdict) -> str | None:
         verdict.facts["error"] = error_facts(error, place)
         return error.code
     verdict.say("holds", words)
+    if data.startswith(MARK_BYTES):
+        verdict.say("note", "it begins with a byte order mark, as an editor writes it; fastjson passes over it")
     verdict.facts.update(facts)
     return None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from mqreplay.decode.consumer_offset import LMQ_FILE_NAME
+from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import InputError
 from mqreplay.ingest.recording import NOT_READ, POLLED, classify
@@ -12,8 +14,10 @@ from mqreplay.ingest.recording import NOT_READ, POLLED, classify
 HEAD = 65_536  # bytes that are read; the table of a file is near its beginning
 LINES = "jsonl"
 POLLED_OFFSETS = "polled_offsets"
+LMQ_OFFSETS = "lmq_consumer_offset"
 ABOUT = {
     "consumer_offset": "a broker's consumer offsets",
+    LMQ_OFFSETS: "the consumer offsets of a broker with enableLmq=true, which reads and writes no consumerOffset.json",
     POLLED_OFFSETS: "a broker's consumer offsets, a line for each poll",
     "topics": "a broker's topics",
     "subscription_groups": "a broker's consumer groups",
@@ -23,6 +27,7 @@ ABOUT = {
     LINES: "JSON lines of an unknown kind: each must be one object",
 }
 _HOLDS = (
+    (LMQ_OFFSETS, re.compile(r'"lmqOffsetTable"')),
     # The three offset tables differ in their keys: in quotes, objects, numbers.
     ("consumer_offset", re.compile(r'"offsetTable"\s*:\s*\{\s*"[^"]*@')),
     ("client_offsets", re.compile(r'"offsetTable"\s*:\s*\{\s*\{')),
@@ -64,6 +69,8 @@ def kind_of(name: str, head: bytes) -> Taken | None:
     """
     if name in POLLED:
         return Taken(POLLED_OFFSETS, "its name")
+    if name.removesuffix(".bak") == LMQ_FILE_NAME:
+        return Taken(LMQ_OFFSETS, "its name")
     for path in (name, f"snapshots/broker-0/000000000000/{name}"):
         kind = classify(path)[0]
         if kind in KINDS or kind in ABOUT:
@@ -72,7 +79,7 @@ def kind_of(name: str, head: bytes) -> Taken | None:
             raise InputError(f"there is nothing to examine in it: {NOT_READ[kind]}")
     if name.endswith((".jsonl", ".jsonl.gz")):
         return Taken(LINES, "its name")
-    text = head.decode("utf-8", "replace")
+    text, _ = text_of_bytes(head)
     for kind, table in _HOLDS:
         if table.search(text):
             return Taken(kind, "its content")

@@ -1,7 +1,8 @@
 """Find the broker of a file, from certain evidence only.
 
-A name is certain if other evidence confirms it (brokers.json, mqadmin, a broker's configuration or the topic of its own
-name in topics.json), or if the path is that of a recording. A folder broker...-ID is accepted too, as unconfirmed.
+A name is certain if other evidence confirms it (brokers.json, mqadmin, a broker's configuration or log, or the topic of
+its own name in topics.json), or if the path is that of a recording. A folder broker...-0 of a master and a pod of
+rocketmq-operator are accepted too, as unconfirmed. A path alone makes no slave: broker-1 is a usual name of a master.
 """
 
 from __future__ import annotations
@@ -9,19 +10,33 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mqreplay.decode.brokers import split_broker_key
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
+from mqreplay.record.imports.log_identity import LogBroker
+from mqreplay.record.imports.name_readings import (
+    MASTER_ID,
+    Reading,
+    id_of_last,
+    is_pod,
+    master_of_role,
+    operator_pod,
+    readings_of,
+)
 
-_NAME_ID = re.compile(r"(?P<name>[^/]+?)[-_.@](?P<id>[0-9]{1,2})")
-_LAST_ID = re.compile(r"(?P<name>[^/]+)-(?P<id>[0-9]{1,2})")
-_NAME_SLASH_ID = re.compile(r"(?P<name>[^/]+)/(?P<id>[0-9]{1,2})")
-_ROLE = re.compile(r"(?P<name>.+?)[-_.](?P<role>master|m|slave|s)", re.IGNORECASE)
 _HOST_PORT = re.compile(r"(?P<host>.+?)(?:[:_-](?P<port>[0-9]{4,5}))?")
 _INHERIT = 1  # PermName.PERM_INHERIT: on topics that a broker creates itself
 _SYNC_TOPIC = "rmq_sys_SYNC_BROKER_MEMBER_"
+_LIKE_A_BROKER: Final = "broker"  # how a folder begins that names a broker without other evidence
+_SHOWN: Final = 3  # folders in a question
+_KNOWS: Final = "its path, and other evidence knows the name"
+SETTLE: Final = "add the output of `mqadmin clusterList -n NAMESRV`, or each broker's broker.conf beside its files"
+NO_BROKER: Final = (
+    "its broker is unknown; give --broker NAME-ID if all such files are of one broker, or put them into "
+    "a folder NAME-ID, such as broker-a-0, or add the outputs of mqadmin clusterList and getBrokerConfig"
+)
 
 
 class Named(NamedTuple):
@@ -62,6 +77,19 @@ class BrokerNames:
         self._ids: dict[str, set[int]] = defaultdict(set)
         self._addresses: dict[str, tuple[str, int]] = {}
         self._complete = False
+        self._elected: dict[str, str] = {}
+        self._numbered: dict[str, set[tuple[int, str]]] = defaultdict(set)  # folders NAME-ID by NAME
+
+    def see(self, hints: Iterable[str]) -> None:
+        """Add the folders of a file, so that several folders NAME-ID are seen together."""
+        for hint in hints:
+            if (numbered := id_of_last(hint)) is not None and hint.lower().startswith(_LIKE_A_BROKER):
+                self._numbered[numbered[0]].add((numbered[1], hint))
+
+    def add_elected(self, broker_name: str, why: str) -> None:
+        """Add the name of a broker whose id its configuration does not give; ``why`` says which setting."""
+        self._ids[broker_name].update()
+        self._elected[broker_name] = why
 
     def add(self, broker_name: str, broker_id: int, addr: str | None = None) -> None:
         """Add a broker."""
@@ -72,6 +100,14 @@ class BrokerNames:
     def add_name(self, broker_name: str) -> None:
         """Add the name of a broker."""
         self._ids[broker_name].update()
+
+    def add_logs(self, brokers: Iterable[LogBroker]) -> None:
+        """Add the brokers that logs name."""
+        for name, broker_id, addr in brokers:
+            if name is not None and broker_id is not None:
+                self.add(name, broker_id, addr)
+            elif name is not None:
+                self.add_name(name)
 
     def complete(self) -> None:
         """Record that a name server's list was read: a name with one id has no other id."""
@@ -102,46 +138,101 @@ class BrokerNames:
         ('die-1-1', 'die-1-0', None)
         >>> names.find(["broker-a-0"])
         Named(broker_name='broker-a', broker_id=0, how='its path alone', confirmed=False)
+        >>> names.find(["broker-a-1"]) is None
+        True
         """
         hints = list(hints)
-        for by in (self._certain, self._by_path_alone):
+        for hint in hints:
+            if (found := self._certain(hint, in_recording, own_name)) is not None:
+                return found
+        if own_name is None:
             for hint in hints:
-                if (found := by(hint, in_recording, own_name)) is not None:
-                    return found
-        if own_name is not None and (only := self._only_id(own_name)) is not None:
+                if (alone := self._by_path_alone(hint)) is not None:
+                    return Named(*alone, "its path alone", False)
+        elif (only := self._only_id(own_name)) is not None:
             return Named(own_name, only, "its own topic in topics.json", True)
-        if self._option is not None:
+        is_one = len(self._numbered_like(hints)) < 2 and own_name in (None, self._option and self._option[0])
+        if self._option is not None and is_one:
             return Named(*self._option, "--broker", True)
         return None
 
+    def why_unknown(self, hints: Iterable[str], own_name: str | None = None) -> str:
+        """Return why `find` names no broker: the possible readings, and what settles them.
+
+        >>> names = BrokerNames(); names.see(["broker-1"])
+        >>> print(names.why_unknown(["broker-1"])[:98])
+        its broker is unknown: the folder broker-1 can be id 1 of a broker broker, or a master named brok
+        """
+        hints = list(hints)
+        named = own_name or next((r.name for hint in hints for r in readings_of(hint) if r.name in self._elected), None)
+        if named is not None:
+            why = self._elected.get(named, "nothing shows its brokerId")
+            return f"it is of the broker {named}, but {why}; give --broker {named}-ID (0 for a master), or {SETTLE}"
+        folders = [hint for _, hint in self._numbered_like(hints)]
+        if not folders:
+            return NO_BROKER
+        name, broker_id = id_of_last(folders[-1]) or ("", 0)
+        if len(folders) == 1:
+            what = f"the folder {folders[0]} can be id {broker_id} of a broker {name}, or a master named {folders[0]}"
+        else:
+            some = ", ".join(folders[:_SHOWN]) + (", ..." if len(folders) > _SHOWN else "")
+            what = f"the folders {some} can be ids of one broker named {name}, or names of masters"
+        if self._option is not None:
+            what += ", and --broker names one broker"
+        return (
+            f"its broker is unknown: {what}; {SETTLE}, or import one folder at a time with "
+            f"--broker {folders[-1]}-0 for the master {folders[-1]}, or --broker {name}-{broker_id}"
+        )
+
     def _certain(self, hint: str, in_recording: bool, own_name: str | None) -> Named | None:
-        for match in _NAME_SLASH_ID.fullmatch(hint), _NAME_ID.fullmatch(hint), _LAST_ID.fullmatch(hint):
-            if match is None:
-                continue
-            name, broker_id = match["name"], int(match["id"])
-            if name in self._ids:
-                return Named(name, broker_id, "its path, and other evidence knows the name", True)
-            if name == own_name:
-                return Named(name, broker_id, "its path, and its own topic in topics.json", True)
-        if in_recording and (match := _LAST_ID.fullmatch(hint)):
-            return Named(match["name"], int(match["id"]), "the folders of a recording", True)
-        if (match := _ROLE.fullmatch(hint)) and (match["name"] in self._ids or match["name"] == own_name):
-            role_id = 0 if match["role"].lower() in ("master", "m") else self._only_slave(match["name"])
-            if role_id is not None:
-                return Named(match["name"], role_id, "its path, and other evidence knows the name", True)
-        if (only := self._only_id(hint)) is not None:
-            return Named(hint, only, "its path, and other evidence knows one broker of that name", True)
+        if in_recording and (named := id_of_last(hint)) is not None and "/" not in hint:
+            return Named(*named, "the folders of a recording", True)
+        known = [found for reading in readings_of(hint) if (found := self._known(reading, own_name)) is not None]
+        exact = [found for found in known if found.broker_id in self._ids.get(found.broker_name, ())] or known
+        if exact and all(found[:2] == exact[0][:2] for found in exact):
+            return exact[0]
         if (match := _HOST_PORT.fullmatch(hint)) and (at := self._at(match["host"], match["port"])) is not None:
             return Named(*at, "its host, and other evidence knows the broker there", True)
         return None
 
-    def _by_path_alone(self, hint: str, in_recording: bool, own_name: str | None) -> Named | None:
-        match = _NAME_SLASH_ID.fullmatch(hint)
-        if match is None or _LAST_ID.fullmatch(match["name"]):  # the name is without id: the folder below has it
-            match = _LAST_ID.fullmatch(hint)
-        if own_name is not None or match is None or not match["name"].lower().startswith("broker"):
+    def _known(self, reading: Reading, own_name: str | None) -> Named | None:
+        """Return the broker of a reading if other evidence knows its name."""
+        name, broker_id = reading.name, reading.broker_id
+        if reading.is_whole:
+            only = self._only_id(name)
+            how = "its path, and other evidence knows one broker of that name"
+            return None if only is None else Named(name, only, how, True)
+        if name not in self._ids and name != own_name:
             return None
-        return Named(match["name"], int(match["id"]), "its path alone", False)
+        if broker_id is None and (broker_id := self._only_slave(name)) is None:
+            return None
+        if name in self._elected and broker_id not in self._ids[name]:
+            return None
+        return Named(
+            name, broker_id, _KNOWS if name in self._ids else "its path, and its own topic in topics.json", True
+        )
+
+    def _by_path_alone(self, hint: str) -> tuple[str, int] | None:
+        """Return the broker that a path names without other evidence: a master, or a pod of rocketmq-operator."""
+        if not hint.lower().startswith(_LIKE_A_BROKER) or hint in self._ids:
+            return None
+        if (pod := operator_pod(hint)) is not None:
+            return pod
+        if (name := master_of_role(hint)) is not None:
+            return name, MASTER_ID
+        named = id_of_last(hint)
+        if named is not None and named[0] in self._ids:
+            return None
+        # "broker-0" is the first pod of a StatefulSet, and any folder beside NAME-0 makes its name doubtful.
+        is_doubtful = is_pod(hint) or len(self._numbered_like([hint])) > 1
+        if named is None or named[0].lower() == _LIKE_A_BROKER or is_doubtful:
+            return None
+        return named if named[1] == MASTER_ID else None
+
+    def _numbered_like(self, hints: Iterable[str]) -> list[tuple[int, str]]:
+        """Return id and folder of the folders NAME-ID that have the NAME of one of these, in order."""
+        like = {numbered[0] for hint in hints if (numbered := id_of_last(hint)) is not None}
+        return sorted(each for name in like for each in self._numbered.get(name, ()))
 
     def _only_id(self, name: str) -> int | None:
         ids = self._ids.get(name, set())

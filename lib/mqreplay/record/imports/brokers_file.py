@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.capture.cluster import CapturedCluster
+from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.errors import DecodeError
+from mqreplay.record.imports.broker_identity import CLUSTER, ID, NAME, Identity, address_of, identity_of
 from mqreplay.record.imports.broker_names import BrokerNames
 from mqreplay.record.imports.mqadmin import BrokerFacts
 from mqreplay.record.imports.mqadmin_lists import open_settings
 
 RATIO: Final = "accessMessageInMemoryMaxRatio"
-# Settings in a configuration file; a running broker reports more. Source: BrokerConfig's identity fields.
-_NAME, _ID, _CLUSTER = "brokerName", "brokerId", "brokerClusterName"
 
 
 @dataclass
@@ -44,24 +44,25 @@ class BrokersFile:
             self.names.add(broker.broker_name, broker.broker_id, broker.addr)
             self.brokers.setdefault(broker.key, root["brokers"][broker.key])
 
-    def add_config(self, data: bytes) -> tuple[str, int] | None:
-        """Add a broker's configuration file and return the broker; None for another file, and for one without an id."""
-        try:
-            settings = open_settings(data.decode("utf-8").splitlines(), "=")
-        except UnicodeDecodeError:
-            return None
-        name, number = settings.get(_NAME), settings.get(_ID)
-        if not name or not number or not (number.isascii() and number.isdigit() and len(number) < 10):
-            return None
-        if "/" in name or not name.isprintable():
-            return None
-        host, port = settings.get("brokerIP1"), settings.get("listenPort")
-        addr = f"{host}:{port}" if host and port else None
-        self.names.add(name, int(number), addr)
-        self._see_cluster(settings.get(_CLUSTER))
+    def add_config(self, data: bytes) -> Identity:
+        """Add a broker's configuration file, in UTF-8, GBK or UTF-16, and return its broker."""
+        text, _ = text_of_bytes(data)
+        settings = open_settings(text.splitlines(), "=")
+        found = identity_of(settings)
+        if found.name is None:
+            return found
+        self._see_cluster(settings.get(CLUSTER))
         self._see_servers((settings.get("namesrvAddr") or "").split(";"))
-        self.brokers.setdefault(f"{name}-{int(number)}", {"addr": addr, "properties": settings})
-        return name, int(number)
+        if found.broker_id is not None:
+            addr = address_of(settings)
+            self.names.add(found.name, found.broker_id, addr)
+            described = {"addr": addr, "properties": settings | {ID: str(found.broker_id)}}
+            self.brokers.setdefault(f"{found.name}-{found.broker_id}", described)
+        elif found.is_elected:
+            self.names.add_elected(found.name, str(found.why))
+        else:
+            self.names.add_name(found.name)
+        return found
 
     def add_facts(self, facts: Mapping[str, BrokerFacts], name_servers: Iterable[str]) -> None:
         """Add facts from mqadmin. The answer of a running broker has priority over its configuration file."""
@@ -98,12 +99,12 @@ class BrokersFile:
         facts = {}
         for asked, text in found.brokers.items():
             properties = open_settings(text.splitlines(), "=")
-            name, number = properties.get(_NAME), properties.get(_ID)
+            name, number = properties.get(NAME), properties.get(ID)
             if name and number and number.isascii() and number.isdigit() and len(number) < 10:
                 host, port = properties.get("brokerIP1"), properties.get("listenPort")
                 addr = f"{host}:{port}" if host and port else asked
                 self.names.add(name, int(number), addr)
-                facts[f"{name}-{int(number)}"] = BrokerFacts(addr, properties.get(_CLUSTER), None, properties, 0)
+                facts[f"{name}-{int(number)}"] = BrokerFacts(addr, properties.get(CLUSTER), None, properties, 0)
         self.add_facts(facts, [])
 
     def as_bytes(self) -> bytes | None:

@@ -79,7 +79,7 @@ def _place(source: Source, zone: dt.tzinfo, found: Evidence, seen: set[tuple[str
     if place.kind == UNFINISHED:
         found.refuse(source, "a temporary file of the broker or of a copy; copy the file without this suffix")
     elif place.kind == NOT_USED:
-        found.refuse(source, "import does not use such files")
+        found.refuse(source, place.why or "import does not use such files")
     elif place.kind in ("records", "capture"):
         try:
             digest = _digest(source)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import zoneinfo
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -21,17 +20,22 @@ from mqreplay.lake.local_folder import check_on_disk
 from mqreplay.printable import json_text
 from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
-from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, gather, why_unreadable
+from mqreplay.record.imports.copy_brokers import CopyBrokers, config_of
+from mqreplay.record.imports.described_brokers import described_brokers
+from mqreplay.record.imports.evidence import Evidence, gather, why_unreadable
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS, CAPTURE, RECORDS, TEXT
+from mqreplay.record.imports.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
 from mqreplay.record.imports.log_files import LogScan, scan_logs
+from mqreplay.record.imports.log_identity import brokers_in_logs
 from mqreplay.record.imports.log_refusals import why_no_log
 from mqreplay.record.imports.logs import import_logs
 from mqreplay.record.imports.missing_evidence import missing_evidence
 from mqreplay.record.imports.mqadmin import Admin
 from mqreplay.record.imports.mqadmin_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
 from mqreplay.record.imports.name_times import zone_misfit, zone_of
-from mqreplay.record.imports.snapshots import OFFSETS, Snapshots, config_of
+from mqreplay.record.imports.renamed_files import refuse_renamed
+from mqreplay.record.imports.rocksdb_folders import take_out
+from mqreplay.record.imports.snapshots import Snapshots
 from mqreplay.record.imports.sources import Source, Writer
 from mqreplay.record.imports.staging import SPOOL, RecordingWriter, final_folder, staged, staging_of
 from mqreplay.record.unpack import Captures
@@ -126,7 +130,10 @@ class _Work:
     def run(self) -> None:
         """Write all files, and fill the report."""
         brokers = BrokersFile(self.names)
-        self._learn_brokers(brokers)
+        self.report.notes += take_out(self.evidence)
+        refuse_renamed(self.evidence)
+        configs = described_brokers(self.evidence, brokers, self.report)
+        self.configs = configs.brokers
         outputs = AdminOutputs(Admin(self.zone, self.names, self.given_zone is not None), self.evidence)
         outputs.learn()
         scan = scan_logs([source for source, _ in self.evidence.by_kind[TEXT]])
@@ -135,8 +142,11 @@ class _Work:
         captures = self._open_captures()
         if captures is not None:
             brokers.add_captured(captures.cluster)
-        snapshots = Snapshots(self.names, self.configs, self.evidence, self.writer)
-        snapshots.learn_names()
+        of_logs = brokers_in_logs(scan.processes, self.zone)
+        self.names.add_logs(of_logs.values())
+        copies = CopyBrokers(self.names, configs, of_logs, self.zone)
+        copies.learn(self.evidence.by_kind[SNAPSHOT])
+        snapshots = Snapshots(copies, self.evidence, self.writer)
         self._take_over()
         if captures is not None:
             self._unpack(captures)
@@ -148,27 +158,6 @@ class _Work:
         logs_help = self._read_logs(scan, brokers)
         self._write_brokers(brokers)
         self._fill_report(snapshots, brokers, logs_help)
-
-    def _learn_brokers(self, brokers: BrokersFile) -> None:
-        for source, _ in self.evidence.by_kind[BROKERS]:
-            try:
-                brokers.add_recorded(source.read())
-                self.report.recognised.append((source.path, "brokers.json of a recording", 0))
-            except UNREADABLE as error:
-                self.evidence.refuse(source, why_unreadable(error))
-        found: dict[str, set[tuple[str, int]]] = defaultdict(set)
-        for source, _ in self.evidence.by_kind[BROKER_CONFIG]:
-            try:
-                broker = brokers.add_config(source.read(MOST_TEXT))
-            except UNREADABLE as error:
-                self.evidence.refuse(source, why_unreadable(error))
-                continue
-            if broker is None:
-                self.evidence.refuse(source, "it is not a broker configuration with brokerName and brokerId")
-            else:
-                found[source.folder].add(broker)
-                self.report.recognised.append((source.path, "configuration of a broker", 0))
-        self.configs.update({folder: of.pop() for folder, of in found.items() if len(of) == 1})
 
     def _take_over(self) -> None:
         for source, place in self.evidence.by_kind[RECORDS]:
@@ -218,7 +207,8 @@ class _Work:
                     for part in process.parts
                     if part.source.folder == folder or len(process.parts) == 1
                 )
-                named = config_of(folder, self.configs) or self._broker_of_folder(Path(hint).parts[:-1])
+                config = config_of(folder, self.configs)
+                named = config[1] if config is not None else self._broker_of_folder(Path(hint).parts[:-1])
                 if named is not None:
                     known[folder] = named
         span = (min(self.instants), max(self.instants)) if self.instants else None
@@ -258,6 +248,7 @@ class _Work:
         report.records = self.writer.written
         report.not_recognised += self.evidence.refused
         report.repeated = self.evidence.repeated + report.repeated_logs
+        report.notes += snapshots.check.notes()
         kinds = self.evidence.by_kind.values()
         report.files = sum(map(len, kinds)) + self.evidence.repeated
         copies = report.copies.values()
@@ -274,7 +265,7 @@ class _Work:
             "physical_memory_bytes" in broker for broker in brokers.brokers.values()
         )
         report.helps = missing_evidence(
-            {name: copied.files[OFFSETS] for name, copied in report.copies.items() if copied.files[OFFSETS]},
+            {name: copied.offsets for name, copied in report.copies.items() if copied.offsets},
             {name.partition(".")[0] for name in [*report.records, *report.taken_over]},
             self.names.keys,
             report.brokers,

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from mqreplay.ingest.recording import RECORD_TABLES
 from mqreplay.record.imports.name_times import NameTime, time_of_path, without_times
+from mqreplay.record.imports.other_files import why_in_folder, why_not_of_config, why_not_used
 
 SNAPSHOT: Final = "snapshot"
 OFFSET_LINES: Final = "offset_lines"
@@ -30,7 +31,7 @@ _COMPRESSED = re.compile(r"\.(?:gz|bz2|xz)$")
 _ARCHIVE = re.compile(r"\.(?:tar|tar\.(?:gz|bz2|xz)|tgz|tbz2?|txz|zip)$", re.IGNORECASE)
 _SNAPSHOT = re.compile(
     r"(?P<before>(?:.*[^A-Za-z0-9])?)"
-    r"(?P<stem>consumerOffset|topics|subscriptionGroup|delayOffset|messageRequestMode|consumerOrderInfo)"
+    r"(?P<stem>consumerOffset|lmqConsumerOffset|topics|subscriptionGroup|delayOffset|messageRequestMode|consumerOrderInfo)"
     r"(?P<between>(?:[^A-Za-z].*)?)\.json(?P<after>.*)"
 )
 _BAK = re.compile(r"(?:^|[._-])bak(?:$|[^A-Za-z])")
@@ -40,10 +41,6 @@ _GROUP_OFFSETS = re.compile(r"(?P<group>.+)\.offsets\.json(?P<bak>\.bak)?")
 _RECORDS = re.compile(r"(?P<stem>[a-z_]+?)(?:\.[0-9]+)?\.jsonl(?:\.gz)?")
 _CAPTURE = re.compile(r"\.(?:pcap|pcapng|cap)[0-9]*$")
 _CONFIG = re.compile(r".*\.(?:conf|properties)")
-_NOT_USED = re.compile(
-    r"[0-9]{20}|checkpoint|abort|lock|SHA256SUMS|README.*|.*\.(?:jar|class|java|sh|hprof|md|html|py|so|pyc|png|unfinished)"
-)
-_STORE = frozenset({"commitlog", "consumequeue", "index", "timerwheel", "timerlog", "compaction", ".git", "__MACOSX"})
 _EDGES: Final = " ._-@:,+"
 
 
@@ -51,7 +48,7 @@ class Place(NamedTuple):
     """The facts in a path. ``name`` is the file's name in a recording; ``owner`` is the client of CLIENT_OFFSETS.
 
     ``time`` is the instant in the path. ``broker_hints`` are the parts that may name its broker, without times, the
-    nearest to the file first.
+    nearest to the file first. ``why``: what a file of NOT_USED is.
     """
 
     kind: str
@@ -60,6 +57,7 @@ class Place(NamedTuple):
     broker_hints: tuple[str, ...]
     owner: str | None = None
     is_bak: bool = False
+    why: str | None = None
 
 
 def place_of(parts: Sequence[str], zone: dt.tzinfo) -> Place:
@@ -74,15 +72,15 @@ def place_of(parts: Sequence[str], zone: dt.tzinfo) -> Place:
     ('records', 'capture')
     """
     last = parts[-1]
-    if any(part in _STORE for part in parts[:-1]):
-        return Place(NOT_USED, last, None, ())
+    plain = _COMPRESSED.sub("", last)
+    if (why := why_in_folder(parts[:-1])) is not None:
+        return Place(NOT_USED, last, None, (), why=why)
     if _ARCHIVE.search(last):
         return Place(ARCHIVE, last, None, ())
     if last == OFFSET_LINES_NAME:
         return Place(OFFSET_LINES, last, time_of_path(parts, zone), _hints(parts[:-1], zone))
     if (match := _RECORDS.fullmatch(last)) and match["stem"] in RECORD_TABLES:
         return Place(RECORDS, last, None, ())
-    plain = _COMPRESSED.sub("", last)
     if match := _SNAPSHOT.fullmatch(plain):
         return _snapshot(parts, match, zone)
     if plain == "brokers.json":
@@ -91,10 +89,12 @@ def place_of(parts: Sequence[str], zone: dt.tzinfo) -> Place:
         return client
     if _CAPTURE.search(plain):
         return Place(CAPTURE, last, None, ())
+    if (why := why_not_used(plain)) is not None:
+        return Place(NOT_USED, last, None, (), why=why)
     if _CONFIG.fullmatch(plain):
         return Place(BROKER_CONFIG, plain, None, _hints(parts[:-1], zone))
-    if _NOT_USED.fullmatch(plain):
-        return Place(NOT_USED, last, None, ())
+    if (why := why_not_of_config(parts)) is not None:
+        return Place(NOT_USED, last, None, (), why=why)
     return Place(TEXT, last, time_of_path(parts, zone), _hints((*parts[:-1], _stem(plain)), zone))
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from mqreplay.decode.consumer_offset import decode_consumer_offset
-from mqreplay.decode.delay_offset import decode_delay_offset
-from mqreplay.decode.message_request_mode import decode_message_request_mode
-from mqreplay.decode.pop_order import decode_pop_order
-from mqreplay.decode.subscription_group import decode_subscription_group
-from mqreplay.decode.topics import decode_topics
+from mqreplay.decode.consumer_offset import FILE_NAME, FILE_NAMES, LMQ_FILE_NAME
 from mqreplay.errors import DecodeError
-from mqreplay.record.imports.broker_names import BrokerNames, Named, own_name_of
+from mqreplay.record.imports.broker_names import Named
+from mqreplay.record.imports.copy_brokers import CopyBrokers
+from mqreplay.record.imports.copy_check import CopyCheck
 from mqreplay.record.imports.evidence import UNREADABLE, Evidence, why_unreadable
 from mqreplay.record.imports.layout import CLIENT_OFFSETS, OFFSET_LINES, OFFSET_LINES_NAME, SNAPSHOT, Place
 from mqreplay.record.imports.name_times import BY_CHANGE, Dated, dated
@@ -23,29 +21,25 @@ from mqreplay.record.imports.sources import Source
 from mqreplay.record.imports.staging import RecordingWriter
 
 LONGEST_NAME: Final = 255  # bytes, of Linux's file systems
-_TOPICS_READ: Final = 3  # bytes of topics.json that are read to find the broker's own topic
-_FOREIGN: Final = frozenset({"foreign"})
-OFFSETS: Final = "consumerOffset.json"
-NO_BROKER: Final = (
-    "its broker is unknown; give --broker NAME-ID if all such files are of one broker, or put them into "
-    "a folder NAME-ID, such as broker-a-0, or add the outputs of mqadmin clusterList and getBrokerConfig"
-)
+_BESIDE_MS: Final = 60_000  # copies of one round; a broker writes its file of offsets every 5 s
 NO_TIME: Final = "its time is unknown; name its folder by the output of `date +%s`"
+OF_LMQ: Final = (
+    f"{LMQ_FILE_NAME} is beside it: a broker with enableLmq=true reads and writes only that file, and this one is old; "
+    f"if enableLmq is off now, import without {LMQ_FILE_NAME}"
+)
 
 
-class _File(NamedTuple):
-    marker: bytes
-    decode: Callable[[bytes], object]
+class _Named(NamedTuple):
+    """A copy with its broker (or why it is unknown) and its time."""
 
+    source: Source
+    place: Place
+    broker: Named | str
+    when: Dated | None
 
-_FILES: Final = {
-    "consumerOffset.json": _File(b'"offsetTable"', decode_consumer_offset),
-    "topics.json": _File(b'"topicConfigTable"', decode_topics),
-    "subscriptionGroup.json": _File(b'"subscriptionGroupTable"', decode_subscription_group),
-    "messageRequestMode.json": _File(b'"messageRequestModeMap"', decode_message_request_mode),
-    "consumerOrderInfo.json": _File(b'"table"', decode_pop_order),
-    "delayOffset.json": _File(b'"offsetTable"', decode_delay_offset),
-}
+    @property
+    def file_name(self) -> str:
+        return self.place.name.removesuffix(".bak")
 
 
 @dataclass
@@ -59,6 +53,11 @@ class Copied:
     known: list[int] = field(default_factory=list)  # of paths with a known zone
     dated_by: Counter[str] = field(default_factory=Counter)
     named_by: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def offsets(self) -> int:
+        """Return the number of copies of the file of consumer offsets; a .bak is read where its file is missing."""
+        return max(self.files[name] + self.files[f"{name}.bak"] for name in FILE_NAMES)
 
     def count(self, name: str, when: Dated, named: str) -> None:
         """Count a copy."""
@@ -77,46 +76,34 @@ class Copied:
 class Snapshots:
     """A writer of copies. ``copied`` counts them by folder name."""
 
-    names: BrokerNames
-    configs: dict[str, tuple[str, int]]
+    brokers: CopyBrokers
     evidence: Evidence
     writer: RecordingWriter
     copied: dict[str, Copied] = field(default_factory=lambda: defaultdict(Copied))
     unconfirmed: set[str] = field(default_factory=set)
+    check: CopyCheck = field(default_factory=CopyCheck)
     _written: dict[str, str] = field(default_factory=dict)  # digest by path
-
-    def learn_names(self) -> None:
-        """Add the names of brokers from their own topics in topics.json."""
-        read: Counter[str] = Counter()
-        for source, place in self.evidence.by_kind[SNAPSHOT]:
-            above = source.folder.rpartition("/")[0]
-            if place.name == "topics.json" and read[above] < _TOPICS_READ:
-                read[above] += 1
-                if (name := self._own_name(source)) is not None:
-                    self.names.add_name(name)
 
     def write_all(self) -> None:
         """Write all copies; equal content of the same time once."""
-        beside = {
-            (source.folder, place.name, place.broker_hints): dated(place.time, source.modified_ms)
-            for source, place in self.evidence.by_kind[SNAPSHOT]
-            if not place.is_bak
-        }
-        own_topics = {s.folder: s for s, p in self.evidence.by_kind[SNAPSHOT] if p.name == "topics.json"}
-        for source, place in self.evidence.by_kind[SNAPSHOT]:
-            when = dated(place.time, source.modified_ms)
-            main = beside.get((source.folder, place.name.removesuffix(".bak"), place.broker_hints))
-            if place.is_bak and when is not None and when.how == BY_CHANGE and main is not None:
-                when = main  # a .bak was copied together with its file
-            named = self.broker_of(source, place, own_topics.get(source.folder))
-            if named is None:
-                self.evidence.refuse(source, NO_BROKER)
-            elif when is None:
-                self.evidence.refuse(source, NO_TIME)
+        copies = list(self._named())
+        of_lmq: dict[str, list[int]] = defaultdict(list)
+        for copy in copies:
+            if copy.file_name == LMQ_FILE_NAME and isinstance(copy.broker, Named) and copy.when is not None:
+                of_lmq[copy.broker.key].append(copy.when.ms)
+        for times in of_lmq.values():
+            times.sort()
+        for copy in copies:
+            if isinstance(copy.broker, str):
+                self.evidence.refuse(copy.source, copy.broker)
+            elif copy.when is None:
+                self.evidence.refuse(copy.source, NO_TIME)
+            elif copy.file_name == FILE_NAME and _is_near(copy.when.ms, of_lmq.get(copy.broker.key, ())):
+                self.evidence.refuse(copy.source, OF_LMQ)
             else:
-                self._write(source, place, named.key, when, named.how)
-                if not named.confirmed:
-                    self.unconfirmed.add(named.key)
+                self._write(copy.source, copy.place, copy.broker.key, copy.when, copy.broker.how)
+                if not copy.broker.confirmed:
+                    self.unconfirmed.add(copy.broker.key)
         for source, place in self.evidence.by_kind[CLIENT_OFFSETS]:
             when = dated(place.time, source.modified_ms)
             if when is None:
@@ -126,23 +113,23 @@ class Snapshots:
         for source, place in self.evidence.by_kind[OFFSET_LINES]:
             self._take_offset_lines(source, place)
 
-    def broker_of(self, source: Source, place: Place, topics: Source | None = None) -> Named | None:
-        """Return the broker of a file: a recording's folder, a configuration beside it, or its path."""
-        parts = source.parts
-        if len(parts) >= 4 and parts[-4] == "snapshots":
-            named = self.names.find([parts[-3]], in_recording=True)
-            if named is not None:
-                return named
-        if (config := config_of(source.folder, self.configs)) is not None:
-            return Named(*config, "the broker's configuration beside it", True)
-        own = None if topics is None or _is_named(self.names.find(place.broker_hints)) else self._own_name(topics)
-        return self.names.find(place.broker_hints, own_name=own)
-
-    def _own_name(self, topics: Source) -> str | None:
-        try:
-            return own_name_of(topics.read())
-        except UNREADABLE:
-            return None
+    def _named(self) -> Iterator[_Named]:
+        """Yield the copies of brokers' files, each with its broker and time."""
+        found = self.evidence.by_kind[SNAPSHOT]
+        beside = {
+            (source.folder, place.name, place.broker_hints): dated(place.time, source.modified_ms)
+            for source, place in found
+            if not place.is_bak
+        }
+        for source, place in found:
+            when = dated(place.time, source.modified_ms)
+            name = place.name.removesuffix(".bak")
+            # A .bak was copied together with its file, and an old consumerOffset.json with that of an LMQ broker.
+            of_main = beside.get((source.folder, LMQ_FILE_NAME if name == FILE_NAME else name, place.broker_hints))
+            of_main = of_main or (beside.get((source.folder, name, place.broker_hints)) if place.is_bak else None)
+            if when is not None and when.how == BY_CHANGE and of_main is not None:
+                when = of_main
+            yield _Named(source, place, self.brokers.broker_of(source, place), when)
 
     def _write(self, source: Source, place: Place, folder: str, when: Dated, named: str) -> None:
         if "/" in folder or not folder.isprintable() or not 0 < len(folder.encode()) <= LONGEST_NAME:
@@ -152,9 +139,6 @@ class Snapshots:
             data = source.read()
         except UNREADABLE as error:
             self.evidence.refuse(source, why_unreadable(error))
-            return
-        if (why := _why_foreign(place.name, data)) is not None:
-            self.evidence.refuse(source, why)
             return
         path = f"snapshots/{folder}/{when.ms}/{place.name}"
         digest = hashlib.sha256(data).hexdigest()
@@ -166,13 +150,16 @@ class Snapshots:
                     source, "another copy of it has this time and other content; put the time into its name"
                 )
             return
+        if (why := self.check.add(folder, when.ms, place.name, source.path, data)) is not None:
+            self.evidence.refuse(source, why)
+            return
         self.writer.write(path, data)
         self._written[path] = digest
         self.copied[folder].count(place.name, when, named)
 
     def _take_offset_lines(self, source: Source, place: Place) -> None:
         parts = source.parts
-        named = self.names.find([parts[-3]], in_recording=True) if len(parts) >= 3 else None
+        named = self.brokers.names.find([parts[-3]], in_recording=True) if len(parts) >= 3 else None
         when = dated(place.time, None)
         if named is None or when is None:
             self.evidence.refuse(source, "it is not in a folder snapshots/<broker>-<id>/<epoch_ms>")
@@ -190,31 +177,7 @@ class Snapshots:
         self.copied[named.key].count(OFFSET_LINES_NAME, when, named.how)
 
 
-def config_of(folder: str, configs: dict[str, tuple[str, int]]) -> tuple[str, int] | None:
-    """Return the broker whose configuration is in the folder, in its conf/, or in the nearest folder above.
-
-    >>> config_of("night/h1/store/config", {"night/h1/conf": ("broker-a", 0)})
-    ('broker-a', 0)
-    """
-    while folder:
-        for at in (folder, f"{folder}/conf"):
-            if at in configs:
-                return configs[at]
-        folder = folder.rpartition("/")[0]
-    return None
-
-
-def _is_named(named: Named | None) -> bool:
-    return named is not None and named.confirmed
-
-
-def _why_foreign(name: str, data: bytes) -> str | None:
-    """Return why the content of a file does not match its name; None for a torn file, which is evidence too."""
-    kind = _FILES.get(name.removesuffix(".bak"))
-    if kind is None or kind.marker in data or not data.strip():
-        return None
-    try:
-        kind.decode(data)
-    except DecodeError as error:
-        return f"its content does not match its name ({error.detail})" if error.code in _FOREIGN else None
-    return None
+def _is_near(ms: int, others: Sequence[int]) -> bool:
+    """Return whether a time is near one of ``others``, which are sorted."""
+    at = bisect_left(others, ms - _BESIDE_MS)
+    return at < len(others) and others[at] <= ms + _BESIDE_MS
