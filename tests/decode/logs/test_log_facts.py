@@ -168,7 +168,9 @@ def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
     [
         (
             f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {CHANNEL}",
-            broker_facts.Joined("g", broker_facts.Channel(CID, "127.0.0.1:41538", 1795228808369)),
+            broker_facts.Joined(
+                "g", broker_facts.Channel(CID, "127.0.0.1:41538", 1795228808369), "CONSUME_PASSIVELY", "CLUSTERING"
+            ),
         ),
         (
             f"unregister a consumer[g] from consumerGroupInfo {CHANNEL}",
@@ -184,6 +186,11 @@ def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
             "SCAN: remove expired channel from ConsumerManager consumerTable. channel=127.0.0.1:4, consumerGroup=g",
             broker_facts.Vanished("g", "127.0.0.1:4", None),
         ),
+        (
+            "SCAN: remove expired channel from ConsumerManager consumerTable. channel=, consumerGroup=g",
+            broker_facts.Vanished("g", "", None),
+        ),
+        ("SCAN: remove expired channel from ConsumerManager consumerTable, all clear, consumerGroup=g", None),
         (
             "SCAN: remove expired channel[127.0.0.1:1] from ProducerManager groupChannelTable, producer group name: p",
             None,
