@@ -38,8 +38,8 @@ COLUMNS: Final = {
     "producer_groups": "array<string>",
 }
 REQUIRED: Final = ("ts", "kind", "client_id")
-# The last is no request: a broker removed a client from a group because its connection closed, or 120 s passed without a
-# heartbeat (ConsumerManager#doChannelCloseEvent, #scanNotActiveChannel).
+# The last is no request: a broker removed a client from a group because its connection closed, or 120 s passed without
+# a heartbeat (ConsumerManager#doChannelCloseEvent, #scanNotActiveChannel).
 KINDS_OF_REQUEST: Final = ("HEART_BEAT", "UNREGISTER_CLIENT", "CHANNEL_CLOSE")
 SOURCES: Final = ("heartbeat", "broker_log", "client_log")  # the first one is the default
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
@@ -50,8 +50,9 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
 
     ``consumers`` and ``producer_groups`` are what a HEART_BEAT announces (None without a body); ``consumer_group`` and
     ``producer_group`` what an UNREGISTER_CLIENT removes. ``closed_group`` is the consumer group that the client of a
-    CHANNEL_CLOSE was in, and ``heard_ts`` its last heartbeat, if the broker named it. ``source`` is who recorded it. A 5.x client with
-    useHeartbeatV2 sends its subscriptions once, and then bodies ``withoutSub``: the subscriptions of these are None.
+    CHANNEL_CLOSE was in, and ``heard_ts`` its last heartbeat, if the broker named it. ``source`` is who recorded it.
+    A 5.x client with useHeartbeatV2 sends its subscriptions once, and then bodies ``withoutSub``: the subscriptions of
+    these are None.
     Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData, MQClientInstance#prepareHeartbeatData.
 
     Raises:

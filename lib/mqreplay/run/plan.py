@@ -26,6 +26,7 @@ from mqreplay.judge.broker_outages import broker_outages, restarts
 from mqreplay.judge.client_clocks import client_clocks
 from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
+from mqreplay.judge.dropped_clients import dropped_clients, dropped_gaps, dropped_signs
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status
 from mqreplay.judge.growing_lag import lag_gaps, with_stopped
@@ -180,7 +181,9 @@ class Replay:
     ) -> _Judged:
         """Merge the results of the tasks, and judge the messages with them."""
         small, limits = night.small, self.settings.findings
+        dropped = dropped_clients(small["heartbeat"], small["broker_runtime"], limits.lost_s)
         by_hooks = [signs(*hook_tables(small)), queues.frame("pull_signs"), queues.frame("commit_signs")]
+        by_hooks.append(dropped_signs(dropped))
         asked = self.day.silver("consumer_list", pl.col("client_id").is_null())
         name_servers = self.day.silver("cluster_info")
         polled = self._polled(night, asked, name_servers, pl.concat(by_hooks))
@@ -223,6 +226,7 @@ class Replay:
         )
         told_gaps += [
             lag_gaps(members, polled.heartbeat, set(status["consumer_group"]), self.day.day, limits.stuck_s),
+            dropped_gaps(dropped, members),
             unlisted_member_gaps(status, asked, small["proxy_connection"], [members, small["assignment"]]),
         ]
         needs = {kind.name: kind.needs for kind in KINDS.values()}

@@ -102,7 +102,11 @@ class Registrations:
         """Yield the first heartbeat of a client that joined, if the log lacks the line with its subscriptions."""
         joined = self._joining.pop((group, client_addr), None)
         if joined is not None:
-            consumer = {"groupName": group, "consumeType": joined.consume_type, "messageModel": joined.message_model}
+            consumer: dict[str, object] = {
+                "groupName": group,
+                "consumeType": joined.consume_type,
+                "messageModel": joined.message_model,
+            }
             yield self._member(joined.channel.client_id, client_addr, joined.channel.heard_ms, consumer)
 
     def _member(self, client_id: str, client_addr: str, heard_ms: int, consumer: dict[str, object]) -> Record:
