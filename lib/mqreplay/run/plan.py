@@ -36,6 +36,7 @@ from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
 from mqreplay.judge.observed_clients import answers
+from mqreplay.judge.odd_offsets import odd_offsets_of_answers
 from mqreplay.judge.offset_causes import pushed_resets, with_causes_of_masters
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.pop_orders import blocked_orders
@@ -244,6 +245,8 @@ class Replay:
         }
         refused = refused_snapshots(self.day.quarantine())
         merged = {f.name: parts.frame(f.name) for f in fields(Evidence) if parts.each(f.name)}
+        of_answers = odd_offsets_of_answers(small["consume_stats"], small["topic_stats"])
+        merged["odd_offsets"] = pl.concat([merged["odd_offsets"], self._begun_today(of_answers)])
         merged["advances"] = with_stopped(merged["advances"], self.stopped)
         evidence = Evidence(
             cluster=self.day.cluster,
@@ -310,6 +313,9 @@ class Replay:
 
     def _land(self, tables: Mapping[str, pl.DataFrame]) -> Files:
         return {name: land_rows(self._of_day(rows), self.landings[name]) for name, rows in tables.items()}
+
+    def _begun_today(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.filter((pl.col("from_ts") >= self.day.begin) & (pl.col("from_ts") < self.day.end))
 
     def _of_day(self, rows: pl.DataFrame) -> pl.DataFrame:
         return rows.filter(self.day.judged)
