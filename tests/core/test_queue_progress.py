@@ -36,7 +36,7 @@ def test_missing_offsets(
 ) -> None:
     [hour] = progress_by_hour([change(1, previous, new)], [QueueEnd(2, 0, 9)])
     assert hour == HourProgress(0, first, last, least, most, 1, 9)
-    assert (hour.advance, hour.lag) == (None if last is None else 0, 0 if last is None else 2)
+    assert (hour.advance, hour.lag) == (None if last is None else 0, None if last is None else 2)
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_changes_of_one_instant_go_by_their_offsets() -> None:
 
 @pytest.mark.parametrize(
     ("previous", "new", "high", "advance", "lag"),
-    [(-1, MOST, MOST, MOST, 0), (MOST, -1, MOST, -MOST, MOST), (0, 1, MOST, 1, MOST - 1), (1, 5, 3, 4, 0)],
+    [(-1, MOST, MOST, MOST, 0), (MOST, -1, MOST, -MOST, None), (0, 1, MOST, 1, MOST - 1), (1, 5, 3, 4, 0)],
 )
 def test_advance_and_lag_are_numbers_that_a_bigint_holds(
-    previous: int, new: int, high: int, advance: int, lag: int
+    previous: int, new: int, high: int, advance: int, lag: int | None
 ) -> None:
     [hour] = progress_by_hour([change(1, previous, new)], [QueueEnd(2, 0, high)])
     assert (hour.advance, hour.lag) == (advance, lag)

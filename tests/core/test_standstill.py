@@ -49,6 +49,12 @@ def test_a_standstill_takes_stuck_ms_and_longer(until: float, stuck: bool) -> No
     assert bool(of_commits(said(-9, 5), said(until, 6), ends=[end(0, 9)])) is stuck
 
 
+def test_a_negative_offset_counts_as_the_first_message() -> None:
+    (found,) = of_commits(said(0, -7955368551255983524), ends=[end(0, 9), end(60, 12)])
+    assert (found.offset, found.waiting) == (-7955368551255983524, 12)
+    assert of_commits(said(0, -1), ends=[end(0, 0), end(60, 0)]) == []
+
+
 def test_a_length_counts_in_whole_milliseconds() -> None:
     commits = [OffsetStatement(999, 5, "c"), OffsetStatement(30 * S, 6, "c")]
     assert standstills(commits, [], [], [QueueEnd(999, 0, 9)], STUCK_MS)

@@ -24,7 +24,9 @@ from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_d
 from mqreplay.judge.growing_lag import advances_of_shard
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
+from mqreplay.judge.odd_offsets import odd_offsets_of_answers, odd_offsets_of_shard
 from mqreplay.judge.offset_causes import offset_resets
+from mqreplay.judge.offset_continuity import queue_ends
 from mqreplay.judge.ownership import pulled_queues_of_shard
 from mqreplay.judge.pop_orders import blocked_orders
 from mqreplay.judge.revive_lags import revive_lags_of_shard
@@ -57,12 +59,12 @@ NAMES = {
     *("broker_unlisted", "master_changed", "slave_config_drift", "revive_lag", "pop_order_blocked"),
     *("broker_down", "failover_pull", "slave_pull", "stale_slave_offsets", "offset_beyond_max", "retry_growth"),
     *("dead_letter", "queue_count_changed", "duplicate_delivery", "torn_snapshot", "orphan_offset_key", "clock_skew"),
-    "duplicate_client_id",
+    *("duplicate_client_id", "negative_offset"),
 }
 GROUP = {"consumer_group": pl.String}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
 MEMBERS = GROUP | {"client_id": pl.String, "session": pl.Int64} | SPAN
-MEMBERS |= {"left": pl.Boolean, "watched": pl.Boolean, "beat": pl.Boolean}
+MEMBERS |= {"left": pl.Boolean, "watched": pl.Boolean, "beat": pl.Boolean, "dropped": pl.String}
 STRETCH = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.Int64, "arrived": pl.Int64}
 STANDSTILLS = GROUP | {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 STANDSTILLS |= {"stretches": pl.List(pl.Struct(STRETCH))}
@@ -123,6 +125,12 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         most_tries=most_tries_of_shard(consume),
         returned_ends=returned_ends_of_shard(pull),
         orphan_offsets=orphans_of_shard(table("offset_change"), table("topic_config")),
+        odd_offsets=pl.concat(
+            [
+                odd_offsets_of_shard(table("offset_change"), queue_ends(pull, table("topic_stats"))),
+                odd_offsets_of_answers(table("consume_stats"), table("topic_stats")),
+            ]
+        ),
         activity=activity_of_shard(clocks, pull, table("offset_commit")),
     )
 

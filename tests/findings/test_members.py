@@ -23,13 +23,23 @@ MEMBERS = {
     "left": pl.Boolean,
     "watched": pl.Boolean,
     "beat": pl.Boolean,
+    "dropped": pl.String,
 }
 CONFLICTS = {"consumer_group": pl.String, "from_ts": INSTANT, "to_ts": INSTANT, "sides": pl.List(pl.String)}
 CONFLICTS |= {"topics": pl.List(pl.String), "record_ids": pl.List(pl.String)}
 
 
-def member(group: str, client: str, start: float, end: float, *, left: bool = False, beat: bool = True) -> tuple:
-    return (group, client, 1, at(start), at(end), left, not beat, beat)
+def member(
+    group: str,
+    client: str,
+    start: float,
+    end: float,
+    *,
+    left: bool = False,
+    beat: bool = True,
+    dropped: str | None = None,
+) -> tuple:
+    return (group, client, 1, at(start), at(end), left, not beat, beat, dropped)
 
 
 def held(group: str, client: str, queue: int, start: float, end: float) -> dict[str, object]:
@@ -126,6 +136,32 @@ def test_nobody_is_lost_where_nobody_was_recorded() -> None:
     none = lost_consumers(pl.DataFrame(schema=MEMBERS), rows("gold.queue_owner", {}, []), None, LOST_S)
     found = lost_findings(none, "c")
     assert (len(found), dict(found.schema)) == (0, SCHEMA)
+
+
+DROPPED = [
+    member("g", "closed", 0, 60, beat=False, dropped="closed"),
+    member("g", "expired", 0, 60, beat=False, dropped="expired"),
+    member("g", "left", 0, 60, left=True, beat=False, dropped="closed"),
+    member("g", "stayed", 0, 61, beat=False),
+]
+
+
+def test_a_client_that_a_broker_dropped_is_lost_even_if_no_other_row_is_later() -> None:
+    unwatched = pl.DataFrame(
+        [("g", "closed", at(0), at(60), None), ("g", "expired", at(0), at(60), None)],
+        {"consumer_group": pl.String, "client_id": pl.String, "from_ts": INSTANT, "to_ts": INSTANT, "why": pl.String},
+        orient="row",
+    )
+    members = pl.DataFrame(DROPPED, MEMBERS, orient="row")
+    owners = rows("gold.queue_owner", {}, [])
+    found = lost_findings(lost_consumers(members, owners, at(61), LOST_S, None, unwatched), "c").sort("client_id")
+    closed, expired = found.to_dicts()
+    assert (closed["client_id"], closed["severity"], closed["from_ts"]) == ("closed", "warning", at(60))
+    assert closed["evidence"] == [evidence_of("silver.heartbeat", client_id="closed")]
+    assert "(its queues are not known)" in closed["summary"]
+    assert "last heartbeat is not known" not in closed["summary"]
+    assert (expired["client_id"], expired["severity"]) == ("expired", "warning")
+    assert "The time of its last heartbeat is not known" in expired["summary"]
 
 
 def conflict(group: str, seconds: float, topics: tuple[str, ...] = ("T",), ids: tuple[str, ...] = ("r1",)) -> tuple:

@@ -150,7 +150,38 @@ def test_a_trouble_that_is_known_stands_beside_what_is_not() -> None:
     dark = [commit(t, t, queue_id=1) for t in range(5, 60, 5)]
     (row,) = judged([commit(t, 3) for t in range(5, 60, 5)] + dark, ends)
     assert of(row, "status", "lag", "queues_unknown", "worst_queue_id") == ("STALL", None, 1, 0)
-    assert row["reason"] == "the worst of the queues with known ends"
+    assert row["reason"] == "the worst of 1 queue with known lag"
+
+
+NO_END = "the end of {} is not known"
+BELOW_ZERO = "the committed offset of {} is negative"
+SO = ", so the lag is not known"
+
+
+@pytest.mark.parametrize(
+    ("dark", "negative", "reason"),
+    [
+        (1, 0, f"{NO_END.format('1 queue')}{SO}"),
+        (2, 0, f"{NO_END.format('2 queues')}{SO}"),
+        (0, 1, f"{BELOW_ZERO.format('1 queue')}{SO}"),
+        (2, 1, f"{NO_END.format('2 queues')}, and {BELOW_ZERO.format('1 queue')}{SO}"),
+    ],
+)
+def test_a_reason_agrees_with_the_queues_of_unknown_lag(dark: int, negative: int, reason: str) -> None:
+    commits, ends = keeps_up()
+    for queue_id in range(1, dark + 1):
+        commits += [commit(t, t, queue_id=queue_id) for t in range(5, 60, 5)]
+    for queue_id in range(5, 5 + negative):
+        commits += [commit(t, -7955368551255983524, queue_id=queue_id) for t in range(5, 60, 5)]
+        ends += [end(t, 50, queue_id=queue_id) for t in range(1, 60)]
+    (row,) = judged(commits, ends)
+    assert of(row, "status", "lag", "queues_unknown", "reason") == ("undetermined", None, dark + negative, reason)
+
+
+def test_an_end_that_was_not_known_earlier_leaves_only_the_status_open() -> None:
+    (row,) = judged([commit(5, 1), commit(50, 5)], [end(40, 7), end(55, 7)])
+    assert of(row, "status", "lag", "queues_unknown") == ("undetermined", 2, 0)
+    assert row["reason"] == "the end of a queue was not known at an earlier commit, so its status is not"
 
 
 def test_a_slaves_end_is_not_taken_for_the_queues() -> None:

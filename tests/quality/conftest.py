@@ -18,7 +18,6 @@ from quality_rows import Folder, Row
 PARAMETERS: dict[str, Any] = {
     "known_brokers": [],
     "recording_end_ms": None,
-    "newest_before_ms": None,
     "silver_rows": {},
 }
 

@@ -27,11 +27,5 @@ def test_a_few_rows_are_no_series_that_ends(judged: Judge) -> None:
     assert judged("silver.pull", ROWS[:9], recording_end_ms=epoch_ms(at(600)))[NAME].passed
 
 
-def test_an_empty_table_was_not_recorded(judged: Judge) -> None:
+def test_a_table_or_a_day_without_rows_was_not_recorded(judged: Judge) -> None:
     assert judged("silver.pull", [], recording_end_ms=epoch_ms(at(600)))[NAME].passed
-
-
-def test_of_a_day_without_a_row_the_newest_before_it_counts(judged: Judge) -> None:
-    end = epoch_ms(at(600))
-    assert judged("silver.pull", [], recording_end_ms=end, newest_before_ms=epoch_ms(at(595)))[NAME].passed
-    assert not judged("silver.pull", [], recording_end_ms=end, newest_before_ms=epoch_ms(at(30)))[NAME].passed

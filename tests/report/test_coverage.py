@@ -96,7 +96,7 @@ def test_the_verdict_names_the_worst_cause_and_does_not_count_effects(tmp_path: 
 
 def test_rows_of_tables_without_a_rule_are_counted(tmp_path: Path) -> None:
     status = {"day": DAY, "consumer_group": "g", "topic": "t", "from_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC)}
-    unknown = {"status": "undetermined", "reason": "a queue's end is not known, so its lag is not"}
+    unknown = {"status": "undetermined", "reason": "the end of 1 queue is not known, so the lag is not known"}
     rows = [{**status, "status": "OK", "reason": "r"}, {**status, "topic": "u", **unknown}]
     found = covered(tmp_path, [], gold__group_status=rows)["gold.group_status"]
     assert (found.judged, found.agreed, found.differing, found.undetermined) == (1, None, None, 1)

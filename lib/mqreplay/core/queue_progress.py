@@ -44,17 +44,19 @@ class HourProgress(NamedTuple):
         return max(-LONG_MAX, min(self.last_offset - self.first_offset, LONG_MAX))
 
     @property
-    def lag(self) -> int:
-        """Return the messages from the last offset to the queue's end, at most Long.MAX_VALUE; 0 if one is unknown.
+    def lag(self) -> int | None:
+        """Return the messages from the last offset to the queue's end; None if one is unknown, or the offset negative.
 
-        No method of RocketMQ: mqreplay's own rule.
+        No method of RocketMQ: mqreplay's own rule. A broker takes a negative offset for none, so the group goes on
+        from elsewhere (ConsumerManageProcessor#queryConsumerOffset).
 
         >>> HourProgress(0, 5, 9, 5, 9, 1, 12).lag, HourProgress(0, 5, 9, 5, 9, 1, 7).lag
         (3, 0)
+        >>> HourProgress(0, 5, -1, -1, 5, 1, 12).lag
         """
-        if self.queue_max_offset is None or self.last_offset is None:
-            return 0
-        return max(0, min(self.queue_max_offset - self.last_offset, LONG_MAX))
+        if self.queue_max_offset is None or self.last_offset is None or self.last_offset < 0:
+            return None
+        return max(0, self.queue_max_offset - self.last_offset)
 
 
 def progress_by_hour(changes: Iterable[OffsetChange], ends: Sequence[QueueEnd]) -> list[HourProgress]:

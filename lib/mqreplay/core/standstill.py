@@ -149,16 +149,20 @@ def _last_shown(move: OffsetStatement, next_ts: int | None, shown: Iterable[tupl
 
 
 def _waiting(move: OffsetStatement, until_ts: int | None, ends: Iterable[QueueEnd]) -> Standstill | None:
-    """Return the stretch from the first end behind which messages wait to ``until_ts``, else to the last such end."""
+    """Return the stretch from the first end behind which messages wait to ``until_ts``, else to the last such end.
+
+    A negative offset counts as 0, as in AdminBrokerProcessor#getConsumeStats.
+    """
+    at = max(move.offset, 0)
     behind = [
         (end.ts, end.max_offset)
         for end in ends
-        if end.max_offset is not None and end.max_offset > move.offset
+        if end.max_offset is not None and end.max_offset > at
         if end.ts >= move.ts and (until_ts is None or end.ts <= until_ts)
     ]
     if not behind:
         return None
     instants, ends_at = zip(*behind, strict=True)
     to_ts = max(instants) if until_ts is None else until_ts
-    waiting, arrived = max(ends_at) - move.offset, max(ends_at) - min(ends_at)
+    waiting, arrived = max(ends_at) - at, max(ends_at) - min(ends_at)
     return Standstill(move.offset, move.ts, min(instants), to_ts, min(waiting, LONG_MAX), min(arrived, LONG_MAX))

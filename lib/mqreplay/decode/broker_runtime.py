@@ -18,6 +18,7 @@ _TYPES: Final = {
     "broker_addr": "string",
     "full": "boolean",
     "error": "string",
+    "source": "string",
 }
 # Figures that become numeric columns: column, name in the broker's table.
 FIGURES: Final = {

@@ -1,4 +1,4 @@
-"""heartbeats: HEART_BEAT with its HeartbeatData, and UNREGISTER_CLIENT with its header."""
+"""heartbeats: HEART_BEAT with its HeartbeatData, UNREGISTER_CLIENT with its header, and ends of connections."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mqreplay.decode.subscriptions import SUBSCRIPTIONS, subscriptions_of
 _TYPES: Final = {
     "ts": "timestamp_ms",
     "response_ts": "timestamp_ms",
+    "heard_ts": "timestamp_ms",
     "kind": "string",
     "client_id": "string",
     "broker_name": "string",
@@ -29,6 +30,7 @@ COLUMNS: Final = {
     **_TYPES,
     "consumer_group": "string",
     "producer_group": "string",
+    "closed_group": "string",
     "consumers": (
         "array<struct<group_name:string,consume_type:string,message_model:string,consume_from_where:string,"
         f"unit_mode:boolean,subscriptions:{SUBSCRIPTIONS}>>"
@@ -36,7 +38,9 @@ COLUMNS: Final = {
     "producer_groups": "array<string>",
 }
 REQUIRED: Final = ("ts", "kind", "client_id")
-KINDS_OF_REQUEST: Final = ("HEART_BEAT", "UNREGISTER_CLIENT")
+# The last is no request: a broker removed a client from a group because its connection closed, or 120 s passed without
+# a heartbeat (ConsumerManager#doChannelCloseEvent, #scanNotActiveChannel).
+KINDS_OF_REQUEST: Final = ("HEART_BEAT", "UNREGISTER_CLIENT", "CHANNEL_CLOSE")
 SOURCES: Final = ("heartbeat", "broker_log", "client_log")  # the first one is the default
 _PLAIN: Final = PlainColumns(_TYPES, REQUIRED)
 
@@ -45,8 +49,10 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
     """Return the columns of one line of heartbeats; times in epoch ms.
 
     ``consumers`` and ``producer_groups`` are what a HEART_BEAT announces (None without a body); ``consumer_group`` and
-    ``producer_group`` what an UNREGISTER_CLIENT removes. ``source`` is who recorded it. A 5.x client with
-    useHeartbeatV2 sends its subscriptions once, and then bodies ``withoutSub``: the subscriptions of these are None.
+    ``producer_group`` what an UNREGISTER_CLIENT removes. ``closed_group`` is the consumer group that the client of a
+    CHANNEL_CLOSE was in, and ``heard_ts`` its last heartbeat, if the broker named it. ``source`` is who recorded it.
+    A 5.x client with useHeartbeatV2 sends its subscriptions once, and then bodies ``withoutSub``: the subscriptions of
+    these are None.
     Source: HeartbeatData, ConsumerData, SubscriptionData, ProducerData, MQClientInstance#prepareHeartbeatData.
 
     Raises:
@@ -69,9 +75,11 @@ def decode_heartbeat(line: bytes) -> dict[str, object]:
     beat = _PLAIN.take(record)
     beat["source"] = source_of(record, SOURCES)
     kind = one_of("kind", beat["kind"], KINDS_OF_REQUEST)
-    header = (body_of(record, "header") if kind == "UNREGISTER_CLIENT" else None) or {}
-    beat["consumer_group"] = text_field(header, "consumerGroup", None)
-    beat["producer_group"] = text_field(header, "producerGroup", None)
+    header = (body_of(record, "header") if kind != "HEART_BEAT" else None) or {}
+    closed = kind == "CHANNEL_CLOSE"
+    beat["consumer_group"] = None if closed else text_field(header, "consumerGroup", None)
+    beat["producer_group"] = None if closed else text_field(header, "producerGroup", None)
+    beat["closed_group"] = text_field(header, "consumerGroup", None) if closed else None
     body = body_of(record, "body") if kind == "HEART_BEAT" else None
     if body is None:
         beat["consumers"] = beat["producer_groups"] = None

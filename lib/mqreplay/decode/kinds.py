@@ -85,6 +85,7 @@ KINDS: Final[dict[str, Kind]] = {
                 "consumers": "consumer_data_set",
                 "consumer_group": "unregistered_consumer_group",
                 "producer_group": "unregistered_producer_group",
+                "closed_group": "closed_consumer_group",
             },
         ),
         Kind(

@@ -18,6 +18,7 @@ from mqreplay.findings import (
     lag,
     members,
     messages,
+    odd_offsets,
     offset_resets,
     offsets,
     ownership,
@@ -46,6 +47,7 @@ _KINDS = (
     offsets.OFFSET_REWIND,
     offsets.OFFSET_JUMP,
     offsets.OFFSET_BEYOND_MAX,
+    odd_offsets.NEGATIVE_OFFSET,
     offset_resets.OFFSET_RESET,
     stuck_queues.STUCK_QUEUE,
     lag.LAG_GROWS,
@@ -137,6 +139,7 @@ class Evidence:
     most_tries: pl.DataFrame  # most_tries_of_shard
     returned_ends: pl.DataFrame  # returned_ends_of_shard
     orphan_offsets: pl.DataFrame  # orphans_of_shard
+    odd_offsets: pl.DataFrame  # odd_offsets_of_shard, odd_offsets_of_answers
     activity: pl.DataFrame  # activity_of_shard
 
     groups: frozenset[str] = frozenset()  # all known consumer groups
@@ -178,7 +181,7 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         limits.dispute_s,
         evidence.resets,
     )
-    return pl.concat([moved, resets])
+    return pl.concat([moved, resets, odd_offsets.odd_offset_findings(evidence.odd_offsets, continuity, cluster)])
 
 
 def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:

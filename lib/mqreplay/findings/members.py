@@ -18,6 +18,7 @@ from mqreplay.findings.shape import (
     row_key,
     seconds,
 )
+from mqreplay.judge.membership import EXPIRED
 
 STRATEGY_CONFLICT = FindingKind(
     name="strategy_conflict",
@@ -60,7 +61,10 @@ CONSUMER_LOST = FindingKind(
         "A consumer died or was cut off. Other members take its queues, and get the messages again that it had not"
         " committed."
     ),
-    rule="A member fell silent without UNREGISTER_CLIENT, and the recording went on without it.",
+    rule=(
+        "A member fell silent without UNREGISTER_CLIENT, or a broker's log shows that its connection closed, and the"
+        " recording went on without it."
+    ),
     follows="ConsumerManager#doChannelCloseEvent",
     advice=(
         "Find out why it died: its own rocketmq_client.log, and the log of its machine or pod (out of memory, killed)."
@@ -74,6 +78,7 @@ CONSUMER_LOST = FindingKind(
         " queues: killed, crashed or cut off."
     ),
 )
+LAST_UNKNOWN = " The time of its last heartbeat is not known: a broker dropped it after 120 s without one."
 POLL_INTERVAL_S = 21  # a client is polled every 20 s
 MEMBER = ("consumer_group", "client_id")
 QUEUE = ("topic", "broker_name", "queue_id")
@@ -140,26 +145,28 @@ def lost_consumers(
     vanished: pl.DataFrame | None = None,
     unwatched: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues, retry_queues, seen.
+    """Return members that disappeared: MEMBER, session, from_ts (last sign of life), to_ts, queues and more.
 
-    ``queues`` counts those that it held until then; those of retry topics are apart. ``seen``: its queues were known,
-    by ``unwatched``, the frame of observed_clients.unwatched.
+    ``queues`` counts those that it held until then; those of retry topics are apart (``retry_queues``). ``seen``: its
+    queues were known, by ``unwatched``, the frame of observed_clients.unwatched. ``dropped``: see `membership`.
 
     ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
     the frame of judge/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
     seconds and never unregistered. The recording must outlast its silence by as much. A client without heartbeats is
-    left out, as nothing shows whether it unregistered, unless it vanished: ``vanished`` is the frame of
-    judge/listed_members.py. ``silent`` says of such a client whether it did not answer before its brokers dropped it;
-    of others it is null.
+    left out, as nothing shows whether it unregistered, unless it vanished, or a broker's log shows that it dropped the
+    client and went on (``dropped``): ``vanished`` is the frame of judge/listed_members.py. ``silent`` says of a client
+    that vanished whether it did not answer before its brokers dropped it; of others it is null.
     """
-    ended = members.with_columns(pl.lit(until, dtype=INSTANT).alias("until_ts"))
+    dropped = pl.col("dropped").is_not_null()
+    at = pl.lit(until, dtype=INSTANT)
+    ended = members.with_columns(pl.when(dropped).then(pl.max_horizontal("to_ts", at)).otherwise(at).alias("until_ts"))
     if vanished is None:
         ended = ended.with_columns(pl.lit(None, pl.Boolean).alias("silent"))
     else:
         polled = vanished.unique([*MEMBER, "gone_ts"], keep="first").rename({"gone_ts": "to_ts"})
         ended = ended.join(polled, [*MEMBER, "to_ts"], how="left")
     known = pl.col("beat") | pl.col("silent").is_not_null()
-    gone = ended.filter(~pl.col("left") & known & (seconds("to_ts", "until_ts") > lost_s))
+    gone = ended.filter(~pl.col("left") & (dropped | (known & (seconds("to_ts", "until_ts") > lost_s))))
     held = owners.select(*MEMBER, *QUEUE, pl.col("to_ts").alias("held_to"))
     last_held = gone.join(held, on=MEMBER, how="left").filter(
         pl.col("held_to").is_null() | (seconds("held_to", "to_ts").abs() <= lost_s)
@@ -177,7 +184,7 @@ def lost_consumers(
     by_another = (pl.col("next_client_id") != pl.col("client_id")) & follows
     taken = (
         last_held.join(after, on=["consumer_group", *QUEUE], how="left")
-        .group_by(*MEMBER, "session", "to_ts", "until_ts", "silent", *QUEUE)
+        .group_by(*MEMBER, "session", "to_ts", "until_ts", "silent", "dropped", *QUEUE)
         .agg(pl.when(by_another).then(pl.max_horizontal("since_ts", "to_ts")).min().alias("taken_ts"))
     )
     of_retry = pl.col("topic").str.starts_with(RETRY).fill_null(False)
@@ -186,7 +193,7 @@ def lost_consumers(
         pl.coalesce(pl.col("taken_ts").max(), pl.col("until_ts").first()).alias("to_ts"),
         (pl.col("broker_name").is_not_null() & ~of_retry).sum().cast(pl.Int64).alias("queues"),
         (pl.col("broker_name").is_not_null() & of_retry).sum().cast(pl.Int64).alias("retry_queues"),
-        pl.col("silent").first(),
+        pl.col("silent", "dropped").first(),
     )
     return counted_queues.with_columns(seen=True) if unwatched is None else _with_seen(counted_queues, unwatched)
 
@@ -207,17 +214,17 @@ def lost_findings(lost: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """
     key = pl.concat_list(row_key("client_id"))
     beats = (
-        pl.when(pl.col("silent").is_null())
+        pl.when(pl.col("silent").is_null() | pl.col("dropped").is_not_null())
         .then(evidence_rows("silver.heartbeat", key))
         .when("silent")
         .then(evidence_rows("silver.assignment", key))
         .otherwise(evidence_rows("silver.consumer_list", pl.concat_list(row_key("consumer_group"))))
     )
     held = evidence_rows("gold.queue_owner", pl.concat_list(row_key(*MEMBER)))
-    rows = lost.unique([*MEMBER, "from_ts", "to_ts", "queues", "retry_queues", "silent", "seen"]).with_columns(
-        pl.when(_had_queues()).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence")
-    )
-    unlisted = ~pl.col("silent").fill_null(True)
+    rows = lost.unique(
+        [*MEMBER, "from_ts", "to_ts", "queues", "retry_queues", "silent", "seen", "dropped"]
+    ).with_columns(pl.when(_had_queues()).then(pl.concat_list(beats, held)).otherwise(beats).alias("evidence"))
+    unlisted = ~pl.col("silent").fill_null(True) & pl.col("dropped").is_null()
     return pl.concat([_killed(rows.filter(~unlisted), cluster), _unlisted(rows.filter(unlisted), cluster)])
 
 
@@ -260,9 +267,10 @@ def _killed(rows: pl.DataFrame, cluster: str) -> pl.DataFrame:
         cluster,
         severity=pl.when(_had_queues() | ~pl.col("seen")).then(pl.lit("warning")).otherwise(pl.lit("info")),
         summary=pl.format(
-            "Consumer {} of group {} disappeared without unregistering {}: killed, crashed or cut off.",
+            "Consumer {} of group {} disappeared without unregistering {}: killed, crashed or cut off.{}",
             "client_id",
             "consumer_group",
             _held(),
+            pl.when(pl.col("dropped") == EXPIRED).then(pl.lit(LAST_UNKNOWN)).otherwise(pl.lit("")),
         ),
     )

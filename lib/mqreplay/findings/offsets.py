@@ -69,7 +69,11 @@ OFFSET_BEYOND_MAX = FindingKind(
         "The saved offset of a queue is greater than the end of the queue. The group gets no new message of it until"
         " its next pull, which the broker answers with the end of the queue: messages before that end may be skipped."
     ),
-    rule="The master stated, after the offset was saved, that the queue ends before it.",
+    rule=(
+        "The master stated, after the offset was saved, that the queue ends before it, or one answer of it"
+        " (consumerProgress) has both numbers. An offset past the end that any queue can have needs no statement. The"
+        " file of a broadcasting client counts, too."
+    ),
     follows="DefaultMessageStore#getMessage: OFFSET_OVERFLOW_BADLY",
     advice=(
         "Find who set it: `mqreplay explain FINDING` shows the copies before and after. Compare the offsets with the"

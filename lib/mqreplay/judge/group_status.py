@@ -25,6 +25,7 @@ PARTIAL: dict[str, pl.DataType] = {
     "undetermined": pl.Int64(),  # queues with unknown status
     "queues": pl.Int64(),
     "queues_unknown": pl.Int64(),  # queues with unknown lag in messages
+    "negative": pl.Int64(),  # of these, queues whose committed offset is negative
     "lag": pl.Int64(),  # of the queues with known lag; null if it does not fit a bigint
     "time_unknown": pl.Int64(),  # queues with unknown lag in time
     "time_lag_ms": pl.Float64(),  # the longest
@@ -34,8 +35,9 @@ PARTIAL: dict[str, pl.DataType] = {
     "worst_broker_name": pl.String(),
     "worst_queue_id": pl.Int32(),
 }
-COUNTS = ["undetermined", "queues", "queues_unknown", "time_unknown", "commits"]
+COUNTS = ["undetermined", "queues", "queues_unknown", "negative", "time_unknown", "commits"]
 RANKS = {status: rank for rank, status in enumerate(STATUSES, 1)}
+SO = pl.lit(", so the lag is not known")
 LAGS, NAMES, IDS = 2**64, 2**20, 2**32  # largest number of each: together with a rank they fit 128 bits
 
 
@@ -48,7 +50,11 @@ def status_of_shard(windows: pa.Table) -> pl.DataFrame:
     # A shard has hundreds of windows per queue: they use numbers instead of names.
     groups = queues.select(GROUP).unique().with_row_index("group")
     numbered = queues.join(groups, on=GROUP).select("group", _place_and_id("broker_name", "queue_id", names), "w")
-    each = numbered.explode("w").unnest("w")
+    windows_of_queue = numbered.explode("w").unnest("w")
+    # A broker takes a negative offset for none (ConsumerManageProcessor#queryConsumerOffset): nothing shows the lag.
+    negative = pl.col("committed_offset") < 0
+    unknown = [pl.when(~negative).then(name).alias(name) for name in ("status", "lag", "time_lag_ms")]
+    each = windows_of_queue.with_columns(*unknown, negative.cast(pl.Int64).alias("negative"))
     rank = pl.col("status").replace_strict(RANKS, return_dtype=pl.Int8)
     lag = pl.col("lag").fill_null(0)
     rows = each.select(
@@ -58,6 +64,7 @@ def status_of_shard(windows: pa.Table) -> pl.DataFrame:
         rank.is_null().cast(pl.Int64).alias("undetermined"),
         pl.lit(1, pl.Int64).alias("queues"),
         pl.col("lag").is_null().cast(pl.Int64).alias("queues_unknown"),
+        "negative",
         lag.alias("lag"),
         pl.col("time_lag_ms").is_null().cast(pl.Int64).alias("time_unknown"),
         "time_lag_ms",
@@ -101,13 +108,31 @@ def group_status(parts: Iterable[pl.DataFrame], window_s: int) -> pl.DataFrame:
         "worst_queue_id",
         "commits",
         "source",
-        pl.when(hidden)
-        .then(pl.lit("a queue's end is not known, so its lag is not"))
-        .when(pl.col("queues_unknown") > 0)
-        .then(pl.lit("the worst of the queues with known ends"))
-        .otherwise(pl.lit("the worst of its queues"))
-        .alias("reason"),
+        _reason(hidden).alias("reason"),
     )
+
+
+def _reason(hidden: pl.Expr) -> pl.Expr:
+    """Return the reason of a status; ``hidden``: it is undetermined."""
+    unknown, negative = pl.col("queues_unknown"), pl.col("negative")
+    without_end = _queues(unknown - negative, "the end of {} is not known")
+    below_zero = _queues(negative, "the committed offset of {} is negative")
+    known = _queues(pl.col("queues") - unknown, "the worst of {} with known lag")
+    return (
+        pl.when(hidden & (unknown == 0))
+        .then(pl.lit("the end of a queue was not known at an earlier commit, so its status is not"))
+        .when(hidden)
+        .then(pl.concat_str([pl.concat_str([without_end, below_zero], separator=", and ", ignore_nulls=True), SO]))
+        .when(unknown > 0)
+        .then(known)
+        .otherwise(pl.lit("the worst of its queues"))
+    )
+
+
+def _queues(count: pl.Expr, text: str) -> pl.Expr:
+    """Return the text with so many queues; null if there are none."""
+    queues = pl.when(count == 1).then(pl.lit("1 queue")).otherwise(pl.format("{} queues", count))
+    return pl.when(count > 0).then(pl.format(text, queues))
 
 
 def _instant(ms: pl.Expr) -> pl.Expr:

@@ -1,7 +1,8 @@
 """Members of consumer groups over time, by every sign of life of clients.
 
 ConsumerManager keeps a client in a group from its first heartbeat until it unregisters, its channel closes, or 120 s
-pass without a heartbeat. A session here ends with UNREGISTER_CLIENT, or with the last sign before a silence.
+pass without a heartbeat. A session here ends with UNREGISTER_CLIENT, or with the last sign before a silence. That a
+broker closed a client's connection (dropped_clients.py) is no sign of life: it shows how a session ended.
 
 Signs are rows of SIGNS: a client acted as a member from ``from_ts`` to ``to_ts``, never silent for longer than a
 session allows. Pulls and commits are many: each shard reduces its own to such spans. A span never contains the instant
@@ -29,6 +30,8 @@ SIGNS: dict[str, pl.DataType] = {
     "sign": pl.String(),
 }
 LISTED, UNLISTED = "listed", "unlisted"  # signs: a broker named the member; it vanished (listed_members.py)
+# Signs: a broker's log shows that the connection closed, or expired, from the last heartbeat until the broker noticed.
+CLOSED, EXPIRED = "closed", "expired"
 _LATE_MS = 5_000  # an answer on its way, a last commit: no new session after UNREGISTER_CLIENT
 
 
@@ -153,18 +156,23 @@ def _ms(ts: str) -> pl.Expr:
 
 
 def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return MEMBER, session, from_ts, to_ts, left (it unregistered), watched (by more than heartbeats), beat.
+    """Return MEMBER, session, from_ts, to_ts, left (it unregistered), watched (by more than heartbeats), beat, dropped.
 
     ``signs`` are rows of SIGNS of all tables and shards; ``beat``: by heartbeats. A silence of more than ``silent_s``
-    seconds ends a session, and so does UNLISTED.
+    seconds ends a session, and so does UNLISTED. ``dropped`` is CLOSED or EXPIRED if a broker dropped the client and no
+    later sign shows it, and else null.
     """
-    gone = pl.col("sign").is_in(["unregister", UNLISTED])
-    before = pl.col("to_ts").cum_max().shift(1).over("_member").dt.epoch("ms")
+    sign = pl.col("sign")
+    gone, drop = sign.is_in(["unregister", UNLISTED]), sign.is_in([CLOSED, EXPIRED])
+    alive_to = pl.when(drop).then("from_ts").otherwise("to_ts")
+    before = alive_to.cum_max().shift(1).over("_member").dt.epoch("ms")
     left_at = pl.when(gone).then("from_ts").cum_max().forward_fill().shift(1).over("_member").dt.epoch("ms")
     # A client unregisters at each broker: these requests, and those in transit, belong to the session that they end.
-    back = ~gone & (_ms("from_ts") - left_at > _LATE_MS) & (before - left_at <= _LATE_MS)
+    back = ~gone & ~drop & (_ms("from_ts") - left_at > _LATE_MS) & (before - left_at <= _LATE_MS)
     begins = before.is_null() | (_ms("from_ts") - before > silent_s * 1000) | back.fill_null(False)
     left_ts = pl.when(gone).then("from_ts").max()
+    last_ms = _ms("to_ts").filter(~drop).max()
+    is_last = last_ms.is_null() | (_ms("to_ts").filter(drop).max() + _LATE_MS >= last_ms)
     sessions = (
         signs.with_columns(value_numbers(signs, MEMBER, "_member"), gone.alias("_gone"))
         .sort("from_ts", "_gone")
@@ -174,13 +182,14 @@ def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
         .agg(
             pl.col(MEMBER).first(),
             pl.col("from_ts").min().alias("from_ts"),
-            pl.coalesce(left_ts, pl.col("to_ts").max()).alias("to_ts"),
-            (pl.col("sign") == "unregister").any().alias("left"),
-            (~pl.col("sign").is_in(["heartbeat", "unregister", LISTED, UNLISTED])).any().alias("watched"),
-            (pl.col("sign") == "heartbeat").any().alias("beat"),
+            pl.coalesce(left_ts, alive_to.max()).alias("to_ts"),
+            (sign == "unregister").any().alias("left"),
+            (~sign.is_in(["heartbeat", "unregister", LISTED, UNLISTED, CLOSED, EXPIRED])).any().alias("watched"),
+            (sign == "heartbeat").any().alias("beat"),
+            pl.when(is_last).then(sign.filter(drop).min()).alias("dropped"),
         )
     )
-    return sessions.select(*MEMBER, "session", "from_ts", "to_ts", "left", "watched", "beat")
+    return sessions.select(*MEMBER, "session", "from_ts", "to_ts", "left", "watched", "beat", "dropped")
 
 
 def within_session(rows: pl.DataFrame, members: pl.DataFrame, until: pl.Expr) -> pl.DataFrame:

@@ -14,7 +14,7 @@ import polars as pl
 from mqreplay.judge.agreed_lists import queue_lists
 from mqreplay.judge.duplicate_clients import duplicate_clients
 from mqreplay.judge.listed_members import listed_signs, listed_spans, silences, vanished
-from mqreplay.judge.membership import LISTED, MEMBER, SIGNS
+from mqreplay.judge.membership import CLOSED, EXPIRED, LISTED, MEMBER, SIGNS
 from mqreplay.judge.observed_clients import (
     CLIENT_LOG,
     hooked,
@@ -92,7 +92,7 @@ def polled_night(
     silent = silences(assignment, until, lost_s)
     gone = vanished(spans, silent, holes, silent_s, assignment)
     # Commits and brokers' logs also show clients without hooks.
-    hooks = hook_signs.filter(~pl.col("sign").is_in(["commit", LISTED])).select(MEMBER).unique()
+    hooks = hook_signs.filter(~pl.col("sign").is_in(["commit", LISTED, CLOSED, EXPIRED])).select(MEMBER).unique()
     shown = polled_signs(assignment)
     of_others = pl.concat([shown, listed_signs(spans, gone, silent)]).join(hooks, MEMBER, how="anti")
     by_log = shown.filter(pl.col("sign") == CLIENT_LOG).join(hooks, MEMBER, how="semi")

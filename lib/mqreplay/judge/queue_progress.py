@@ -25,11 +25,11 @@ OWN = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id")
 def queue_progress(events: QueueEvents) -> pl.DataFrame:
     """Return the rows of gold.queue_progress of the shard's queues.
 
-    The lag is the last known end of the queue in the hour, less the offset at the hour's end; 0 if one of them is
-    unknown.
+    The lag is the last known end of the queue in the hour, less the offset at the hour's end; null if one of them is
+    unknown, or the offset is negative: a broker takes it for none.
     """
     rows = pl.DataFrame(progress(events))
-    lag = pl.max_horizontal(less("queue_max_offset", "last_offset"), 0)  # ignores null
+    lag = pl.when(pl.col("last_offset") >= 0).then(less("queue_max_offset", "last_offset").clip(lower_bound=0))
     return rows.select(
         pl.col("hour").dt.date().alias("day"),
         "broker_name",

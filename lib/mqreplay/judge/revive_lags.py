@@ -9,6 +9,7 @@ import polars as pl
 from mqreplay.core.pop_revive import REVIVE_GROUP, is_revive_topic
 from mqreplay.judge.offset_continuity import polled_ends
 from mqreplay.judge.queue_events import QUEUE
+from mqreplay.judge.saturating import less
 from mqreplay.judge.time_spans import INSTANT
 
 AT = [*QUEUE, "at"]
@@ -43,7 +44,7 @@ def revive_lags_of_shard(
     spans = runs.agg(
         pl.col("at").min().alias("from_ts"),
         pl.col("at").max().alias("last_ts"),
-        (pl.col("end") - pl.col("offset") - 1).max().alias("behind"),
+        (less("end", "offset") - 1).max().alias("behind"),
         pl.col("end_before").last().alias("wanted"),
         pl.col("copied_ts").max(),
     ).filter(pl.col("last_ts") - pl.col("from_ts") >= pl.duration(seconds=lag_s))

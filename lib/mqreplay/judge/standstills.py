@@ -41,11 +41,11 @@ def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) 
     count = np.maximum(end - begin, 0)
     stretch = np.repeat(np.arange(len(rows)), count)
     place = spread(begin, count)
-    stood_at = events.known("committed", rows)[stretch]
+    # A negative offset counts as 0, as in AdminBrokerProcessor#getConsumeStats.
+    stood_at = np.maximum(events.known("committed", rows)[stretch], 0)
     waits = high[place] > stood_at
     stretch, place, stood_at = stretch[waits], place[waits], stood_at[waits]
     behind = high[place] - stood_at
-    behind = np.where(behind > 0, behind, MOST)  # a file may have an offset whose lag does not fit a bigint
     first = starts(stretch)
     from_ts, told_ts = at[place[first]], at[place[lasts(first, len(place))]]
     stretch = stretch[first]

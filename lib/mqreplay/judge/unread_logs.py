@@ -29,11 +29,15 @@ def unread_members(
     ``members`` is the frame of `membership`. A client whose imported log names no queue held none: one log covers all
     groups of a process.
     """
-    named = consumer_groups(polled(heartbeat, BROKER_LOG)).select(MEMBER).unique()
+    by_log = polled(heartbeat, BROKER_LOG)
+    dropped = by_log.select(pl.col("closed_consumer_group").alias("consumer_group"), "client_id").drop_nulls()
+    named = pl.concat([consumer_groups(by_log).select(MEMBER), dropped]).unique()
     process = pl.col("client_id").str.split("#").list.first().alias("process")
     read = pl.concat([polled(rows, CLIENT_LOG).select(process) for rows in (assignment, rebalance)]).unique()
     unseen = members.filter(~pl.col("watched")).join(named, MEMBER, how="semi")
-    unread = unseen.with_columns(process).join(read, "process", how="anti")
+    # A client that joined before the log begins may be known only by its last heartbeat.
+    begun = pl.min_horizontal("from_ts", pl.col("to_ts") - pl.duration(seconds=1)).alias("from_ts")
+    unread = unseen.with_columns(process, begun).join(read, "process", how="anti")
     return unwatched_spans(unread, None)
 
 

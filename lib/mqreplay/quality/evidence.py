@@ -32,16 +32,12 @@ class Evidence:
         """Return the end of its recordings; 1970 if there are none."""
         return EPOCH + dt.timedelta(milliseconds=self.recording_end_ms or 0)
 
-    def parameters(self, silver_rows: dict[str, int], newest_before_ms: int | None) -> dict[str, Any]:
-        """Return suite parameters by name.
-
-        ``silver_rows`` counts the rows of each table, ``newest_before_ms`` is of one.
-        """
+    def parameters(self, silver_rows: dict[str, int]) -> dict[str, Any]:
+        """Return suite parameters by name; ``silver_rows`` counts the rows of each table."""
         return {
             "known_brokers": self.known_brokers,
             "recording_end_ms": self.recording_end_ms,
             "silver_rows": silver_rows,
-            "newest_before_ms": newest_before_ms,
         }
 
 
@@ -75,16 +71,6 @@ def _newest(tables: Tables, name: str, column: str, days: Days) -> int | None:
     """Return the newest instant (epoch ms) of the table's column on some days; None without rows."""
     newest: int | None = tables.run(f"SELECT epoch_ms(max({column})) FROM ({tables.rows(name, [column], days)})")[0][0]
     return newest
-
-
-def newest_before(tables: Tables, name: str, day: dt.date) -> int | None:
-    """Return the newest instant (epoch ms) of the freshness column before the day; None without one."""
-    column = fresh_by(tables.contracts[name])
-    return (
-        None
-        if column is None or not tables.contracts[name].by_day
-        else _newest(tables, name, column, Days(last=day - DAY))
-    )
 
 
 def fresh_by(contract: Contract) -> str | None:

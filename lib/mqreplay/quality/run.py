@@ -17,7 +17,7 @@ from mqreplay.lake.duckdb_database import quoted
 from mqreplay.lake.files import joined
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
-from mqreplay.quality.evidence import before_in_chain, gather, is_chained, newest_before
+from mqreplay.quality.evidence import before_in_chain, gather, is_chained
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
@@ -50,11 +50,9 @@ def validate(
         great.read(tables)
         for name in names:
             contract = warehouse.contracts[name]
-            held = _held(tables, contract, scope)
-            counts[name] = counts.get(name, 0) + held
+            counts[name] = counts.get(name, 0) + _held(tables, contract, scope)
             make_views(tables, contract, _days(contract, scope), _before(tables, contract, scope))
-            newest_ms = newest_before(tables, name, scope.day) if scope.day and scope.goes_on and not held else None
-            judged = judge(great, contract, evidence.parameters(counts, newest_ms))
+            judged = judge(great, contract, evidence.parameters(counts))
             found += [row_of(cluster, scope, contract, rule, result) for rule, result in judged]
             judged_one(name)
     write_text(joined(results_dir, f"{scope.title}.json"), json_text(great.results, 1, str))

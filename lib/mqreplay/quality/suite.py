@@ -33,7 +33,7 @@ NUMBER = "rule"  # in the meta of an expectation, because Great Expectations ret
 # Arguments of expectations that come from other tables -> suite parameter of quality/evidence.py.
 PARAMETERS = {
     "expect_known_brokers": ("known_brokers",),
-    "expect_table_to_be_fresh": ("recording_end_ms", "newest_before_ms"),
+    "expect_table_to_be_fresh": ("recording_end_ms",),
     "expect_rows_conserved": ("silver_rows",),
 }
 # Columns that an expectation reads although they are not arguments.

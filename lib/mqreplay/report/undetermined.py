@@ -50,7 +50,12 @@ REASONS: Final = (
     ),
     _reason("^the client is older than the recording", "the client started before the recording", advice=OLDER),
     _reason("^the client's route was not recorded", "the client's route was not recorded", "routes"),
-    _reason("^a queue's end is not known", "the end of a queue is not known", "topic_stats"),
+    _reason("^(the end of .* not known|a queue's end is not known)", "the end of a queue is not known", "topic_stats"),
+    _reason(
+        "^the committed offset of .* is negative",
+        "the committed offset of a queue is negative",
+        advice="set it with mqadmin resetOffsetByTime",
+    ),
     _reason("^no heartbeat tells", "the groups' subscriptions are not known", "heartbeats"),
     _reason("^no commit tells", "the groups' commits were not recorded", "offset_commits"),
     _reason("left no log of deliveries", "some consumers recorded no deliveries", "consume_log"),

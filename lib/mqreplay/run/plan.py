@@ -26,6 +26,7 @@ from mqreplay.judge.broker_outages import broker_outages, restarts
 from mqreplay.judge.client_clocks import client_clocks
 from mqreplay.judge.concluded_resets import with_concluded_resets
 from mqreplay.judge.delivery_audit import delivery_audit
+from mqreplay.judge.dropped_clients import dropped_clients, dropped_gaps, dropped_signs
 from mqreplay.judge.failover_exposure import failover_exposure, lacked_by_minute
 from mqreplay.judge.group_status import group_status
 from mqreplay.judge.growing_lag import lag_gaps, with_stopped
@@ -35,6 +36,7 @@ from mqreplay.judge.listed_members import outside
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
 from mqreplay.judge.observed_clients import answers
+from mqreplay.judge.odd_offsets import odd_offsets_of_answers
 from mqreplay.judge.offset_causes import pushed_resets, with_causes_of_masters
 from mqreplay.judge.polled_night import PolledNight, ends_of_groups, hook_tables, polled_night
 from mqreplay.judge.pop_orders import blocked_orders
@@ -180,7 +182,9 @@ class Replay:
     ) -> _Judged:
         """Merge the results of the tasks, and judge the messages with them."""
         small, limits = night.small, self.settings.findings
+        dropped = dropped_clients(small["heartbeat"], small["broker_runtime"], limits.lost_s)
         by_hooks = [signs(*hook_tables(small)), queues.frame("pull_signs"), queues.frame("commit_signs")]
+        by_hooks.append(dropped_signs(dropped))
         asked = self.day.silver("consumer_list", pl.col("client_id").is_null())
         name_servers = self.day.silver("cluster_info")
         polled = self._polled(night, asked, name_servers, pl.concat(by_hooks))
@@ -223,6 +227,7 @@ class Replay:
         )
         told_gaps += [
             lag_gaps(members, polled.heartbeat, set(status["consumer_group"]), self.day.day, limits.stuck_s),
+            dropped_gaps(dropped, members),
             unlisted_member_gaps(status, asked, small["proxy_connection"], [members, small["assignment"]]),
         ]
         needs = {kind.name: kind.needs for kind in KINDS.values()}
@@ -240,6 +245,8 @@ class Replay:
         }
         refused = refused_snapshots(self.day.quarantine())
         merged = {f.name: parts.frame(f.name) for f in fields(Evidence) if parts.each(f.name)}
+        of_answers = odd_offsets_of_answers(small["consume_stats"], small["topic_stats"])
+        merged["odd_offsets"] = pl.concat([merged["odd_offsets"], self._begun_today(of_answers)])
         merged["advances"] = with_stopped(merged["advances"], self.stopped)
         evidence = Evidence(
             cluster=self.day.cluster,
@@ -306,6 +313,9 @@ class Replay:
 
     def _land(self, tables: Mapping[str, pl.DataFrame]) -> Files:
         return {name: land_rows(self._of_day(rows), self.landings[name]) for name, rows in tables.items()}
+
+    def _begun_today(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.filter((pl.col("from_ts") >= self.day.begin) & (pl.col("from_ts") < self.day.end))
 
     def _of_day(self, rows: pl.DataFrame) -> pl.DataFrame:
         return rows.filter(self.day.judged)

@@ -36,6 +36,7 @@ from mqreplay.judge.membership import (
 from mqreplay.judge.night_facts import CHANGE, COMMIT, PULL, NightFacts, Survey, survey
 from mqreplay.judge.observed_clients import RUNNING_INFO, polled
 from mqreplay.judge.observed_rebalances import observed_rebalances
+from mqreplay.judge.odd_offsets import odd_offsets_of_shard
 from mqreplay.judge.offset_causes import moved_resets_of_shard, offset_resets
 from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
 from mqreplay.judge.ownership import pulled_queues_of_shard
@@ -201,9 +202,11 @@ def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, eve
     copies = slave_copies.both_files(events, copied.of_slaves)
     part.frames["lacked"] = lacked_of_shard(copies)
     part.frames["stale_spans"] = slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000)
+    ends = queue_ends(rows["pull"], small["topic_stats"])
+    part.frames["odd_offsets"] = odd_offsets_of_shard(rows["offset_change"].filter(of_day), ends)
     part.frames["breaks"] = offset_continuity(
         rows["offset_change"],
-        queue_ends(rows["pull"], small["topic_stats"]),
+        ends,
         pl.DataFrame(pl.from_arrow(suspects(events))),
         offset_resets(small["server_request"], rows["pull"]),
         pl.DataFrame(pl.from_arrow(skips(events))),

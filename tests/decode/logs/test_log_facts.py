@@ -168,7 +168,9 @@ def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
     [
         (
             f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {CHANNEL}",
-            broker_facts.Joined("g", broker_facts.Channel(CID, "127.0.0.1:41538", 1795228808369)),
+            broker_facts.Joined(
+                "g", broker_facts.Channel(CID, "127.0.0.1:41538", 1795228808369), "CONSUME_PASSIVELY", "CLUSTERING"
+            ),
         ),
         (
             f"unregister a consumer[g] from consumerGroupInfo {CHANNEL}",
@@ -184,6 +186,11 @@ def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
             "SCAN: remove expired channel from ConsumerManager consumerTable. channel=127.0.0.1:4, consumerGroup=g",
             broker_facts.Vanished("g", "127.0.0.1:4", None),
         ),
+        (
+            "SCAN: remove expired channel from ConsumerManager consumerTable. channel=, consumerGroup=g",
+            broker_facts.Vanished("g", "", None),
+        ),
+        ("SCAN: remove expired channel from ConsumerManager consumerTable, all clear, consumerGroup=g", None),
         (
             "SCAN: remove expired channel[127.0.0.1:1] from ProducerManager groupChannelTable, producer group name: p",
             None,
@@ -215,6 +222,41 @@ def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
 )
 def test_broker_messages(message: str, fact: broker_facts.Fact | None) -> None:
     assert read_broker_fact(message) == fact
+
+
+@pytest.mark.parametrize(
+    ("text", "addr"),
+    [
+        ("[id: 0x36cfcf63, L:/10.0.0.2:10911 - R:/10.0.0.14:38122]", "10.0.0.14:38122"),
+        ("[id: 0x36cfcf63, L:/10.0.0.2:10911 ! R:/10.0.0.14:38122]", "10.0.0.14:38122"),
+        ("[id: 0x36cfcf63, L:/[fe80::1]:10911 ! R:/[fe80::2]:38122]", "[fe80::2]:38122"),
+        ("[id: 0x36cfcf63, L:/10.0.0.2:10911 - R:client-1/10.0.0.14:38122]", "10.0.0.14:38122"),
+        ("[id: 0x36cfcf63, /10.0.0.14:38122 => /10.0.0.2:10911]", "10.0.0.14:38122"),
+        ("[id: 0x36cfcf63, /10.0.0.14:38122 :> /10.0.0.2:10911]", "10.0.0.14:38122"),
+        (
+            "GrpcClientChannel{clientId=${clientIP}@1, remoteAddress=10.0.0.14:1}",
+            "GrpcClientChannel{clientId=${clientIP}@1, remoteAddress=10.0.0.14:1}",
+        ),
+    ],
+)
+@pytest.mark.parametrize("client_id", [CID, "${clientIP}@26917#5261547777682927"])
+def test_a_channel_of_each_version_of_netty(text: str, addr: str, client_id: str) -> None:
+    info = f"ClientChannelInfo [channel={text}, clientId={client_id}, language=JAVA, version=79, "
+    info += "lastUpdateTimestamp=1462961344062]"
+    channel = broker_facts.Channel(client_id, addr, 1462961344062)
+    joined = read_broker_fact(f"new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: {info}")
+    assert joined == broker_facts.Joined("g", channel, "CONSUME_PASSIVELY", "CLUSTERING")
+    left = read_broker_fact(f"unregister a consumer[g] from consumerGroupInfo {info}")
+    assert left == broker_facts.Left("g", channel)
+    end = "from ConsumerGroupInfo groupChannelTable, consumer group: g"
+    closed = read_broker_fact(f"NETTY EVENT: remove not active channel[{info}] {end}")
+    assert closed == broker_facts.Vanished("g", addr, channel)
+
+
+def test_a_channel_that_a_terminal_wrapped_is_damaged() -> None:
+    wrapped = CHANNEL.replace("127.0.0.1:10911", "127.0.0.1:109\n11")
+    with pytest.raises(DecodeError):
+        read_broker_fact(f"unregister a consumer[g] from consumerGroupInfo {wrapped}")
 
 
 @pytest.mark.parametrize(

@@ -234,12 +234,16 @@ def test_each_client_that_unregistered_is_in_the_logs(night: str, logs: dict[str
 def test_a_killed_client_vanishes_without_unregistering() -> None:
     logs, _ = imported(SAMPLE / ORDERS / "logs" / "..")
     killed = "10.20.12.3@13793#3080932234582"
-    beats = [one for one in logs["heartbeats"] if one["client_id"] == killed]
+    own = [one for one in logs["heartbeats"] if one["client_id"] == killed]
+    beats = [one for one in own if one["kind"] == "HEART_BEAT"]
     real = [one["ts"] for one in recorded(ORDERS, "heartbeats") if one["client_id"] == killed]
     assert beats
-    assert all(one["kind"] == "HEART_BEAT" for one in beats)
-    # Its last heartbeat, as the broker noted it when the connection closed.
-    assert max(one["ts"] for one in beats) - max(real) in range(1000)
+    # Its last heartbeat, as the brokers noted it when the connections closed.
+    closed = [one for one in own if one["kind"] == "CHANNEL_CLOSE"]
+    assert {one["broker_name"] for one in closed} == {"broker-a", "broker-b"}
+    assert {one["kind"] for one in own} == {"HEART_BEAT", "CHANNEL_CLOSE"}
+    for last in (max(one["ts"] for one in beats), max(one["heard_ts"] for one in closed)):
+        assert last - max(real) in range(1000)
 
 
 def test_resets_have_the_offsets_that_the_broker_sent() -> None:

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 
 class Channel(NamedTuple):
-    """A client's connection: its address, and the time of its last heartbeat (epoch ms by the broker's clock)."""
+    """A client's connection: its address, and the time of its last heartbeat (epoch ms by the broker's clock).
+
+    A connection through a proxy has its text instead of the address.
+    """
 
     client_id: str
     client_addr: str
@@ -14,10 +17,12 @@ class Channel(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """A client joined a group on a new connection."""
+    """A client joined a group on a new connection; types as in ConsumeType and MessageModel."""
 
     group: str
     channel: Channel
+    consume_type: str
+    message_model: str
 
 
 class Announced(NamedTuple):

@@ -28,19 +28,23 @@ from mqreplay.decode.logs.broker_facts import (
     Stopped,
     Vanished,
 )
-from mqreplay.decode.logs.java_text import NAME, consumers_of, long_of
+from mqreplay.decode.logs.java_text import CLIENT_ID, NAME, consumers_of, long_of
 from mqreplay.decode.logs.message_text import matched
 from mqreplay.errors import DecodeError
 
 _FLAGS: Final = re.ASCII | re.DOTALL
 _ADDR: Final = rf"/?({NAME})"
+_ADDRESS: Final = r"[^\s,]{1,255}"  # one of IPv6 has brackets
+# ClientChannelInfo#toString has that of netty's AbstractChannel: netty 4.1 names both addresses by L: and R:, netty 3
+# and 4.0 put the client first. Channels of a proxy have texts of their own.
+_LATER_CHANNEL: Final = re.compile(rf"\[id: {NAME}, L:{_ADDRESS} [-!] R:({_ADDRESS})\]", re.ASCII)
+_OLD_CHANNEL: Final = re.compile(rf"\[id: {NAME}, ({_ADDRESS}) [=:]> {_ADDRESS}\]", re.ASCII)
 _CHANNEL: Final = (
-    rf"ClientChannelInfo \[channel=\[id: \w{{1,20}}, L:/?{NAME} [-!] R:/?({NAME})\], clientId=({NAME}), "
-    rf"language=\w{{1,20}}, "
+    rf"ClientChannelInfo \[channel=(.{{1,1000}}?), clientId=({CLIENT_ID}), language=\w{{1,20}}, "
     r"version=-?\d{1,10}, lastUpdateTimestamp=(\d{1,19})\]"
 )
 _JOINED: Final = re.compile(
-    rf"new consumer connected, group: ({NAME}) \w{{1,40}} \w{{1,40}} channel: {_CHANNEL}", _FLAGS
+    rf"new consumer connected, group: ({NAME}) (\w{{1,40}}) (\w{{1,40}}) channel: {_CHANNEL}", _FLAGS
 )
 _LEFT: Final = re.compile(rf"unregister a consumer\[({NAME})\] from consumerGroupInfo {_CHANNEL}", _FLAGS)
 _CLOSED: Final = re.compile(
@@ -49,7 +53,8 @@ _CLOSED: Final = re.compile(
     _FLAGS,
 )
 _SCANNED: Final = re.compile(
-    rf"SCAN: remove expired channel from ConsumerManager consumerTable\. channel={_ADDR}, consumerGroup=({NAME})",
+    rf"SCAN: remove expired channel from ConsumerManager consumerTable\. channel=/?({_ADDRESS}|), "
+    rf"consumerGroup=({NAME})",
     _FLAGS,
 )
 _ANNOUNCED_4: Final = re.compile(rf"registerConsumer info changed (ConsumerData \[.*\]) {_ADDR}", _FLAGS)
@@ -99,16 +104,21 @@ def read_broker_fact(message: str) -> Fact | None:
     return None
 
 
-def _channel(client_addr: str, client_id: str, heard: str) -> Channel:
+def _channel(text: str, client_id: str, heard: str) -> Channel:
     heard_ms = int(heard)
     if not TIME_MIN <= heard_ms <= TIME_MAX:
         raise DecodeError("bad_time", f"lastUpdateTimestamp should be epoch ms of 2000 to 2100, and is {heard_ms}")
-    return Channel(client_id, client_addr, heard_ms)
+    if not text.startswith("[id: "):
+        return Channel(client_id, text, heard_ms)
+    match = _LATER_CHANNEL.fullmatch(text) or _OLD_CHANNEL.fullmatch(text)
+    if match is None:
+        raise DecodeError("bad_message", f"not a channel of netty: {text[:100]!r}")
+    return Channel(client_id, match[1].rpartition("/")[2], heard_ms)
 
 
 def _joined(message: str) -> Joined:
     match = matched(_JOINED, message)
-    return Joined(match[1], _channel(*match.groups()[1:]))
+    return Joined(match[1], _channel(*match.groups()[3:]), match[2], match[3])
 
 
 def _left(message: str) -> Left:
@@ -118,7 +128,8 @@ def _left(message: str) -> Left:
 
 def _closed(message: str) -> Vanished:
     match = matched(_CLOSED, message)
-    return Vanished(match[4], match[1], _channel(*match.groups()[:3]))
+    channel = _channel(*match.groups()[:3])
+    return Vanished(match[4], channel.client_addr, channel)
 
 
 def _scanned(message: str) -> Vanished | None:

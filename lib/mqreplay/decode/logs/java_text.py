@@ -12,6 +12,8 @@ from mqreplay.errors import DecodeError
 
 # The limit of Validators.checkTopic; a longer text is not a name.
 NAME: Final = r"[^\s,\[\]{}\"']{1,255}"
+# A client id may hold a placeholder that nobody filled in, such as ${clientIP}.
+CLIENT_ID: Final = r"[^\s,\[\]\"']{1,255}"
 QUEUE: Final = rf"MessageQueue \[topic={NAME}, brokerName={NAME}, queueId=-?\d{{1,10}}\]"
 _QUEUE: Final = re.compile(rf"MessageQueue \[topic=({NAME}), brokerName=({NAME}), queueId=(-?\d{{1,10}})\]", re.ASCII)
 _SUBSCRIPTION: Final = "SubscriptionData ["

@@ -17,22 +17,14 @@ from mqreplay.decode.logs.lock_log import LockLine
 from mqreplay.decode.logs.log_line import BROKER, CLIENT, LOCK, NAMESRV, STATS, LogLine
 from mqreplay.decode.logs.namesrv_log import AddressRemoved, BrokerSeen, NameRemoved
 from mqreplay.decode.logs.stats_log import FallBehind
-from mqreplay.record.imports.broker_history import (
-    LAST_MS,
-    STOPPED,
-    Broker,
-    BrokerHistory,
-    Correction,
-    Presence,
-    broker_fields,
-    lock_record,
-    runtime,
-)
+from mqreplay.record.imports.broker_history import LAST_MS, STOPPED, BrokerHistory, Correction
+from mqreplay.record.imports.broker_records import Broker, broker_fields, lock_record, runtime
 from mqreplay.record.imports.client_history import ClientHistory
 from mqreplay.record.imports.held_queues import Record
 from mqreplay.record.imports.log_files import LogScan, Process
 from mqreplay.record.imports.log_report import LogReport
 from mqreplay.record.imports.log_zones import Span, Zones, client_offset, misfits, zones_of
+from mqreplay.record.imports.registered_clients import Presence
 from mqreplay.record.imports.sources import Writer
 
 _ORDER: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
@@ -186,7 +178,7 @@ class _Import:
             if line.fact is not None:
                 yield from history.take(ts, cast(broker_facts.Fact, line.fact))
             yield from history.tick(ts)
-        history.end(ts)
+        yield from history.end(ts)
         self.report.left_out += history.left_out
         self._members |= history.clients
         self._corrections += history.corrections

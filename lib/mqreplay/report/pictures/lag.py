@@ -141,7 +141,8 @@ def _lags(view: NightView, chosen: list[tuple[str, str]]) -> dict[tuple[str, str
             pl.col("seen").forward_fill().over(line),
         )
         .filter("seen")
-        .with_columns(lag=(pl.col("end") - pl.col("offset")).clip(lower_bound=0))
+        # The lag of a queue with a negative offset is not known: a broker takes it for none.
+        .with_columns(lag=pl.when(pl.col("offset") >= 0).then(pl.col("end") - pl.col("offset")).clip(lower_bound=0))
         .group_by(*GROUP, "slot")
         .agg(pl.when(pl.col("lag").is_not_null().all()).then(pl.col("lag").sum()))
         .collect()
