@@ -10,7 +10,8 @@ from typing import Any
 from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.judge.replay_gap import missing_kinds, replay_gap
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.coverage import AREAS, Coverage, coverage, level, most_helpful, not_judged, verdict
+from mqreplay.report.coverage import AREAS, Coverage, coverage, most_helpful, not_judged
+from mqreplay.report.verdict import level, verdict
 
 DAY = dt.date(2026, 11, 21)
 NO_MEMORY = "the broker's memory or ratio is not known"

@@ -186,7 +186,7 @@ class _Import:
             if fact is not None:
                 yield from history.take(ts, fact)
             yield from history.tick(ts)
-        history.end(ts)
+        yield from history.finish(ts)
         self.report.left_out += history.left_out
         self._members |= history.clients
         self._corrections += history.corrections
