@@ -65,7 +65,8 @@ def reset_findings(
     key = {name: pl.when(is_break).then(value) for name, value in of_break.items()}
     row = evidence_row(pl.col("table_name"), key_of({"record_id": pl.col("record_id"), **key}))
     merged = rows.group_by(by).agg(
-        pl.col("set_ts").min().alias("from_ts"),
+        # A broker's log has whole seconds: other evidence is more exact.
+        pl.coalesce(pl.col("set_ts").filter(~pl.col("asked")).min(), pl.col("set_ts").min()).alias("from_ts"),
         pl.col("seen_ts").max().alias("to_ts"),
         queue_count().alias("queues"),
         pl.col("recorded").any(),
@@ -87,7 +88,7 @@ def reset_findings(
         .then(CONCLUDED_CONFIDENCE)
         .when(~pl.col("only_asked"))
         .then(OFFSET_RESET.confidence)
-        .when("is_sent")
+        .when(pl.col("is_sent") | (pl.col("errors").list.len() > 0))
         .then(ASKED_CONFIDENCE)
         .otherwise(UNSENT_CONFIDENCE)
     )

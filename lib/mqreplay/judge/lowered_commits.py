@@ -183,3 +183,9 @@ def with_senders(breaks: pl.DataFrame, lowered_offset: pl.DataFrame) -> pl.DataF
     in_time = pl.col("_at") >= pl.col("from_ts") - pl.duration(seconds=SAVED_S)
     addr = pl.coalesce("client_addr", pl.when(rewinds & in_time).then("_addr"))
     return met.with_columns(client_addr=addr).drop("_addr", "_at")
+
+
+def with_sent_causes(breaks: pl.DataFrame) -> pl.DataFrame:
+    """Return the breaks; the cause is client_commit where none is known and the broker logged who sent the offset."""
+    is_sent = (pl.col("cause") == "unknown") & pl.col("client_addr").is_not_null()
+    return breaks.with_columns(cause=pl.when(is_sent).then(pl.lit("client_commit")).otherwise("cause"))

@@ -33,6 +33,7 @@ from mqreplay.judge.growing_lag import lag_gaps, with_stopped
 from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
 from mqreplay.judge.listed_members import outside
+from mqreplay.judge.lowered_commits import with_sent_causes
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
 from mqreplay.judge.observed_clients import answers
@@ -212,6 +213,7 @@ class Replay:
         requested = asked_resets(small["server_request"])
         resets = pl.concat([pushed_resets(small["server_request"]), queues.frame("moved_resets")])
         breaks = with_asked_resets(breaks, requested, resets, self.settings.replay.reset_reach_s)
+        breaks = with_sent_causes(breaks)
         breaks = with_causes_of_masters(breaks, self.settings.replay.reset_reach_s)
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
