@@ -10,6 +10,7 @@ import pytest
 from mqreplay.judge.lowered_commits import lowered_commits, with_senders, with_sent_causes
 from mqreplay.judge.offset_causes import offset_resets
 from mqreplay.judge.offset_continuity import offset_continuity
+from mqreplay.judge.time_spans import INSTANT
 from silver_moments import at
 from silver_rows import rows
 
@@ -97,7 +98,7 @@ def test_commits_of_two_clocks_during_a_handover_are_no_fall() -> None:
 
 
 def test_two_owners_that_commit_in_turn_show_the_first_fall() -> None:
-    both = [*[commit(10 * i, 1000 + i) for i in range(6)], *[commit(10 * i + 35, 50 + i, "b") for i in range(6)]]
+    both = [*[commit(10 * i, 1000 + i) for i in range(10)], *[commit(10 * i + 35, 50 + i, "b") for i in range(6)]]
     assert steps(falls(both)) == [(1003, 50)]
 
 
@@ -111,7 +112,8 @@ def test_the_same_commits_in_packets_and_in_a_log_are_counted_once() -> None:
 def test_a_brokers_log_shows_a_fall_with_the_address_that_sent_it() -> None:
     found = falls(lines=[logged(10, 1459, 1458), logged(10, 1452, 1451, queue_id=2)])
     assert steps(found.sort("queue_id")) == [(1459, 1458), (1452, 1451)]
-    assert set(found["client_addr"]) == {"h:1"} and set(found["source"]) == {"broker_log"}
+    assert set(found["client_addr"]) == {"h:1"}
+    assert set(found["source"]) == {"broker_log"}
 
 
 def test_the_brokers_log_outranks_the_commits_of_clients() -> None:
@@ -156,7 +158,7 @@ def broken(commits: list[Row], lines: list[Row], pulls: list[Row], requests: lis
     commit_, pull, request = (rows(f"silver.{name}", {}, given) for name, given in tables.items())
     none = pl.DataFrame(schema={"broker_name": pl.String, "topic": pl.String, "queue_id": pl.Int32})
     ends = none.with_columns(
-        at=pl.lit(None, pl.Datetime("us", "UTC")),
+        at=pl.lit(None, INSTANT),
         queue_min_offset=pl.lit(None, pl.Int64),
         queue_max_offset=pl.lit(None, pl.Int64),
     )
@@ -164,7 +166,7 @@ def broken(commits: list[Row], lines: list[Row], pulls: list[Row], requests: lis
     skips = group.with_columns(
         skipped_from=pl.lit(None, pl.Int64),
         skipped_to=pl.lit(None, pl.Int64),
-        ts=pl.lit(None, pl.Datetime("us", "UTC")),
+        ts=pl.lit(None, INSTANT),
     )
     return offset_continuity(
         rows("silver.offset_change", {}, []),
