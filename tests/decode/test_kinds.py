@@ -219,6 +219,8 @@ QUEUE_HELD = {"topic": "t", "broker_name": "b", "queue_id": 0}
     [
         ("offset_commits", {"kind": "DELETE"}, "unknown_kind"),
         ("offset_commits", {"kind": "UPDATE", "commit_offset": None}, "missing_field"),
+        ("lowered_offsets", {"stored_offset": None}, "missing_field"),
+        ("server_requests", {"client_id": None}, "missing_field"),
         ("heartbeats", {"kind": "BEAT"}, "unknown_kind"),
         ("heartbeats", {"kind": "HEART_BEAT", "body": []}, "wrong_type"),
         ("heartbeats", {"kind": "HEART_BEAT", "body": "{"}, "torn"),

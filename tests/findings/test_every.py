@@ -19,6 +19,7 @@ from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.findings.topics import orphans_of_shard
 from mqreplay.judge import client_clocks
+from mqreplay.judge.asked_resets import asked_resets
 from mqreplay.judge.broker_outages import failovers_of_shard
 from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
 from mqreplay.judge.growing_lag import advances_of_shard
@@ -101,6 +102,7 @@ def evidence_of(**silver: list[dict]) -> Evidence:
         members=pl.DataFrame(silver.get("members", []), MEMBERS),
         unshared_groups=unshared,
         resets=offset_resets(table("server_request"), pull),
+        asked_resets=asked_resets(table("server_request")),
         standstills=pl.DataFrame(silver.get("standstills", []), STANDSTILLS),
         outages=pl.DataFrame(silver.get("outages", []), OUTAGES),
         restarts=pl.DataFrame(schema=RESTARTS),

@@ -10,7 +10,8 @@ from typing import Any
 from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.judge.replay_gap import missing_kinds, replay_gap
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.coverage import AREAS, Coverage, coverage, level, most_helpful, not_judged, verdict
+from mqreplay.report.coverage import AREAS, Coverage, coverage, most_helpful, not_judged
+from mqreplay.report.verdict import level, verdict
 
 DAY = dt.date(2026, 11, 21)
 NO_MEMORY = "the broker's memory or ratio is not known"
@@ -76,7 +77,47 @@ def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
     assert [each.name for each in not_judged(every)] == ["pulls", "slave suggestions", "group statuses"]
     assert level([], every) == "unknown"
     assert verdict([], every) == (
-        "No problem was found; pulls, slave suggestions and group statuses could not be judged."
+        "Judged: 7 rebalances, without a problem; pulls, slave suggestions and group statuses could not be judged."
+    )
+
+
+def test_offset_changes_and_members_that_could_not_be_judged_are_named(tmp_path: Path) -> None:
+    rebalances = [judged("gold.allocation", "agree", 4)]
+    gaps = replay_gap(
+        missing_kinds(DAY, ["consumer_offset", "heartbeats"], {"consumer_lost": {"heartbeats": ""}}), CLUSTER
+    ).to_dicts()
+    owner = {"day": DAY, "consumer_group": "g", "topic": "t", "broker_name": "b", "queue_id": 1, "client_id": "c"}
+    owner |= {"from_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC), "source": "assignments"}
+    owner["to_ts"] = owner["from_ts"]
+    tables = {"gold.queue_owner": [owner], "gold.judgement": rebalances, "gold.replay_gap": gaps}
+    every = coverage(made_warehouse(tmp_path, {"bronze.source_file": [COPIES], **tables}), CLUSTER)
+    assert {"offset changes", "members"} <= {each.name for each in not_judged(every)}
+    told = verdict([finding("info")], every)
+    assert told.startswith("Judged: 4 rebalances and 1 queue owner, without a problem; 1 finding to know; ")
+    assert "offset changes, members" in told
+    assert told.endswith("could not be judged.")
+
+
+def test_members_are_counted_once(tmp_path: Path) -> None:
+    beat = {"day": DAY, "ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC), "kind": "HEART_BEAT", "client_id": "c"}
+    beats = [beat, beat, beat | {"client_id": "d"}, beat | {"kind": "UNREGISTER_CLIENT", "client_id": "e"}]
+    found = covered(tmp_path, [], silver__heartbeat=beats)["finding consumer_lost"]
+    assert (found.state, found.judged, found.agreed) == ("judged", 2, None)
+
+
+def test_the_sentence_counts_at_most_four_kinds() -> None:
+    many = [Coverage(f"gold.{n}", f"thing {n}", f"things {n}", judged=n) for n in range(1, 7)]
+    every = [*many, Coverage("gold.o", "offset change", "offset changes", missing=("consumer_offset",))]
+    assert verdict([], every) == (
+        "Judged: 6 things 6, 5 things 5, 4 things 4, 3 things 3 and 2 more kinds of decisions, without a problem; "
+        "offset changes could not be judged."
+    )
+
+
+def test_a_finding_is_told_where_nothing_else_was_judged() -> None:
+    nothing = [Coverage("gold.o", "offset change", "offset changes", missing=("consumer_offset",))]
+    assert verdict([finding("info", "Group g was reset. More.")], nothing) == (
+        "1 finding to know, the first: group g was reset; nothing else could be judged."
     )
 
 

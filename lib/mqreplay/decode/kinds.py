@@ -20,6 +20,7 @@ from mqreplay.decode import (
     consumer_lists,
     heartbeats,
     lock_requests,
+    lowered_offsets,
     message_logs,
     offset_commits,
     pop_acks,
@@ -74,6 +75,14 @@ KINDS: Final[dict[str, Kind]] = {
             offset_commits.decode_offset_commit,
             offset_commits.COLUMNS,
             offset_commits.REQUIRED,
+        ),
+        Kind(
+            "lowered_offsets",
+            "silver.lowered_offset",
+            lowered_offsets.decode_lowered_offset,
+            lowered_offsets.COLUMNS,
+            lowered_offsets.REQUIRED,
+            by_recorder=True,
         ),
         Kind(
             "heartbeats",

@@ -38,6 +38,7 @@ from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
 from mqreplay.judge import conflicts
 from mqreplay.judge import ownership as owned
+from mqreplay.judge.asked_resets import wide_resets
 from mqreplay.judge.broker_outages import BROKER, with_outage
 from mqreplay.judge.growing_lag import growing_lag
 from mqreplay.judge.held_standstills import held_standstills
@@ -115,6 +116,7 @@ class Evidence:
     members: pl.DataFrame  # membership
     unshared_groups: pl.DataFrame
     resets: pl.DataFrame  # offset_resets
+    asked_resets: pl.DataFrame
     standstills: pl.DataFrame  # standing
     outages: pl.DataFrame  # broker_outages
     restarts: pl.DataFrame  # broker_outages.restarts
@@ -171,7 +173,9 @@ def finish(
 
 def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     continuity, cluster = evidence.offset_continuity, evidence.cluster
-    resets = offset_resets.reset_findings(evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s)
+    resets = offset_resets.reset_findings(
+        evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s, evidence.asked_resets
+    )
     moved = offsets.offset_findings(
         continuity,
         evidence.queue_owner,
@@ -180,6 +184,7 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
         limits.same_cause_gap_s,
         limits.dispute_s,
         evidence.resets,
+        limits.duplicate_warn_messages,
     )
     return pl.concat([moved, resets, odd_offsets.odd_offset_findings(evidence.odd_offsets, continuity, cluster)])
 
@@ -302,7 +307,7 @@ def _of_duplicates(evidence: Evidence, limits: Limits, found: pl.DataFrame) -> p
         evidence.repeated_deliveries,
         found,
         evidence.offset_continuity,
-        evidence.resets,
+        pl.concat([evidence.resets, wide_resets(evidence.asked_resets).select(evidence.resets.columns)]),
         evidence.queue_owner,
         evidence.cluster,
         gap_s=limits.lost_s,

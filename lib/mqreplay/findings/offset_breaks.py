@@ -6,7 +6,7 @@ import polars as pl
 
 from mqreplay.findings.shape import seconds
 from mqreplay.judge.nearest import as_of
-from mqreplay.judge.queue_events import KEY
+from mqreplay.judge.queue_events import COPIES, KEY
 from mqreplay.judge.time_spans import with_session
 
 AT_ONCE_S = 30  # the copies of the masters that show one change of a group's offsets
@@ -70,6 +70,22 @@ def with_handovers(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int) 
     by_two = pl.col("second_until") >= pl.col("from_ts") - pl.duration(seconds=handover_s)
     cause = pl.when(went_back & by_two).then(pl.lit(HANDOVER)).otherwise("cause")
     return held.with_columns(cause=cause).drop("second_until")
+
+
+def with_retaken(breaks: pl.DataFrame, owners: pl.DataFrame, handover_s: int, few: int) -> pl.DataFrame:
+    """Return the breaks with ``has_owners``; the cause is HANDOVER, too, where a client took the queue anew just then.
+
+    Only breaks that commits show, of up to ``few`` messages: what the client had not committed when it gave the queue
+    up. More than that is lost by something else. ``has_owners``: whether any owner of the queue is known.
+    """
+    held = as_of(breaks, owners, KEY, "to_ts", {"taken_ts": "from_ts"}, right_at="from_ts")
+    since = pl.col("from_ts") - pl.duration(seconds=handover_s)
+    is_commit = (pl.col("cause") == "client_commit") & (pl.col("effect") == "rewind") & (pl.col("source") != COPIES)
+    is_few = pl.col("size") <= few
+    cause = pl.when(is_commit & is_few & (pl.col("taken_ts") >= since)).then(pl.lit(HANDOVER)).otherwise("cause")
+    known = owners.select(KEY).unique().with_columns(has_owners=pl.lit(True))
+    named = held.with_columns(cause=cause).drop("taken_ts").join(known, KEY, how="left", nulls_equal=True)
+    return named.with_columns(pl.col("has_owners").fill_null(False))
 
 
 def with_restarts(breaks: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.findings.kind import FindingKind
-from mqreplay.findings.offsets import GROUP_TOPIC, group_text, queue_count
+from mqreplay.findings.offsets import GROUP_TOPIC, addresses_text, group_text, queue_count
 from mqreplay.findings.shape import counted, evidence_row, finding, key_of, one_or_none
 from mqreplay.judge.reset_effects import reset_rows, with_reset_session
 
@@ -16,15 +16,16 @@ OFFSET_RESET = FindingKind(
         " consumes those in between."
     ),
     rule=(
-        "A broker pushed RESET_CONSUMER_CLIENT_OFFSET to clients (4.9), or answered pulls with a moved offset (5.x)."
+        "A broker was asked for a reset (broker.log names the address), pushed RESET_CONSUMER_CLIENT_OFFSET to clients"
+        " (4.9), or answered pulls with a moved offset (5.x). It is info where nothing shows that an offset moved."
         " Without such a record: the saved offset of a queue changed although no client committed it, or several"
         " offsets of a group fell at once on a broker that ran, or one fell while no member held its queue."
     ),
     follows="AdminBrokerProcessor#resetOffset, Broker2Client#resetOffset, ConsumerOffsetManager#assignResetOffset",
     advice=(
-        "If nobody meant it, find who ran resetOffsetByTime: search broker.log for '[reset-offset] reset offset started"
-        " by', which names the address. To go back to before a reset ahead: `mqadmin resetOffsetByTime -g GROUP -t"
-        " TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
+        "If nobody meant it, find who ran resetOffsetByTime or used a dashboard. If the summary names no address that"
+        " started it, import broker.log of the brokers, which does. To go back to before a reset ahead: `mqadmin"
+        " resetOffsetByTime -g GROUP -t TOPIC -s TIME`. Queues and offsets: `mqreplay explain FINDING`."
     ),
     confidence=1.0,
     thresholds=("replay.reset_reach_s",),
@@ -35,19 +36,28 @@ OFFSET_RESET = FindingKind(
 )
 CONCLUDED = ", concluded from the offsets that its brokers hold"
 FROM_OUTSIDE = "; no client of the group committed that"
+OPEN = "; whether it was carried out, and to which offsets, is not recorded."
 CONCLUDED_CONFIDENCE = 0.8
+ASKED_CONFIDENCE = 0.9  # who asked, and when; not which offsets
+UNSENT_CONFIDENCE = 0.7  # nothing shows that it was carried out
 
 
 def reset_findings(
-    resets: pl.DataFrame, continuity: pl.DataFrame, cluster: str, gap_s: int, reach_s: int
+    resets: pl.DataFrame,
+    continuity: pl.DataFrame,
+    cluster: str,
+    gap_s: int,
+    reach_s: int,
+    asked: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return OFFSET_RESET, one for each group, topic and reset.
 
     ``resets`` is offset_causes.offset_resets' frame, ``continuity`` gold.offset_continuity with the causes of
     judge/concluded_resets.py. Queues that are set ``gap_s`` seconds apart or less are of one reset; what clients commit
-    shows within ``reach_s`` seconds. A reset that moved an offset is a warning, else it is info.
+    shows within ``reach_s`` seconds. ``asked`` is asked_resets' frame: requests without offsets. A reset that moved an
+    offset is a warning, else it is info.
     """
-    rows = with_reset_session(reset_rows(resets, continuity, reach_s), gap_s)
+    rows = with_reset_session(reset_rows(resets, continuity, reach_s, asked), gap_s)
     by = [*GROUP_TOPIC, "session"]
     is_break = pl.col("record_id").is_null()
     of_break = {name: pl.col(name) for name in (*GROUP_TOPIC, "broker_name", "queue_id")}
@@ -55,26 +65,35 @@ def reset_findings(
     key = {name: pl.when(is_break).then(value) for name, value in of_break.items()}
     row = evidence_row(pl.col("table_name"), key_of({"record_id": pl.col("record_id"), **key}))
     merged = rows.group_by(by).agg(
-        pl.col("set_ts").min().alias("from_ts"),
+        # A broker's log has whole seconds: other evidence is more exact.
+        pl.coalesce(pl.col("set_ts").filter(~pl.col("asked")).min(), pl.col("set_ts").min()).alias("from_ts"),
         pl.col("seen_ts").max().alias("to_ts"),
         queue_count().alias("queues"),
         pl.col("recorded").any(),
-        pl.col("from_outside").all(),
+        pl.col("from_outside").filter(~pl.col("asked")).all(),
+        pl.col("bounded").filter(~pl.col("asked")).all(),
+        pl.col("asked").all().alias("only_asked"),
+        pl.col("is_sent").any(),
+        pl.col("error").drop_nulls().unique().sort().alias("errors"),
+        pl.col("client_addr").drop_nulls().unique().sort().alias("addresses"),
+        pl.col("to_ms").drop_nulls().unique().sort().alias("to_ms"),
         one_or_none("broker_name"),
         one_or_none("queue_id"),
         row.unique().sort().implode().alias("evidence"),
     )
     found = merged.join(_effects(rows, by), by, how="left", nulls_equal=True)
     severity = pl.when(pl.col("largest").is_not_null()).then(pl.lit("warning")).otherwise(pl.lit("info"))
-    return pl.concat(
-        [
-            finding(part, OFFSET_RESET, cluster, severity=severity, summary=_summary(), confidence=confidence)
-            for part, confidence in (
-                (found.filter("recorded"), OFFSET_RESET.confidence),
-                (found.filter(~pl.col("recorded")), CONCLUDED_CONFIDENCE),
-            )
-        ]
+    confidence = (
+        pl.when(~pl.col("recorded"))
+        .then(CONCLUDED_CONFIDENCE)
+        .when(~pl.col("only_asked"))
+        .then(OFFSET_RESET.confidence)
+        .when(pl.col("is_sent") | (pl.col("errors").list.len() > 0))
+        .then(ASKED_CONFIDENCE)
+        .otherwise(UNSENT_CONFIDENCE)
     )
+    summary = pl.when("only_asked").then(_request_text()).otherwise(_summary())
+    return finding(found, OFFSET_RESET, cluster, severity=severity, summary=summary, confidence=confidence)
 
 
 def _effects(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
@@ -104,19 +123,49 @@ def _summary() -> pl.Expr:
     """Return the summary of a reset: its queues, how far their offsets moved, and what shows it."""
     sizes = [pl.lit(f", {way} by up to ") + counted(way, "message") for way in ("back", "ahead")]
     # Without records of clients nothing bounds how far they were ahead of what they had committed.
-    bounded = pl.col("recorded") | pl.col("from_outside")
-    bound = pl.when(bounded).then(pl.lit("; at most ")).otherwise(pl.lit("; about "))
+    bound = pl.when("bounded").then(pl.lit("; at most ")).otherwise(pl.lit("; about "))
     again = bound + counted("again", "message") + pl.lit(" delivered again")
     source = pl.when("recorded").then(pl.lit("")).when("from_outside").then(pl.lit(FROM_OUTSIDE))
     return pl.concat_str(
         group_text(),
         # An offset that catches up between two polls shows nothing.
-        pl.when(bounded).then(pl.lit("")).otherwise(pl.lit("at least ")),
+        pl.when("bounded").then(pl.lit("")).otherwise(pl.lit("at least ")),
         counted("queues", "queue"),
         pl.lit(" reset"),
         *[size.fill_null("") for size in sizes],
         (pl.lit(" (") + pl.col("largest") + ")").fill_null(""),
+        _started_text(),
         pl.when(pl.col("again") > 0).then(again).otherwise(pl.lit("")),
         source.otherwise(pl.lit(CONCLUDED)),
         pl.lit("."),
+    )
+
+
+def _started_text() -> pl.Expr:
+    return (pl.lit(", started") + _by_text()).fill_null("")
+
+
+def _by_text() -> pl.Expr:
+    return pl.lit(" by ") + addresses_text(pl.col("addresses"))
+
+
+def _request_text() -> pl.Expr:
+    """Return the summary of a reset of which only requests without offsets are known."""
+    instants = pl.element().cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S")
+    at_end = pl.element() < 0
+    where = pl.when(at_end).then(pl.lit("the ends of the queues")).otherwise(instants + pl.lit(" UTC"))
+    to = (
+        pl.lit(" to ") + pl.col("to_ms").list.eval(where).list.unique(maintain_order=True).list.join(" and ")
+    ).fill_null("")
+    to = pl.when(pl.col("to_ms").list.len() > 0).then(to).otherwise(pl.lit(""))
+    reset = pl.concat_str(pl.lit("offsets were reset"), to, _started_text())
+    asked = pl.concat_str(pl.lit("a reset of the offsets"), to, pl.lit(" was started"), _by_text().fill_null(""))
+    refused = pl.col("errors").list.join("; ")
+    return pl.concat_str(
+        group_text(),
+        pl.when("is_sent")
+        .then(pl.concat_str(reset, pl.lit("; to which offsets is not recorded.")))
+        .when(pl.col("errors").list.len() > 0)
+        .then(pl.concat_str(asked, pl.lit(", and refused: "), refused, pl.lit(".")))
+        .otherwise(pl.concat_str(asked, pl.lit(OPEN))),
     )

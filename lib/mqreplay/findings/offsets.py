@@ -14,9 +14,11 @@ from mqreplay.findings.offset_breaks import (
     with_break_session,
     with_handovers,
     with_restarts,
+    with_retaken,
 )
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
 from mqreplay.judge.offset_causes import COPIED
+from mqreplay.judge.queue_events import COMMITS, COPIES
 
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",
@@ -25,17 +27,25 @@ OFFSET_REWIND = FindingKind(
         " whatever offset they are sent."
     ),
     rule=(
-        "A copy of consumerOffset.json of a master holds a lower offset than the copy before it. It is a warning if"
-        " messages are delivered again and more than a change of the queue's owner is behind it."
+        "A copy of consumerOffset.json of a master holds a lower offset than the copy before it. Where there are no"
+        " copies: broker.log names a commit below the stored offset, or a client committed less than was committed"
+        " before. It is a warning if messages are delivered again and more than a change of the queue's owner is behind"
+        " it. If no owner of the queue is known, commits that go back by up to duplicate_warn_messages messages are"
+        " info."
     ),
     follows="ConsumerOffsetManager#commitOffset stores what it is sent",
     advice=(
         "Make consumers idempotent by message key. If nobody meant it, see the offsets and their times:"
-        " `mqreplay explain FINDING`. broker.log names the address that sent a lower offset: search it for 'update"
-        " consumer offset less than store'."
+        " `mqreplay explain FINDING`. If the summary names no address that sent the lower offset, import broker.log of"
+        " the broker: it names each."
     ),
     confidence=1.0,
-    thresholds=("findings.same_cause_gap_s", "findings.dispute_s", "replay.reset_reach_s"),
+    thresholds=(
+        "findings.same_cause_gap_s",
+        "findings.dispute_s",
+        "findings.duplicate_warn_messages",
+        "replay.reset_reach_s",
+    ),
     example=(
         "Group redirect on address-change: the offset of 4 queues went back by up to 41 messages (sorter-n/1: from 91"
         " to 50), by an offset reset; at most 161 messages delivered again."
@@ -87,6 +97,8 @@ OFFSET_BEYOND_MAX = FindingKind(
         " queue at 56, by a change from outside: no client committed it."
     ),
 )
+ADDRESSES = 3  # in a summary
+UNKNOWN_OWNERS = " Whether the queue changed hands then is not recorded."
 GROUP_TOPIC = ("consumer_group", "topic")
 CAUSE_TEXT = {
     "reset": "an offset reset",
@@ -97,6 +109,8 @@ CAUSE_TEXT = {
     COPIED: "a copy of its master's offsets",
     "unknown": "an unknown cause: no commits or resets were recorded",
 }
+OF_COMMITS = 0.9  # of two clients with clocks of their own; other clients' commits may not be recorded
+WITHOUT_OWNERS = 0.8  # nothing shows whether the queue changed hands
 BREAK_KEY = ("broker_name", "broker_id", "topic", "consumer_group", "queue_id", "kind")
 
 
@@ -108,6 +122,7 @@ def offset_findings(
     gap_s: int,
     handover_s: int,
     resets: pl.DataFrame,
+    few_messages: int = 0,
 ) -> pl.DataFrame:
     """Return OFFSET_REWIND, OFFSET_JUMP and OFFSET_BEYOND_MAX, of rows of gold.offset_continuity.
 
@@ -115,17 +130,20 @@ def offset_findings(
     shows what its master's file showed before: its rows are evidence, not another finding. ``owners`` is
     gold.queue_owner: while a queue goes from one client to another, for up to ``handover_s`` seconds, both commit.
     ``outages`` is the frame of broker_outages: a broker that is killed comes back with the offsets that it saved last.
-    ``resets`` is offset_causes.offset_resets' frame: other resets are concluded from the offsets.
+    ``resets`` is offset_causes.offset_resets' frame: other resets are concluded from the offsets. A commit that goes
+    back by up to ``few_messages`` is what a change of the owner brings.
     """
     # An offset put back from past the end is the end of the finding that it was there.
     put_back = (pl.col("kind") == "rewind") & (pl.col("cause") == "corrected")
     breaks = continuity.with_columns(
+        pl.col("source").fill_null(COPIES),
         effect=pl.when(put_back).then(pl.lit("beyond_max")).otherwise("kind"),
         # By the time that the offset is put right the queue has grown.
         end_when_set=pl.when(pl.col("kind") == "beyond_max").then("queue_max_offset"),
     ).filter(pl.col("effect").is_in(["rewind", "jump", "beyond_max"]))
     by = [*GROUP_TOPIC, "effect"]
     known = with_handovers(with_restarts(breaks, outages), owners, handover_s)
+    known = with_retaken(known, owners, handover_s, few_messages)
     sessions = with_break_session(known, by, gap_s)
     merged = sessions.group_by(*by, "session").agg(
         _of_masters(pl.Expr.min, "from_ts"),
@@ -133,7 +151,15 @@ def offset_findings(
         queue_count().alias("queues"),
         _of_masters(pl.Expr.max, "size").alias("most"),
         _sum_or_none(pl.col("redelivered_max").filter(of_master())).alias("again"),
-        pl.col("new_offset").max().alias("highest"),
+        # Where only the correction was seen, the offset before it is the one past the end.
+        pl.coalesce(
+            pl.col("new_offset").filter(pl.col("kind") != "rewind").max(),
+            pl.col("previous_offset").filter(pl.col("cause") == "corrected").max(),
+            pl.col("new_offset").max(),
+        ).alias("highest"),
+        pl.col("source").unique().alias("sources"),
+        pl.col("has_owners").all(),
+        pl.col("client_addr").drop_nulls().unique().sort().alias("addresses"),
         pl.coalesce(_of_masters(pl.Expr.max, name) for name in ("end_when_set", "queue_max_offset")).alias("end"),
         # A slave's copy skips what its master held in between, so the masters' rows know the cause best.
         _causes(of_master()).alias("causes_of_masters"),
@@ -149,7 +175,7 @@ def offset_findings(
     merged = merged.filter(pl.col("causes").list.join(" ") != COPIED)
     recorded = resets.select(GROUP_TOPIC).unique().with_columns(pl.lit(True).alias("has_resets"))
     merged = merged.join(recorded, GROUP_TOPIC, how="left", nulls_equal=True)
-    return pl.concat([_rewinds(merged, cluster), _jumps(merged, cluster), _beyond_max(merged, cluster)])
+    return pl.concat([_rewinds(merged, cluster, few_messages), _jumps(merged, cluster), _beyond_max(merged, cluster)])
 
 
 def _of_masters(over: Callable[[pl.Expr], pl.Expr], name: str) -> pl.Expr:
@@ -198,12 +224,21 @@ def _largest_text() -> pl.Expr:
     return (pl.lit(" (") + pl.col("largest") + ")").fill_null("")
 
 
-def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
+def addresses_text(addresses: pl.Expr) -> pl.Expr:
+    """Return the first ADDRESSES of a list of addresses as part of a sentence; null of an empty list."""
+    shown, count = addresses.list.head(ADDRESSES).list.join(" and "), addresses.list.len()
+    more = pl.when(count > ADDRESSES).then(pl.format(" and {} more", count.cast(pl.Int64) - ADDRESSES))
+    return pl.when(count > 0).then(pl.concat_str(shown, more.otherwise(pl.lit(""))))
+
+
+def _rewinds(merged: pl.DataFrame, cluster: str, few_messages: int) -> pl.DataFrame:
     again = pl.col("again") > 0
     # Without records of clients nothing bounds how far they were ahead of what they had committed.
     concluded = pl.col("causes").list.contains("reset") & pl.col("has_resets").is_null()
     unbounded = concluded | pl.any_horizontal(pl.col("causes").list.contains(cause) for cause in ("unknown", RESTART))
     bound = pl.when(unbounded).then(pl.lit("; about ")).otherwise(pl.lit("; at most "))
+    by_commits = ~pl.col("sources").list.contains(COPIES)
+    without_owners = by_commits & ~pl.col("has_owners") & pl.col("causes").list.contains("client_commit")
     repeated = pl.when(again).then(bound + counted("again", "message") + " delivered again")
     summary = pl.concat_str(
         _offset_of_queues(),
@@ -212,13 +247,24 @@ def _rewinds(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
         _largest_text(),
         pl.lit(", by "),
         _cause_text(),
+        (pl.lit(", sent from ") + addresses_text(pl.col("addresses"))).fill_null(""),
         repeated.fill_null(""),
         pl.lit("."),
+        pl.when(without_owners).then(pl.lit(UNKNOWN_OWNERS)).otherwise(pl.lit("")),
     )
-    handed_over = pl.col("causes").list.join(" ") == HANDOVER  # and nothing else
-    severity = pl.when(again & ~handed_over).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    causes = pl.col("causes").list.join(" ")
+    perhaps = without_owners & (causes == "client_commit") & (pl.col("most") <= few_messages)
+    normal = (causes == HANDOVER) | perhaps  # and nothing else
+    severity = pl.when(again & ~normal).then(pl.lit("warning")).otherwise(pl.lit("info"))
+    confidence = (
+        pl.when(without_owners)
+        .then(WITHOUT_OWNERS)
+        .when(by_commits & pl.col("sources").list.contains(COMMITS))
+        .then(OF_COMMITS)
+        .otherwise(OFFSET_REWIND.confidence)
+    )
     rows = merged.filter(pl.col("effect") == "rewind")
-    return finding(rows, OFFSET_REWIND, cluster, severity=severity, summary=summary)
+    return finding(rows, OFFSET_REWIND, cluster, severity=severity, summary=summary, confidence=confidence)
 
 
 def _jumps(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
@@ -242,8 +288,8 @@ def _beyond_max(merged: pl.DataFrame, cluster: str) -> pl.DataFrame:
         pl.lit(" was set to "),
         pl.col("highest").cast(pl.String),
         pl.coalesce(past_end + " at " + pl.col("end").cast(pl.String), past_end),
-        pl.lit(", by "),
-        _cause_text(),
+        # A correction alone does not show who set it.
+        pl.when(pl.col("causes").list.len() > 0).then(pl.lit(", by ") + _cause_text()).otherwise(pl.lit("")),
         pl.lit("."),
     )
     rows = merged.filter(pl.col("effect") == "beyond_max")

@@ -61,13 +61,13 @@ def finding(
     severity: str | pl.Expr,
     summary: pl.Expr,
     advice: str | pl.Expr | None = None,
-    confidence: float | None = None,
+    confidence: float | pl.Expr | None = None,
 ) -> pl.DataFrame:
     """Return one finding a row, of SCHEMA's columns.
 
     ``rows`` has from_ts, to_ts, evidence and those columns of PLACE and HIDDEN that are known. The first EVIDENCE_ROWS
     rows of evidence are kept; evidence_count is the number of all, unless ``rows`` has a column with that name.
-    ``severity`` and ``advice`` are literals or expressions. ``advice`` and ``confidence`` are the kind's unless given.
+    ``severity``, ``advice`` and ``confidence`` are literals or expressions. The last two are the kind's unless given.
     """
     count = pl.col("evidence_count") if "evidence_count" in rows.columns else pl.col("evidence").list.len()
     known = [
@@ -77,7 +77,7 @@ def finding(
     told = {
         "kind": pl.lit(kind.name),
         "severity": pl.lit(severity) if isinstance(severity, str) else severity,
-        "confidence": pl.lit(kind.confidence if confidence is None else confidence),
+        "confidence": confidence if isinstance(confidence, pl.Expr) else pl.lit(confidence or kind.confidence),
         "summary": summary,
         "advice": advice if isinstance(advice, pl.Expr) else pl.lit(kind.advice if advice is None else advice),
         "evidence": pl.col("evidence").list.head(EVIDENCE_ROWS),

@@ -9,6 +9,7 @@ ConsumerOffsetManager#commitOffset stores whatever it is given, so every break i
   jump        the offset rose past messages that the group was not given: by a reset, or the next pull skips them
   stale       a slave's file stayed below all that its master's had held for a while (slave_copies.py)
 A rise is no break by its size alone: one slow message holds an offset back, and lets it go at once (ProcessQueue).
+Where there are no copies of a broker's offsets, its log and clients' commits show rewinds (lowered_commits.py).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from mqreplay.judge.offset_causes import (
     with_reset_ahead,
     with_skip,
 )
-from mqreplay.judge.queue_events import QUEUE, QueueEvents
+from mqreplay.judge.queue_events import COPIES, QUEUE, QueueEvents
 from mqreplay.judge.saturating import less
 from mqreplay.judge.sorted_runs import lengths, one_later, starts
 
@@ -53,6 +54,7 @@ def offset_continuity(
     pull: pl.DataFrame,
     groups_with_commits: AbstractSet[str],
     reset_reach_s: int,
+    lowered: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return one row a break in the offsets of a shard's queues, on each broker whose file shows it.
 
@@ -61,10 +63,16 @@ def offset_continuity(
     ``suspects`` and ``skips`` those of the functions; rows of other queues in these four have no effect.
     ``groups_with_commits`` are the groups of which commits were recorded, in any shard.
     ``reset_reach_s`` is how long a reset takes at most to show in a snapshot (clients commit it, slaves copy it).
+    ``lowered`` is lowered_commits' frame.
     """
     # In most queues nothing can be wrong: only the changes of the others are judged.
     judged = pl.concat([frame.select(GROUP_QUEUE) for frame in (suspects, resets, skips)]).unique()
     changes = offset_change.filter(pl.col("broker_id").is_not_null()).join(judged, on=GROUP_QUEUE, how="semi").unique()
+    none = {"client_addr": pl.lit(None, pl.String), "answered_max": pl.lit(None, pl.Int64)}
+    changes = changes.with_columns(source=pl.lit(COPIES), **none)
+    if lowered is not None:
+        judged = pl.concat([judged, lowered.select(GROUP_QUEUE)]).unique()
+        changes = pl.concat([changes, lowered.select(changes.columns)])
     commits, pulls = (frame.join(judged, on=GROUP_QUEUE, how="semi") for frame in (offset_commit, pull))
     changes = _with_ends(changes, ends.join(judged, on=QUEUE, how="semi"))
     changes = with_skip(with_reset(changes, resets, reset_reach_s), skips, reset_reach_s)
@@ -95,6 +103,8 @@ def offset_continuity(
             _redelivered_max().alias("redelivered_max"),
             "queue_min_offset",
             "queue_max_offset",
+            "source",
+            "client_addr",
             "source_digest",
         )
     )
@@ -103,7 +113,7 @@ def offset_continuity(
 def _with_ends(changes: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
     """Add queue_max_offset, stated first after the change, queue_min_offset, last before it, and ``max_before``.
 
-    ``max_before`` is the end stated first after the copy before the change.
+    ``max_before`` is the end stated first after the copy before the change, or ``answered_max``.
     """
     asked = changes.with_columns(BEGAN.alias("_began"))
     # Where queues were asked one by one, only one of both may be known.
@@ -111,7 +121,7 @@ def _with_ends(changes: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
     asked = as_of(asked, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="at", after=True)
     asked = as_of(asked, lows, QUEUE, "_began", {"queue_min_offset": "queue_min_offset"}, right_at="at")
     asked = as_of(asked, highs, QUEUE, "_began", {"max_before": "queue_max_offset"}, right_at="at", after=True)
-    return asked.drop("_began")
+    return asked.with_columns(max_before=pl.coalesce("answered_max", "max_before")).drop("_began", "answered_max")
 
 
 def _with_leaps(changes: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFrame:
@@ -161,7 +171,8 @@ def _corrected() -> pl.Expr:
     """
     new, old = pl.col("new_offset"), pl.col("previous_offset")
     set_back = (pl.col("kind_before") == "beyond_max") & (new >= pl.col("end_before"))
-    set_earlier = pl.col("ts_before").is_null() & (old > pl.col("max_before"))
+    is_first = pl.col("ts_before").is_null() | (pl.col("source") != COPIES)
+    set_earlier = is_first & (old > pl.col("max_before"))
     return set_back.fill_null(False) | set_earlier.fill_null(False) | pl.col("leapt_before").fill_null(False)
 
 
@@ -178,6 +189,9 @@ def _cause() -> pl.Expr:
         .then(pl.lit("client_commit"))
         .when((pl.col("broker_id") > 0) & pl.col("has_master"))
         .then(pl.lit(COPIED))
+        # A broker's log and commits show a commit, whoever sent it.
+        .when(pl.col("source") != COPIES)
+        .then(pl.lit("client_commit"))
         .when(~committed)
         .then(pl.lit("set_from_outside"))
         .otherwise(pl.lit("unknown"))

@@ -18,6 +18,7 @@ from mqreplay.judge.distinct import common_codes
 from mqreplay.judge.frame_arrays import Mask, Numbers, numbers
 from mqreplay.judge.time_spans import INSTANT
 
+COPIES, BROKER_LOG, COMMITS = "copies", "broker_log", "commits"  # gold.offset_continuity.source
 CHANGE, COMMIT, PULL, STATS = range(4)  # `what`: the table of a row
 QUEUE = ("broker_name", "topic", "queue_id")
 KEY = ("consumer_group", "topic", "broker_name", "queue_id")  # of a queue's offset

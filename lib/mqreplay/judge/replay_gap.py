@@ -37,6 +37,7 @@ POLLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "gold.allocation": {"rebalance_log": ("assignments",)},
     "gold.queue_owner": {"heartbeats": ("consumer_lists",)},
     "gold.group_status": {"offset_commits": ("consumer_offset",), "pull_log": ENDS},
+    "finding consumer_lost": {"heartbeats": ("consumer_lists",)},
     "finding strategy_conflict": {"rebalance_log": ("assignments",)},
     "finding subscription_conflict": {"heartbeats": ("assignments", "consumer_connections")},
     "finding stuck_queue": {"pull_log": ENDS},

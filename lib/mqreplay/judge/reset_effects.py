@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.judge.nearest import as_of
-from mqreplay.judge.offset_causes import ANSWERED, GROUP_QUEUE, given_offsets, pushed_resets
+from mqreplay.judge.offset_causes import ANSWERED, GROUP_QUEUE, PUSHED, given_offsets, pushed_resets
 from mqreplay.judge.saturating import less
 from mqreplay.judge.time_spans import INSTANT, with_session
 
@@ -29,6 +29,12 @@ RESET: dict[str, pl.DataType] = {
     "record_id": pl.String(),  # of a request or an answer
     "break_kind": pl.String(),  # of the row of gold.offset_continuity, as the next
     "break_ts": INSTANT,
+    "bounded": pl.Boolean(),  # evidence of clients bounds how many messages are delivered again
+    "asked": pl.Boolean(),  # a request of which the offsets are not known, as the rest
+    "is_sent": pl.Boolean(),
+    "client_addr": pl.String(),  # who asked for the reset
+    "error": pl.String(),
+    "to_ms": pl.Int64(),
 }
 EFFECT = ("from_ts", "to_ts", "previous_offset", "new_offset", "kind", "redelivered_max", "cause")
 
@@ -71,10 +77,13 @@ def with_applied(resets: pl.DataFrame, applied: pl.DataFrame) -> pl.DataFrame:
     return known.with_columns(pl.coalesce(f"_{name}", name).alias(name) for name in names).select(resets.columns)
 
 
-def reset_rows(resets: pl.DataFrame, continuity: pl.DataFrame, reach_s: int) -> pl.DataFrame:
+def reset_rows(
+    resets: pl.DataFrame, continuity: pl.DataFrame, reach_s: int, asked: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return RESET: one row a reset of a queue that a broker sent, or that an offset shows without one.
 
-    ``resets`` is the frame of `with_applied`, ``continuity`` gold.offset_continuity. A broker of 4.9 pushes a
+    ``resets`` is the frame of `with_applied`, ``continuity`` gold.offset_continuity, ``asked`` that of asked_resets: a
+    row of it names no queue. A broker of 4.9 pushes a
     reset to the clients, which commit it within ``reach_s`` seconds. One of 5.x sets the offset at once and answers the
     next pull with it, however late. For a group that is down, mqadmin commits the offsets itself.
     """
@@ -108,7 +117,25 @@ def reset_rows(resets: pl.DataFrame, continuity: pl.DataFrame, reach_s: int) -> 
         from_outside=outside,
         table_name=pl.lit("gold.offset_continuity"),
     )
-    return pl.concat([recorded, concluded])
+    requests = [] if asked is None else [_requests(asked)]
+    return pl.concat([recorded, concluded, *requests])
+
+
+def _requests(asked: pl.DataFrame) -> pl.DataFrame:
+    """Return RESET of requests without offsets."""
+    known = {
+        "set_ts": pl.col("ts"),
+        "seen_ts": pl.col("ts"),
+        "answered": pl.lit(False),
+        "recorded": pl.lit(True),
+        "from_outside": pl.lit(False),
+        "bounded": pl.lit(False),
+        "asked": pl.lit(True),
+        "table_name": pl.lit(PUSHED),
+        "broker_name": pl.lit(None),  # the queue is not known
+    }
+    own = {name: pl.col(name) for name in asked.columns} | known
+    return asked.select(own.get(name, pl.lit(None)).cast(of).alias(name) for name, of in RESET.items())
 
 
 def _rows(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
@@ -120,7 +147,10 @@ def _rows(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
         "again": pl.coalesce(pl.when(pl.col("kind") == "rewind").then("redelivered_max"), given_again),
         "break_kind": pl.col("kind"),
         "break_ts": pl.col("to_ts"),
+        "bounded": columns["recorded"] | columns["from_outside"],
+        "asked": pl.lit(False),
     } | columns
+    named |= {name: pl.lit(None) for name in ("is_sent", "client_addr", "error", "to_ms")}
     return rows.select(named.get(name, pl.col(name)).cast(of).alias(name) for name, of in RESET.items())
 
 

@@ -18,7 +18,7 @@ from mqreplay.decode.consumer_offset import FILE_NAMES
 from mqreplay.judge.distinct import common_codes
 from mqreplay.judge.frame_arrays import LEAST, MOST, NOWHERE, Mask, Numbers, lists
 from mqreplay.judge.nearest import as_of, nearest
-from mqreplay.judge.queue_events import KEY, QueueEvents
+from mqreplay.judge.queue_events import COPIES, KEY, QueueEvents
 from mqreplay.judge.saturating import COUNTLESS
 from mqreplay.judge.sorted_runs import last_such, lasts, one_later, runs, spread, starts
 from mqreplay.judge.time_spans import with_session
@@ -255,6 +255,8 @@ def stale_copies(
         pl.col("lacks").alias("redelivered_max"),
         none.alias("queue_min_offset"),
         none.alias("queue_max_offset"),
+        pl.lit(COPIES).alias("source"),
+        pl.lit(None, pl.String).alias("client_addr"),
         "source_digest",
     )
 

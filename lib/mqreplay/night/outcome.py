@@ -12,8 +12,9 @@ from mqreplay.lake.plain_rows import plain_rows
 from mqreplay.lake.remembered import read_kept
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.collect import place_among
-from mqreplay.report.coverage import Coverage, coverage, level, most_helpful, verdict
+from mqreplay.report.coverage import Coverage, coverage, most_helpful
 from mqreplay.report.data import SEVERITIES
+from mqreplay.report.verdict import level, verdict
 from mqreplay.report.window import Window
 
 

@@ -2,7 +2,8 @@
 
 collect.py         what the page needs of the tables
 data.py            that, as plain values
-coverage.py        what was judged and what was not; the night in one sentence
+coverage.py        what was judged and what was not
+verdict.py         the night in one sentence
 undetermined.py    reasons of undetermined decisions in plain words
 evidence_rows.py   the rows of evidence that findings name
 evidence_words.py  those rows in words

@@ -13,10 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mqreplay import __version__
-from mqreplay.report.coverage import NAMES, level, most_helpful, verdict
+from mqreplay.report.coverage import NAMES, most_helpful
 from mqreplay.report.data import CAP, MOST_FINDINGS, SEVERITIES, ReportData, Row
 from mqreplay.report.finding_tree import nested
 from mqreplay.report.text import clock, counted, instant, iso, lasting, number, span, visible, with_code
+from mqreplay.report.verdict import level, verdict
 
 PLACES = (
     ("consumer_group", "group"),

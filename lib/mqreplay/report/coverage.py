@@ -1,4 +1,4 @@
-"""What was judged, what was not, and which evidence would help most; and the night in one sentence."""
+"""What was judged, what was not, and which evidence would help most."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import polars as pl
 
 from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, easier_kind, how_to_record, label_of, mode_of
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.data import SEVERITIES, Row
-from mqreplay.report.text import counted, number
+from mqreplay.report.text import counted
 from mqreplay.report.undetermined import NO_POLL, plain_reason, reason_of
 from mqreplay.report.window import Window
 
 FINDING: Final = "finding "  # begins the decision of a gap that concerns a kind of finding
 State = Literal["judged", "partly judged", "not judged", "none"]
-Level = Literal["critical", "warning", "unknown", "info", "quiet"]
 
 
 @dataclass(frozen=True)
 class Area:
-    """One kind of decision: its gold table, and its noun. ``rows`` is the table whose rows are counted."""
+    """One kind of decision: its gold table, and its noun. ``rows`` is the table whose rows, or ``count``, are counted.
+
+    Members are no rows of a gold table: their decision is a kind of finding.
+    """
 
     decision: str
     one: str
@@ -31,6 +32,7 @@ class Area:
     rows: str = ""
     is_open: pl.Expr | None = None  # a row is undetermined
     reason: pl.Expr | None = None
+    count: pl.Expr | None = None
 
 
 AREAS: Final = (
@@ -41,6 +43,13 @@ AREAS: Final = (
     Area("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
     Area("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),
     Area("gold.queue_owner", "queue owner", "queue owners", "gold.queue_owner"),
+    Area(
+        f"{FINDING}consumer_lost",
+        "member",
+        "members",
+        "silver.heartbeat",
+        count=pl.col("client_id").filter(pl.col("kind") == "HEART_BEAT").n_unique(),
+    ),
     Area(
         "gold.group_status",
         "group status",
@@ -166,7 +175,8 @@ class _Counts:
 def _count_rows(counts: _Counts, area: Area, rows: pl.LazyFrame) -> None:
     is_open = pl.lit(False) if area.is_open is None else area.is_open.fill_null(True)
     reason = pl.lit("") if area.reason is None else area.reason
-    counted_rows = rows.group_by(is_open.alias("is_open"), pl.when(is_open).then(reason).alias("reason")).agg(pl.len())
+    number_of = pl.len() if area.count is None else area.count
+    counted_rows = rows.group_by(is_open.alias("is_open"), pl.when(is_open).then(reason).alias("reason")).agg(number_of)
     for open_, why, decisions in counted_rows.collect().rows():
         counts.add("undetermined" if open_ else "judged", why or "", decisions)
 
@@ -241,49 +251,6 @@ def not_judged(coverages: Sequence[Coverage]) -> list[Coverage]:
     return [each for each in coverages if each.state == "not judged"]
 
 
-def level(findings: Sequence[Row], coverages: Sequence[Coverage]) -> Level:
-    """Return how bad the night was; "unknown" if no problem was found, but something was not judged."""
-    severities = {str(each["severity"]) for each in findings}
-    if "critical" in severities:
-        return "critical"
-    if "warning" in severities:
-        return "warning"
-    if not any(each.judged for each in coverages) or not_judged(coverages):
-        return "unknown"
-    return "info" if severities else "quiet"
-
-
-def verdict(findings: Sequence[Row], coverages: Sequence[Coverage]) -> str:
-    """Return one sentence on the night: how bad it was, the worst finding, and what could not be judged.
-
-    ``findings`` are rows of gold.finding. Findings that follow from another one are counted with their cause.
-    """
-    causes = [each for each in findings if not each["follows_from"]] or list(findings)
-    worst = sorted(causes, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
-    counts = [(sum(f["severity"] == word for f in causes), word) for word in SEVERITIES]
-    nouns = {"critical": "critical finding", "warning": "warning"}
-    said = [counted(count, nouns[word]) for count, word in counts if count and word in nouns]
-    if said:
-        parts = [f"{' and '.join(said)}, the worst: {_lower(_first_sentence(worst[0]))}"]
-    elif not any(each.judged for each in coverages):
-        return "Nothing could be judged."
-    else:
-        parts = ["No problem was found" if not_judged(coverages) else "A quiet night"]
-        if findings:
-            parts.append(f"{counted(len(findings), 'finding')} to know")
-    open_ = not_judged(coverages)
-    if open_:
-        parts.append(f"{listed([each.name for each in open_])} could not be judged")
-    undetermined = sum(each.undetermined for each in coverages if each.state != "not judged")
-    if undetermined:
-        parts.append(f"{number(undetermined)} other decisions are undetermined" if open_ else _some(undetermined))
-    return "; ".join(parts) + "."
-
-
-def _some(undetermined: int) -> str:
-    return counted(undetermined, "decision is undetermined", "decisions are undetermined")
-
-
 def listed(words: Sequence[str]) -> str:
     """Return the words as part of a sentence.
 
@@ -295,12 +262,3 @@ def listed(words: Sequence[str]) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _first_sentence(finding: Row) -> str:
-    return str(finding["summary"]).split(". ", 1)[0].rstrip(".")
-
-
-def _lower(text: str) -> str:
-    """A sentence inside another: the first letter of a plain word small."""
-    return text[:1].lower() + text[1:] if text.split(" ", 1)[0].istitle() else text

@@ -84,7 +84,14 @@ WORDINGS: Mapping[str, Wording] = {
         ),
     ),
     "silver.recorder_event": Wording("ts", ("{kind} {detail}",)),
-    "silver.server_request": Wording("ts", ("{name} from {broker_name}-{broker_id}", ("{reset_offsets}", "{topic}"))),
+    "silver.server_request": Wording(
+        "ts",
+        (
+            ("{name} from {client_addr} to {broker_name}-{broker_id}", "{name} from {broker_name}-{broker_id}"),
+            ("{reset_offsets}", "{topic}"),
+            "refused: {error}",
+        ),
+    ),
     "silver.topic_config": Wording(
         "ts", ("topic {topic}: {read_queue_nums} read and {write_queue_nums} write queues", "{change}")
     ),
@@ -99,6 +106,8 @@ WORDINGS: Mapping[str, Wording] = {
             ON_BROKER,
             "{kind} of {size:,}",
             "cause {cause}",
+            "sent from {client_addr}",
+            "source {source}",
             "at most {redelivered_max:,} delivered again",
         ),
     ),

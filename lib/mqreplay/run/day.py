@@ -26,6 +26,7 @@ NO_TIME = dt.timedelta()
 INSTANTS = {kind.table.split(".")[1]: kind.time for kind in KINDS.values()}
 INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts", "pop_order": "ts"}
 BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large tables: read one shard at a time
+LOWERED = "lowered_offset"  # read so, too
 BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some groups at a time
 QUEUE = key_of(("broker_name", "topic", "queue_id"))
 DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one

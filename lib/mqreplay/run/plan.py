@@ -21,6 +21,7 @@ from mqreplay.findings.broker_lists import long_unlisted
 from mqreplay.findings.every import KINDS, Evidence, Polled, all_findings, finish
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.snapshots import refused_snapshots
+from mqreplay.judge.asked_resets import asked_resets, with_asked_resets
 from mqreplay.judge.audit_scope import audit_scope
 from mqreplay.judge.broker_outages import broker_outages, restarts
 from mqreplay.judge.client_clocks import client_clocks
@@ -33,6 +34,7 @@ from mqreplay.judge.growing_lag import lag_gaps, with_stopped
 from mqreplay.judge.judgement import judgement
 from mqreplay.judge.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
 from mqreplay.judge.listed_members import outside
+from mqreplay.judge.lowered_commits import with_sent_causes
 from mqreplay.judge.membership import membership, signs, subscribed_tags, unregistrations, unshared_groups
 from mqreplay.judge.night_facts import NightFacts, night_facts
 from mqreplay.judge.observed_clients import answers
@@ -51,7 +53,7 @@ from mqreplay.judge.source_disputes import source_gaps
 from mqreplay.judge.unlisted_members import unlisted_member_gaps
 from mqreplay.judge.unread_logs import unwatched_gaps
 from mqreplay.lake.landing import Landing, land_rows
-from mqreplay.run.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, Day, Skew
+from mqreplay.run.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, LOWERED, Day, Skew
 from mqreplay.run.engine import Engine
 from mqreplay.run.merged import Merged, with_status_merged
 from mqreplay.run.shards import Shard, count_buckets, deal, deal_evenly, name_bucket, total
@@ -71,7 +73,7 @@ FILE_ROWS = 2_000_000  # rows of the files that a task surveys
 REBALANCES = 50_000  # rows that a task judges
 # Clients ask for these often: only the recorder's own requests are read.
 OF_RECORDER = ("consumer_list", "cluster_info")
-SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, *BY_GROUP, *OF_RECORDER)]
+SMALL = [name for name in INSTANTS if name not in (*BY_QUEUE, LOWERED, *BY_GROUP, *OF_RECORDER)]
 HANDED_OUT = 200_000  # requests of POP that a task judges
 SURVEYED = ("silver.pull", "silver.offset_commit", "silver.offset_change")
 # The small tables that judge_queues needs.
@@ -212,6 +214,10 @@ class Replay:
         has_pushes = "server_requests" not in self.recorded.missing
         by_pop = answers(small["assignment"]).filter("by_pop")
         breaks = with_concluded_resets(breaks, night.raw["broker_runtime"], owners, has_pushes, by_pop)
+        requested = asked_resets(small["server_request"])
+        resets = pl.concat([pushed_resets(small["server_request"]), queues.frame("moved_resets")])
+        breaks = with_asked_resets(breaks, requested, resets, self.settings.replay.reset_reach_s)
+        breaks = with_sent_causes(breaks)
         breaks = with_causes_of_masters(breaks, self.settings.replay.reset_reach_s)
         continuity = self.day.with_before("gold.offset_continuity", "to_ts", breaks)
         deliveries, audit = self._messages(night, shards, queues, continuity, unshared)
@@ -259,10 +265,8 @@ class Replay:
             queue_owner=owners,
             members=members,
             unshared_groups=unshared,
-            resets=with_applied(
-                pl.concat([pushed_resets(small["server_request"]), parts.frame("moved_resets")]),
-                parts.frame("applied_resets"),
-            ),
+            resets=with_applied(resets, parts.frame("applied_resets")),
+            asked_resets=requested,
             outages=outages,
             restarts=restarts(night.raw["broker_runtime"]),
             unlisted=unlisted,

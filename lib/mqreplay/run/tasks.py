@@ -27,6 +27,7 @@ from mqreplay.judge.group_status import status_of_shard
 from mqreplay.judge.growing_lag import advances_of_shard
 from mqreplay.judge.held_standstills import refused_pulls_of_shard
 from mqreplay.judge.judgement import judgements_of_shard
+from mqreplay.judge.lowered_commits import lowered_commits, with_senders
 from mqreplay.judge.membership import (
     MEMBER,
     commit_signs_of_shard,
@@ -52,7 +53,7 @@ from mqreplay.judge.revive_lags import revive_lags_of_shard
 from mqreplay.judge.slave_reads import slave_reads
 from mqreplay.judge.slave_suggestion import slave_suggestion
 from mqreplay.lake.landing import Landed, Landing, land_rows
-from mqreplay.run.day import BY_QUEUE, JUDGED, NO_TIME, Day, Skew
+from mqreplay.run.day import BY_QUEUE, JUDGED, LOWERED, NO_TIME, Day, Skew
 from mqreplay.run.shards import Counts, Shard, name_bucket, total
 from mqreplay.settings import Settings
 
@@ -134,7 +135,7 @@ def judge_queues(shard: Shard, given: tuple[Night, NightFacts, dt.timedelta | No
     )
     if clocks_reach is not None:
         part.frames["client_words"] = _clocks(night, shard, events, facts, clocks_reach)
-    _judge_events(part, night, facts, rows, events)
+    _judge_events(part, night, facts, rows, events, day.silver(LOWERED, shard))
     pull, commits, gone = rows["pull"], rows["offset_commit"], made["unregistrations"]
     part.frames |= {
         "pull_signs": pull_signs_of_shard(pull, gone, limits.silent_s),
@@ -186,7 +187,9 @@ def _judge_pulls(
     part.frames["failovers"] = failovers_of_shard(known)
 
 
-def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, events: QueueEvents) -> None:
+def _judge_events(
+    part: Part, night: Night, facts: NightFacts, rows: Frames, events: QueueEvents, lowered_offset: pl.DataFrame
+) -> None:
     day, replay, limits, small = night.day, night.settings.replay, night.settings.findings, night.small
     of_day = day.judged
     part.land(night, "gold.queue_progress", queue_progress(events).filter(of_day))
@@ -204,7 +207,7 @@ def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, eve
     part.frames["stale_spans"] = slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000)
     ends = queue_ends(rows["pull"], small["topic_stats"])
     part.frames["odd_offsets"] = odd_offsets_of_shard(rows["offset_change"].filter(of_day), ends)
-    part.frames["breaks"] = offset_continuity(
+    breaks = offset_continuity(
         rows["offset_change"],
         ends,
         pl.DataFrame(pl.from_arrow(suspects(events))),
@@ -214,7 +217,9 @@ def _judge_events(part: Part, night: Night, facts: NightFacts, rows: Frames, eve
         rows["pull"],
         facts.groups_with_commits,
         replay.reset_reach_s,
-    ).filter(of_day)
+        lowered_commits(rows["offset_commit"], lowered_offset, rows["offset_change"], rows["pull"], small["snapshot"]),
+    )
+    part.frames["breaks"] = with_senders(breaks, lowered_offset).filter(of_day)
 
 
 def _clocks(night: Night, shard: Shard, events: QueueEvents, facts: NightFacts, reach: dt.timedelta) -> pl.DataFrame:

@@ -36,6 +36,9 @@ CHANNEL = (
 )
 
 
+QUEUES_SET = '{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:120}}'
+
+
 @pytest.mark.parametrize("start", ["", "client "])
 def test_a_rebalanced_result_of_either_version(start: str) -> None:
     assert read_client_fact(start + RESULT) == client_facts.Rebalanced(
@@ -203,7 +206,43 @@ def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
         (
             "[reset-offset] reset offset started by 127.0.0.1:46688. topic=t, group=g, "
             "timestamp=1795228959262, isForce=true",
-            broker_facts.ResetStarted("t", "g", 1795228959262, "true"),
+            broker_facts.ResetStarted("127.0.0.1:46688", "t", "g", 1795228959262, "true"),
+        ),
+        (
+            "[reset-offset] reset offset started by 127.0.0.1:46688. topic=t, group=g, timestamp=-1, isForce=false",
+            broker_facts.ResetStarted("127.0.0.1:46688", "t", "g", -1, "false"),
+        ),
+        (
+            f"Reset offset, topic=t, group=g, queues={QUEUES_SET}",
+            broker_facts.ResetDone("t", "g", QUEUES_SET),
+        ),
+        (
+            "[reset-offset] reset offset failed, no topic in this broker. topic=t",
+            broker_facts.ResetRefused("t", None, "the broker does not have the topic"),
+        ),
+        (
+            "Consumer not online, so can not reset offset, Group: g Topic: t Timestamp: -1",
+            broker_facts.ResetRefused("t", "g", "no member of the group was online"),
+        ),
+        (
+            "[reset-offset] reset offset exception. topic=t, group=g ,error=org.apache.rocketmq.RemotingException: x",
+            broker_facts.ResetRefused("t", "g", "the broker could not send it to a member of the group"),
+        ),
+        (
+            "[reset-offset] reset offset exception. topic=t, group=g",
+            broker_facts.ResetRefused("t", "g", "the broker could not send it to a member of the group"),
+        ),
+        (
+            "[reset-offset] the client does not support this feature. version=10.0.0.3:4",
+            broker_facts.ResetRefused(None, None, "a member of the group is too old for resets"),
+        ),
+        (
+            "Reset offset failed, group does not exist. topic=t, group=g",
+            broker_facts.ResetRefused("t", "g", "the broker does not have the group"),
+        ),
+        (
+            "Reset offset aborted: no queues to reset",
+            broker_facts.ResetRefused(None, None, "the topic has no queue"),
         ),
         (
             f"[reset-offset] reset offset success. topic=t, group=g, clientId={CID}",
@@ -272,6 +311,23 @@ def test_an_announcement_of_either_version(message: str) -> None:
     fact = read_broker_fact(message)
     assert isinstance(fact, broker_facts.Announced)
     assert (fact.client_addr, fact.consumer["groupName"]) == ("127.0.0.1:41538", "pay-group")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[NOTIFYME]update consumer offset less than store",
+        "[NOTIFYME]update consumer offset less than store. clientHost=127.0.0.1:4, key=t@g, queueId=3, requestOffset=2",
+        "[reset-offset] reset offset started by 127.0.0.1:46688. topic=t, group=g, timest",
+        "[reset-offset] reset offset success. topic=t, group=g",
+        'Reset offset, topic=t, group=g, queues={"offsetTable":{{"bro',
+        'Reset offset, topic=t, group=g, queues={"offsetTable":{}}',
+        "Reset offset failed, topic does not exist. topic=t, gro",
+    ],
+)
+def test_a_message_about_offsets_that_was_cut_is_refused(message: str) -> None:
+    with pytest.raises(DecodeError):
+        read_broker_fact(message)
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,12 @@ class OffsetCorrected(NamedTuple):
 
 
 class ResetStarted(NamedTuple):
-    """An administrator reset the offsets of a group; ``timestamp`` is the time to go back to, epoch ms."""
+    """The broker was asked from ``client_addr`` to reset the offsets of a group (INVOKE_BROKER_TO_RESET_OFFSET).
 
+    ``timestamp`` is the time to go back to, epoch ms; negative: the end of each queue.
+    """
+
+    client_addr: str
     topic: str
     group: str
     timestamp: int
@@ -82,6 +86,22 @@ class ResetSent(NamedTuple):
     topic: str
     group: str
     client_id: str
+
+
+class ResetDone(NamedTuple):
+    """The broker set the offsets itself (useServerSideResetOffset); ``body`` is the text of its ResetOffsetBody."""
+
+    topic: str
+    group: str
+    body: str
+
+
+class ResetRefused(NamedTuple):
+    """The broker did not carry out a reset; topic and group are None where the line does not name them."""
+
+    topic: str | None
+    group: str | None
+    reason: str
 
 
 class Booted(NamedTuple):
@@ -117,6 +137,8 @@ Fact = (
     | OffsetCorrected
     | ResetStarted
     | ResetSent
+    | ResetDone
+    | ResetRefused
     | Booted
     | Registered
     | Stopped

@@ -1,7 +1,7 @@
 """broker.log: clients that joined or left, offsets that moved back, resets, and when the broker was up.
 
-Sources: ConsumerGroupInfo, ConsumerManager, ClientManageProcessor, ConsumerOffsetManager, Broker2Client, BrokerStartup,
-BrokerOuterAPI.
+Sources: ConsumerGroupInfo, ConsumerManager, ClientManageProcessor, ConsumerOffsetManager, BrokerStartup,
+BrokerOuterAPI; reset_lines.py has those of resets.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from mqreplay.decode.logs.broker_facts import (
     Left,
     OffsetCorrected,
     Registered,
-    ResetSent,
-    ResetStarted,
     Setting,
     Stopped,
     Vanished,
 )
 from mqreplay.decode.logs.java_text import CLIENT_ID, NAME, consumers_of, long_of
 from mqreplay.decode.logs.message_text import matched
+from mqreplay.decode.logs.reset_lines import RESET_READERS
 from mqreplay.errors import DecodeError
 
 _FLAGS: Final = re.ASCII | re.DOTALL
@@ -73,14 +72,6 @@ _CORRECTED: Final = re.compile(
     rf"PULL_OFFSET_MOVED:correction offset\. topic=({NAME}), groupId=({NAME}), requestOffset=(-?\d{{1,19}}), "
     r"newOffset=(-?\d{1,19}), suggestBrokerId=-?\d{1,19}",
     _FLAGS,
-)
-_STARTED: Final = re.compile(
-    rf"\[reset-offset\] reset offset started by {_ADDR}\. topic=({NAME}), group=({NAME}), "
-    rf"timestamp=(-?\d{{1,19}}), isForce=(true|false)",
-    _FLAGS,
-)
-_SENT: Final = re.compile(
-    rf"\[reset-offset\] reset offset success\. topic=({NAME}), group=({NAME}), clientId=({NAME})", _FLAGS
 )
 _BOOTED: Final = re.compile(rf"The broker\[({NAME}), ({NAME})\] boot success\. .*", _FLAGS)
 _REGISTERED: Final = re.compile(rf"register broker\[(\d{{1,10}})\] ?to name server {NAME} OK", _FLAGS)
@@ -171,14 +162,6 @@ def _corrected(message: str) -> OffsetCorrected:
     return OffsetCorrected(match[1], match[2], long_of(match[3], "requestOffset"), long_of(match[4], "newOffset"))
 
 
-def _reset(message: str) -> ResetStarted | ResetSent | None:
-    sent = _SENT.fullmatch(message)
-    if sent is not None:
-        return ResetSent(sent[1], sent[2], sent[3])
-    started = _STARTED.fullmatch(message)
-    return ResetStarted(started[2], started[3], long_of(started[4], "timestamp"), started[5]) if started else None
-
-
 def _booted(message: str) -> Booted | None:
     match = _BOOTED.fullmatch(message)
     return Booted(match[1], match[2]) if match else None
@@ -208,7 +191,7 @@ _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("heartBeatV2 ClientManageProcessor: ", _announced_5),
     ("[NOTIFYME]update consumer offset less than store", _less),
     ("PULL_OFFSET_MOVED:correction offset", _corrected),
-    ("[reset-offset] reset offset s", _reset),
+    *RESET_READERS,
     ("The broker[", _booted),
     ("register broker[", _registered),
     ("unregisterBroker OK", _stopped),

@@ -33,6 +33,7 @@ KINDS_OF_TABLE = {
     "silver.message_request_mode": ("message_request_modes",),
     "silver.offset_change": ("client_offsets", "consumer_offset"),
     "silver.offset_commit": ("offset_commits",),
+    "silver.lowered_offset": ("lowered_offsets",),
     "silver.pop": ("pop_log",),
     "silver.pop_ack": ("pop_acks",),
     "silver.pop_assignment": ("pop_assignments",),

@@ -13,14 +13,13 @@ from typing import Final, NamedTuple
 from mqreplay.decode.logs import broker_facts as log
 from mqreplay.record.imports.broker_records import SOURCE, Broker, Record, broker_fields, runtime
 from mqreplay.record.imports.registered_clients import Presence, Registrations
+from mqreplay.record.imports.reset_history import ResetHistory
 
 ALIVE_MS: Final = 30_000  # largest interval between records of a running broker
 SILENT_MS: Final = 60_000  # two registrations
 LAST_MS: Final = 999  # in a log without milliseconds, an event of a second happened by its last millisecond
 STOPPED: Final = "it unregistered from the name server: a regular shutdown"
-RESET_CONSUMER_CLIENT_OFFSET: Final = 220
 _LATE_MS: Final = 2_000  # for an answer in transit to the client
-_SAME_MS: Final = 20_000  # between the same reset in a client's and a broker's log
 
 
 class Correction(NamedTuple):
@@ -46,9 +45,8 @@ class BrokerHistory:
         self.corrections: list[Correction] = []
         self.silences: list[tuple[int, int]] = []  # from the last registration; a running broker registers every 30 s
         self._broker = broker
-        self._resets = resets
+        self._resets = ResetHistory(broker_fields(broker), SOURCE, resets)
         self._registered = Registrations(broker, presence, self.left_out)
-        self._reset: dict[tuple[str, str], log.ResetStarted] = {}
         self._alive_ts = 0
         self._line_ts: int | None = None
         self._registers = False
@@ -59,6 +57,7 @@ class BrokerHistory:
         if self._registers and self._line_ts is not None and ts - self._line_ts > SILENT_MS:
             self.silences.append((self._line_ts, ts))
         self._line_ts = ts
+        yield from self._resets.tick(ts)
         if self._stopped_ts is None and ts - self._alive_ts >= ALIVE_MS:
             self._alive_ts = ts
             yield runtime(ts, self._broker, None, SOURCE)
@@ -75,16 +74,11 @@ class BrokerHistory:
             case log.Vanished():
                 yield from self._registered.vanished(ts, fact)
             case log.CommittedLess():
-                # A single commit without the others would look like all commits of the client.
-                self.left_out[
-                    "commits below the stored offset, in broker.log (only clients' logs have all commits)"
-                ] += 1
+                yield self._lowered(ts, fact)
             case log.OffsetCorrected():
                 self.corrections.append(Correction(ts, self._broker, fact))
-            case log.ResetStarted():
-                self._reset[fact.topic, fact.group] = fact
-            case log.ResetSent():
-                yield from self._reset_sent(ts, fact)
+            case log.ResetStarted() | log.ResetSent() | log.ResetDone() | log.ResetRefused():
+                yield from self._resets.take(ts, fact)
             case log.Booted():
                 if self._stopped_ts is not None:
                     # A broker that was stopped and did not come back is not an outage.
@@ -104,28 +98,28 @@ class BrokerHistory:
         """Return the ids of the clients that were registered."""
         return self._registered.clients
 
+    def finish(self, ts: int) -> Iterator[Record]:
+        """End all registrations, and yield the records that are open at the end of the log."""
+        yield from self.end(ts)
+        yield from self._resets.tick(None)
+
     def end(self, ts: int) -> Iterator[Record]:
         """End all registrations: the log, or the process, ends at ``ts``."""
         yield from self._registered.end(ts)
 
-    def _reset_sent(self, ts: int, fact: log.ResetSent) -> Iterator[Record]:
-        for client_id, group, topic, at in self._resets:
-            same = (client_id, group, topic) == (fact.client_id, fact.group, fact.topic)
-            if same and abs(at - ts) <= _SAME_MS:
-                return
-        ext = {"topic": fact.topic, "group": fact.group}
-        started = self._reset.get((fact.topic, fact.group))
-        if started is not None:
-            ext |= {"timestamp": str(started.timestamp), "isForce": started.is_force}
-        yield (
-            "server_requests",
-            {
-                "ts": ts,
-                "client_id": fact.client_id,
-                **broker_fields(self._broker),
-                "request_code": RESET_CONSUMER_CLIENT_OFFSET,
-                "name": "RESET_CONSUMER_CLIENT_OFFSET",
-                "ext": ext,
-                "source": SOURCE,
-            },
-        )
+    def _lowered(self, ts: int, fact: log.CommittedLess) -> Record:
+        """Return the record of a commit below the stored offset. It is not among offset_commits.
+
+        A single commit without the others would look like all commits of the client.
+        """
+        return "lowered_offsets", {
+            "ts": ts,
+            "consumer_group": fact.group,
+            "topic": fact.topic,
+            "queue_id": fact.queue_id,
+            **broker_fields(self._broker),
+            "client_addr": fact.client_addr,
+            "stored_offset": fact.store_offset,
+            "commit_offset": fact.request_offset,
+            "source": SOURCE,
+        }

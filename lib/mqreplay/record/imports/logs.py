@@ -178,7 +178,7 @@ class _Import:
             if line.fact is not None:
                 yield from history.take(ts, cast(broker_facts.Fact, line.fact))
             yield from history.tick(ts)
-        yield from history.end(ts)
+        yield from history.finish(ts)
         self.report.left_out += history.left_out
         self._members |= history.clients
         self._corrections += history.corrections
