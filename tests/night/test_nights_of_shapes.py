@@ -299,6 +299,17 @@ def test_copies_in_utf_16_are_read_or_were_named(imported, judge):
     assert done.outcome.quarantined == 0
 
 
+@shape("b20-lmq-only")
+def test_offsets_of_lmq_are_read(imported, judge):
+    """Ordinary groups and LMQs of a broker with enableLmq."""
+    if not imported.report["copies"]["broker-a-0"]["files"].get("lmqConsumerOffset.json"):
+        assert "enableLmq" in imported.words
+        return
+    found = offsets(judge("C"))
+    assert (found["t1", "g1", 0], found["t1", "g1", 1]) == ([900], [905])
+    assert found["%LMQ%dev/1", "%LMQ%dev/1", 0] == [42]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(folder.name for folder in SHAPES.iterdir() if folder.is_dir()))
 def test_every_expectation_holds(name, tmp_path):
