@@ -1,4 +1,7 @@
-"""100,000 lines of the forms that operators reported, mixed, cut and joined: each is used, or counted by its form."""
+"""Lines of all forms that operators reported, mixed, cut and joined: each is used, or counted by its form.
+
+100,000 lines with the long tests, a fifth of them with the others.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from import_shapes import SHAPES
 from mqreplay.errors import InputError
 from mqreplay.record.imports.import_command import import_evidence
 
-FOLDERS, FILES, LINES = 5, 5, 4_000
+FOLDERS, FILES = 5, 5
+LINES = [pytest.param(800), pytest.param(4_000, marks=pytest.mark.long)]  # of each file
 MOST_FORMS = 80  # forms, not contents
 
 FOUND = [path for path in sorted(SHAPES.rglob("*")) if path.is_file()]
@@ -87,20 +91,20 @@ def broken(line: bytes, rng: random.Random) -> bytes:
             return line.replace(b" ", b"", 1)
 
 
-def log_text(rng: random.Random) -> bytes:
-    """Return LINES lines of logs, the first as RocketMQ writes it, with one of the ends of lines."""
+def log_text(rng: random.Random, number: int) -> bytes:
+    """Return so many lines of logs, the first as RocketMQ writes it, with one of the ends of lines."""
     lines = [PLAIN]
-    while len(lines) < LINES:
+    while len(lines) < number:
         line = rng.choice(LOG_LINES)
         line = broken(line, rng) if rng.random() < 0.4 else line
         lines.append(line.replace(b"\n", b" ").replace(b"\r", b" "))
     return rng.choice([b"\n", b"\r\n"]).join([*lines, b""])
 
 
-def mixed_text(rng: random.Random) -> bytes:
-    """Return LINES lines of logs and outputs of mqadmin, in one of the encodings that shells write."""
+def mixed_text(rng: random.Random, number: int) -> bytes:
+    """Return about so many lines of logs and outputs of mqadmin, in one of the encodings that shells write."""
     lines: list[bytes] = []
-    while len(lines) < LINES:
+    while len(lines) < number:
         if rng.random() < 0.05:
             lines += rng.choice(OUTPUTS).splitlines()
         else:
@@ -120,13 +124,13 @@ def report_of(given: Path, rng: random.Random, recording: Path) -> dict[str, Any
     return json.loads(out.getvalue()) if out.getvalue() else None
 
 
-def files(folder: Path, rng: random.Random, text: Any) -> dict[str, int]:
+def files(folder: Path, rng: random.Random, text: Any, lines: int) -> dict[str, int]:
     """Write FILES files of any name; return the number of lines by path."""
     made = {}
     for number, name in enumerate(rng.sample(NAMES, FILES)):
         path = folder / rng.choice(["broker-a-0", "pod", "client-1", "2026-03-09"]) / str(number) / name
         path.parent.mkdir(parents=True)
-        path.write_bytes(text(rng))
+        path.write_bytes(text(rng, lines))
         made[str(path)] = path.read_bytes().count(b"\n")
     return made
 
@@ -138,24 +142,26 @@ def check_lines(report: dict[str, Any]) -> None:
     assert len(lines["left_out"]) <= MOST_FORMS, "a form is no line"
 
 
+@pytest.mark.parametrize("lines", LINES)
 @pytest.mark.parametrize("seed", range(FOLDERS - 2))
-def test_each_line_of_logs_is_used_or_counted(seed, tmp_path):
+def test_each_line_of_logs_is_used_or_counted(seed, lines, tmp_path):
     rng = random.Random(seed)
-    made = files(tmp_path / "in", rng, log_text)
+    made = files(tmp_path / "in", rng, log_text, lines)
     report = report_of(tmp_path / "in", rng, tmp_path / "recording")
     assert report is not None
     check_lines(report)
-    assert report["lines"]["read"] == sum(made.values()) == FILES * LINES, "the name of a file decides nothing"
+    assert report["lines"]["read"] == sum(made.values()) == FILES * lines, "the name of a file decides nothing"
     assert report["lines"]["used"] > 0
     told = {path for one in report["recognised"] for path in one["path"].split(", ")}
     told |= {one["path"] for one in report["not_recognised"]}
     assert set(made) <= told
 
 
+@pytest.mark.parametrize("lines", LINES)
 @pytest.mark.parametrize("seed", range(FOLDERS - 2, FOLDERS))
-def test_logs_and_outputs_in_one_file(seed, tmp_path):
+def test_logs_and_outputs_in_one_file(seed, lines, tmp_path):
     rng = random.Random(seed)
-    files(tmp_path / "in", rng, mixed_text)
+    files(tmp_path / "in", rng, mixed_text, lines)
     report = report_of(tmp_path / "in", rng, tmp_path / "recording")
     if report is not None:
         check_lines(report)
@@ -164,4 +170,4 @@ def test_logs_and_outputs_in_one_file(seed, tmp_path):
 def test_there_is_something_to_mix():
     assert len(LOG_LINES) > 150
     assert len(OUTPUTS) > 15
-    assert FOLDERS * FILES * LINES == 100_000
+    assert FOLDERS * FILES * LINES[-1].values[0] == 100_000

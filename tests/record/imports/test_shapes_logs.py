@@ -46,7 +46,6 @@ def test_prefixes_of_containers(part, tmp_path):
     """apache/rocketmq-docker#52, apache/rocketmq-operator#109: what docker, compose, kubectl and journald put first."""
     imported = import_shape("23-container-prefixes", tmp_path, part=part)
     assert imported.status == 0
-    assert imported.report["brokers"] == ["broker-a-0"]
     assert imported.brokers()["cluster"] == "C"
     assert {(one["broker_name"], one["broker_id"]) for one in imported.records("broker_runtime")} == {("broker-a", 0)}
     found = lower_commits(imported, "x", "test")
@@ -92,8 +91,9 @@ def test_channels_of_netty_4_0(imported):
     left_out = counted(imported)
     assert imported.lines["read"] == 3
     if not known:
-        assert left_out >= 2, "neither read nor counted"
-        assert max(imported.lines["left_out"].values()) >= 2
+        forms = imported.lines["left_out"].items()
+        named = sum(number for form, number in forms if re.search("channel|consumer connected|form|damaged", form))
+        assert named >= 2, "neither read nor counted as what they are"
     else:
         assert {"g_ios"} <= {group for one in known for group in re.findall("g_ios", str(one))}
         assert left_out <= 1
