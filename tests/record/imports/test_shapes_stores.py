@@ -196,11 +196,8 @@ def test_what_powershell_made_of_copies(imported):
     assert "a/clusterList.txt" in imported.recognised or "UTF-16" in refused["a/clusterList.txt"]
     for minute, name, offset in ((0, "UTF-16", 5), (1, "BOM", 6)):
         path = f"broker-a-0/2024-06-28_10-0{minute}-00/{OFFSETS}"
-        at = ("broker-a-0", ms(f"2024-06-28T10:0{minute}:00Z"))
-        if path in refused:
-            assert name in refused[path]
-        else:
-            got = decode_consumer_offset(imported.copies(OFFSETS)[at])
+        if not any(path in line and name in line for line in imported.words.splitlines()):
+            got = decode_consumer_offset(imported.copies(OFFSETS)["broker-a-0", ms(f"2024-06-28T10:0{minute}:00Z")])
             assert got.offset == [offset]
 
 
