@@ -194,7 +194,11 @@ def test_broker_conf(tmp_path: Path) -> None:
         assert broker_store(str(tmp_path), given)[1:] == ("broker-a", 1)
     (config / "broker.properties").write_bytes(conf.read_bytes())
     assert broker_store(str(config), None) == (config.resolve(), "broker-a", 1)
-    for text, why in (("brokerId=0\n", "it has no brokerName"), ("brokerName=a\nbrokerId=-1\n", "its brokerId is -1")):
+    for text, why in (
+        ("brokerId=0\n", "it has no brokerName"),
+        ("brokerName=a\nbrokerId=-1\n", "its brokerId is -1"),
+        ("brokerName=a\nbrokerId=0\nenableControllerMode=true\n", "a controller gives its brokerId"),
+    ):
         conf.write_text(text)
         with pytest.raises(InputError, match=why):
             broker_store(str(tmp_path), str(conf))

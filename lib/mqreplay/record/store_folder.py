@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mqreplay.decode.brokers import split_broker_key
 from mqreplay.decode.consumer_offset import FILE_NAME, FILE_NAMES, LMQ_FILE_NAME
+from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
+from mqreplay.record.imports.broker_identity import identity_of
 from mqreplay.record.whole_copy import signature_of
 
 OFFSETS_FILE: Final = FILE_NAME
@@ -146,12 +147,11 @@ def _given(broker: str) -> tuple[str, int]:
 
 def _from_properties(path: Path) -> tuple[str, int]:
     """Return the broker that a broker.conf describes. Raises OSError if it cannot be read."""
-    settings: Mapping[str, str] = read_properties(path.read_text(encoding="utf-8", errors="replace"))
-    name, number = settings.get("brokerName"), settings.get("brokerId", "0")
-    if not name or not number.isascii() or not number.isdigit():
-        why = f"its brokerId is {number}" if name else "it has no brokerName"
-        raise InputError(f"{path} does not identify the broker: {why}; give --broker NAME-ID")
-    return name, int(number)
+    text, _ = text_of_bytes(path.read_bytes())
+    found = identity_of(read_properties(text))
+    if found.name is None or found.broker_id is None:
+        raise InputError(f"{path} does not identify the broker: {found.why}; give --broker NAME-ID")
+    return found.name, found.broker_id
 
 
 def _name_in_topics(path: Path) -> str | None:

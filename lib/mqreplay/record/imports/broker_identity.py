@@ -24,7 +24,7 @@ _HOST: Final = re.compile(r"[\w.:%\[\]-]+", re.ASCII)
 NO_CONFIGURATION: Final = "it is not a broker configuration: it has none of brokerName, brokerId and brokerClusterName"
 NO_NAME: Final = (
     "it has no brokerName, so its broker takes the name of its host (DEFAULT_BROKER in 5.x if it has none); add "
-    "brokerName, or give --broker NAME-ID"
+    "its brokerName"
 )
 
 
@@ -74,7 +74,7 @@ def identity_of(settings: Mapping[str, str]) -> Identity:
 
 def _with_id(name: str, written: str | None, role: str) -> Identity:
     if written and not (written.isascii() and written.isdigit() and len(written) < 10):
-        return Identity(name, None, f"its brokerId is {written[:40]!r}; a brokerId is 0 for a master, else above 0")
+        return Identity(name, None, f"its brokerId is {written[:40]}; a brokerId is 0 for a master, else above 0")
     number = int(written) if written else None
     if role == "SLAVE" and not number:
         return Identity(name, None, "it is of a slave (brokerRole=SLAVE) and has no brokerId above 0; add its brokerId")

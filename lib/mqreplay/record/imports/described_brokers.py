@@ -27,7 +27,7 @@ def described_brokers(evidence: Evidence, brokers: BrokersFile, report: ImportRe
             evidence.refuse(source, why_unreadable(error))
             continue
         if broker.name is None:
-            evidence.refuse(source, str(broker.why))
+            evidence.refuse(source, f"{broker.why}")
             continue
         if broker.broker_id is None:
             report.notes.append(f"{source.path} is of {broker.name}, without an id: {broker.why}")
