@@ -74,6 +74,7 @@ _START: Final = _any_start()
 # A setting is a whole message: its name is part of many others.
 _SETTINGS: Final = ("brokerName", "brokerId", "brokerIP1", "brokerClusterName", "listenPort")
 _SETTING: Final = re.compile(r"(?:^|[-:|\])] )((?:broker(?:Name|Id|IP1|ClusterName)|listenPort)=[^\s,]{1,255})\s*$")
+_LEVEL: Final = re.compile(r"(?i)\b(?:trace|debug|info|warn|warning|error|fatal)\b")
 _PADDED: Final = " " * 10
 _PADDING: Final = re.compile(" {10,}")
 # What a pattern of an application may put behind a message: a trace, a place in the source, fields.
@@ -123,7 +124,14 @@ def read_log_line(text: str) -> LogLine | None:
     if clock is None:
         form = f"lines of RocketMQ without a date, of the form {_shown(start)}"
         raise UnusableLine("no_date", form, f"no date before {_shown(start)}: {text[:100]!r}")
-    return _line(clock, wrapping, text, at)
+    try:
+        return _line(clock, wrapping, text, at)
+    except UnusableLine as error:
+        if _LEVEL.search(before) is not None:
+            raise
+        # Somebody's notes, or a table of a report.
+        form = f"lines with no level and thread that quote RocketMQ inexactly, of the form {_shown(start)}"
+        raise UnusableLine(error.code, form, error.detail) from None
 
 
 def _line(clock: Clock, wrapping: Wrapping, text: str, at: int | None = None) -> LogLine:

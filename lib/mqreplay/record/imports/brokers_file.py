@@ -85,8 +85,9 @@ class BrokersFile:
                 known["rocketmq_version"] = known.get("rocketmq_version") or fact.version
 
     def add_found(self, found: Mapping[str, Mapping[str, str]]) -> None:
-        """Add facts from logs about brokers with known settings."""
+        """Add facts from logs: the clusters, and more about brokers with known settings."""
         for key, settings in found.items():
+            self._see_cluster(settings.get("cluster"))
             if key in self.brokers:
                 for name in ("addr", "rocketmq_version"):
                     self.brokers[key][name] = self.brokers[key].get(name) or settings.get(name)

@@ -129,6 +129,7 @@ class _Work:
 
     def run(self) -> None:
         """Write all files, and fill the report."""
+        self.report.files = sum(map(len, self.evidence.by_kind.values())) + self.evidence.repeated
         brokers = BrokersFile(self.names)
         self.report.notes += take_out(self.evidence)
         refuse_renamed(self.evidence)
@@ -192,7 +193,7 @@ class _Work:
         self.evidence.refused[:] = [
             (path, (reasons.get(path) or why) if why in (NO_USE, NO_OUTPUT, TOO_LARGE) else why)
             for path, why in self.evidence.refused
-            if path not in used
+            if path not in used or why not in (NO_USE, NO_OUTPUT, TOO_LARGE)
         ]
 
     def _read_logs(self, scan: LogScan, brokers: BrokersFile) -> list[str]:
@@ -249,8 +250,6 @@ class _Work:
         report.not_recognised += self.evidence.refused
         report.repeated = self.evidence.repeated + report.repeated_logs
         report.notes += snapshots.check.notes()
-        kinds = self.evidence.by_kind.values()
-        report.files = sum(map(len, kinds)) + self.evidence.repeated
         copies = report.copies.values()
         assumed = [at for copied in copies for at in copied.assumed]
         known = [*self.of_outputs, *(at for copied in copies for at in copied.known)]

@@ -86,7 +86,9 @@ class ImportReport:
         for what, paths in _grouped((path, what) for path, what, _ in self.recognised):
             records = sum(count for _, w, count in self.recognised if w == what)
             given = f", {_count(records, 'record')}" if records else ""
-            text.append(f"{what}: {_count(len(paths), 'file')}{given}")
+            files = len(set(paths))
+            outputs = f"{_count(len(paths), 'output')} in " if len(paths) > files else ""
+            text.append(f"{what}: {outputs}{_count(files, 'file')}{given}")
         text += ["records written"] if self.records else []
         text += [f"{count:>10,}  {name}" for name, count in sorted(self.records.items())]
         if self.repeated:

@@ -25,6 +25,8 @@ OTHER_DAYS: Final = ("otherdays", "other_days")  # folders of rotated files in R
 _ROTATED: Final = re.compile(r"[._-](?:\d{4}-\d\d-\d\d|\d{8}|\d{1,4})(?=[._-]|$)", re.ASCII)
 _COMPRESSED: Final = re.compile(r"\.(?:gz|bz2|xz)$")
 _OVERLAP_MS: Final = 2_000  # rotated files follow each other; asynchronous appenders write a little later
+_FEW_WRITERS: Final = 2
+_KEPT: Final = 100_000  # lines of all files
 _WRITTEN: Final = 10_000  # pairs of one log; they show a zone, and when it changes
 
 
@@ -45,6 +47,7 @@ class Stretch:
     setting_lines: int = 0
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)  # first and last wall_ms by layout
     written: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (wall_ms, epoch ms in it) by layout
+    kept: list[LogLine] | None = None  # its lines, if many wrote into the file: it is not read again for each
     alone: bool = True  # no other process wrote lines under this name into the file
     settings: dict[str, str] = field(default_factory=dict)  # that a broker logged at its start
     broker_id: int | None = None  # by its registrations
@@ -63,6 +66,11 @@ class Stretch:
     def is_only_settings(self) -> bool:
         """Return whether it has settings, and none of them names a broker."""
         return self.facts == self.setting_lines and "brokerName" not in self.settings
+
+    def is_own(self, line: LogLine) -> bool:
+        """Return whether the writer wrote a line: one with a fact, and where no other process wrote, any."""
+        own = line.log == self.writer.log or (self.alone and line.log is None)
+        return own and line.wrapping.name == self.writer.name
 
     def add(self, line: LogLine) -> None:
         """Add a line of this writer, with a fact or without."""
@@ -162,11 +170,13 @@ def scan_logs(sources: Sequence[Source]) -> LogScan:
     """Read all files once, and return the processes that wrote them."""
     scan = LogScan()
     seen: set[str] = set()
+    most_kept = _KEPT
     groups: dict[tuple[Writer, str, str], list[Stretch]] = defaultdict(list)
     for source in sources:
         count = LineCount()
         digest = hashlib.sha256()
-        parts = _stretches(source, count, digest)
+        parts = _stretches(source, count, digest, most_kept)
+        most_kept -= sum(len(part.kept) for part in parts.values() if part.kept is not None)
         if count.trouble is not None and count.read:
             scan.troubles.append((source, count.trouble))
         if not parts:
@@ -210,11 +220,17 @@ def _home(folder: str) -> str:
     return above if name in OTHER_DAYS else folder
 
 
-def _stretches(source: Source, count: LineCount, digest: hashlib._Hash) -> dict[Writer, Stretch]:
-    """Return what each writer wrote into a file. A line without a fact is of the only log that its writer has."""
+def _stretches(source: Source, count: LineCount, digest: hashlib._Hash, most_kept: int) -> dict[Writer, Stretch]:
+    """Return what each writer wrote into a file. A line without a fact is of the only log that its writer has.
+
+    Of a file with many writers and less than ``most_kept`` lines, the lines are kept.
+    """
     parts: dict[Writer, Stretch] = {}
     plain: dict[str | None, Stretch] = {}
+    kept: list[LogLine] = []
     for line in log_lines(source, count, digest):
+        if len(kept) < most_kept:
+            kept.append(line)
         name = line.wrapping.name
         if line.log is None:
             plain.setdefault(name, Stretch(source, Writer("", name))).add(line)
@@ -232,6 +248,9 @@ def _stretches(source: Source, count: LineCount, digest: hashlib._Hash) -> dict[
         part.alone = len(logs - OF_BROKER) + bool(logs & OF_BROKER) == 1
         if part.alone and (rest := plain.get(writer.name)) is not None:
             part.take(rest)
+    if len(parts) > _FEW_WRITERS and len(kept) < most_kept:
+        for part in parts.values():
+            part.kept = [line for line in kept if part.is_own(line)]
     return parts
 
 

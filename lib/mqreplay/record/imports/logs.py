@@ -168,8 +168,11 @@ class _Import:
             facts = sum(part.facts for part in process.parts)
             self.report.lines.give_up(facts, "lines of a broker.log, of an unknown broker")
             return
+        facts = {"addr": broker.addr, "cluster": process.settings.get("brokerClusterName")}
+        self.report.found_brokers[f"{broker.name}-{broker.broker_id}"] = {
+            n: v for n, v in facts.items() if v is not None
+        }
         if broker.addr is not None:
-            self.report.found_brokers[f"{broker.name}-{broker.broker_id}"] = {"addr": broker.addr}
             self._brokers.setdefault(broker.addr, (broker.name, broker.broker_id))
         history = BrokerHistory(broker, self._presence, self._resets)
         ts = 0
