@@ -113,7 +113,11 @@ def test_blanks_that_a_terminal_put_into_a_message_are_left_out() -> None:
             "bad_message",
             "cut or damaged",
         ),
-        ("2026-06-27 00:46:01  the broker's channel destroyed, 10.1.0.10:10911    # early", "bad_message", "damaged"),
+        (
+            "2026-06-27 00:46:01  the broker's channel destroyed, 10.1.0.10:10911    # early",
+            "bad_message",
+            "no level and thread",
+        ),
         (
             "AVA, version=277, lastUpdateTimestamp=1615521024340]] from ConsumerGroupInfo",
             "bad_message",

@@ -168,7 +168,7 @@ class _Import:
             facts = sum(part.facts for part in process.parts)
             self.report.lines.give_up(facts, "lines of a broker.log, of an unknown broker")
             return
-        facts = {"addr": broker.addr, "cluster": process.settings.get("brokerClusterName")}
+        found = {"addr": broker.addr, "cluster": process.settings.get("brokerClusterName")}
         self.report.found_brokers[f"{broker.name}-{broker.broker_id}"] = {
             n: v for n, v in facts.items() if v is not None
         }
