@@ -170,7 +170,7 @@ class _Import:
             return
         found = {"addr": broker.addr, "cluster": process.settings.get("brokerClusterName")}
         self.report.found_brokers[f"{broker.name}-{broker.broker_id}"] = {
-            n: v for n, v in facts.items() if v is not None
+            n: v for n, v in found.items() if v is not None
         }
         if broker.addr is not None:
             self._brokers.setdefault(broker.addr, (broker.name, broker.broker_id))
