@@ -170,7 +170,7 @@ class ClientHistory:
 
     def _illegal(self, ts: int, fact: log.OffsetIllegal) -> None:
         members = self._members(fact.group)
-        holders = self._queues.holders(members, fact.group, fact.queue) or members
+        holders = self._queues.holders(members, fact.group, fact.queue) or members or [*self.clients]
         if len(holders) != 1:
             self.left_out["pulls with an illegal offset without a known client"] += 1
             return

@@ -218,6 +218,7 @@ class _Work:
         self.report.recognised += found.recognised
         self.report.not_recognised += found.not_recognised
         self.report.left_out += found.left_out
+        self.report.examples |= found.examples
         self.report.lines = found.lines
         self.report.repeated_logs = found.repeated
         self.report.notes += found.notes

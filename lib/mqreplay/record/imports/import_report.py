@@ -31,6 +31,7 @@ class ImportReport:
     recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
     not_recognised: list[tuple[str, str]] = field(default_factory=list)  # path, why
     left_out: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)  # of what was left out
     notes: list[str] = field(default_factory=list)
     helps: list[str] = field(default_factory=list)
     records: Counter[str] = field(default_factory=Counter)  # by the written file's name
@@ -62,6 +63,7 @@ class ImportReport:
             "recognised": [{"path": path, "what": what, "records": count} for path, what, count in self.recognised],
             "not_recognised": [{"path": path, "why": why} for path, why in self.not_recognised],
             "left_out": dict(self.left_out),
+            "examples": self.examples,
             "lines": self.lines.as_dict(),
             "records": dict(sorted(self.records.items())),
             "brokers": self.brokers,
@@ -109,7 +111,9 @@ class ImportReport:
         return [printable(line) for line in text]
 
     def _left_out_lines(self) -> list[str]:
-        found = [f"  {what}: {count:,}" for what, count in sorted(self.left_out.items())]
+        found = []
+        for what, count in sorted(self.left_out.items()):
+            found.append(f"  {what}: {count:,}" + (f", such as {self.examples[what]}" if what in self.examples else ""))
         for form, count in sorted(self.lines.left_out.items()):
             if form != OTHER and count:
                 example = f", such as {self.lines.examples[form]}" if form in self.lines.examples else ""

@@ -15,6 +15,7 @@ class LogReport:
 
     recognised: list[tuple[str, str, int]] = field(default_factory=list)  # path, what, records
     left_out: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)  # of what was left out
     not_recognised: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     helps: list[str] = field(default_factory=list)

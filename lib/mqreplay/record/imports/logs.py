@@ -7,8 +7,9 @@ name brokers only by address.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from mqreplay.decode.logs import broker_facts, client_facts
@@ -28,6 +29,7 @@ from mqreplay.record.imports.registered_clients import Presence
 from mqreplay.record.imports.sources import Writer
 
 _ORDER: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
+_NAME_ID: Final = re.compile(r"(.+)-([0-9]{1,2})")
 _AGAIN_MS: Final = 10_000  # the same loss of a broker in the logs of two name servers
 
 
@@ -79,10 +81,13 @@ class _Import:
             self._process(found[at], zones[at])
         for stem, record in self._presence.records():
             self._writer.append(stem, record)
+        answered: set[Correction | None] = set()
         for stem, pull in self._illegal_pulls:
             # A client's log does not show which broker answered; a broker's log may.
             answer = next((one for one in self._corrections if one.answers(pull)), None)
             self._writer.append(stem, pull if answer is None else pull | broker_fields(answer.broker))
+            answered.add(answer)
+        self._count_unanswered(answered)
         for ts, beat in self._unanswered:
             # One heartbeat proves nothing: the broker's own log must be silent too, and then continue.
             silences = self._silences.get((beat.broker_name, beat.broker_id), [])
@@ -204,7 +209,7 @@ class _Import:
         for place in (addr or "", *process.folders):
             if place in self._brokers:
                 return Broker(*self._brokers[place], addr)
-        return None
+        return _slave_of_folder(process)
 
     def _lock_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         for line in self._lines(process):
@@ -245,6 +250,15 @@ class _Import:
                 self._lost[broker] = ts
                 yield runtime(ts, broker, f"a name server lost it: {_LOST[fact.event]}", "namesrv_log")
 
+    def _count_unanswered(self, answered: Collection[Correction | None]) -> None:
+        """Count the corrections in brokers' logs that no client's log completes: they name no queue and no client."""
+        for one in self._corrections:
+            if one not in answered:
+                moved = f"{one.fact.group} on {one.fact.topic}: {one.fact.request_offset} to {one.fact.new_offset}"
+                form = "pulls that a broker answered with another offset, of an unknown queue and client"
+                self.report.left_out[form] += 1
+                self.report.examples.setdefault(form, moved)
+
     def _helps(self, found: Sequence[Process]) -> None:
         logs = {process.log for process in found}
         if CLIENT not in logs:
@@ -258,6 +272,15 @@ class _Import:
             self.report.helps.append("broker.log of each broker: it shows which clients joined, left or vanished")
         if NAMESRV not in logs:
             self.report.helps.append("namesrv.log of a name server: it shows when a broker was lost")
+
+
+def _slave_of_folder(process: Process) -> Broker | None:
+    """Return the slave whose folder NAME-ID has the id with which its log registered at a name server."""
+    for folder in reversed(process.folder.split("/")):
+        match = _NAME_ID.fullmatch(folder)
+        if match is not None and process.broker_id and int(match[2]) == process.broker_id:
+            return Broker(match[1], process.broker_id, process.settings.get("addr"))
+    return None
 
 
 def _named_brokers(process: Process, known: Iterable[tuple[str, int]]) -> dict[str, tuple[str, int]]:

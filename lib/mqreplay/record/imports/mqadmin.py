@@ -40,8 +40,8 @@ _ANSWERS: Final[dict[str, Answer]] = {
     "clusterList": cluster_info,
     "consumerConnection": consumer_connections,
     "topicRoute": route,
-    "resetOffsetByTime": reset,
 }
+_RESETS: Final = ("resetOffsetByTime", "resetOffsetByTimeOld", "skipAccumulatedMessage")
 _OFFSETS: Final[dict[str, Callable[[Output, int, AdminContext], list[Record]]]] = {
     "consumerProgress": consume_stats,
     "brokerConsumeStats": broker_consume_stats,
@@ -52,7 +52,7 @@ _CLIENTS: Final = ("consumerStatus", "consumer")
 _BROKEN_ROWS: Final[dict[str, Callable[[Sequence[str]], tuple[Sequence[object], list[str]]]]] = {
     "clusterList": cluster_table,
     "consumerConnection": client_rows,
-    "resetOffsetByTime": reset_rows,
+    **dict.fromkeys(_RESETS, reset_rows),
 }
 NOTHING_TO_TAKE: Final = {
     "topicList": "topics.json has the topics, and their queues",
@@ -60,6 +60,9 @@ NOTHING_TO_TAKE: Final = {
     "statsAll": "consumerProgress -g and topicStatus -t have the queues",
     "getConsumerConfig": "subscriptionGroup.json has the groups' settings",
     "getConsumerStatus": "consumerProgress -g and consumerStatus -i have the offsets",
+    "cloneGroupOffset": "it prints no offsets; consumerProgress -g GROUP of the new group has them",
+    "rocksDBConfigToJson": "save its JSON as consumerOffset.json or topics.json in a folder NAME-ID",
+    "exportMetadataInRocksDB": "save its JSON as topics.json or subscriptionGroup.json in a folder NAME-ID",
     "producerConnection": "a recording has no place for producers' connections",
 }
 
@@ -154,12 +157,14 @@ class Admin:
             return _OFFSETS[command](output, ts_ms, self.context)
         if command == "brokerStatus":
             return self._broker_runtime(output, ts_ms, names)
+        asked = self.names.of_address(output.options.get("b", ""))
+        if command in _BROKEN_ROWS:
+            _, broken = _BROKEN_ROWS[command](output.lines)
+            self.context.count_broken(command, broken)
+        if command in _RESETS:
+            return reset(output, ts_ms, asked)
         if command in _ANSWERS:
             records = _ANSWERS[command](output, ts_ms)
-            if command in _BROKEN_ROWS:
-                _, broken = _BROKEN_ROWS[command](output.lines)
-                self.context.count_broken(command, broken)
-            asked = self.names.of_address(output.options.get("b", ""))
             return with_members(output, records, asked) if command == "consumerConnection" else records
         no_place = "a recording has no place for it" if command in COMMANDS else "RocketMQ has no such command"
         reason = NOTHING_TO_TAKE.get(command, no_place)

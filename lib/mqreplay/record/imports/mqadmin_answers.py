@@ -23,7 +23,8 @@ Record = tuple[str, dict[str, object]]  # the stem of its kind, and its fields
 _ADDRESS = re.compile(r"\S+:[0-9]{1,5}")
 _VERSION = re.compile(r"V[0-9]+_[0-9]+_[0-9]+\w*")
 _RESET = re.compile(r"group\[([^\]]*)\], topic\[([^\]]*)\]")
-_RESET_ROW = re.compile(r"(\S+)\s+([0-9]+)(?:\s+(\S+))?$")
+_RESET_ROW = re.compile(r"(\S+)\s+([0-9]+)(?:\s+-?[0-9]\S*){0,4}$")
+_RESET_TO = re.compile(r"reset consumer offset to (-?[0-9]{1,19})$")
 _RESET_CODE: Final = 220  # RESET_CONSUMER_CLIENT_OFFSET
 
 
@@ -33,6 +34,8 @@ def cluster_info(output: Output, ts_ms: int) -> list[Record]:
     if not rows:
         if broken:
             raise DecodeError("no_rows", "all its rows are cut or broken; redirect mqadmin to a file")
+        if any("#BID" in line for line in output.lines):
+            raise DecodeError("no_rows", "it lists no broker: none is registered at this name server")
         raise DecodeError("no_rows", "it lists no broker with an address; use clusterList without -m")
     addrs: dict[str, dict[int, str]] = defaultdict(dict)
     clusters: dict[str, list[str]] = defaultdict(list)
@@ -146,16 +149,24 @@ def route(output: Output, ts_ms: int) -> list[Record]:
     return [("routes", {"ts": ts_ms, "topic": topic, "namesrv_addr": server, "response_code": 0, "body": body})]
 
 
-def reset(output: Output, ts_ms: int) -> list[Record]:
-    """Return the record of resetOffsetByTime, in the form of the request that brokers push. Raises DecodeError.
+def reset(output: Output, ts_ms: int, asked: tuple[str, int] | None = None) -> list[Record]:
+    """Return the record of a reset, in the form of the request that brokers push. Raises DecodeError.
 
-    ``client_id`` is mqadmin, which received the answer.
+    resetOffsetByTime prints a table, of an offline group another one (ResetOffsetByTimeOldCommand), and with -b and -q
+    one offset: ``asked`` is the broker at the address of -b. ``client_id`` is mqadmin, which received the answer.
     """
     match = next((found for line in output.lines if (found := _RESET.search(line))), None)
     group, topic = (match[1], match[2]) if match else (output.options.get("g"), output.options.get("t"))
     if not group or not topic:
         raise DecodeError("no_group", "it names no group and topic; put the command as a line before the output")
     queues, _ = reset_rows(output.lines)
+    one = next((found for line in output.lines if (found := _RESET_TO.match(line.strip()))), None)
+    queue_id = output.options.get("q", "")
+    if not queues and one is not None and queue_id.isascii() and queue_id.isdigit():
+        if asked is None:
+            addr = output.options.get("b", "the address of -b")
+            raise DecodeError("no_broker", f"nothing shows which broker is at {addr}; add clusterList's output")
+        queues = [(asked[0], whole(queue_id, "a queue id", 0, INT_MAX), whole(one[1], "an offset"))]
     rows = [f"{queue_text(topic, name, queue_id)}:{offset}" for name, queue_id, offset in queues]
     if not rows:
         raise DecodeError("no_rows", "it lists no queue with a new offset")
@@ -165,12 +176,15 @@ def reset(output: Output, ts_ms: int) -> list[Record]:
 
 
 def reset_rows(lines: Sequence[str]) -> tuple[list[tuple[str, int, int]], list[str]]:
-    """Return (broker name, queue id, offset) of each row of resetOffsetByTime, and its broken rows.
+    """Return (broker name, queue id, offset) of each row of a reset (the last column), and its broken rows.
 
     >>> reset_rows(["#brokerName   #queueId   #offset", "b             0          12", "b             1", "$ ls"])
     ([('b', 0, 12)], ['b             1'])
+    >>> reset_rows(["#brokerName #queueId #brokerOffset #rollbackOffset", "b 0 90 12"])[0]
+    [('b', 0, 12)]
     """
     begin = next((at for at, line in enumerate(lines) if line.strip().startswith("#brokerName")), len(lines))
+    columns = len(lines[begin].split()) if begin < len(lines) else 0
     rows: dict[tuple[str, int], int] = {}
     broken: list[str] = []
     for line in lines[begin + 1 :]:
@@ -178,8 +192,10 @@ def reset_rows(lines: Sequence[str]) -> tuple[list[tuple[str, int, int]], list[s
         if match is None:
             continue
         try:
+            if len(line.split()) != columns:
+                raise DecodeError("bad_row", "a row without some of its columns")
             queue = match[1], whole(match[2], "a queue id", 0, INT_MAX)
-            rows[queue] = whole(match[3], "an offset")
+            rows[queue] = whole(line.split()[-1], "an offset")
         except DecodeError:
             broken.append(line.strip())
     return [(*queue, offset) for queue, offset in rows.items()], broken

@@ -52,7 +52,8 @@ CONTINUES: Final = frozenset({"getBrokerConfig", "brokerStatus", "getConsumerCon
 # Headings of consumerStatus's sections, which also begin other outputs.
 SECTION_OF: Final = {"consumerStatus": ("consumerProgress", "topicRoute")}
 _COMMAND = re.compile(
-    r"(?P<before>^|.*?[\s/\\;&|'\"(.=>$#%\]`])(?:mqadmin(?:\.sh|\.cmd|\.bat)?|MQAdminStartup)[\"']?[ \t]+"
+    r"(?P<before>^|.*?[\s/\\;&|'\"(.=>$#%\]`])"
+    r"(?:mqadmin(?:\.sh|\.cmd|\.bat)?|MQAdminStartup|rocketmq-?admin)[\"']?[ \t]+"
     r"(?P<name>[A-Za-z]\w+)(?P<rest>.*)",
     re.IGNORECASE,
 )
@@ -88,7 +89,7 @@ def command_of(line: str) -> CommandLine | None:
     >>> command_of("mqadmin is a tool"), command_of("see mqadmin clusterlist in the manual").name
     (None, 'clusterList')
     """
-    if "mqadmin" not in line.lower():
+    if "admin" not in line.lower():
         return None
     match = _COMMAND.match(line)
     if match is None or match["before"].strip() == "usage:":

@@ -55,6 +55,8 @@ def why_in_folder(folders: Sequence[str]) -> str | None:
     """
     if _OF_MESSAGES.intersection(folders):
         return f"{_NO_DECISION}: messages or an index of a store"
+    if ".rocketmq_client_go" in folders:
+        return "it is of a broadcasting client of Go; import reads the offsets of Java clients (offsets.json)"
     return f"{_NO_DECISION}: a file of another tool" if _OF_TOOLS.intersection(folders) else None
 
 
