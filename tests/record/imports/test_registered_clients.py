@@ -31,6 +31,7 @@ def replayed(facts: Iterable[tuple[int, Fact]], end_s: int = 600) -> tuple[list[
     records: list[Record] = []
     for second, fact in facts:
         ts = T + second * 1000
+        presence.see_line(ts)
         match fact:
             case Joined():
                 registered.joined(fact)
@@ -40,6 +41,7 @@ def replayed(facts: Iterable[tuple[int, Fact]], end_s: int = 600) -> tuple[list[
                 records += registered.left(ts, fact)
             case Vanished():
                 records += registered.vanished(ts, fact)
+    presence.see_line(T + end_s * 1000)
     records += registered.end(T + end_s * 1000)
     return records, list(presence.records()), left_out
 
@@ -89,3 +91,13 @@ def test_a_join_without_its_subscriptions_is_a_heartbeat_without_them(ends: bool
     assert first["body"] == {"clientID": "c", "consumerDataSet": [consumer], "withoutSub": True}
     assert seconds(records, "HEART_BEAT") == ([10, 290] if ends else [10])
     assert seconds(repeated, "HEART_BEAT") == list(range(70, 290 if ends else 600, 60))
+
+
+def test_a_client_is_not_repeated_while_the_log_says_nothing() -> None:
+    """A file may hold lines of several years."""
+    years = 10 * 365 * 86_400
+    _, repeated, _ = replayed([(0, joined("h:1", 0)), (0, Announced("h:1", CONSUMER))], years)
+    shown = seconds(repeated, "HEART_BEAT")
+    assert shown[0] == 60
+    assert [second for second in shown if 3_660 < second < years - 60] == []
+    assert len(shown) < 100

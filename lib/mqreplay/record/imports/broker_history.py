@@ -46,6 +46,7 @@ class BrokerHistory:
         self.silences: list[tuple[int, int]] = []  # from the last registration; a running broker registers every 30 s
         self._broker = broker
         self._resets = ResetHistory(broker_fields(broker), SOURCE, resets)
+        self._presence = presence
         self._registered = Registrations(broker, presence, self.left_out)
         self._alive_ts = 0
         self._line_ts: int | None = None
@@ -56,6 +57,7 @@ class BrokerHistory:
         """Yield a record that the broker was up at ``ts``: it wrote a log line."""
         if self._registers and self._line_ts is not None and ts - self._line_ts > SILENT_MS:
             self.silences.append((self._line_ts, ts))
+        self._presence.see_line(ts)
         self._line_ts = ts
         yield from self._resets.tick(ts)
         if self._stopped_ts is None and ts - self._alive_ts >= ALIVE_MS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -243,15 +243,29 @@ def _stretches(source: Source, count: LineCount, digest: hashlib._Hash, most_kep
     if not parts and (log := base_name(source.path).partition(".")[0]) in LOGS:
         # Lines without a fact show when the process ran; only the name says which process it was.
         return {Writer(log, name): replace(rest, writer=Writer(log, name)) for name, rest in plain.items()}
+    logs_of: dict[str | None, set[str]] = defaultdict(set)
+    for writer in parts:
+        logs_of[writer.name].add(writer.log)
     for writer, part in parts.items():
-        logs = {other.log for other in parts if other.name == writer.name}
+        logs = logs_of[writer.name]
         part.alone = len(logs - OF_BROKER) + bool(logs & OF_BROKER) == 1
         if part.alone and (rest := plain.get(writer.name)) is not None:
             part.take(rest)
     if len(parts) > _FEW_WRITERS and len(kept) < most_kept:
-        for part in parts.values():
-            part.kept = [line for line in kept if part.is_own(line)]
+        _keep(parts, kept)
     return parts
+
+
+def _keep(parts: Mapping[Writer, Stretch], lines: Iterable[LogLine]) -> None:
+    """Give each writer its lines."""
+    of_name: dict[str | None, list[Stretch]] = defaultdict(list)
+    for writer, part in parts.items():
+        part.kept = []
+        of_name[writer.name].append(part)
+    for line in lines:
+        for part in of_name[line.wrapping.name]:
+            if part.kept is not None and part.is_own(line):
+                part.kept.append(line)
 
 
 def _apart(parts: Sequence[Stretch]) -> Iterator[list[Stretch]]:

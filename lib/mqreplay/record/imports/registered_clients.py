@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -16,6 +16,7 @@ from mqreplay.decode.logs import broker_facts as log
 from mqreplay.record.imports.broker_records import Broker, Record, end_of_channel, heartbeat_record
 
 REPEAT_MS: Final = 60_000
+GAP_MS: Final = 3_600_000  # a log without a line for longer does not show that a client stays
 EXPIRED_MS: Final = 130_000  # of a SCAN line: 120 s without a heartbeat, and up to 10 s until the next scan
 
 
@@ -41,20 +42,40 @@ class Presence:
     """When each client was registered in each group, as the logs of all brokers show."""
 
     stays: dict[tuple[str, str], list[_Stay]] = field(default_factory=dict)
+    logged: list[tuple[int, int]] = field(default_factory=list)  # spans of lines, of all logs
 
     def add(self, client_id: str, group: str, since_ts: int, until_ts: int, consumer: dict[str, object]) -> None:
         """Add a stay of a client at one broker."""
         self.stays.setdefault((client_id, group), []).append(_Stay(since_ts, until_ts, consumer))
 
+    def see_line(self, ts: int) -> None:
+        """Take the time of a line of a broker's log, in order."""
+        first, last = self.logged[-1] if self.logged else (ts, ts)
+        if self.logged and first <= ts <= last + GAP_MS:
+            self.logged[-1] = first, max(last, ts)
+        else:
+            self.logged.append((ts, ts))
+
     def records(self) -> Iterator[Record]:
-        """Yield a heartbeat for each minute of each stay."""
+        """Yield a heartbeat for each minute of each stay in which a log goes on."""
+        logged = _union(sorted(self.logged))
         for (client_id, _), stays in sorted(self.stays.items()):
             in_order = sorted(stays, key=lambda stay: stay[:2])
             starts = [stay.since_ts for stay in in_order]
-            for first_ts, last_ts in _union(in_order):
-                for ts in range(first_ts + REPEAT_MS, last_ts, REPEAT_MS):
+            for first_ts, last_ts in _union([stay[:2] for stay in in_order]):
+                for ts in _minutes(first_ts + REPEAT_MS, last_ts, logged):
                     newest = in_order[bisect_right(starts, ts) - 1]
                     yield heartbeat_record(ts, client_id, newest.consumer, None)
+
+
+def _minutes(first_ts: int, last_ts: int, logged: list[tuple[int, int]]) -> Iterator[int]:
+    """Yield the minutes from ``first_ts`` until ``last_ts`` in spans of ``logged``."""
+    begin = max(bisect_right(logged, (first_ts,)) - 1, 0)
+    for from_ts, to_ts in logged[begin:]:
+        if from_ts >= last_ts:
+            return
+        ahead = max(0, -(-(from_ts - first_ts) // REPEAT_MS))
+        yield from range(first_ts + ahead * REPEAT_MS, min(last_ts, to_ts + GAP_MS), REPEAT_MS)
 
 
 class Registrations:
@@ -156,12 +177,12 @@ class Registrations:
             yield heartbeat_record(fact.channel.heard_ms, client_id, member.consumer, self._broker)
 
 
-def _union(stays: list[_Stay]) -> list[tuple[int, int]]:
-    """Return the time spans that ordered stays cover; adjacent stays are one span."""
-    spans: list[tuple[int, int]] = []
-    for stay in stays:
-        if spans and stay.since_ts <= spans[-1][1]:
-            spans[-1] = spans[-1][0], max(spans[-1][1], stay.until_ts)
+def _union(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans that ordered ones cover; adjacent ones are one span."""
+    found: list[tuple[int, int]] = []
+    for since_ts, until_ts in spans:
+        if found and since_ts <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], until_ts)
         else:
-            spans.append((stay.since_ts, stay.until_ts))
-    return spans
+            found.append((since_ts, until_ts))
+    return found
