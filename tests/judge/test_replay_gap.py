@@ -61,7 +61,7 @@ def test_each_decision_that_needs_a_missing_file_has_a_gap() -> None:
     ("more", "polled", "advice"),
     [
         ({"recorder_events"}, False, "write heartbeats.jsonl in the hooks"),
-        ({"consume_log", "produce_log"}, True, "import broker.log of each broker"),
+        ({"consume_log", "produce_log", "consumer_lists"}, True, "import broker.log of each broker"),
         ({"consume_log", "produce_log", "recorder_events"}, False, "run `mqreplay record`, or import broker.log"),
     ],
 )
@@ -69,6 +69,10 @@ def test_advice_fits_how_the_recording_was_made(more: set[str], polled: bool, ad
     found = missing_kinds(DAY, {"heartbeats", *more}, FINDING_NEEDS, polled).filter(pl.col("evidence") == "heartbeats")
     assert all(f"Next time: {advice}" in reason for reason in found["reason"])
     assert len(found)
+
+
+def test_polled_lists_of_members_replace_heartbeats() -> None:
+    assert missing_kinds(DAY, {"heartbeats"}, FINDING_NEEDS, polled=True).is_empty()
 
 
 def test_a_whole_recording_has_no_gap() -> None:

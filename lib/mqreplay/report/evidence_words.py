@@ -64,8 +64,18 @@ WORDINGS: Mapping[str, Wording] = {
             "redelivery {reconsume_times}",
         ),
     ),
+    "silver.consume_stats": Wording("ts", ("offsets and ends of {offsets}", "error: {error}")),
     "silver.consumer_list": Wording("ts", ("{broker_name} lists {cid_all}", "error: {error}")),
-    "silver.heartbeat": Wording("ts", ("{kind} to {broker_name}-{broker_id}", "{consumer_data_set}", "error: {error}")),
+    "silver.heartbeat": Wording(
+        "ts",
+        (
+            "{kind} to {broker_name}-{broker_id}",
+            "{consumer_data_set}",
+            "group {closed_consumer_group}",
+            "last heartbeat {heard_ts}",
+            "error: {error}",
+        ),
+    ),
     "silver.offset_change": Wording("to_ts", (OFFSETS, QUEUE, ("in the file of {source_name}",))),
     "silver.offset_commit": Wording("ts", ("{kind} offset {commit_offset:,}", QUEUE, ON_BROKER, "error: {error}")),
     "silver.pull": Wording(
@@ -215,10 +225,14 @@ def _struct_text(value: dict[str, Any]) -> str:
 
     >>> _struct_text({"group_name": "g", "subscriptions": [{"topic": "T", "sub_string": "A || B"}]})
     'g subscribes to T (A || B)'
+    >>> _struct_text({"broker_name": "b", "queue_id": 1, "consumer_offset": 130, "broker_offset": 120})
+    'b/1 at 130 of 120'
     """
     if "queue_id" in value:
-        offset = value.get("offset")
-        return f"{value.get('broker_name')}/{value['queue_id']}" + ("" if offset is None else f" to offset {offset:,}")
+        queue, offset = f"{value.get('broker_name')}/{value['queue_id']}", value.get("offset")
+        if "consumer_offset" in value:
+            return f"{queue} at {value['consumer_offset']:,} of {value['broker_offset']:,}"
+        return queue if offset is None else f"{queue} to offset {offset:,}"
     if "group_name" in value:
         return f"{value['group_name']} subscribes to {_list_text(value.get('subscriptions') or [])}"
     if "sub_string" in value:

@@ -252,7 +252,10 @@ def test_resets_have_the_offsets_that_the_broker_sent() -> None:
     sent = [
         decode(json.dumps(one).encode()) for one in recorded(ORDERS, "server_requests") if one["request_code"] == 220
     ]
-    found = [decode(json.dumps(one).encode()) for one in logs["server_requests"]]
+    each = [decode(json.dumps(one).encode()) for one in logs["server_requests"]]
+    asked, found = ([one for one in each if one["request_code"] == code] for code in (222, 220))
+    # mqadmin asks each broker on a connection of its own.
+    assert len({(one["client_addr"], one["broker_name"]) for one in asked}) == 4
     assert len(found) == 4
     for reset in found:
         assert any(
