@@ -179,7 +179,10 @@ def test_a_client_message_that_was_cut_is_refused(message: str) -> None:
             "new consumer connected, group: g CONSUME_PASSIVELY CLUSTERING channel: "
             + CHANNEL.replace(CID, "${clientIP}@26917#5261547777682927"),
             broker_facts.Joined(
-                "g", broker_facts.Channel("${clientIP}@26917#5261547777682927", "127.0.0.1:41538", 1795228808369)
+                "g",
+                broker_facts.Channel("${clientIP}@26917#5261547777682927", "127.0.0.1:41538", 1795228808369),
+                "CONSUME_PASSIVELY",
+                "CLUSTERING",
             ),
         ),
         (
