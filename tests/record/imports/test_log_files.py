@@ -138,3 +138,24 @@ def test_lines_of_an_unknown_broker_are_counted(tmp_path: Path) -> None:
     assert records == []
     assert report.lines.left_out["lines of a broker.log, of an unknown broker"] == 1
     assert "--broker" in report.not_recognised[0][1]
+
+
+def test_lines_of_two_brokers_without_a_name_are_of_none(tmp_path: Path) -> None:
+    both = zip(broker_lines("broker-a").splitlines(), broker_lines("broker-b").splitlines(), strict=True)
+    (tmp_path / "x.log").write_text("".join(f"{one}\n{other}\n" for one, other in both))
+    records, report = imported(tmp_path)
+    assert records == []
+    assert "several brokers (broker-a, broker-b)" in report.not_recognised[0][1]
+
+
+def test_a_file_that_is_no_text_is_not_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "core.1").write_bytes(bytes(range(8)) * 64 + b"\0" * 600 + commit(0, 5).encode())
+    ((_, count),) = scanned(tmp_path).without
+    assert (count.read, count.trouble) == (0, "it is no text")
+
+
+def test_a_log_that_was_truncated_while_it_was_open_is_read(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_bytes(b"\0" * 5_000 + (commit(0, 5) + commit(5, 6)).encode())
+    records, report = imported(tmp_path)
+    assert offsets(records) == [6]
+    assert report.lines.left_out["damaged lines (nul_bytes)"] == 1

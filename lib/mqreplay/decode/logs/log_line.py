@@ -121,6 +121,8 @@ def read_log_line(text: str) -> LogLine | None:
     wrapping = wrapping_of(before[: begin if begin is not None else at], wrapping)
     if clock is None and wrapping.epoch_ms is not None:
         clock = Clock(wrapping.epoch_ms, True, STATED)
+    if clock is None and wrapping.wall is not None:
+        clock, _ = clock_before(wrapping.wall)
     if clock is None:
         form = f"lines of RocketMQ without a date, of the form {_shown(start)}"
         raise UnusableLine("no_date", form, f"no date before {_shown(start)}: {text[:100]!r}")

@@ -28,25 +28,32 @@ _RFC_3339: Final = re.compile(
 )
 _NAME: Final = re.compile(
     r"\s*(?:\[pod/([^\]\s]{1,300})\]\s"  # kubectl logs --prefix
-    r"|([A-Za-z0-9][\w.-]{0,200})\s+\|\s"  # docker compose logs
+    r"|([A-Za-z0-9][\w.@-]{0,200})\s+\|\s"  # docker compose logs, docker service logs
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (\S{1,200} [\w.@/-]{1,200})(?:\[\d+\])?:\s"  # journald, syslog
+    r"|[^{}]{0,60}\{[^{}]{0,400}\bpod(?:_name)?=\"([^\"]{1,300})\"[^{}]{0,400}\}"  # logcli of Loki
+    # stern: the pod, or the pod and its container. The id of a trace has no letter after f.
+    r"|((?=[0-9a-f.-]{0,100}[g-z])[a-z0-9][a-z0-9.]{0,100}-[a-z0-9.-]{1,100}(?: [a-z][a-z0-9-]{0,60})?)\s"
     r"|(?:[^\s:]{0,200}/)?([\w.-]{1,200}\.log[\w.-]{0,40}):\d+[:-])",  # grep -Hn
     re.ASCII,
 )
 
 
 class Wrapping(NamedTuple):
-    """The name of the container, pod or unit that wrote a line, and the instant (epoch ms) that a collector noted."""
+    """The name of the container, pod or unit that wrote a line, and the instant (epoch ms) that a collector noted.
+
+    ``wall``: the text of a time without a zone in JSON around the line.
+    """
 
     name: str | None = None
     epoch_ms: int | None = None
+    wall: str | None = None
 
 
 def plain_text(text: str) -> tuple[Wrapping, str]:
     """Return what JSON around a line says, and the line itself without colours.
 
     >>> plain_text('{"log":"hi\\\\n","stream":"stdout","time":"2026-03-09T00:11:00.1Z"}')
-    (Wrapping(name=None, epoch_ms=1773015060100), 'hi')
+    (Wrapping(name=None, epoch_ms=1773015060100, wall=None), 'hi')
     """
     wrapping = Wrapping()
     for _ in range(_MOST_NESTED):
@@ -57,7 +64,9 @@ def plain_text(text: str) -> tuple[Wrapping, str]:
         if inner is None:
             break
         found, text = inner
-        wrapping = Wrapping(found.name or wrapping.name, found.epoch_ms or wrapping.epoch_ms)
+        wrapping = Wrapping(
+            found.name or wrapping.name, found.epoch_ms or wrapping.epoch_ms, found.wall or wrapping.wall
+        )
     if "\x1b" in text or "0m" in text:
         text = _COLOUR.sub("", text)
     return wrapping, text
@@ -71,12 +80,12 @@ def wrapping_of(before: str, known: Wrapping) -> Wrapping:
     """
     if not before.strip():
         return known
-    name, epoch_ms = known
+    name, epoch_ms, wall = known
     if (named := _NAME.match(before)) is not None:
         name = next(filter(None, named.groups()))
     if (instant := instant_in(before)) is not None:
         epoch_ms = instant
-    return Wrapping(name, epoch_ms)
+    return Wrapping(name, epoch_ms, wall)
 
 
 def instant_in(text: str) -> int | None:
@@ -115,7 +124,8 @@ def _inner_of(found: dict[str, object]) -> tuple[Wrapping, str] | None:
     places = [found, of_pod] if isinstance(of_pod, dict) else [found]
     names = (name for key in _NAMES for place in places if isinstance(name := place.get(key), str))
     times = (epoch_ms for name in _TIMES if (epoch_ms := _json_time(found.get(name))) is not None)
-    return Wrapping(next(names, None), next(times, None)), inner.rstrip("\r\n")
+    walls = (text for name in _TIMES if isinstance(text := found.get(name), str) and instant_in(text) is None)
+    return Wrapping(next(names, None), next(times, None), next(walls, None)), inner.rstrip("\r\n")
 
 
 def _json_time(value: object) -> int | None:

@@ -50,6 +50,7 @@ class Stretch:
     kept: list[LogLine] | None = None  # its lines, if many wrote into the file: it is not read again for each
     alone: bool = True  # no other process wrote lines under this name into the file
     settings: dict[str, str] = field(default_factory=dict)  # that a broker logged at its start
+    broker_names: set[str] = field(default_factory=set)
     broker_id: int | None = None  # by its registrations
 
     @property
@@ -83,8 +84,10 @@ class Stretch:
         match line.fact:
             case broker_facts.Setting(name, value):
                 self.settings.setdefault(name, value)
+                self.broker_names |= {value} if name == "brokerName" else set()
                 self.setting_lines += 1
             case broker_facts.Booted(broker_name, addr):
+                self.broker_names.add(broker_name)
                 self.settings |= {"brokerName": broker_name, "addr": addr}
             case broker_facts.Registered(broker_id):
                 self.broker_id = broker_id
@@ -138,6 +141,11 @@ class Process:
     def settings(self) -> dict[str, str]:
         """Return the settings that a broker logged at its start, and its address as addr."""
         return {name: value for part in self.parts for name, value in part.settings.items()}
+
+    @property
+    def broker_names(self) -> set[str]:
+        """Return the names of all brokers that wrote lines."""
+        return {name for part in self.parts for name in part.broker_names}
 
     @property
     def broker_id(self) -> int | None:

@@ -46,7 +46,10 @@ def brokers_in_logs(processes: Iterable[Process], zone: dt.tzinfo) -> dict[str, 
     found: dict[str, set[LogBroker]] = defaultdict(set)
     for process in processes:
         # A file with the lines of several pods is in the home of none.
-        if process.log in OF_BROKER and process.writer.name is None and (broker := _broker_of(process)) is not None:
+        several = len(process.broker_names) > 1
+        if several or process.log not in OF_BROKER or process.writer.name is not None:
+            continue
+        if (broker := _broker_of(process)) is not None:
             found[home_of(process.folder, zone)].add(broker)
     merged = {home: _only(brokers) for home, brokers in found.items()}
     return {home: broker for home, broker in merged.items() if broker is not None}

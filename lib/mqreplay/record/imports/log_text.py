@@ -17,6 +17,7 @@ from mqreplay.record.imports.sources import Source
 
 OTHER: Final = "lines that no decision uses"
 _HEAD_BYTES: Final = 512
+_MOST_ZEROS: Final = 0.1  # of the first bytes of a text; a crash leaves some
 _SHOWN: Final = 120  # characters of an example
 
 
@@ -120,6 +121,10 @@ def _raw_lines(source: Source, count: LineCount, digest: Any) -> Iterator[bytes 
         with source.open() as stream:
             head = stream.peek(_HEAD_BYTES)[:_HEAD_BYTES] if isinstance(stream, io.BufferedReader) else b""
             encoding = encoding_of(head)
+            # A log that was truncated while its writer had it open begins with zeros alone.
+            if encoding.codec == "utf-8" and _MOST_ZEROS * len(head) < head.count(0) < len(head):
+                count.trouble = "it is no text"
+                return
             stream.read(encoding.mark_bytes)
             if encoding.codec == "utf-8":
                 yield from _bounded(stream, digest)

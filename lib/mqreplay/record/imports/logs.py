@@ -169,6 +169,11 @@ class _Import:
         broker = self._broker_of(process)
         if broker is None:
             why = "nothing shows which broker wrote it; give --broker NAME-ID"
+            if len(process.broker_names) > 1:
+                names = ", ".join(sorted(process.broker_names))
+                why = (
+                    f"it has lines of several brokers ({names}), and no line names its own; give a file of each broker"
+                )
             self.report.not_recognised.append((process.name, why))
             facts = sum(part.facts for part in process.parts)
             self.report.lines.give_up(facts, "lines of a broker.log, of an unknown broker")
@@ -202,6 +207,8 @@ class _Import:
         for folder in process.folders if process.writer.name is None else []:
             if folder in self._brokers:
                 return Broker(*self._brokers[folder], addr)
+        if len(process.broker_names) > 1:
+            return None
         number = written.get("brokerId", "")
         broker_id = int(number) if number.isdigit() else process.broker_id
         if broker_id is not None and "brokerName" in written:
