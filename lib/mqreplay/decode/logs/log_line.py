@@ -86,6 +86,7 @@ _PARTS: Final = (
     "ConsumerData [groupName=",
     "lastUpdateTimestamp=",
     "updateConsumeOffsetToBroker MessageQueue",
+    "] Stats In One Minute, SUM: ",
     "update consumer offset less than store",
 )
 
