@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 from mqreplay.crash import failure_of
+from mqreplay.decode.logs.log_line import UnusableLine
 from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
 from mqreplay.night import nightly as nights
 from mqreplay.places import conf_dir
@@ -130,6 +131,7 @@ MADE_WITH: dict[type[MqreplayError], tuple[Any, ...]] = {
     RecordingFull: ("a folder", "a detail", True),
     CallFailed: ("timeout", "a detail"),
     OwnDiskError: ("a folder", "a detail"),
+    UnusableLine: ("no_date", "lines of a form", "a detail"),
 }
 
 

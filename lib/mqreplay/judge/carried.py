@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.decode.consumer_offset import FILE_NAMES
+from mqreplay.judge.offset_files import is_offset_file
 
 CHAIN = ["source_name", "broker_name", "broker_id", "topic", "consumer_group", "queue_id"]
 
@@ -16,7 +16,7 @@ def carried_offsets(earlier: pl.DataFrame, changes: pl.DataFrame, snapshot: pl.D
     in the time of ``changes``; the other two may be those of one shard. A replay with these rows equals that of a
     recording that began then: its first copy of a file has every offset.
     """
-    is_read = pl.col("file_name").str.strip_suffix(".bak").is_in(FILE_NAMES) & pl.col("broker_id").is_not_null()
+    is_read = is_offset_file()
     first = (
         snapshot.filter(is_read).sort("ts", "source_digest").unique("source_name", keep="first", maintain_order=True)
     )

@@ -11,6 +11,7 @@ import polars as pl
 
 from mqreplay.judge.nearest import as_of
 from mqreplay.judge.offset_causes import GROUP_QUEUE, OFFSET_MOVED
+from mqreplay.judge.offset_files import is_offset_file
 from mqreplay.judge.queue_events import BROKER_LOG, COMMITS, COPIES, REFUSED_COMMIT
 from mqreplay.judge.time_spans import with_session
 
@@ -125,7 +126,7 @@ def _out_of_order(taken: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 def copied_spans(snapshot: pl.DataFrame) -> pl.DataFrame:
     """Return broker_name, span_from, span_to: when a master's offsets were copied or polled again and again."""
-    copies = snapshot.filter((pl.col("broker_id") == 0) & pl.col("file_name").str.starts_with("consumerOffset.json"))
+    copies = snapshot.filter((pl.col("broker_id") == 0) & is_offset_file())
     sessions = with_session(copies.select("broker_name", "ts").unique(), ["broker_name"], "ts", "ts", COPIES_S)
     spans = sessions.group_by("broker_name", "session").agg(
         pl.col("ts").min().alias("span_from"), pl.col("ts").max().alias("span_to"), pl.len().alias("copies")

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.decode.consumer_offset import FILE_NAMES
 from mqreplay.judge.distinct import common_codes
 from mqreplay.judge.frame_arrays import Mask, Numbers, numbers
+from mqreplay.judge.offset_files import is_offset_file
 from mqreplay.judge.time_spans import INSTANT
 
 COPIES, BROKER_LOG, COMMITS = "copies", "broker_log", "commits"  # gold.offset_continuity.source
@@ -289,8 +289,7 @@ class LastCopies(NamedTuple):
 
 def last_copies(snapshot: pl.DataFrame) -> LastCopies:
     """Return the time of the last copy of each broker's offset file."""
-    of_broker = pl.col("broker_id").is_not_null() & pl.col("file_name").str.strip_suffix(".bak").is_in(FILE_NAMES)
-    last = snapshot.filter(of_broker).group_by("broker_name", "broker_id").agg(pl.col("ts").max().dt.epoch("us"))
+    last = snapshot.filter(is_offset_file()).group_by("broker_name", "broker_id").agg(pl.col("ts").max().dt.epoch("us"))
     found = LastCopies({}, {})
     for broker_name, broker_id, copied_us in last.rows():
         if broker_id == 0:

@@ -29,6 +29,9 @@ class UnusableLine(DecodeError):
         super().__init__(code, detail)
         self.form = form
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.code, self.form, self.detail)
+
 
 class LogLine(NamedTuple):
     """A line with a time. ``log`` is which log of RocketMQ its ``fact`` is of; both are None without a fact.
