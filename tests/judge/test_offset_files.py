@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from mqreplay.judge.offset_files import is_offset_file
+from mqreplay.judge.queue_events import is_offset_file
 
 
 @pytest.mark.parametrize(

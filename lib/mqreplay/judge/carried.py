@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.judge.offset_files import is_offset_file
+from mqreplay.judge.queue_events import is_offset_file
 
 CHAIN = ["source_name", "broker_name", "broker_id", "topic", "consumer_group", "queue_id"]
 

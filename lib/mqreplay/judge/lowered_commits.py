@@ -11,8 +11,7 @@ import polars as pl
 
 from mqreplay.judge.nearest import as_of
 from mqreplay.judge.offset_causes import GROUP_QUEUE, OFFSET_MOVED
-from mqreplay.judge.offset_files import is_offset_file
-from mqreplay.judge.queue_events import BROKER_LOG, COMMITS, COPIES, REFUSED_COMMIT
+from mqreplay.judge.queue_events import BROKER_LOG, COMMITS, COPIES, REFUSED_COMMIT, is_offset_file
 from mqreplay.judge.time_spans import with_session
 
 COPIES_S = 600  # copies at most so far apart show each change of an offset that lasts

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from mqreplay.decode.consumer_offset import FILE_NAMES
 from mqreplay.judge.distinct import common_codes
 from mqreplay.judge.frame_arrays import Mask, Numbers, numbers
-from mqreplay.judge.offset_files import is_offset_file
 from mqreplay.judge.time_spans import INSTANT
 
 COPIES, BROKER_LOG, COMMITS = "copies", "broker_log", "commits"  # gold.offset_continuity.source
@@ -278,6 +278,12 @@ def _encoded(column: pa.ChunkedArray) -> pa.Array:
 
 def _decoded(column: pa.Array) -> pa.Array:
     return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+
+
+def is_offset_file() -> pl.Expr:
+    """Return whether ``file_name`` is a broker's offset file, its .bak, or its polls (consumerOffset.jsonl.gz)."""
+    names = (pl.col("file_name").str.starts_with(name) for name in FILE_NAMES)
+    return pl.any_horizontal(*names) & pl.col("broker_id").is_not_null()
 
 
 class LastCopies(NamedTuple):
