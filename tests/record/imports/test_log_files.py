@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +150,12 @@ def test_lines_of_two_brokers_without_a_name_are_of_none(tmp_path: Path) -> None
 
 
 def test_a_file_that_is_no_text_is_not_read_to_its_end(tmp_path: Path) -> None:
-    (tmp_path / "core.1").write_bytes(bytes(range(8)) * 64 + b"\0" * 600 + commit(0, 5).encode())
+    noise = random.Random(1).randbytes(1 << 20)
+    (tmp_path / "core.1").write_bytes(noise + b"\n" + commit(0, 5).encode())
     ((_, count),) = scanned(tmp_path).without
     assert (count.read, count.trouble) == (0, "it is no text")
+    (tmp_path / "core.1").write_bytes(noise[:10_000] + b"\n" + commit(0, 5).encode())
+    assert scanned(tmp_path).lines.used == 1
 
 
 def test_a_log_that_was_truncated_while_it_was_open_is_read(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 from mqreplay.decode.encodings import encoding_of
 from mqreplay.decode.logs.line_time import MAX_LINE_BYTES, text_of_line
@@ -16,8 +16,10 @@ from mqreplay.errors import DecodeError
 from mqreplay.record.imports.sources import Source
 
 OTHER: Final = "lines that no decision uses"
-_HEAD_BYTES: Final = 512
-_MOST_ZEROS: Final = 0.1  # of the first bytes of a text; a crash leaves some
+_HEAD_BYTES: Final = 4096
+_LARGE: Final = 1 << 20  # bytes; a smaller file is read whatever it is
+_CONTROLS: Final = bytes({*range(32)} - {*b"\t\n\r\x1b"})
+_MOST_CONTROLS: Final = 0.08  # of the first bytes of a text; one in ten of random bytes
 _SHOWN: Final = 120  # characters of an example
 
 
@@ -119,10 +121,9 @@ def _raw_lines(source: Source, count: LineCount, digest: Any) -> Iterator[bytes 
     """Yield the lines of a file, as text if it is UTF-16; only the first bytes of an overlong line."""
     try:
         with source.open() as stream:
-            head = stream.peek(_HEAD_BYTES)[:_HEAD_BYTES] if isinstance(stream, io.BufferedReader) else b""
-            encoding = encoding_of(head)
-            # A log that was truncated while its writer had it open begins with zeros alone.
-            if encoding.codec == "utf-8" and _MOST_ZEROS * len(head) < head.count(0) < len(head):
+            stream = cast(io.BufferedReader, stream)
+            encoding = encoding_of(stream.peek(_HEAD_BYTES))
+            if source.size > _LARGE and _is_binary(stream.peek(_HEAD_BYTES)):
                 count.trouble = "it is no text"
                 return
             stream.read(encoding.mark_bytes)
@@ -134,6 +135,16 @@ def _raw_lines(source: Source, count: LineCount, digest: Any) -> Iterator[bytes 
         count.trouble = "it is cut short; the lines before the cut were read"
     except DecodeError as error:
         count.trouble = error.detail
+
+
+def _is_binary(head: bytes) -> bool:
+    """Return whether a file is no text, by its first bytes, in UTF-8 or another encoding with bytes of ASCII.
+
+    A log that was truncated while its writer had it open begins with zeros alone.
+    """
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    is_text = encoding_of(head).codec != "utf-8" or not any(head)
+    return not is_text and controls > _MOST_CONTROLS * len(head)
 
 
 def _bounded(stream: BinaryIO, digest: Any) -> Iterator[bytes]:
