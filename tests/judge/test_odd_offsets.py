@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.judge.odd_offsets import FURTHEST, NEGATIVE, ODD, PAST_END, UNSURE, odd_offsets_of_answers
+from mqreplay.decode.consumer_offset import LARGEST_OFFSET
+from mqreplay.judge.odd_offsets import NEGATIVE, ODD, PAST_END, UNSURE, odd_offsets_of_answers
 from mqreplay.judge.odd_offsets import odd_offsets_of_shard as of_shard
 from mqreplay.judge.offset_continuity import polled_ends
 from silver_moments import at
@@ -90,7 +91,7 @@ OF_CLIENT = {"source_name": "client-c", "broker_id": None, "client_id": "c"}
         pytest.param(change(501), ((10, 500),), None, id="a broker, in gold.offset_continuity"),
         pytest.param(change(MOST), ((10, 500),), None, id="a broker, in gold.offset_continuity too"),
         pytest.param(change(MOST), (), (PAST_END, None), id="a broker, past any end"),
-        pytest.param(change(FURTHEST), (), None, id="a broker, the last possible end"),
+        pytest.param(change(LARGEST_OFFSET), (), None, id="a broker, the last possible end"),
         pytest.param(change(-1), (), (NEGATIVE, None), id="a broker, negative"),
         pytest.param(change(-7955368551255983524, **OF_CLIENT), ((10, 9),), (NEGATIVE, 9), id="a client, negative"),
         pytest.param(change(None), ((10, 500),), None, id="removed"),

@@ -161,6 +161,18 @@ def impossible_offsets(got: ConsumerOffsets) -> list[tuple[str, int, int]]:
     return [row for row in rows if not 0 <= row[2] <= LARGEST_OFFSET]
 
 
+def strange_keys(got: ConsumerOffsets) -> list[str]:
+    """Return the keys, sorted, that are not topic@group, so that no group can use them.
+
+    A 5.x broker's own keys for broadcasting groups (see `is_of_broadcasting`) are not among them.
+
+    >>> strange_keys(decode_consumer_offset(b'{"offsetTable":{"t@g":{0:1},"t@g@broadcast":{0:1},"a@b@c":{0:1}}}'))
+    ['a@b@c']
+    """
+    unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}
+    return sorted(key for key in unnamed if not is_of_broadcasting(key))
+
+
 def split_key(key: str) -> tuple[str | None, str | None]:
     """Return the topic and group of a key of the table, or (None, None) if it is not exactly topic@group.
 

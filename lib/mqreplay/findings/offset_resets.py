@@ -154,10 +154,8 @@ def _request_text() -> pl.Expr:
     instants = pl.element().cast(pl.Datetime("ms")).dt.strftime("%Y-%m-%d %H:%M:%S")
     at_end = pl.element() < 0
     where = pl.when(at_end).then(pl.lit("the ends of the queues")).otherwise(instants + pl.lit(" UTC"))
-    to = (
-        pl.lit(" to ") + pl.col("to_ms").list.eval(where).list.unique(maintain_order=True).list.join(" and ")
-    ).fill_null("")
-    to = pl.when(pl.col("to_ms").list.len() > 0).then(to).otherwise(pl.lit(""))
+    targets = pl.col("to_ms").list.eval(where).list.unique(maintain_order=True).list.join(" and ")
+    to = pl.when(pl.col("to_ms").list.len() > 0).then(pl.lit(" to ") + targets).otherwise(pl.lit(""))
     reset = pl.concat_str(pl.lit("offsets were reset"), to, _started_text())
     asked = pl.concat_str(pl.lit("a reset of the offsets"), to, pl.lit(" was started"), _by_text().fill_null(""))
     refused = pl.col("errors").list.join("; ")

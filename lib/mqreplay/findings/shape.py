@@ -74,10 +74,11 @@ def finding(
         (pl.col(name) if name in rows.columns else pl.lit(None)).cast(of).alias(name)
         for name, of in (PLACE | HIDDEN).items()
     ]
+    certainty = kind.confidence if confidence is None else confidence
     told = {
         "kind": pl.lit(kind.name),
         "severity": pl.lit(severity) if isinstance(severity, str) else severity,
-        "confidence": confidence if isinstance(confidence, pl.Expr) else pl.lit(confidence or kind.confidence),
+        "confidence": certainty if isinstance(certainty, pl.Expr) else pl.lit(certainty),
         "summary": summary,
         "advice": advice if isinstance(advice, pl.Expr) else pl.lit(kind.advice if advice is None else advice),
         "evidence": pl.col("evidence").list.head(EVIDENCE_ROWS),
@@ -145,7 +146,7 @@ def one_or_none(name: str) -> pl.Expr:
 
 
 def counted(n: str | pl.Expr, what: str) -> pl.Expr:
-    """Return so many, in words: '1 queue', '8 queues'; null where the number is."""
+    """Return a number with its noun: '1 queue', '8 queues'; null where the number is."""
     number = pl.col(n) if isinstance(n, str) else n
     return number.cast(pl.String) + pl.when(number == 1).then(pl.lit(f" {what}")).otherwise(pl.lit(f" {what}s"))
 

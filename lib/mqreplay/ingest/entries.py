@@ -17,7 +17,7 @@ from mqreplay.decode.consumer_offset import (
     ConsumerOffsets,
     decode_consumer_offset,
     decode_lmq_consumer_offset,
-    is_of_broadcasting,
+    strange_keys,
 )
 from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import PopOrder, decode_pop_order
@@ -156,11 +156,9 @@ def _consumer_offset(data: bytes, file: SnapshotFile) -> Entries:
     got = decode_lmq_consumer_offset(data) if file.is_lmq else decode_consumer_offset(data)
     keys = zip(got.topic, got.consumer_group, repeat(None), got.queue_id)
     entries: dict[object, object] = dict(zip(keys, got.offset, strict=True))
-    unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}
-    if unnamed:
+    if None in got.topic:
         entries = {key: offset for key, offset in entries.items() if key[0] is not None}  # type: ignore[index]
-    strange = sorted(key for key in unnamed if not is_of_broadcasting(key))
-    return Entries(entries, strange, got.data_version_counter, got)
+    return Entries(entries, strange_keys(got), got.data_version_counter, got)
 
 
 def _client_offsets(data: bytes, file: SnapshotFile) -> Entries:

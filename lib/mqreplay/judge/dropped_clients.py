@@ -12,7 +12,7 @@ import polars as pl
 
 from mqreplay.judge.membership import CLOSED, EXPIRED, MEMBER, SIGNS
 from mqreplay.judge.observed_clients import polled
-from mqreplay.judge.replay_gap import GAP
+from mqreplay.judge.replay_gap import gap_rows
 from mqreplay.judge.time_spans import with_session
 
 BROKER = ["broker_name", "broker_id"]
@@ -90,6 +90,4 @@ def dropped_gaps(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
         pl.lit(EVIDENCE).alias("evidence"),
         pl.format(REASON, text, "broker_name").alias("reason"),
     )
-    return gaps.select(
-        (pl.col(name) if name in gaps.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
-    )
+    return gap_rows(gaps)

@@ -130,7 +130,7 @@ def _reason(hidden: pl.Expr) -> pl.Expr:
 
 
 def _queues(count: pl.Expr, text: str) -> pl.Expr:
-    """Return the text with so many queues; null if there are none."""
+    """Return the text with the number of queues in it; null if there are none."""
     queues = pl.when(count == 1).then(pl.lit("1 queue")).otherwise(pl.format("{} queues", count))
     return pl.when(count > 0).then(pl.format(text, queues))
 

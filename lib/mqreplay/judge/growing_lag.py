@@ -15,7 +15,7 @@ import polars as pl
 from mqreplay.core.system_names import PROXY_GROUP, is_made_by_brokers, is_system_group
 from mqreplay.judge.membership import BROADCASTING, consumer_groups
 from mqreplay.judge.queue_events import KEY, accepted_commits
-from mqreplay.judge.replay_gap import GAP
+from mqreplay.judge.replay_gap import gap_rows
 from mqreplay.judge.time_spans import INSTANT
 
 LOCAL_OFFSETS = "the offsets of a broadcasting group are with its clients, and no broker knows them"
@@ -108,9 +108,7 @@ def lag_gaps(
         pl.lit("finding lag_grows").alias("decision"),
         pl.lit("undetermined").alias("evidence"),
     )
-    return named.select(
-        (pl.col(name) if name in named.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
-    )
+    return gap_rows(named)
 
 
 def _is_of_application() -> pl.Expr:

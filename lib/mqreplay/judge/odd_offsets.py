@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.decode.consumer_offset import LARGEST_OFFSET
 from mqreplay.judge.nearest import as_of
 from mqreplay.judge.offset_continuity import polled_ends
 from mqreplay.judge.queue_events import QUEUE
-from mqreplay.judge.saturating import MOST, less
+from mqreplay.judge.saturating import less
 from mqreplay.judge.time_spans import INSTANT
 
 NEGATIVE, PAST_END, UNSURE = "negative", "past_end", "unsure"
@@ -33,9 +34,8 @@ ODD: dict[str, pl.DataType] = {
     "source_name": pl.String(),  # of a row of silver.offset_change
     "record_id": pl.String(),  # of a row of silver.consume_stats
 }
-FURTHEST = MOST // 20  # messages: a consume queue has 20 bytes for each, and its length is a long
 # The broker reads the end of the queue before the offset of the group (AdminBrokerProcessor#getConsumeStats): messages
-# may be written and consumed in between, but not so many.
+# may be written and consumed in between, but fewer than these.
 MEANWHILE = 1000  # messages
 
 
@@ -49,9 +49,9 @@ def odd_offsets_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl.
     changes = offset_change.filter(pl.col("new_offset").is_not_null())
     of_client = pl.col("broker_id").is_null()
     new, end = pl.col("new_offset"), pl.col("queue_max_offset")
-    judged = changes.filter(of_client | (new < 0) | (new > FURTHEST))
+    judged = changes.filter(of_client | (new < 0) | (new > LARGEST_OFFSET))
     placed = as_of(judged, highs, QUEUE, "to_ts", {"queue_max_offset": "queue_max_offset"}, right_at="at", after=True)
-    past_end = pl.when(end.is_null()).then(new > FURTHEST).otherwise(of_client & (new > end))
+    past_end = pl.when(end.is_null()).then(new > LARGEST_OFFSET).otherwise(of_client & (new > end))
     odd = pl.when(new < 0).then(pl.lit(NEGATIVE)).when(past_end).then(pl.lit(PAST_END))
     found = placed.with_columns(odd.alias("odd")).filter(pl.col("odd").is_not_null())
     return _odd(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from mqreplay.judge.replay_gap import GAP
+from mqreplay.judge.replay_gap import gap_rows
 from mqreplay.judge.time_spans import INSTANT
 
 BROKER = ["broker_name", "broker_id"]
@@ -194,9 +194,7 @@ def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame, outages: pl.Dat
             pl.lit(1, pl.Int64).alias("decisions"),
         )
     )
-    return named.select(
-        (pl.col(name) if name in named.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
-    )
+    return gap_rows(named)
 
 
 def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:

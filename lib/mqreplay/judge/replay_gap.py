@@ -64,6 +64,13 @@ GAP: dict[str, pl.DataType] = {
 KEY = ("decision", "evidence", "day", *PLACE, "reason")
 
 
+def gap_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame's columns of GAP; those that it lacks are null."""
+    return frame.select(
+        (pl.col(name) if name in frame.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
+    )
+
+
 def missing_kinds(
     day: dt.date,
     missing: Collection[str],

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from mqreplay.core.system_names import PROXY_GROUP
-from mqreplay.judge.replay_gap import GAP
+from mqreplay.judge.replay_gap import gap_rows
 
 SYSTEM_GROUP = "CID_RMQ_SYS_"
 DECISION = "gold.queue_owner"
@@ -66,6 +66,4 @@ def unlisted_member_gaps(
         .otherwise(pl.lit(BEHIND if has_proxy else PERHAPS))
         .alias("reason"),
     )
-    return gaps.select(
-        (pl.col(name) if name in gaps.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
-    )
+    return gap_rows(gaps)

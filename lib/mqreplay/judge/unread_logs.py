@@ -8,7 +8,7 @@ from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence_advice import all_ways
 from mqreplay.judge.membership import MEMBER, consumer_groups
 from mqreplay.judge.observed_clients import BY_POP, CLIENT_LOG, MUTE, UNPULLED, polled, unwatched_spans
-from mqreplay.judge.replay_gap import GAP
+from mqreplay.judge.replay_gap import gap_rows
 
 BROKER_LOG = "broker_log"
 UNDETERMINED = ("orphan_queue", "idle_consumer")
@@ -78,6 +78,4 @@ def unwatched_gaps(unwatched: pl.DataFrame, least_s: int) -> pl.DataFrame:
     evidence = pl.when(pl.col("why").is_null()).then(pl.lit("client_log")).otherwise(pl.lit("assignments"))
     names = pl.DataFrame({"decision": [f"finding {name}" for name in UNDETERMINED]})
     gaps = of_group.with_columns(reason.alias("reason"), evidence.alias("evidence")).join(names, how="cross")
-    return gaps.select(
-        (pl.col(name) if name in gaps.columns else pl.lit(None)).cast(kind).alias(name) for name, kind in GAP.items()
-    )
+    return gap_rows(gaps)

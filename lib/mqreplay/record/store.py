@@ -13,29 +13,23 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mqreplay import __version__
-from mqreplay.decode.consumer_offset import LMQ_FILE_NAME, decode_consumer_offset, decode_lmq_consumer_offset
-from mqreplay.decode.delay_offset import decode_delay_offset
-from mqreplay.decode.message_request_mode import decode_message_request_mode
-from mqreplay.decode.pop_order import decode_pop_order
-from mqreplay.decode.subscription_group import decode_subscription_group
-from mqreplay.decode.topics import decode_topics
+from mqreplay.decode.consumer_offset import LMQ_FILE_NAME
 from mqreplay.errors import InputError, RecordingFull
 from mqreplay.lake.local_folder import output_folder
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.record_files import EVENTS, RecordFiles
-from mqreplay.record.store_folder import BAK, FILES, OFFSETS_FILE, BrokerStore, broker_store, unused_offsets_file
+from mqreplay.record.store_folder import (
+    BAK,
+    DECODERS,
+    FILES,
+    OFFSETS_FILE,
+    BrokerStore,
+    broker_store,
+    unused_offsets_file,
+)
 from mqreplay.record.whole_copy import Signature, WholeCopy, read_whole, signature_of
 from mqreplay.stop_signals import stopped_by, stops_ask
 
-CHECKS: Final[dict[str, Callable[[bytes], object]]] = {
-    OFFSETS_FILE: decode_consumer_offset,
-    LMQ_FILE_NAME: decode_lmq_consumer_offset,
-    "topics.json": decode_topics,
-    "subscriptionGroup.json": decode_subscription_group,
-    "messageRequestMode.json": decode_message_request_mode,
-    "consumerOrderInfo.json": decode_pop_order,
-    "delayOffset.json": decode_delay_offset,
-}
 MINUTE_MS: Final = 60_000
 LONGEST_PATIENCE_S: Final = 1.0
 LATE_MS: Final = 1000  # a poll that starts later than planned by more than this counts as missed
@@ -145,11 +139,11 @@ class StoreRecorder:
         if signature is None and not bak.exists() and watched.name not in watched.copied:
             return None  # a broker without delayed messages has no delayOffset.json
         patience = min(self._every / 2, LONGEST_PATIENCE_S)
-        copy = read_whole(path, CHECKS[watched.name], patience)
+        copy = read_whole(path, DECODERS[watched.name], patience)
         if isinstance(copy, WholeCopy):
             self._readable(store, watched)
             return watched.name, copy
-        instead = read_whole(bak, CHECKS[watched.name], 0)
+        instead = read_whole(bak, DECODERS[watched.name], 0)
         is_there = isinstance(instead, WholeCopy)
         self._unreadable(store, watched, f"{copy}; " + (f"{bak.name} is copied instead" if is_there else "no .bak"))
         return (bak.name, instead) if isinstance(instead, WholeCopy) else None

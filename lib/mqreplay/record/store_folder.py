@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from mqreplay.decode.brokers import split_broker_key
-from mqreplay.decode.consumer_offset import FILE_NAME, FILE_NAMES, LMQ_FILE_NAME
+from mqreplay.decode.consumer_offset import (
+    FILE_NAME,
+    FILE_NAMES,
+    LMQ_FILE_NAME,
+    decode_consumer_offset,
+    decode_lmq_consumer_offset,
+)
+from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.encodings import text_of_bytes
+from mqreplay.decode.message_request_mode import decode_message_request_mode
+from mqreplay.decode.pop_order import decode_pop_order
+from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.record.imports.broker_identity import identity_of
@@ -17,15 +28,17 @@ from mqreplay.record.whole_copy import signature_of
 
 OFFSETS_FILE: Final = FILE_NAME
 BAK: Final = ".bak"
-FILES: Final = (
-    OFFSETS_FILE,
-    LMQ_FILE_NAME,
-    "topics.json",
-    "subscriptionGroup.json",
-    "delayOffset.json",
-    "messageRequestMode.json",
-    "consumerOrderInfo.json",
-)
+DELAY_OFFSETS: Final = "delayOffset.json"
+DECODERS: Final[Mapping[str, Callable[[bytes], object]]] = {  # of the files that a broker's folder has
+    OFFSETS_FILE: decode_consumer_offset,
+    LMQ_FILE_NAME: decode_lmq_consumer_offset,
+    "topics.json": decode_topics,
+    "subscriptionGroup.json": decode_subscription_group,
+    DELAY_OFFSETS: decode_delay_offset,
+    "messageRequestMode.json": decode_message_request_mode,
+    "consumerOrderInfo.json": decode_pop_order,
+}
+FILES: Final = tuple(DECODERS)
 # Folders of RocksDB with offsets, by the setting of the broker. Source: RocksDBConsumerOffsetManager, ConfigStorage.
 ROCKSDB: Final = {
     "consumerOffsets": "storeType=defaultRocksDB",

@@ -19,7 +19,7 @@ from mqreplay.decode.consumer_offset import (
     decode_consumer_offset,
     decode_lmq_consumer_offset,
     impossible_offsets,
-    is_of_broadcasting,
+    strange_keys,
 )
 from mqreplay.decode.delay_offset import decode_delay_offset
 from mqreplay.decode.message_request_mode import decode_message_request_mode
@@ -52,8 +52,7 @@ def _lmq_consumer_offset(data: bytes) -> tuple[str, Facts]:
 
 
 def _about(got: ConsumerOffsets) -> tuple[str, Facts]:
-    unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}
-    strange = sorted(key for key in unnamed if not is_of_broadcasting(key))
+    strange = strange_keys(got)
     keys = len(set(got.key))
     facts: Facts = {"entries": len(got), "keys": keys, "strange_keys": strange, "other_tables": list(got.other_keys)}
     words = holding(len(got), keys)

@@ -198,5 +198,5 @@ _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("broker", _setting),
     ("listenPort=", _setting),
 )
-# The beginnings of messages with a fact, wherever they stand in a line; settings are whole messages.
+# How messages with a fact begin, at any place in a line; settings are whole messages.
 STARTS: Final = tuple(start for start, read in _READERS if read is not _setting)

@@ -220,5 +220,5 @@ _READERS: Final[tuple[tuple[str, Callable[[str], Fact | None]], ...]] = (
     ("HeartbeatData [", _content),
     ("topicRouteTable.put. ", _route),
 )
-# The beginnings of messages with a fact, wherever they stand in a line.
+# How messages with a fact begin, at any place in a line.
 STARTS: Final = tuple(start for start, _ in _READERS)

@@ -1,4 +1,4 @@
-"""A line that holds a message of RocketMQ, wherever the message stands in it, and the fact of the message.
+"""A line with a message of RocketMQ at any place in it, and the fact of the message.
 
 RocketMQ's own layouts come first (line_time.py). Applications, containers and collectors put other text before a
 message: their own pattern, a pod's name, another time, colours, JSON. Such a line is found by the beginning of a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -11,34 +11,17 @@ from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import (
     FILE_NAME,
     LARGEST_OFFSET,
-    LMQ_FILE_NAME,
     ConsumerOffsets,
     decode_consumer_offset,
-    decode_lmq_consumer_offset,
     impossible_offsets,
-    is_of_broadcasting,
+    strange_keys,
 )
-from mqreplay.decode.delay_offset import decode_delay_offset
-from mqreplay.decode.message_request_mode import decode_message_request_mode
-from mqreplay.decode.pop_order import decode_pop_order
-from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.text import MARK_BYTES, TAKE_BAK
-from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.offset_bytes import OffsetBytes
+from mqreplay.record.store_folder import BAK, DECODERS, DELAY_OFFSETS
 
-BAK: Final = ".bak"
 SHOWN: Final = 3  # names of files, keys or offsets in a note
-DELAY_OFFSETS: Final = "delayOffset.json"  # nightly does not read it
-DECODERS: Final[Mapping[str, Callable[[bytes], object]]] = {
-    FILE_NAME: decode_consumer_offset,
-    LMQ_FILE_NAME: decode_lmq_consumer_offset,
-    "topics.json": decode_topics,
-    "subscriptionGroup.json": decode_subscription_group,
-    "messageRequestMode.json": decode_message_request_mode,
-    "consumerOrderInfo.json": decode_pop_order,
-    DELAY_OFFSETS: decode_delay_offset,
-}
 
 
 class _Copy(NamedTuple):
@@ -78,7 +61,7 @@ class CopyCheck:
         except DecodeError as error:
             if error.code == "foreign" and copy.file_name in DECODERS:
                 return f"its content does not match its name ({error.detail})"
-            if copy.file_name != DELAY_OFFSETS:
+            if copy.file_name != DELAY_OFFSETS:  # nightly does not read it
                 self._refused.append((copy, error))
         else:
             self._whole.add(copy.moment)
@@ -107,8 +90,7 @@ class CopyCheck:
         self._last[copy.folder, name] = data
 
     def _see(self, got: ConsumerOffsets) -> None:
-        unnamed = {key for key, topic in zip(got.key, got.topic, strict=True) if topic is None}
-        self._strange.update(dict.fromkeys(sorted(key for key in unnamed if not is_of_broadcasting(key))))
+        self._strange.update(dict.fromkeys(strange_keys(got)))
         self._impossible.update(dict.fromkeys(impossible_offsets(got)))
 
     def notes(self) -> list[str]:

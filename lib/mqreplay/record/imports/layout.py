@@ -27,7 +27,7 @@ NOT_USED: Final = "not_used"
 TEXT: Final = "text"  # any other file: it may be mqadmin's output
 
 OFFSET_LINES_NAME: Final = "consumerOffset.jsonl.gz"
-_COMPRESSED = re.compile(r"\.(?:gz|bz2|xz)$")
+COMPRESSED: Final = re.compile(r"\.(?:gz|bz2|xz)$")
 _ARCHIVE = re.compile(r"\.(?:tar|tar\.(?:gz|bz2|xz)|tgz|tbz2?|txz|zip)$", re.IGNORECASE)
 _SNAPSHOT = re.compile(
     r"(?P<before>(?:.*[^A-Za-z0-9])?)"
@@ -72,7 +72,7 @@ def place_of(parts: Sequence[str], zone: dt.tzinfo) -> Place:
     ('records', 'capture')
     """
     last = parts[-1]
-    plain = _COMPRESSED.sub("", last)
+    plain = COMPRESSED.sub("", last)
     if (why := why_in_folder(parts[:-1])) is not None:
         return Place(NOT_USED, last, None, (), why=why)
     if _ARCHIVE.search(last):

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from mqreplay.decode.logs import broker_facts
 from mqreplay.decode.logs.line_time import STATED, written_epoch_ms
 from mqreplay.decode.logs.log_line import BROKER, CLIENT, LOCK, NAMESRV, STATS, LogLine
+from mqreplay.record.imports.layout import COMPRESSED
 from mqreplay.record.imports.log_text import OTHER, LineCount, log_lines
 from mqreplay.record.imports.sources import Source
 
@@ -23,7 +24,6 @@ LOGS: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
 OF_BROKER: Final = frozenset({BROKER, LOCK, STATS})  # logs that one broker writes
 OTHER_DAYS: Final = ("otherdays", "other_days")  # folders of rotated files in RocketMQ's logback settings
 _ROTATED: Final = re.compile(r"[._-](?:\d{4}-\d\d-\d\d|\d{8}|\d{1,4})(?=[._-]|$)", re.ASCII)
-_COMPRESSED: Final = re.compile(r"\.(?:gz|bz2|xz)$")
 _OVERLAP_MS: Final = 2_000  # rotated files follow each other; asynchronous appenders write a little later
 _FEW_WRITERS: Final = 2
 _KEPT: Final = 100_000  # lines of all files
@@ -155,11 +155,8 @@ class Process:
     def lines(self) -> Iterator[LogLine]:
         """Yield its lines: those with a fact, and where no other process wrote, all that have a time."""
         for part in self.parts:
-            for line in log_lines(part.source, LineCount()):
-                if line.wrapping.name == self.writer.name and (
-                    line.log == self.log or (part.alone and line.log is None)
-                ):
-                    yield line
+            lines = log_lines(part.source, LineCount()) if part.kept is None else part.kept
+            yield from filter(part.is_own, lines)
 
 
 @dataclass
@@ -214,7 +211,7 @@ def base_name(path: str) -> str:
     >>> base_name("logs/broker-2026-11-21.1.log.gz"), base_name("rocketmq_client.log.3"), base_name("app-7.log")
     ('broker.log', 'rocketmq_client.log', 'app.log')
     """
-    name = _COMPRESSED.sub("", path.rpartition("/")[2])
+    name = COMPRESSED.sub("", path.rpartition("/")[2])
     return _ROTATED.sub("", name) or name
 
 

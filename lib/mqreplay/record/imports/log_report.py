@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from mqreplay.record.imports.log_text import LineCount
 
@@ -22,15 +21,3 @@ class LogReport:
     found_brokers: dict[str, dict[str, str]] = field(default_factory=dict)  # "<name>-<id>": addr
     lines: LineCount = field(default_factory=LineCount)
     repeated: int = 0  # files with the content of another one
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "recognised": self.recognised,
-            "left_out": dict(self.left_out),
-            "not_recognised": self.not_recognised,
-            "notes": self.notes,
-            "helps": self.helps,
-            "found_brokers": self.found_brokers,
-            "lines": self.lines.as_dict(),
-        }

@@ -7,7 +7,6 @@ name brokers only by address.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
@@ -25,11 +24,11 @@ from mqreplay.record.imports.held_queues import Record
 from mqreplay.record.imports.log_files import LogScan, Process
 from mqreplay.record.imports.log_report import LogReport
 from mqreplay.record.imports.log_zones import Span, Zones, client_offset, misfits, zones_of
+from mqreplay.record.imports.name_readings import id_of_last
 from mqreplay.record.imports.registered_clients import Presence
 from mqreplay.record.imports.sources import Writer
 
 _ORDER: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
-_NAME_ID: Final = re.compile(r"(.+)-([0-9]{1,2})")
 _AGAIN_MS: Final = 10_000  # the same loss of a broker in the logs of two name servers
 
 
@@ -284,9 +283,9 @@ class _Import:
 def _slave_of_folder(process: Process) -> Broker | None:
     """Return the slave whose folder NAME-ID has the id with which its log registered at a name server."""
     for folder in reversed(process.folder.split("/")):
-        match = _NAME_ID.fullmatch(folder)
-        if match is not None and process.broker_id and int(match[2]) == process.broker_id:
-            return Broker(match[1], process.broker_id, process.settings.get("addr"))
+        named = id_of_last(folder)
+        if named is not None and process.broker_id and named[1] == process.broker_id:
+            return Broker(*named, process.settings.get("addr"))
     return None
 
 
