@@ -7,9 +7,10 @@ from random import Random
 
 import polars as pl
 
-from mqreplay.judge.offset_causes import offset_resets
-from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
-from mqreplay.judge.queue_events import groups_with_commits_of_shard, queue_events
+from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
+from mqreplay.evidence.offset_causes import offset_resets
+from mqreplay.evidence.queue_ends import queue_ends
+from mqreplay.evidence.queue_events import groups_with_commits_of_shard, queue_events
 from silver_moments import at
 from silver_rows import rows
 

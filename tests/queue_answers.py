@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mqreplay.judge import standstills
-from mqreplay.judge.failover_exposure import MINUTES, lacking
-from mqreplay.judge.queue_events import KEY, QueueEvents
-from mqreplay.judge.slave_copies import SPAN, Copied, both_files, falling_behind
+from mqreplay.decisions.failover_exposure import MINUTES, lacking
+from mqreplay.evidence import standstills
+from mqreplay.evidence.queue_events import KEY, QueueEvents
+from mqreplay.evidence.slave_copies import SPAN, Copied, both_files, falling_behind
 from queue_recordings import SECOND, STEP_S, STUCK_S, Row, copies_of, slaves_of
 
 SLAVES = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mqreplay.bind.arrow_values import law_values
 from mqreplay.bind.faces import distinct_answers
 from mqreplay.core.message_queue import MessageQueue
-from mqreplay.judge.distinct import distinct_rows
+from mqreplay.evidence.arrays.distinct import distinct_rows
 
 QUEUE = pa.struct([("topic", pa.string()), ("broker_name", pa.string()), ("queue_id", pa.int32())])
 TABLE = pa.map_(pa.string(), pa.map_(pa.int64(), pa.string()))

@@ -16,11 +16,11 @@ from deltalake import DeltaTable, write_deltalake
 from polars.testing import assert_frame_equal
 
 from mqreplay.cli.query import query
-from mqreplay.judge.allocation import allocation
-from mqreplay.judge.client_memory import born_clients, first_subscriptions_of_shard
-from mqreplay.judge.pull_route import pull_route
-from mqreplay.judge.route_changes import route_changes
-from mqreplay.judge.slave_suggestion import slave_suggestion
+from mqreplay.decisions.allocation import allocation
+from mqreplay.decisions.pull_route import pull_route
+from mqreplay.decisions.slave_suggestion import slave_suggestion
+from mqreplay.evidence.client_memory import born_clients, first_subscriptions_of_shard
+from mqreplay.evidence.route_changes import route_changes
 from mqreplay.settings import load_settings
 from tests_shared import ROOT
 

@@ -16,8 +16,8 @@ from bench.bind_faces import night_of_queues
 from mqreplay.bind import functions
 from mqreplay.core.burrow import STATUSES
 from mqreplay.core.status_windows import status_windows
-from mqreplay.judge import status_windows as twin
-from mqreplay.judge.status_windows import WINDOWS, status_windows_arrow
+from mqreplay.decisions import status_windows as twin
+from mqreplay.decisions.status_windows import WINDOWS, status_windows_arrow
 
 LIMIT = 2**44
 LISTS, LONG = pa.list_(pa.int64()), pa.int64()

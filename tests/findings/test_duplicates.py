@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqreplay.evidence.deliveries import repeated_deliveries
+from mqreplay.evidence.offset_causes import offset_resets
 from mqreplay.findings.causes import with_causes
 from mqreplay.findings.duplicates import duplicate_findings
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.shape import SCHEMA
-from mqreplay.judge.deliveries import repeated_deliveries
-from mqreplay.judge.offset_causes import offset_resets
 from silver_moments import at
 from silver_rows import rows
 

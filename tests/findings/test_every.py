@@ -8,6 +8,21 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from mqreplay.evidence import client_clocks
+from mqreplay.evidence.asked_resets import asked_resets
+from mqreplay.evidence.broker_outages import failovers_of_shard
+from mqreplay.evidence.deliveries import came_back, most_tries_of_shard, repeated_deliveries
+from mqreplay.evidence.growing_lag import advances_of_shard
+from mqreplay.evidence.held_standstills import refused_pulls_of_shard
+from mqreplay.evidence.listed_brokers import CHANGES, UNLISTED
+from mqreplay.evidence.odd_offsets import odd_offsets_of_answers, odd_offsets_of_shard
+from mqreplay.evidence.offset_causes import offset_resets
+from mqreplay.evidence.ownership import pulled_queues_of_shard
+from mqreplay.evidence.pop_orders import blocked_orders
+from mqreplay.evidence.queue_ends import queue_ends
+from mqreplay.evidence.revive_lags import revive_lags_of_shard
+from mqreplay.evidence.slave_configs import DRIFT
+from mqreplay.evidence.slave_reads import slave_reads
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.every import FAMILIES, KINDS, Evidence, all_findings, finish
@@ -18,21 +33,6 @@ from mqreplay.findings.shape import HIDDEN, INSTANT, SCHEMA, finding, none, that
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.findings.topics import orphans_of_shard
-from mqreplay.judge import client_clocks
-from mqreplay.judge.asked_resets import asked_resets
-from mqreplay.judge.broker_outages import failovers_of_shard
-from mqreplay.judge.deliveries import came_back, most_tries_of_shard, repeated_deliveries
-from mqreplay.judge.growing_lag import advances_of_shard
-from mqreplay.judge.held_standstills import refused_pulls_of_shard
-from mqreplay.judge.listed_brokers import CHANGES, UNLISTED
-from mqreplay.judge.odd_offsets import odd_offsets_of_answers, odd_offsets_of_shard
-from mqreplay.judge.offset_causes import offset_resets
-from mqreplay.judge.offset_continuity import queue_ends
-from mqreplay.judge.ownership import pulled_queues_of_shard
-from mqreplay.judge.pop_orders import blocked_orders
-from mqreplay.judge.revive_lags import revive_lags_of_shard
-from mqreplay.judge.slave_configs import DRIFT
-from mqreplay.judge.slave_reads import slave_reads
 from silver_moments import at
 from silver_rows import rows
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from mqreplay.evidence.time_spans import INSTANT
 from mqreplay.findings.lag import lag_findings
 from mqreplay.findings.shape import SCHEMA
-from mqreplay.judge.time_spans import INSTANT
 from silver_moments import at
 
 LAG = {"consumer_group": pl.String, "topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}

@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from mqreplay.evidence.asked_resets import asked_resets
+from mqreplay.evidence.offset_causes import offset_resets
 from mqreplay.findings.offset_resets import reset_findings
 from mqreplay.findings.offsets import offset_findings
 from mqreplay.findings.shape import INSTANT
-from mqreplay.judge.asked_resets import asked_resets
-from mqreplay.judge.offset_causes import offset_resets
 from silver_moments import at
 from silver_rows import rows
 

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidence_keys import evidence_of, keys_of
+from mqreplay.evidence.deliveries import came_back, most_tries_of_shard
+from mqreplay.evidence.queue_ends import polled_ends
 from mqreplay.findings.messages import (
     dead_letters,
     retried_topics,
@@ -15,8 +17,6 @@ from mqreplay.findings.messages import (
     returned_ends_of_shard,
 )
 from mqreplay.findings.shape import EVIDENCE_ROWS, SCHEMA
-from mqreplay.judge.deliveries import came_back, most_tries_of_shard
-from mqreplay.judge.offset_continuity import polled_ends
 from silver_moments import at
 from silver_rows import rows
 

@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from evidence_keys import evidence_of, keys_of
+from mqreplay.evidence.odd_offsets import NEGATIVE, ODD, PAST_END, UNSURE
 from mqreplay.findings.odd_offsets import OF_CLIENT, odd_offset_findings
 from mqreplay.findings.shape import SCHEMA
-from mqreplay.judge.odd_offsets import NEGATIVE, ODD, PAST_END, UNSURE
 from silver_moments import at
 from silver_rows import rows
 

@@ -7,12 +7,12 @@ import json
 import pytest
 from polars.testing import assert_frame_equal
 
+from mqreplay.engines.local import LocalEngine
 from mqreplay.ingest import pieces, snapshot_rounds, snapshots
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.run.local import LocalEngine
 from mqreplay.settings import IngestSettings
 from tests_shared import table_at
 

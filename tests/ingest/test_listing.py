@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.ingest import digests, listing, opening, store_walk
 from mqreplay.ingest.digests import KnownDigests, hash_files
@@ -17,7 +18,6 @@ from mqreplay.ingest.lines import file_sha256, read_whole
 from mqreplay.ingest.listing import begin_listings, find_recordings, finish_listings
 from mqreplay.ingest.prefetch import MOST_WAITING, WAITING_BYTES, Prefetch
 from mqreplay.lake.files import LOCAL, FileTooLarge
-from mqreplay.run.local import LocalEngine
 from tests_shared import SAMPLE
 
 NIGHT = SAMPLE / "bulk-5.3.3"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest.test_cut_recording import BEGAN
+from mqreplay.engines.local import LocalEngine
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.run import ingest
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.run.local import LocalEngine
 from mqreplay.settings import IngestSettings
 from tests_shared import table_at
 

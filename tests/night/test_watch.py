@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import WarehouseLocked
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import OPENED
@@ -18,7 +19,6 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night import watch as watch_module
 from mqreplay.night.open_findings import read_findings
 from mqreplay.night.watch import Watch, watch
-from mqreplay.run.local import LocalEngine
 from mqreplay.settings import LocalSettings, load_settings
 from mqreplay.settings_sections import WatchSettings
 from night.feed import Feed

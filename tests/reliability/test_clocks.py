@@ -22,9 +22,10 @@ import polars as pl
 import pytest
 
 from mqreplay.core.clock_stretch import LEAST, SURE_MS
-from mqreplay.judge import offset_continuity, queue_progress, standstills, status_windows
-from mqreplay.judge.client_clocks import Stretch, Words, client_words, stretches
-from mqreplay.judge.queue_events import KEY, QueueEvents
+from mqreplay.decisions import offset_continuity, queue_progress, status_windows
+from mqreplay.evidence import standstills
+from mqreplay.evidence.client_clocks import Stretch, Words, client_words, stretches
+from mqreplay.evidence.queue_events import KEY, QueueEvents
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
 from night.cut import INSTANTS, cut, jsonl_files

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from made_warehouse import CLUSTER, made_warehouse
-from mqreplay.judge.replay_gap import missing_kinds, replay_gap
+from mqreplay.decisions.replay_gap import missing_kinds, replay_gap
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.coverage import AREAS, Coverage, coverage, most_helpful, not_judged
 from mqreplay.report.verdict import level, verdict

@@ -25,7 +25,7 @@ from mqreplay.bind.arrow_values import answers_column, law_values
 from mqreplay.bind.function import BoundFunction
 from mqreplay.bind.register import register
 from mqreplay.core.status_windows import status_windows
-from mqreplay.judge.status_windows import status_windows_arrow
+from mqreplay.decisions.status_windows import status_windows_arrow
 
 DISTINCT = 50
 TITLES = ("udf", "pandas", "no memo", "arrow", "sql")

@@ -9,23 +9,24 @@ from pathlib import Path
 import polars as pl
 from night_run import session_of
 
+from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
+from mqreplay.decisions.pull_route import pull_route
+from mqreplay.engines.choice import running_engine
+from mqreplay.engines.spark import SparkEngine
+from mqreplay.evidence.night_facts import NightFacts
+from mqreplay.evidence.offset_causes import offset_resets
+from mqreplay.evidence.queue_ends import queue_ends
+from mqreplay.evidence.queue_events import queue_events
+from mqreplay.evidence.route_changes import route_changes
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
-from mqreplay.judge.night_facts import NightFacts
-from mqreplay.judge.offset_causes import offset_resets
-from mqreplay.judge.offset_continuity import offset_continuity, queue_ends, skips, suspects
-from mqreplay.judge.pull_route import pull_route
-from mqreplay.judge.queue_events import queue_events
-from mqreplay.judge.route_changes import route_changes
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.night import nightly as night
 from mqreplay.night import replay_day
-from mqreplay.run import plan
-from mqreplay.run.day import DESCRIPTIONS
-from mqreplay.run.engines import running_engine
-from mqreplay.run.shards import Shard, deal, total
-from mqreplay.run.spark import SparkEngine
-from mqreplay.run.tasks import Files, Night, Part, judge_groups, survey_files
+from mqreplay.replay import plan
+from mqreplay.replay.day import DESCRIPTIONS
+from mqreplay.replay.shards import Shard, deal, total
+from mqreplay.replay.tasks import Files, Night, Part, judge_groups, survey_files
 from mqreplay.settings import load_settings
 
 

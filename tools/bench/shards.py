@@ -19,6 +19,7 @@ from typing import Any
 
 import polars as pl
 
+from mqreplay.engines.choice import ENGINES, running_engine
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.records import LinesTask
@@ -27,9 +28,8 @@ from mqreplay.lake.buckets import buckets
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly import Night
-from mqreplay.run.day import BY_QUEUE, QUEUE
-from mqreplay.run.engines import ENGINES, running_engine
-from mqreplay.run.shards import Shard
+from mqreplay.replay.day import BY_QUEUE, QUEUE
+from mqreplay.replay.shards import Shard
 from mqreplay.settings import load_settings
 
 # Workers import it under this name, from this folder.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mqreplay.run.engine import Context, Engine, Item, Result
+from mqreplay.engines.engine import Context, Engine, Item, Result
 
 
 @dataclass(frozen=True)

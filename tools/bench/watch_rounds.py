@@ -18,9 +18,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from mqreplay.engines.local import LocalEngine
 from mqreplay.night.watch import Watch
 from mqreplay.places import sample_dir
-from mqreplay.run.local import LocalEngine
 from mqreplay.settings import load_settings
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))

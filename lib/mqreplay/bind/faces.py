@@ -13,7 +13,7 @@ import pyarrow as pa
 from mqreplay.bind.answer import Answer, Answering
 from mqreplay.bind.arrow_values import answers_column, law_values
 from mqreplay.bind.values import Converter
-from mqreplay.judge.distinct import Codes, distinct_rows
+from mqreplay.evidence.arrays.distinct import Codes, distinct_rows
 
 
 def row_face(answer: Answering, converters: Sequence[Converter]) -> Callable[..., Answer]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.broker_outages import BROKER, ROUTE
+from mqreplay.evidence.held_standstills import REFUSED
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.pulls import SLAVE_PULL
 from mqreplay.findings.shape import counted, evidence, evidence_row, finding, one_or_none, record_key
-from mqreplay.judge.broker_outages import BROKER, ROUTE
-from mqreplay.judge.held_standstills import REFUSED
-from mqreplay.judge.time_spans import with_session
 
 BROKER_DOWN = FindingKind(
     name="broker_down",
@@ -53,7 +53,7 @@ PULLS_KEPT = 20  # pulls that an outage sent to a slave and that are kept as evi
 def outage_findings(outages: pl.DataFrame, failovers: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Return BROKER_DOWN, with the pulls that it sent to a slave.
 
-    ``outages`` is the frame of judge/broker_outages.py, ``failovers`` that of its with_outage. How many messages an
+    ``outages`` is the frame of evidence/broker_outages.py, ``failovers`` that of its with_outage. How many messages an
     outage delivered again is the sum of its effects: causes.py adds it.
     """
     key = pl.struct(pl.lit(ROUTE).alias("table_name"), "record_id")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.deliveries import MESSAGE
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.redelivery_causes import RETAKEN, with_cause
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
-from mqreplay.judge.deliveries import MESSAGE
-from mqreplay.judge.time_spans import with_session
 
 DUPLICATE_DELIVERY = FindingKind(
     name="duplicate_delivery",
@@ -64,7 +64,7 @@ def duplicate_findings(
 ) -> pl.DataFrame:
     """Return DUPLICATE_DELIVERY: one finding for each group and cause, or without a cause for each group and broker.
 
-    ``repeated`` has the rows of judge/deliveries.py's repeated_deliveries of all shards, ``found`` the findings of all
+    ``repeated`` has the rows of deliveries's repeated_deliveries of all shards, ``found`` the findings of all
     other kinds. ``continuity`` is gold.offset_continuity, ``resets`` offset_resets' frame, ``owners`` gold.queue_owner.
     Outages count until ``after_s`` seconds after their end. Without a cause, deliveries ``gap_s`` seconds apart or less
     are one finding, and more than ``warn_messages`` of a queue that changed hands.

@@ -9,6 +9,13 @@ from types import MappingProxyType
 
 import polars as pl
 
+from mqreplay.evidence import conflicts
+from mqreplay.evidence import ownership as owned
+from mqreplay.evidence.asked_resets import wide_resets
+from mqreplay.evidence.broker_outages import BROKER, with_outage
+from mqreplay.evidence.growing_lag import growing_lag
+from mqreplay.evidence.held_standstills import held_standstills
+from mqreplay.evidence.queue_ends import polled_ends
 from mqreplay.findings import (
     broker_lists,
     brokers,
@@ -36,13 +43,6 @@ from mqreplay.findings.going_on import going_on
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import HIDDEN, SCHEMA, that_reach
-from mqreplay.judge import conflicts
-from mqreplay.judge import ownership as owned
-from mqreplay.judge.asked_resets import wide_resets
-from mqreplay.judge.broker_outages import BROKER, with_outage
-from mqreplay.judge.growing_lag import growing_lag
-from mqreplay.judge.held_standstills import held_standstills
-from mqreplay.judge.offset_continuity import polled_ends
 
 _KINDS = (
     offsets.OFFSET_REWIND,
@@ -90,7 +90,7 @@ class Polled:
     vanished: pl.DataFrame | None = None
     queues: pl.DataFrame | None = None  # routed_queues
     shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
-    duplicates: pl.DataFrame | None = None  # judge/duplicate_clients.py
+    duplicates: pl.DataFrame | None = None  # evidence/duplicate_clients.py
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
-from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.time_spans import with_session
 
 LAG_GROWS = FindingKind(
     name="lag_grows",
@@ -50,7 +50,7 @@ QUEUES_NAMED = 16  # queues in a summary; more are counted
 
 
 def lag_findings(lags: pl.DataFrame, members: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return LAG_GROWS, of judge/growing_lag.py's frame; ``members`` is the frame of judge/membership.py.
+    """Return LAG_GROWS, of evidence/growing_lag.py's frame; ``members`` is the frame of evidence/membership.py.
 
     Spans of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """

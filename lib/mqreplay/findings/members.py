@@ -7,6 +7,7 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.membership import EXPIRED
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import (
     INSTANT,
@@ -18,7 +19,6 @@ from mqreplay.findings.shape import (
     row_key,
     seconds,
 )
-from mqreplay.judge.membership import EXPIRED
 
 STRATEGY_CONFLICT = FindingKind(
     name="strategy_conflict",
@@ -89,7 +89,7 @@ def conflict_findings(
 ) -> pl.DataFrame:
     """Return strategy_conflict and subscription_conflict, one for each conflict longer than ``dispute_s`` seconds.
 
-    The frames are those of judge/conflicts.py.
+    The frames are those of evidence/conflicts.py.
     """
     long = seconds("from_ts", "to_ts") > dispute_s
     sides = pl.col("sides").list.join(" against ")
@@ -127,7 +127,7 @@ def _rows_of(table: str) -> pl.Expr:
 def heard_until(members: pl.DataFrame, recorded_until: dt.datetime | None) -> dt.datetime | None:
     """Return until when clients were recorded; None if no client was and ``recorded_until`` is None.
 
-    ``members`` is the frame of judge/membership.py. ``recorded_until`` is the last instant by the recorder's own clock
+    ``members`` is the frame of membership. ``recorded_until`` is the last instant by the recorder's own clock
     (None: no row has one). One client alone does not extend the recording beyond it: the clock of that client may be
     ahead, and then all others would seem to be gone.
     """
@@ -151,10 +151,10 @@ def lost_consumers(
     queues were known, by ``unwatched``, the frame of observed_clients.unwatched. ``dropped``: see `membership`.
 
     ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
-    the frame of judge/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
+    the frame of evidence/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
     seconds and never unregistered. The recording must outlast its silence by as much. A client without heartbeats is
     left out, as nothing shows whether it unregistered, unless it vanished, or a broker's log shows that it dropped the
-    client and went on (``dropped``): ``vanished`` is the frame of judge/listed_members.py. ``silent`` says of a client
+    client and went on (``dropped``): ``vanished`` is the frame of listed_members. ``silent`` says of a client
     that vanished whether it did not answer before its brokers dropped it; of others it is null.
     """
     dropped = pl.col("dropped").is_not_null()

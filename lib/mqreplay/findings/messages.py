@@ -9,6 +9,10 @@ import polars as pl
 from mqreplay.core.pop_retry_topic import retry_topic_owners
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.arrays.saturating import less, total
+from mqreplay.evidence.queue_ends import pulled_ends
+from mqreplay.evidence.queue_events import QUEUE
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import (
     counted,
@@ -17,10 +21,6 @@ from mqreplay.findings.shape import (
     finding,
     row_key,
 )
-from mqreplay.judge.offset_continuity import pulled_ends
-from mqreplay.judge.queue_events import QUEUE
-from mqreplay.judge.saturating import less, total
-from mqreplay.judge.time_spans import with_session
 
 RETRY_GROWTH = FindingKind(
     name="retry_growth",
@@ -83,7 +83,7 @@ def retry_findings(
 ) -> pl.DataFrame:
     """Return RETRY_GROWTH: messages sent back, by the consumers' logs; for a group without one, by its topic's end.
 
-    ``came_back`` has the rows of judge/deliveries.py's came_back of all shards. ``ends`` has the rows of
+    ``came_back`` has the rows of evidence/deliveries.py's came_back of all shards. ``ends`` has the rows of
     `returned_ends_of_shard` of all shards and those of topic statistics. Fewer than ``warn_messages`` are info.
     ``groups`` and ``topics`` are those known: the name of a retry topic of POP has both.
     """
@@ -147,7 +147,7 @@ def dead_letters(
 ) -> pl.DataFrame:
     """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
 
-    ``came_back`` and ``ends`` are as in `retry_findings`, ``most_tries`` has the rows of judge/deliveries.py's
+    ``came_back`` and ``ends`` are as in `retry_findings`, ``most_tries`` has the rows of evidence/deliveries.py's
     most_tries_of_shard of all shards. Messages are counted by the log of the consumers; for a group without one, by how
     much its topic grew.
     """

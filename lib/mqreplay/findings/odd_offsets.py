@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.odd_offsets import ENTRY, NEGATIVE, PAST_END, UNSURE
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.offsets import OFFSET_BEYOND_MAX, group_text
 from mqreplay.findings.shape import counted, evidence_row, finding, key_of, none, one_or_none
-from mqreplay.judge.odd_offsets import ENTRY, NEGATIVE, PAST_END, UNSURE
 
 NEGATIVE_OFFSET = FindingKind(
     name="negative_offset",
@@ -42,7 +42,7 @@ ONCE_MORE = (
 def odd_offset_findings(odd: pl.DataFrame, continuity: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Return NEGATIVE_OFFSET, and OFFSET_BEYOND_MAX of clients' files and of answers.
 
-    ``odd`` are rows of judge/odd_offsets.py, ``continuity`` is gold.offset_continuity: what copies of brokers' files
+    ``odd`` are rows of evidence/odd_offsets.py, ``continuity`` is gold.offset_continuity: what copies of brokers' files
     show past the end is not reported twice.
     """
     if odd.is_empty():

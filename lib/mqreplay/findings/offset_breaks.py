@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.arrays.nearest import as_of
+from mqreplay.evidence.queue_events import COPIES, KEY
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.shape import seconds
-from mqreplay.judge.nearest import as_of
-from mqreplay.judge.queue_events import COPIES, KEY
-from mqreplay.judge.time_spans import with_session
 
 AT_ONCE_S = 30  # the copies of the masters that show one change of a group's offsets
 HANDOVER, RESTART = "handover", "restart"

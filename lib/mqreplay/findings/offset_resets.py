@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.reset_effects import reset_rows, with_reset_session
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.offsets import GROUP_TOPIC, addresses_text, group_text, queue_count
 from mqreplay.findings.shape import counted, evidence_row, finding, key_of, one_or_none
-from mqreplay.judge.reset_effects import reset_rows, with_reset_session
 
 OFFSET_RESET = FindingKind(
     name="offset_reset",
@@ -53,7 +53,7 @@ def reset_findings(
     """Return OFFSET_RESET, one for each group, topic and reset.
 
     ``resets`` is offset_causes.offset_resets' frame, ``continuity`` gold.offset_continuity with the causes of
-    judge/concluded_resets.py. Queues that are set ``gap_s`` seconds apart or less are of one reset; what clients commit
+    concluded_resets. Queues that are set ``gap_s`` seconds apart or less are of one reset; what clients commit
     shows within ``reach_s`` seconds. ``asked`` is asked_resets' frame: requests without offsets. A reset that moved an
     offset is a warning, else it is info.
     """

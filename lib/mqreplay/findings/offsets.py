@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import polars as pl
 
+from mqreplay.evidence.offset_causes import COPIED
+from mqreplay.evidence.queue_events import COMMITS, COPIES
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.offset_breaks import (
     HANDOVER,
@@ -17,8 +19,6 @@ from mqreplay.findings.offset_breaks import (
     with_retaken,
 )
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
-from mqreplay.judge.offset_causes import COPIED
-from mqreplay.judge.queue_events import COMMITS, COPIES
 
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",

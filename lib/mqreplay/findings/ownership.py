@@ -7,11 +7,11 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.duplicate_ids import BY_DUPLICATE
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, one_or_none, row_key
-from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.time_spans import with_session
 
 OWNERS = ("assignments",)
 ORPHAN_QUEUE = FindingKind(
@@ -105,7 +105,7 @@ def ownership_findings(
     gap_s: int,
     retried: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of judge/ownership.py's frames.
+    """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of evidence/ownership.py's frames.
 
     Seconds of disagreement are normal while lists spread: a dispute counts if it lasts longer than ``dispute_s``
     seconds. A member is idle if it held no queue for longer than ``idle_s``, or got none in ``idle_rebalances``

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
-from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.time_spans import with_session
 
 POP_ORDER_BLOCKED = FindingKind(
     name="pop_order_blocked",
@@ -30,7 +30,7 @@ QUEUES_NAMED = 16  # queues in a summary; more are counted
 
 
 def pop_order_findings(blocked: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return POP_ORDER_BLOCKED, of the frame of judge/pop_orders.py.
+    """Return POP_ORDER_BLOCKED, of the frame of evidence/pop_orders.py.
 
     Spans of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """

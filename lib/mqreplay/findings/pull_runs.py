@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.shape import EVIDENCE_ROWS, evidence_rows, record_key
-from mqreplay.judge.time_spans import with_session
 
 
 def pull_runs(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.shape import counted, evidence_rows, finding, none, record_key
-from mqreplay.judge.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
 
 SLAVE_PULL = FindingKind(
     name="slave_pull",
@@ -42,7 +42,7 @@ def exceptional_pulls_of_shard(slave_reads: pl.DataFrame, gap_s: int) -> pl.Data
     """Return runs of a shard's pulls to slaves: of one READ, each at most ``gap_s`` seconds after the one before.
 
     Columns: READ, those of `pull_runs`, of PLACE_COLUMNS, and behind, the pulls after an answer that left messages in
-    the queue. ``slave_reads`` is the frame of judge/slave_reads.py. A group whose brokerId names a slave is left out:
+    the queue. ``slave_reads`` is the frame of slave_reads. A group whose brokerId names a slave is left out:
     it reads there by its own setting.
     """
     pulls = slave_reads.filter(pl.col("why") != BY_GROUP)

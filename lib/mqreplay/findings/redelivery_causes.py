@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from mqreplay.judge.nearest import as_of
+from mqreplay.evidence.arrays.nearest import as_of
 
 RETAKEN = "retaken"  # another client received the message, or the same one after it had taken the queue anew
 GROUP_QUEUE = ("consumer_group", "topic", "broker_name", "queue_id")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.pop_revive import REVIVE_GROUP
+from mqreplay.evidence.queue_events import QUEUE
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
-from mqreplay.judge.queue_events import QUEUE
-from mqreplay.judge.time_spans import with_session
 
 REVIVE_LAG = FindingKind(
     name="revive_lag",
@@ -34,7 +34,7 @@ REVIVE_LAG = FindingKind(
 
 
 def revive_findings(lags: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return REVIVE_LAG, of the frame of judge/revive_lags.py.
+    """Return REVIVE_LAG, of the frame of evidence/revive_lags.py.
 
     Spans of one broker that are ``gap_s`` seconds apart or less are one finding.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, seconds
-from mqreplay.judge.time_spans import with_session
 
 UNEVEN_ALLOCATION = FindingKind(
     name="uneven_allocation",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.arrays.saturating import total
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import (
     counted,
@@ -15,8 +17,6 @@ from mqreplay.findings.shape import (
     row_key,
     whole_seconds,
 )
-from mqreplay.judge.saturating import total
-from mqreplay.judge.time_spans import with_session
 
 STALE_SLAVE_OFFSETS = FindingKind(
     name="stale_slave_offsets",
@@ -97,7 +97,7 @@ def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: i
 def config_drift(drift: pl.DataFrame, outages: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
     """Return SLAVE_CONFIG_DRIFT, one finding a slave and time; drifts ``gap_s`` seconds apart are one.
 
-    ``drift`` is the frame of judge/slave_configs.py, ``outages`` that of judge/broker_outages.py.
+    ``drift`` is the frame of evidence/slave_configs.py, ``outages`` that of evidence/broker_outages.py.
     """
     if drift.is_empty():
         return none()

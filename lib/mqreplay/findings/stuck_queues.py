@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
-from mqreplay.judge.queue_events import KEY
-from mqreplay.judge.time_spans import with_session
 
 STUCK_QUEUE = FindingKind(
     name="stuck_queue",
@@ -44,7 +44,7 @@ STUCK_QUEUE = FindingKind(
 
 
 def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return STUCK_QUEUE, of judge/held_standstills.py's frame.
+    """Return STUCK_QUEUE, of evidence/held_standstills.py's frame.
 
     Standstills of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.pop_assignment import LMQ_PREFIX
+from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.shape import (
     counted,
@@ -14,7 +15,6 @@ from mqreplay.findings.shape import (
     one_or_none,
     row_key,
 )
-from mqreplay.judge.time_spans import with_session
 
 QUEUE_COUNT_CHANGED = FindingKind(
     name="queue_count_changed",

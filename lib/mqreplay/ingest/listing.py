@@ -15,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
+from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
 from mqreplay.ingest.recorded_files import RecordedFiles, before, by_path
 from mqreplay.ingest.recording import CHECKSUMS, NOT_READ, RecordedFile, escaped
@@ -22,7 +23,6 @@ from mqreplay.ingest.store_walk import list_folder, list_recording
 from mqreplay.ingest.walk import Walk
 from mqreplay.lake.files import is_remote
 from mqreplay.lake.local_folder import folder
-from mqreplay.run.engine import Engine
 
 FILES_HERE = 20_000  # files that this process lists in half a second
 # What to do if there is no recording.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
 from mqreplay.ingest.brokers import read_brokers
 from mqreplay.ingest.cluster_name import NAMING, cluster_name
@@ -30,7 +31,6 @@ from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.engines.engine import Engine
 from mqreplay.errors import ConservationError
 from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
@@ -22,7 +23,6 @@ from mqreplay.lake.journal import Journal
 from mqreplay.lake.landing import Landed
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.run.engine import Engine
 from mqreplay.settings import IngestSettings
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
 from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.run.engine import Engine
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Catalog:
 
     def register(self, engine: Engine, warehouse: Warehouse, progress: Callable[[str], None]) -> None:
         """Register the tables. Problems are kept: what the run committed stays."""
+        from mqreplay.engines.spark import SparkEngine
         from mqreplay.lake.catalog import missing_catalog, register_tables
-        from mqreplay.run.spark import SparkEngine
 
         assert isinstance(engine, SparkEngine), "check_engine refuses others"
         if reason := missing_catalog(engine.session, self.name):

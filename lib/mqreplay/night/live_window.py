@@ -16,6 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
+from mqreplay.engines.engine import Engine
 from mqreplay.ingest.cluster_name import NAMING, cluster_name
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
@@ -26,9 +27,8 @@ from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.recent import Recent
 from mqreplay.night.replay_day import files_of, keys_of, recorded_of
 from mqreplay.night.steps import TABLES_OF_KINDS, Span, last_recorded, spans
-from mqreplay.run.day import Window
-from mqreplay.run.engine import Engine
-from mqreplay.run.plan import Replay
+from mqreplay.replay.day import Window
+from mqreplay.replay.plan import Replay
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
+from mqreplay.engines.choice import running_engine
 from mqreplay.ingest.retention import Retention
 from mqreplay.lake.delta_files import snapshot
 from mqreplay.lake.files import for_each
@@ -26,7 +27,6 @@ from mqreplay.night.nightly import Night
 from mqreplay.night.retention import first_kept, keep_of
 from mqreplay.night.steps import Steps
 from mqreplay.quality.scope import UNDATED
-from mqreplay.run.engines import running_engine
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]

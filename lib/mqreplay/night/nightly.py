@@ -9,6 +9,8 @@ from importlib import import_module
 from itertools import chain
 from threading import Thread
 
+from mqreplay.engines.choice import running_engine
+from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
@@ -48,8 +50,6 @@ from mqreplay.night.steps import (
 from mqreplay.night.validation import Validation
 from mqreplay.report.build import build_report
 from mqreplay.report.collect import collect
-from mqreplay.run.engine import Engine
-from mqreplay.run.engines import running_engine
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]

@@ -1,4 +1,4 @@
-"""Replay one day of one cluster from silver into gold: find its files, run the passes of run/plan.py, commit."""
+"""Replay one day of one cluster from silver into gold: find its files, run the passes of replay/plan.py, commit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import partial
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.engines.engine import Engine
 from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
 from mqreplay.lake.buckets import Key, key_of
 from mqreplay.lake.delta_files import TableFiles, read_files, table_files
@@ -17,9 +18,8 @@ from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
-from mqreplay.run.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
-from mqreplay.run.engine import Engine
-from mqreplay.run.plan import Recorded, Replay
+from mqreplay.replay.day import DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
+from mqreplay.replay.plan import Recorded, Replay
 from mqreplay.settings import Settings
 
 Progress = Callable[[str], None]

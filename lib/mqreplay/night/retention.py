@@ -11,7 +11,7 @@ from mqreplay.lake.kept_days import LAYERS
 from mqreplay.night.steps import DAY, Span, last_recorded
 from mqreplay.settings import Settings
 
-DAYS_BEFORE = 1  # before the lookback: no instant of a client is corrected by more (run/day.py)
+DAYS_BEFORE = 1  # before the lookback: no instant of a client is corrected by more (replay/day.py)
 MOST_DAYS = 36_500
 DAYS = re.compile(r"([0-9]{1,5})d")
 Keep = Mapping[str, int]  # layer -> days; a layer that is kept for ever is not among them

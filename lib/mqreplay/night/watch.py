@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mqreplay.engines.engine import Engine
+from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import Change, OpenFinding, Round, follow, lagging
@@ -25,8 +27,6 @@ from mqreplay.night.nightly import run
 from mqreplay.night.open_findings import read_findings, without_old, write_findings
 from mqreplay.night.outcome import Outcome
 from mqreplay.night.recordings import matching_recordings
-from mqreplay.run.engine import Engine
-from mqreplay.run.local import LocalEngine
 from mqreplay.settings import Settings
 
 Say = Callable[[str], None]

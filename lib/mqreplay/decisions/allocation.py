@@ -1,0 +1,193 @@
+"""gold.allocation: each rebalance against the rule of RebalanceImpl: given the lists that it saw, the client takes the
+result of its AllocateMessageQueueStrategy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.core.message_queue import MessageQueue
+from mqreplay.decisions.strategies import Allocate, GroupSettings, allocate_with
+from mqreplay.errors import MqreplayError, RocketMQError, SettingsLacking, UnknownStrategy
+from mqreplay.evidence.arrays.distinct import distinct_values
+from mqreplay.evidence.arrays.wide_rows import MOST_ITEMS, slices
+
+# RocketMQ's rule was not applied, because an input is missing.
+NOT_APPLIED = (SettingsLacking, UnknownStrategy)
+_LISTS = ["mq_all", "cid_all", "mq_divided"]
+_INPUT = ["strategy", "consumer_group", "client_id", "topic", "mq_all", "cid_all"]
+_QUEUE = pa.struct([("broker_name", pa.large_string()), ("queue_id", pa.int32())])
+_VERDICT: dict[str, pl.DataType] = {
+    "expected": pl.List(pl.Struct({"broker_name": pl.String, "queue_id": pl.Int32})),
+    "judgement": pl.String(),
+    "reason": pl.String(),
+}
+Queues = Sequence[tuple[str, int]]
+
+
+class _Answer(NamedTuple):
+    """The result of a strategy, or the reason why there is none."""
+
+    queues: Queues | None = None
+    error: MqreplayError | None = None
+
+
+def allocation(
+    rebalance: pl.DataFrame,
+    groups: Mapping[str, GroupSettings] | None = None,
+    virtual_node_cnt: int = 10,
+    most_items: int = MOST_ITEMS,
+) -> pl.DataFrame:
+    """Return gold.allocation, one row per rebalance: queues by the strategy, queues of the client, judgement.
+
+    ``groups``: parameters of a group's strategies, see strategies.py. ``virtual_node_cnt``: places of a client
+    on the ring of CONSISTENT_HASH, unless its group has its own number. ``most_items``: queues and clients in the
+    lists of the rebalances that are judged at once. ``rebalance`` are rows of silver.rebalance, or those of
+    observed_rebalances.py, which has two columns more.
+    """
+    if "reason" not in rebalance.columns:
+        rebalance = rebalance.with_columns(pl.lit(False).alias("takes_all"), pl.lit(None, pl.String).alias("reason"))
+    law = allocate_with(groups or {}, virtual_node_cnt)
+    # A client's rebalances are together, because most of them repeat the one before.
+    parts = list(slices(rebalance, _LISTS, ["consumer_group", "topic", "client_id", "ts"], most_items))
+    verdicts = pl.concat([pl.DataFrame(schema=_VERDICT), *(_verdicts(rebalance[rows], law) for rows in parts)])
+    in_order = verdicts[np.argsort(np.concatenate([np.empty(0, np.int64), *parts]))]
+    return pl.concat([rebalance.drop("reason"), in_order], how="horizontal").select(
+        "day",
+        "consumer_group",
+        "topic",
+        "client_id",
+        pl.col("ts").alias("rebalance_ts"),
+        "strategy",
+        "cid_all",
+        "mq_all",
+        "expected",
+        pl.col("mq_divided").alias("actual"),
+        "judgement",
+        "reason",
+        "record_id",
+    )
+
+
+def _verdicts(rebalance: pl.DataFrame, law: Allocate) -> pl.DataFrame:
+    """Return _VERDICT of each row; each distinct input is judged once."""
+    cases, case_of = distinct_values(rebalance, [*_INPUT, "mq_divided", "error", "takes_all", "reason"])
+    inputs, input_of = distinct_values(cases, _INPUT)
+    answers = _answers(inputs, law)
+    taken = [None if queues is None else _pairs(queues) for queues in cases["mq_divided"]]
+    known = cases.select(
+        pl.col("cid_all").is_not_null() & pl.col("mq_all").is_not_null(),
+        pl.col("strategy").is_not_null() | pl.col("takes_all"),
+        "error",
+        "takes_all",
+        "reason",
+    )
+    all_queues = cases["mq_all"]
+    expected: list[Queues | None] = []
+    judgements: list[tuple[str, str | None]] = []
+    rows = zip(known.iter_rows(), input_of, taken, all_queues, strict=True)
+    for (lists, strategy, error, takes_all, reason), number, actual, mq_all in rows:
+        lacking = reason if reason is not None else _lacking(lists, strategy, actual, error)
+        answer = answers[number] if lacking is None else _Answer()
+        if takes_all and lacking is None:  # RebalanceImpl#rebalanceByTopic asks no strategy when it broadcasts
+            answer = _Answer(_pairs(mq_all))
+        expected.append(answer.queues)
+        judgements.append(("undetermined", lacking) if lacking is not None else _judged(answer, actual, error))
+    columns = [
+        _queue_lists(expected),
+        pl.Series([judgement for judgement, _ in judgements], dtype=pl.String),
+        pl.Series([reason for _, reason in judgements], dtype=pl.String),
+    ]
+    return pl.DataFrame(columns, schema=_VERDICT)[case_of]
+
+
+def _lacking(lists: bool, strategy: bool, actual: Queues | None, error: str | None) -> str | None:
+    """Return the missing input of a rebalance as a reason; None if nothing is missing."""
+    if not lists:
+        return "the recording lacks the lists that the client saw"
+    if not strategy:
+        return "the recording lacks the client's strategy"
+    if actual is None and error is None:
+        return "the recording lacks the queues that the client took"
+    return None
+
+
+def _judged(answer: _Answer, actual: Queues | None, error: str | None) -> tuple[str, str | None]:
+    """Return judgement and reason. ``actual`` are the client's queues, ``error`` is its error."""
+    if isinstance(answer.error, NOT_APPLIED):
+        return "undetermined", f"not judged: {answer.error}"
+    if answer.error is not None:
+        return "agree" if error is not None else "differ", f"the strategy refuses these lists: {_cause(answer.error)}"
+    if answer.queues is not None and actual is not None and Counter(answer.queues) == Counter(actual):
+        return "agree", "the client took what the strategy gives"
+    if error is not None:
+        return "differ", f"the client failed: {error}"
+    return "differ", "the client took other queues than the strategy gives for the lists it saw"
+
+
+def _cause(error: MqreplayError) -> str:
+    """Return the message of an error, or the class of a Java exception without one."""
+    if isinstance(error, RocketMQError):
+        return error.java_class if error.message is None else error.message
+    return str(error)
+
+
+def _answers(inputs: pl.DataFrame, law: Allocate) -> list[_Answer]:
+    """Return the result of the strategy for each distinct input; none if a list or the strategy is null."""
+    queue_lists, queue_list_of = distinct_values(inputs, ["topic", "mq_all"])
+    client_lists, client_list_of = distinct_values(inputs, ["cid_all"])
+    queues = [
+        None if listed is None else [MessageQueue(topic, *queue) for queue in _pairs(listed)]
+        for topic, listed in zip(queue_lists["topic"], queue_lists["mq_all"], strict=True)
+    ]
+    clients = [None if listed is None else listed.to_list() for listed in client_lists["cid_all"]]
+    names = inputs.select("strategy", "consumer_group", "client_id").iter_rows()
+    return [
+        _answer(law, strategy, group, client_id, queues[queue_list], clients[client_list])
+        for (strategy, group, client_id), queue_list, client_list in zip(
+            names, queue_list_of, client_list_of, strict=True
+        )
+    ]
+
+
+def _answer(
+    law: Allocate,
+    strategy: str | None,
+    consumer_group: str,
+    client_id: str,
+    queues: list[MessageQueue] | None,
+    clients: list[str | None] | None,
+) -> _Answer:
+    if strategy is None or queues is None or clients is None:
+        return _Answer()
+    try:
+        given = law(strategy, consumer_group, client_id, queues, clients)
+    except MqreplayError as error:
+        return _Answer(error=error)
+    return _Answer(None if given is None else [(queue.broker_name, queue.queue_id) for queue in given])
+
+
+def _pairs(queues: pl.Series) -> Queues:
+    """Return a list of queues as broker names and queue ids."""
+    fields = (queues.struct.field(name).to_list() for name in ("broker_name", "queue_id"))
+    return list(zip(*fields, strict=True))
+
+
+def _queue_lists(lists: Iterable[Queues | None]) -> pl.Series:
+    """Return a column of lists of queues."""
+    listed = list(lists)
+    queues = [queue for each in listed for queue in each or ()]
+    names, ids = (pa.array([queue[place] for queue in queues], _QUEUE.field(place).type) for place in (0, 1))
+    ends = accumulate((len(each or ()) for each in listed), initial=0)
+    column = pa.LargeListArray.from_arrays(
+        pa.array(ends, pa.int64()),
+        pa.StructArray.from_arrays([names, ids], fields=list(_QUEUE)),
+        mask=pa.array([each is None for each in listed], pa.bool_()),
+    )
+    return pl.Series(pl.from_arrow(column))

@@ -1,0 +1,186 @@
+"""gold.delivery_audit: what became of each group's messages, by the logs of producers and consumers.
+
+The sums are those of Jepsen's total-queue (core/delivery_audit has the law over multisets); here each message is a row,
+named by its unique id. A message is lost only if the group passed it without having received it: missing evidence is
+never counted as a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from mqreplay.evidence.audit_scope import GROUP_QUEUE, GROUP_TOPIC, OF_QUEUE, QUEUE, AuditScope, confirmed
+from mqreplay.evidence.deliveries import DELIVERY, DONE, once
+
+BY_DAY = (*GROUP_TOPIC, "day")
+COUNTS = (
+    "acknowledged",
+    "delivered",
+    "pending",
+    "failed",
+    "skipped",
+    "filtered",
+    "lost",
+    "duplicated",
+    "unexpected",
+    "out_of_order",
+)
+DOUBTS = ("maybe_filtered", "by_sql", "no_heartbeat", "unknown_end", "unlogged")
+IN_SHARD = (*(name for name in COUNTS if name != "out_of_order"), *DOUBTS)
+MESSAGE_ID = (*GROUP_TOPIC, "msg_id")
+
+
+def message_counts_of_shard(
+    produce: pl.DataFrame,
+    consume: pl.DataFrame,
+    scope: AuditScope,
+    subscriptions: pl.DataFrame,
+    continuity: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return BY_DAY and IN_SHARD: how many of a shard's messages came to what.
+
+    A shard of ``produce`` and ``consume`` holds all rows of some messages by msg_id, whichever queues they are in: a
+    message that comes back does so by another queue, and a producer may store one twice. ``scope``, ``subscriptions``
+    (GROUP_TOPIC, expressions, has_sql92) and ``continuity`` (gold.offset_continuity) are those of all shards.
+
+    A message counts from the first offset of its queue that the group received; where a log holds only each n-th
+    offset, only those count.
+    """
+    audited = consume.join(scope.received, on=GROUP_TOPIC, how="semi")
+    received = once(audited.select(*DELIVERY, "msg_id", "keys", "record_id"))
+    sent = (
+        confirmed(produce)
+        .select(*QUEUE, "queue_offset", "tags", "msg_id", pl.col("ts").dt.date().alias("day"))
+        .unique()
+    )
+    due = sent.join(scope.received, on=QUEUE).filter(
+        (pl.col("queue_offset") >= pl.col("first_offset")) & (pl.col("queue_offset") % pl.col("step") == 0)
+    )
+    done = pl.col("status").is_in(DONE)
+    by_message = received.group_by(MESSAGE_ID).agg(done.sum().alias("deliveries"), (~done).sum().alias("tries"))
+    tracked = due.join(by_message, on=MESSAGE_ID, how="left").join(subscriptions, on=GROUP_TOPIC, how="left")
+    counted = _with_outcome(_with_skipped(tracked, continuity)).group_by(BY_DAY).agg(_counts())
+    strange = _unexpected(received.filter(done & OF_QUEUE), sent, scope)
+    return pl.concat([counted, strange], how="diagonal").select(
+        *BY_DAY, *[pl.col(name).fill_null(0).cast(pl.Int64) for name in IN_SHARD]
+    )
+
+
+def delivery_audit(counts: pl.DataFrame, scope: AuditScope) -> pl.DataFrame:
+    """Return the rows of gold.delivery_audit: one a group, topic and day; ``counts`` are those of all shards."""
+    whole = counts.group_by(BY_DAY).agg(pl.col(IN_SHARD).sum()).filter(pl.col("acknowledged") > 0)
+    steps = scope.received.select(*GROUP_TOPIC, "step").unique()
+    known = whole.join(steps, on=GROUP_TOPIC).join(scope.out_of_order, on=BY_DAY, how="left")
+    doubt = _doubt()
+    judged = known.with_columns(
+        pl.when(pl.col("maybe_filtered") == 0).then("filtered").alias("filtered"),
+        pl.when(doubt.is_null()).then("lost").alias("lost"),
+        pl.coalesce(doubt, _basis()).alias("reason"),
+    )
+    return judged.select("day", *GROUP_TOPIC, *COUNTS, "reason")
+
+
+def _doubt() -> pl.Expr:
+    """Return why it is not known whether messages were lost; null where it is."""
+    undelivered = "messages without a delivery may "
+    return (
+        pl.when(pl.col("by_sql") > 0)
+        .then(pl.lit(f"a SQL92 filter decides what the group receives: {undelivered}have been filtered"))
+        .when(pl.col("no_heartbeat") > 0)
+        .then(pl.lit(f"no heartbeat tells what the group subscribed to: {undelivered}not match it"))
+        .when(pl.col("unknown_end") > 0)
+        .then(pl.lit(f"no commit tells how far the group came: {undelivered}be pending"))
+        .when(pl.col("unlogged") > 0)
+        .then(pl.lit(f"a client that committed past them left no log of deliveries: {undelivered}be in it"))
+    )
+
+
+def _basis() -> pl.Expr:
+    """Return what the counts rest on, where nothing is in doubt."""
+    sampled = pl.format(", of every {}th offset of a queue, as logged", "step")
+    no_order = pl.when(pl.col("out_of_order").is_null()).then(pl.lit("; order is promised to orderly listeners only"))
+    logs = pl.lit("by the logs of producers and consumers")
+    return pl.concat_str(logs, pl.when(pl.col("step") > 1).then(sampled), no_order, ignore_nulls=True)
+
+
+def _with_skipped(due: pl.DataFrame, continuity: pl.DataFrame) -> pl.DataFrame:
+    """Add ``skipped``: the group's offset was moved past the message, which was there then."""
+    jumps = continuity.filter(pl.col("kind").is_in(["jump", "beyond_max"]) & (pl.col("broker_id") == 0)).select(
+        *GROUP_QUEUE,
+        pl.col("previous_offset").alias("from_offset"),
+        pl.min_horizontal("new_offset", "queue_max_offset").alias("to_offset"),
+    )
+    numbered = due.with_row_index("row")
+    offset = pl.col("queue_offset")
+    # Only a message without a delivery is counted as skipped.
+    open_rows = numbered.filter(pl.col("deliveries").fill_null(0) == 0)
+    inside = open_rows.join(jumps, on=GROUP_QUEUE).filter(
+        (offset >= pl.col("from_offset")) & (offset < pl.col("to_offset"))
+    )
+    return numbered.with_columns(pl.col("row").is_in(inside["row"].unique().implode()).alias("skipped")).drop("row")
+
+
+def _with_outcome(tracked: pl.DataFrame) -> pl.DataFrame:
+    """Add what is known of each message.
+
+    ``missing``: it was never given to the group. ``wanted``: missing, and not ``filtered``. ``passed``: wanted, and the
+    group committed a later offset, which was not moved past it.
+    """
+    # FilterAPI.buildSubscriptionData takes an empty subscription for *.
+    takes_all = (
+        pl.col("expressions").list.contains("*") | pl.col("expressions").list.eval(pl.element() == "").list.all()
+    )
+    takes_tag = pl.col("expressions").list.contains(pl.col("tags")).fill_null(False)
+    return (
+        tracked.with_columns(
+            (pl.col("deliveries") > 0).fill_null(False).alias("consumed"),
+            (pl.col("deliveries") + pl.col("tries") == 0).fill_null(True).alias("missing"),
+            pl.col("expressions").is_null().alias("no_heartbeat"),
+            pl.col("has_sql92").fill_null(False).alias("by_sql"),
+            (pl.col("queue_offset") < pl.col("committed")).alias("behind"),  # null: not known
+        )
+        .with_columns(
+            (pl.col("missing") & ~pl.col("no_heartbeat") & ~pl.col("by_sql") & ~(takes_all | takes_tag))
+            .fill_null(False)
+            .alias("filtered")
+        )
+        .with_columns((pl.col("missing") & ~pl.col("filtered")).alias("wanted"))
+        .with_columns((pl.col("wanted") & pl.col("behind").fill_null(False) & ~pl.col("skipped")).alias("passed"))
+    )
+
+
+def _counts() -> Sequence[pl.Expr]:
+    """Return the aggregates of one group, topic and day."""
+    behind, missing, passed, wanted = (pl.col(name) for name in ("behind", "missing", "passed", "wanted"))
+    again = pl.col("deliveries").cast(pl.Int64).fill_null(0) - 1
+    counted = {
+        "acknowledged": pl.len(),
+        "delivered": pl.col("consumed").sum(),
+        "pending": (wanted & ~behind.fill_null(True)).sum(),
+        "failed": (~pl.col("consumed") & ~missing).sum(),
+        "skipped": (wanted & behind & pl.col("skipped")).sum(),
+        "filtered": pl.col("filtered").sum(),
+        "lost": passed.sum(),
+        "duplicated": again.clip(0).sum(),
+        "maybe_filtered": (missing & (pl.col("no_heartbeat") | pl.col("by_sql"))).sum(),
+        "by_sql": (passed & pl.col("by_sql")).sum(),
+        "no_heartbeat": (passed & pl.col("no_heartbeat")).sum(),
+        "unknown_end": (wanted & behind.is_null()).sum(),
+        "unlogged": (passed & ~pl.col("logged").fill_null(False)).sum(),
+    }
+    return [count.cast(pl.Int64).alias(name) for name, count in counted.items()]
+
+
+def _unexpected(done: pl.DataFrame, sent: pl.DataFrame, scope: AuditScope) -> pl.DataFrame:
+    """Return BY_DAY, unexpected: messages received that nobody sent, at offsets that the producers' log covers."""
+    offset = pl.col("queue_offset")
+    covered = done.join(scope.sent, on=QUEUE).filter(
+        (offset >= pl.col("first_offset")) & (offset <= pl.col("last_offset")) & (offset % pl.col("step") == 0)
+    )
+    # A send that ended in an error may have been stored all the same: only its key identifies it.
+    strange = covered.join(sent, on="msg_id", how="anti").join(scope.failed_sends, on=["topic", "keys"], how="anti")
+    return strange.group_by(*GROUP_TOPIC, pl.col("ts").dt.date().alias("day")).agg(
+        pl.col("msg_id").drop_nulls().n_unique().cast(pl.Int64).alias("unexpected")
+    )

@@ -1,0 +1,208 @@
+"""gold.pull_route: each pull against the rules of PullAPIWrapper and MQClientInstance.
+
+A client asks the broker id last suggested for the queue (the master before any suggestion), at the address that its
+route gives for this id. A client older than the recording may remember a suggestion that was not recorded; its first
+pull of a queue is undetermined.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from mqreplay.core.pull_node import MASTER_ID, find_broker_address_in_subscribe
+from mqreplay.core.version import CLIENT_4
+from mqreplay.evidence.arrays.distinct import distinct_rows
+from mqreplay.evidence.client_memory import with_memory
+
+NEEDED = (
+    *("day", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "record_id"),
+    *("request_ts", "response_ts", "opaque", "suggest_which_broker_id", "error", "broker_addr"),
+)
+CASE = ("actual_broker_id", "pull_from_which_node", "route_id", "is_fresh", "broker_addr")
+JUDGED: dict[str, pl.DataType] = {
+    "route_broker_ids": pl.List(pl.Int64),
+    "expected_broker_id": pl.Int64(),
+    "cause": pl.String(),
+    "judgement": pl.String(),
+    "reason": pl.String(),
+}
+FIXED_PULLS = 2  # pulls of one client and queue that ask one id against the rule
+COLUMNS = (
+    *("day", "consumer_group", "topic", "broker_name", "queue_id", "client_id", "request_ts", "pull_from_which_node"),
+    *("route_broker_ids", "expected_broker_id", "actual_broker_id", "from_slave", "cause", "judgement", "reason"),
+    "record_id",
+)
+
+
+class Route(NamedTuple):
+    """A broker name's addresses by broker id as a client had them, and the addresses that it had before."""
+
+    addresses: Mapping[int, str | None] | None
+    before: Mapping[int, str | None] | None
+
+
+class Judged(NamedTuple):
+    """What follows from one case; its fields are JUDGED's columns."""
+
+    route_broker_ids: Sequence[int] | None
+    expected_broker_id: int | None
+    cause: str | None
+    judgement: str
+    reason: str
+
+
+def pull_route(
+    pull: pl.DataFrame,
+    changes: pl.DataFrame,
+    born: pl.DataFrame,
+    starts: Mapping[dt.datetime, dt.datetime],
+    route_slack_ms: int,
+) -> pl.DataFrame:
+    """Return one row, of COLUMNS, for each row of a shard of silver.pull.
+
+    ``changes``, ``born`` and ``starts`` are those of with_memory; ``route_slack_ms`` is how long after a name server's
+    answer the client may still use the route that it had before.
+    """
+    known = with_memory(pull.select(NEEDED), changes, born, starts).rename({"broker_id": "actual_broker_id"})
+    age_ms = pl.col("request_ts").dt.epoch("ms") - pl.col("since").dt.epoch("ms")
+    asked = known.with_columns(
+        (age_ms < route_slack_ms).fill_null(value=False).alias("is_fresh"),
+        (pl.col("actual_broker_id") != MASTER_ID).alias("from_slave"),
+    )
+    judged = pl.concat([asked, _judged(asked, changes)], how="horizontal")
+    return _without_fixed(judged).select(COLUMNS)
+
+
+def _without_fixed(judged: pl.DataFrame) -> pl.DataFrame:
+    """Return the pulls; those of a client that may have fixed its broker are undetermined where they differ.
+
+    With connectBrokerByUser a client asks defaultBrokerId, whatever brokers suggest (PullAPIWrapper). No answer and no
+    log has the setting, so where all pulls of a client and queue ask one id, that one may be set.
+    """
+    of_queue = ("client_id", "consumer_group", "topic", "broker_name", "queue_id")
+    differs = pl.col("judgement") == "differ"
+    one_id = pl.col("actual_broker_id").n_unique().over(of_queue) == 1
+    fixed = differs & one_id & (differs.sum().over(of_queue) >= FIXED_PULLS)
+    reason = pl.format(
+        "{}; all its pulls of this queue ask {}, as with connectBrokerByUser, which no evidence shows",
+        "reason",
+        "actual_broker_id",
+    )
+    return judged.with_columns(
+        pl.when(fixed).then(pl.lit("undetermined")).otherwise("judgement").alias("judgement"),
+        pl.when(fixed).then(reason).otherwise("reason").alias("reason"),
+        pl.when(~fixed).then("expected_broker_id").alias("expected_broker_id"),
+    )
+
+
+def _judged(asked: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return JUDGED's columns of each pull; each distinct case is judged once, however many pulls share it."""
+    place, row_of = distinct_rows([asked[name].to_arrow() for name in CASE])
+    routes = _routes(changes)
+    cases = [
+        judge(actual, node, routes.get(route_id), is_fresh, address)
+        for actual, node, route_id, is_fresh, address in asked.select(CASE).gather(row_of).rows()
+    ]
+    return pl.DataFrame(cases, schema=JUDGED, orient="row").gather(place)
+
+
+def _routes(changes: pl.DataFrame) -> dict[int, Route]:
+    first = changes.unique("route_id", keep="first", maintain_order=True)
+    return {
+        route_id: Route(_by_broker_id(addresses), _by_broker_id(before))
+        for route_id, addresses, before in first.select("route_id", "broker_addrs", "before").rows()
+    }
+
+
+def _by_broker_id(entries: Sequence[Mapping[str, Any]] | None) -> dict[int, str | None] | None:
+    return None if entries is None else {entry["key"]: entry["value"] for entry in entries}
+
+
+def found_broker_id(addresses: Mapping[int, str | None] | None, node: int | None) -> int | None:
+    """Return the broker id whose address a pull meant for ``node`` goes to; None if there is none, or no ``node``."""
+    if addresses is None or node is None:
+        return None
+    # Ids in place of addresses, so that the law's answer names the id. A null address counts as missing.
+    table = {"": {broker_id: None if address is None else str(broker_id) for broker_id, address in addresses.items()}}
+    found = find_broker_address_in_subscribe(table, "", node, False, version=CLIENT_4)  # type: ignore[arg-type]
+    return None if found is None else int(found.broker_addr)
+
+
+def judge(
+    actual: int | None, node: int | None, route: Route | None, is_fresh: bool, address: str | None = None
+) -> Judged:
+    """Return what follows where a client with this route, last suggested ``node``, asked broker id ``actual``.
+
+    None is what the recording does not say. ``is_fresh``: the client got the route so shortly before that it may still
+    have used the one before. ``address`` is the one that it asked: a route may list it under another id than the
+    broker's own, such as that of a slave that acts as master (RouteInfoManager#pickupTopicRouteData), or of a replica
+    that the controller has made the master since.
+    """
+    now_id, before_id, ids = None, None, None
+    if route is not None:
+        now_id, before_id = found_broker_id(route.addresses, node), found_broker_id(route.before, node)
+        ids = None if route.addresses is None else sorted(route.addresses)
+    cause = _cause(actual, node, ids)
+
+    def undetermined(reason: str) -> Judged:
+        return Judged(ids, None, cause, "undetermined", reason)
+
+    if actual is None:
+        return undetermined("the recording does not say which broker was asked")
+    if node is None:
+        return undetermined("the client is older than the recording: its last suggestion for this queue is not known")
+    if route is None:
+        if node == actual:
+            return Judged(ids, node, cause, "agree", _suggested(node, "; the client's route was not recorded"))
+        return undetermined("the client's route was not recorded, and it asked another broker than last suggested")
+    if now_id == actual:
+        reason = _suggested(node, "") if now_id == node else _fell_back(node, ids or [], now_id)
+        return Judged(ids, now_id, cause, "agree", reason)
+    if is_fresh and before_id == actual:
+        return Judged(ids, actual, cause, "agree", "by the route that the client had shortly before")
+    if now_id is None:
+        return undetermined("the route that the client had names no address")
+    if _is_at(route.addresses, now_id, address):
+        return Judged(ids, actual, cause, "agree", _listed_as(now_id, actual, address))
+    if is_fresh and before_id is not None and _is_at(route.before, before_id, address):
+        return Judged(ids, actual, cause, "agree", _listed_as(before_id, actual, address))
+    reason = f"RocketMQ's rule says broker id {now_id}, the client asked {actual}"
+    return Judged(ids, now_id, cause, "differ", reason)
+
+
+def _is_at(addresses: Mapping[int, str | None] | None, broker_id: int, address: str | None) -> bool:
+    """Return whether a route lists the address that was asked under this id."""
+    return address is not None and addresses is not None and addresses.get(broker_id) == address
+
+
+def _listed_as(listed: int, actual: int, address: str | None) -> str:
+    return f"the route lists {address}, which is broker id {actual}, under id {listed}"
+
+
+def _cause(actual: int | None, node: int | None, ids: Sequence[int] | None) -> str | None:
+    """Return why the client asked a slave; None if it asked the master, or if that is not known."""
+    if actual == MASTER_ID:
+        return None
+    if node is not None and node == actual:
+        return "suggested"
+    if ids is None:
+        return None
+    if MASTER_ID not in ids:
+        return "master_gone"
+    # Brokers suggest 1 whatever id their slave has (whichBrokerWhenConsumeSlowly); clients then take the next one.
+    return "suggested" if node is not None and node > MASTER_ID else None
+
+
+def _suggested(node: int, more: str) -> str:
+    if node == MASTER_ID:
+        return "the master, by default or as last suggested" + more
+    return f"the broker id last suggested, {node}{more}"
+
+
+def _fell_back(node: int, ids: Sequence[int], to: int) -> str:
+    in_route = ", ".join(map(str, ids))
+    return f"broker id {node} was not in the client's route (ids {in_route}): fell back to broker id {to}"

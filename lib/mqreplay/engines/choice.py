@@ -1,0 +1,55 @@
+"""The engines that a user can choose: Spark, or processes of this machine without Java."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mqreplay.engines.engine import Engine
+from mqreplay.engines.local import LocalEngine
+from mqreplay.engines.spark import SparkEngine
+from mqreplay.errors import InputError
+from mqreplay.lake.lock import WarehouseLock
+from mqreplay.lake.scratch import scratch
+from mqreplay.settings import Settings, SparkSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENGINES = ("spark", "local")
+
+
+@contextmanager
+def running_engine(
+    name: str, app: str, settings: Settings, lock: WarehouseLock, progress: Callable[[str], None]
+) -> Iterator[Engine]:
+    """Yield the engine of this name. Spark starts when there is work, with the application name ``app``.
+
+    Raises InputError if Spark already runs and another engine is requested.
+    """
+    if name == "local":
+        if "PYSPARK_GATEWAY_PORT" in os.environ:
+            raise InputError("--engine local does not use Spark: start it with mqreplay, not with spark-submit")
+        with LocalEngine(scratch().folder, settings.local.processes) as local:
+            yield local
+        return
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        from mqreplay.lake.submitted import require_in_time, submitted_settings
+
+        require_in_time(settings.spark, submitted_settings())  # before the night begins
+    yield SparkEngine(lambda: _session(app, settings.spark, lock, progress))
+
+
+def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]) -> SparkSession:
+    # Importing PySpark takes half a second, which a run without work need not spend.
+    from mqreplay.lake.session import build_session
+    from mqreplay.stop_signals import handle_stops_again
+
+    progress("starting Spark")
+    spark = build_session(app, settings, small=True)
+    handle_stops_again()
+    lock.share_with_java(spark)
+    progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
+    return spark

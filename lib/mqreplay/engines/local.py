@@ -1,0 +1,138 @@
+"""Kernels in a pool of processes on this machine, without Spark and Java."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from multiprocessing import resource_tracker
+from multiprocessing.connection import wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mqreplay.engines.engine import Context, Item, Result, packed, unpacked
+from mqreplay.lake.storage import Storage, storage, use_storage
+
+
+class LocalEngine:
+    """A pool of processes. Leave its ``with`` block to close it."""
+
+    def __init__(self, folder: Path, processes: int = 0) -> None:
+        """Take ``processes`` (0: one per core; 1: this process) and ``folder``, for the shared context of a map."""
+        self._folder = folder
+        self._processes = processes or len(os.sched_getaffinity(0))
+        if self._processes > 1:
+            _start_tracker()
+        self._pool = self._new_pool()
+        self._cancelled = False
+        self._lock = threading.Lock()
+        self._done = self._given = 0
+
+    def _new_pool(self) -> ProcessPoolExecutor | None:
+        # Not by fork: polars has threads, and a forked process would keep their locks forever.
+        spawn = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self._processes, spawn, _begin) if self._processes > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def map(
+        self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
+    ) -> Iterator[Result]:
+        """As Engine.map."""
+        if self._pool is None:
+            return iter([function(item, context) for item in items])
+        shared = self._folder / f"{uuid.uuid4()}.pickle"
+        shared.write_bytes(packed((function, context, storage())))
+        try:
+            with self._lock:
+                self._given += len(items)
+            with _interrupts_blocked():
+                calls = [self._pool.submit(_call, str(shared), packed(item)) for item in items]
+            for call in calls:
+                call.add_done_callback(self._count)
+            made = [call.result() for call in calls]
+        finally:
+            shared.unlink(missing_ok=True)
+        return map(unpacked, made)
+
+    def _count(self, _: Any) -> None:
+        with self._lock:
+            self._done += 1
+
+    def progress(self) -> str:
+        """As Engine.progress."""
+        return f"{self._done} of {self._given} tasks done"
+
+    def cancel(self) -> None:
+        """As Engine.cancel: tasks that have not started never start."""
+        if self._pool is not None:
+            self._cancelled = True
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def restart(self) -> None:
+        """As Engine.restart."""
+        if self._pool is not None and self._cancelled:
+            self._pool.shutdown()
+            self._pool, self._cancelled = self._new_pool(), False
+
+
+def _start_tracker() -> None:
+    """Start Python's resource tracker so that it removes the semaphores of a killed run without a warning."""
+    option = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(option)  # for its command line
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(option)
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Block Ctrl-C for processes started in the block until they ignore it (``_begin``)."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin() -> None:
+    """Prepare a process of the pool: it ignores Ctrl-C, and ends with its parent."""
+    # A task has one core: with more threads of polars, tasks would compete. polars is not imported yet.
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    os.environ.pop("_RJEM_MALLOC_CONF", None)  # of the driver: here speed counts more than memory
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _call(shared: str, item: bytes) -> bytes:
+    function, context, how = _shared(shared)
+    use_storage(how)
+    return packed(function(unpacked(item), context))
+
+
+@lru_cache(maxsize=2)  # two maps may run at the same time
+def _shared(path: str) -> tuple[Callable[[Any, Any], Any], Any, Storage]:
+    made: tuple[Callable[[Any, Any], Any], Any, Storage] = unpacked(Path(path).read_bytes())
+    return made

@@ -1,0 +1,124 @@
+"""Run kernels as tasks of a Spark job: each item is a partition, and its task calls the function once."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from mqreplay.engines.engine import Context, Item, Result, packed, unpacked
+from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
+from mqreplay.lake.storage import storage, use_storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASKS_END_S = 60  # after that, files of a task that still runs are left until maintain removes them
+
+
+# In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
+NO_MODULE = re.compile(r"No module named '?(\w+)")
+NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+OTHER_VERSION = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
+STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)")
+
+
+class SparkEngine:
+    """An engine on the session's master. A night without work does not start Spark."""
+
+    def __init__(self, start: Callable[[], SparkSession]) -> None:
+        """Take ``start``, which returns the session. It is called once, when there is work."""
+        self._start = start
+        self._session: SparkSession | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def session(self) -> SparkSession:
+        """Return the session; start it if needed."""
+        with self._lock:
+            if self._session is None:
+                self._session = self._start()
+            return self._session
+
+    def map(
+        self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
+    ) -> Iterator[Result]:
+        """As Engine.map: one job with a task for each item."""
+        if not items:
+            return iter(())
+        shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items], storage()))
+
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+            context, given, how = shared.value  # a worker reads it once for all of its tasks
+            use_storage(how)
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    made = packed(function(unpacked(given[number]), context))
+                    yield pa.RecordBatch.from_pydict({"number": [number], "made": [made]})
+
+        numbers = self.session.range(0, len(items), 1, len(items))
+        try:
+            rows = numbers.mapInArrow(run, "number BIGINT, made BINARY").collect()
+        except Exception as error:
+            known = _of_store(error) or _of_workers(error)
+            if known is not None:
+                raise known from None
+            raise
+        finally:
+            shared.destroy()
+        made = {row.number: row.made for row in rows}
+        return (unpacked(made.pop(number)) for number in range(len(items)))
+
+    def progress(self) -> str:
+        """As Engine.progress: how many tasks of the running stages are done."""
+        if self._session is None:
+            return "starting Spark"
+        tracker = self._session.sparkContext.statusTracker()
+        # A stage may end between the two calls.
+        found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        done = sum(stage.numCompletedTasks for stage in found if stage is not None)
+        tasks = sum(stage.numTasks for stage in found if stage is not None)
+        return f"{done} of {tasks} tasks done" if tasks else "planning"
+
+    def cancel(self) -> None:
+        """As Engine.cancel."""
+        if self._session is not None:
+            self._session.sparkContext.cancelAllJobs()
+
+    def restart(self) -> None:
+        """As Engine.restart. Tasks in Python may run for a while after their job was cancelled."""
+        if self._session is None:
+            return
+        tracker = self._session.sparkContext._jsc.sc().statusTracker()  # the one of PySpark lacks the executors
+        deadline = time.monotonic() + TASKS_END_S
+        while any(each.numRunningTasks() for each in tracker.getExecutorInfos()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+
+def _of_store(error: Exception) -> StoreError | None:
+    """Return the error of a store that made a task fail; Spark hands on its text alone."""
+    found = STORE_ERROR.search(str(error))
+    if found is None:
+        return None
+    return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])
+
+
+def _of_workers(error: Exception) -> MqreplayError | None:
+    """Return what is wrong with the Python of the workers; None if that is not the reason."""
+    text = str(error)
+    if found := NO_MODULE.search(text):
+        problem = f"the Python of the workers has no module {found[1]}"
+    elif found := NO_PROGRAM.search(text):
+        problem = f"the workers have no program {found[1]}"
+    elif found := OTHER_VERSION.search(text):
+        problem = f"the workers have Python {found[1]}, the driver has {found[2]}"
+    else:
+        return None
+    return InputError(
+        f"{problem}; install the same Python and mqreplay on all machines, or give spark-submit --archives "
+        "environment.tar.gz#environment and PYSPARK_PYTHON=./environment/bin/python"
+    )

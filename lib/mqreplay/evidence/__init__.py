@@ -1,0 +1,1 @@
+"""Silver rows -> members, owners, clocks, outages, holes: spans that several decisions need. Pure functions."""

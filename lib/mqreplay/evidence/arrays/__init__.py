@@ -1,0 +1,1 @@
+"""Operations on arrays and frames. They know no rule of RocketMQ."""

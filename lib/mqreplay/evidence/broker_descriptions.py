@@ -1,0 +1,138 @@
+"""The configuration of broker and group at each pull, and the suggestions that follow from it.
+
+A description is valid until the next one. The first one is also valid before its instant: the broker had this
+configuration before the recorder asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.core.pull_answer import suggest_which_broker_id
+from mqreplay.core.slave_suggestion import effective_ratio, memory_threshold
+from mqreplay.core.topic_route import MASTER_ID
+from mqreplay.core.version import BROKER_4
+from mqreplay.errors import MqreplayError
+from mqreplay.evidence.arrays.distinct import distinct_rows, key_codes
+from mqreplay.evidence.arrays.frame_arrays import Numbers, column_numbers, gathered
+from mqreplay.evidence.arrays.nearest import nearest
+from mqreplay.evidence.arrays.sorted_runs import starts
+
+BROKER_5 = "5.3.3"
+LATEST = np.iinfo(np.int64).max
+BROKER_KEY = ("broker_name", "broker_id")
+GROUP_KEY = (*BROKER_KEY, "consumer_group")
+BROKER_COLUMNS = ("broker_id", "since_5", "slave_read_enable", "acts_as_master", "effective_ratio", "memory")
+PROPERTIES = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
+GROUP_COLUMNS = ("group_broker_id", "which_broker_when_consume_slowly")
+
+
+def with_descriptions(pull: pl.DataFrame, broker: pl.DataFrame, subscription_group: pl.DataFrame) -> pl.DataFrame:
+    """Return the pulls, in their order, with the configuration at their requests:
+
+    has_broker, has_group                                whether the broker, and the group on it, were described
+    since_5, slave_read_enable, effective_ratio, memory  of the broker: its version, ratio in percent, memory in bytes
+    if_slow, if_not                                      the suggestion to a slow client and to one that is not slow;
+                                                         null where it depends on whether the master lives
+
+    A group made by its first client is in subscriptionGroup.json only after the broker's next save.
+    """
+    brokers = described_brokers(broker)
+    groups = subscription_group.filter(pl.col("change") != "removed")
+    of_broker, of_group = _last_described(pull, brokers, BROKER_KEY), _last_described(pull, groups, GROUP_KEY)
+    place, row_of = distinct_rows([pa.array(of_broker), pa.array(of_group)])
+    of_broker, of_group = of_broker[row_of], of_group[row_of]
+    cases = pl.DataFrame(
+        [pl.Series("has_broker", of_broker >= 0), pl.Series("has_group", of_group >= 0)]
+        + [gathered(brokers[name], of_broker) for name in BROKER_COLUMNS]
+        + [gathered(groups[name], of_group) for name in GROUP_COLUMNS]
+    )
+    cases = cases.with_columns(
+        pl.Series("if_slow", [_suggested(case, slow=True) for case in cases.rows(named=True)], pl.Int64),
+        pl.Series("if_not", [_suggested(case, slow=False) for case in cases.rows(named=True)], pl.Int64),
+    ).drop("broker_id", "acts_as_master", *GROUP_COLUMNS)
+    return pl.concat([pull, cases.gather(place)], how="horizontal")
+
+
+def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[str]) -> Numbers:
+    """Return for each pull the row of the description valid at its request, NOWHERE if there is none."""
+    key, of_description = key_codes(by, pull, described)
+    request, at = column_numbers(pull, "request_ts")[0], column_numbers(described, "ts")[0]
+    order = np.lexsort((at, of_description))
+    first = order[starts(of_description[order])]
+    since = at.copy()
+    since[first] = min(request.min(initial=LATEST), at.min(initial=LATEST))
+    return nearest(key, request, of_description, since)
+
+
+def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
+    """Return the descriptions of brokers: BROKER_KEY, ts, since_5, slave_read_enable, effective_ratio, memory.
+
+    The ratio is in percent, memory in bytes; null where the description lacks what they follow from.
+    configured_ratio and broker_addr are as described.
+    """
+    major = pl.col("rocketmq_version").str.split(".").list.first().str.strip_chars()
+    setting = pl.element().struct.field
+    acting = (
+        pl.col("properties")
+        .cast(PROPERTIES)
+        .list.eval((setting("key") == "enableSlaveActingMaster") & (setting("value").str.to_lowercase() == "true"))
+    )
+    rows = broker.with_columns(
+        (major.cast(pl.Int32, strict=False) >= 5).alias("since_5"),
+        acting.list.any().fill_null(False).alias("acts_as_master"),
+    )
+    ratios = [_ratio(row) for row in rows.rows(named=True)]
+    memories = [_memory(row, ratio) for row, ratio in zip(rows.rows(named=True), ratios, strict=True)]
+    return rows.with_columns(
+        pl.Series("effective_ratio", ratios, pl.Int64), pl.Series("memory", memories, pl.Int64)
+    ).select(
+        *(*BROKER_KEY, "ts", "since_5", "slave_read_enable", "acts_as_master"),
+        *("effective_ratio", "memory", "broker_addr"),
+        pl.col("access_message_in_memory_max_ratio").alias("configured_ratio"),
+    )
+
+
+def _ratio(broker: dict[str, Any]) -> int | None:
+    """Return the ratio reported by the running broker; else the one derived from version and properties."""
+    reported: int | None = broker["effective_access_message_in_memory_max_ratio"]
+    ratio, version = broker["access_message_in_memory_max_ratio"], broker["rocketmq_version"]
+    if reported is not None or ratio is None or version is None:
+        return reported
+    try:
+        return effective_ratio(ratio, broker["broker_role"], version)
+    except MqreplayError:  # not a version
+        return None
+
+
+def _memory(broker: dict[str, Any], ratio: int | None) -> int | None:
+    size = broker["physical_memory_bytes"]
+    return None if size is None or ratio is None else memory_threshold(size, ratio)
+
+
+def _suggested(case: dict[str, Any], *, slow: bool) -> int | None:
+    """Return the suggestions for a slow pull and another; None if the broker or the group is not described."""
+    needed = ("slave_read_enable", *GROUP_COLUMNS, "broker_id")
+    if any(case[name] is None for name in needed):
+        return None
+    # A slave that may act as master knows the least living id of its name; any other takes it to be the master's
+    # (BrokerController#minBrokerIdInGroup).
+    least = {MASTER_ID, case["broker_id"]} if case["acts_as_master"] else {MASTER_ID}
+    suggested = {
+        suggest_which_broker_id(
+            slow,
+            case["slave_read_enable"],
+            case["group_broker_id"],
+            case["which_broker_when_consume_slowly"],
+            broker_id=case["broker_id"],
+            min_broker_id_in_group=min_broker_id,
+            version=BROKER_5 if case["since_5"] else BROKER_4,
+        )
+        for min_broker_id in least
+    }
+    return suggested.pop() if len(suggested) == 1 else None

@@ -1,1 +1,0 @@
-"""Kernels: rows of evidence in, judged rows out. Pure: no Spark, no files, no clock."""

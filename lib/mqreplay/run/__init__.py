@@ -1,1 +1,0 @@
-"""How kernels are run: the passes of a night over its shards (plan.py), and what runs them (spark.py)."""

@@ -1,0 +1,157 @@
+"""Messages that POP handed out: acknowledged, revived in time or too late, delivered again in order."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import polars as pl
+import pytest
+
+from mqreplay.core.pop_revive import revive_deadline
+from mqreplay.decisions.pop_receipts import pop_receipts
+
+T0 = dt.datetime(2026, 11, 25, 1, tzinfo=dt.UTC)
+INSTANT = pl.Datetime("us", "UTC")
+RECEIPT = pl.Struct(
+    {
+        "topic_type": pl.String,
+        "queue_id": pl.Int32,
+        "start_offset": pl.Int64,
+        "queue_offset": pl.Int64,
+        "msg_id": pl.String,
+        "reconsume_times": pl.Int32,
+        "store_ts": pl.Int64,
+    }
+)
+POP = {
+    "day": pl.Date,
+    "consumer_group": pl.String,
+    "topic": pl.String,
+    "broker_name": pl.String,
+    "client_id": pl.String,
+    "request_ts": INSTANT,
+    "pop_ts": INSTANT,
+    "answer_invisible_time_ms": pl.Int64,
+    "revive_queue_id": pl.Int32,
+    "attempt_id": pl.String,
+    "receipts": pl.List(RECEIPT),
+    "record_id": pl.String,
+}
+ACKED = pl.Struct(
+    {
+        "consumer_group": pl.String,
+        "topic": pl.String,
+        "queue_id": pl.Int32,
+        "queue_offset": pl.Int64,
+        "pop_ts": pl.Int64,
+        "invisible_time_ms": pl.Int64,
+        "revive_queue_id": pl.Int32,
+    }
+)
+ACK = {
+    "day": pl.Date,
+    "ts": INSTANT,
+    "response_ts": INSTANT,
+    "kind": pl.String,
+    "broker_name": pl.String,
+    "broker_addr": pl.String,
+    "broker_id": pl.Int64,
+    "invisible_time_ms": pl.Int64,
+    "response_code": pl.Int32,
+    "pop_ts": INSTANT,
+    "answer_invisible_time_ms": pl.Int64,
+    "revive_queue_id": pl.Int32,
+    "receipts": pl.List(ACKED),
+}
+INVISIBLE = 20_000
+LATE = revive_deadline(INVISIBLE)
+
+
+def at(ms):
+    return T0 + dt.timedelta(milliseconds=ms)
+
+
+def epoch(ms):
+    return int(at(ms).timestamp() * 1000)
+
+
+def handed(ms, mark="0", offset=5, times=0, stored=-1000, revive=3, attempt=None):
+    receipt = dict(zip(RECEIPT.to_schema(), (mark, 2, offset, offset, "m1", times, epoch(stored)), strict=True))
+    return (T0.date(), "g", "t", "b", "c", at(ms), at(ms), INVISIBLE, revive, attempt, [receipt], f"r{ms}")
+
+
+def ack(ms, of=0, kind="ACK", code=0, topic="t", offset=5, changed=None, queue=2):
+    receipts = [dict(zip(ACKED.to_schema(), ("g", topic, queue, offset, epoch(of), INVISIBLE, 3), strict=True))]
+    new = (None, None) if changed is None else (at(ms), changed)
+    return (T0.date(), at(ms), at(ms), kind, "b", None, 0, changed, code, *new, 3, receipts)
+
+
+def judged(pops, acks=()):
+    frame = pl.DataFrame(pops, schema=POP, orient="row")
+    rows = pop_receipts(frame, pl.DataFrame(list(acks), schema=ACK, orient="row"))
+    return [(row["outcome"], row["judgement"]) for row in rows.sort("pop_ts").iter_rows(named=True)]
+
+
+def revived(stored):
+    """The message again, from its retry topic, into which the broker stored it at that time."""
+    return handed(stored + 100, mark="1", offset=0, times=1, stored=stored)
+
+
+OPEN = ("open", "undetermined")
+
+
+def test_an_acknowledged_message():
+    assert judged([handed(0)], [ack(5000)]) == [("acknowledged", "agree")]
+
+
+def test_without_an_acknowledgement_it_is_unknown_whether_it_waits_or_was_lost():
+    assert judged([handed(0)]) == [OPEN]
+
+
+@pytest.mark.parametrize(
+    ("stored", "verdict"),
+    [(INVISIBLE - 1, "differ"), (INVISIBLE + 3000, "agree"), (LATE, "agree"), (LATE + 1, "differ")],
+)
+def test_a_message_nobody_acknowledged_is_revived_after_its_time_and_not_too_late(stored, verdict):
+    assert judged([handed(0), revived(stored)]) == [("revived", verdict), OPEN]
+
+
+def test_a_message_that_was_acknowledged_does_not_come_back():
+    assert judged([handed(0), revived(INVISIBLE + 3000)], [ack(5000)])[0] == ("acknowledged", "differ")
+
+
+def test_an_acknowledgement_after_its_time_stops_nothing():
+    late = [ack(INVISIBLE + 1000)]
+    assert judged([handed(0), revived(INVISIBLE + 3000)], late)[0] == ("acknowledged_late", "agree")
+    assert judged([handed(0)], late) == [("acknowledged_late", "undetermined")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ack(5000, of=-40_000),
+        ack(5000, topic="%RETRY%g_t"),
+        ack(5000, offset=6),
+        ack(5000, queue=1),
+        ack(5000, code=208),
+        ack(5000, code=None),
+    ],
+)
+def test_another_or_refused_acknowledgement_does_not_count(other):
+    assert judged([handed(0)], [other]) == [OPEN]
+
+
+def test_a_changed_invisible_time_moves_the_time_and_gives_a_new_receipt():
+    changed = ack(10_000, kind="CHANGE_INVISIBLE_TIME", changed=30_000)
+    assert judged([handed(0), revived(42_000)], [changed])[0] == ("revived", "agree")
+    assert judged([handed(0), revived(22_000)], [changed])[0] == ("revived", "differ")
+    assert judged([handed(0)], [changed, ack(35_000, of=10_000)]) == [("acknowledged", "agree")]
+    assert judged([handed(0)], [changed, ack(15_000, of=0)]) == [OPEN]  # the old receipt has no effect
+
+
+def test_in_order_the_same_queue_delivers_it_again():
+    first, again = handed(0, revive=999), handed(INVISIBLE, revive=999)
+    assert judged([first, again]) == [("delivered_again", "agree"), OPEN]
+    assert judged([first, handed(9000, revive=999)])[0] == ("delivered_again", "differ")
+    same = [handed(0, revive=999, attempt="a"), handed(9000, revive=999, attempt="a")]
+    assert judged(same)[0] == ("delivered_again", "agree")

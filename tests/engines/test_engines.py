@@ -1,0 +1,259 @@
+"""Engines run the same tasks to the same tables, and the caller learns how a task failed."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from engines.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
+
+from mqreplay.crash import failure_of
+from mqreplay.decode.logs.log_line import UnusableLine
+from mqreplay.engines.local import LocalEngine
+from mqreplay.engines.spark import SparkEngine
+from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
+from mqreplay.night import nightly as nights
+from mqreplay.places import conf_dir
+from mqreplay.record.remoting.connection import CallFailed
+from mqreplay.settings import load_settings
+from standalone_cluster import environment
+from tests_shared import ROOT, SAMPLE, assert_same_tables, tables
+
+CONF = conf_dir() / "sample.toml"
+RECORDINGS = [str(SAMPLE / name) for name in ("orders-4.9.7", "bulk-5.3.3")]
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+    with LocalEngine(tmp_path_factory.mktemp("pool"), processes=2) as engine:
+        yield engine
+
+
+WITHOUT_JAVA = """
+import shutil, sys
+from mqreplay.cli.command_line import main
+assert shutil.which("java") is None
+status = main(sys.argv[1:], own_process=False)
+assert not {"pyspark", "py4j", "delta"} & set(sys.modules)
+sys.exit(status)
+"""
+
+
+def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(night: Any, tmp_path: Path) -> None:
+    root, conf = str(tmp_path / "warehouse"), tmp_path / "two.toml"
+    conf.write_text(f"{CONF.read_text(encoding='utf-8')}\n[local]\nprocesses = 2\n", encoding="utf-8")
+    command = ["nightly", *RECORDINGS, "--warehouse", root, "--conf", str(conf), "--engine", "local"]
+    # Great Expectations imports pyspark if it is installed: here, and in the processes of the pool, it is not.
+    for name in ("pyspark", "py4j", "delta"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('not installed')\n", encoding="utf-8")
+    search = os.pathsep.join([str(tmp_path), str(ROOT / "lib")])
+    bare = {"PATH": str(tmp_path), "PYTHONPATH": search, "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_JAVA, *command],
+        env=bare,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert_same_tables(root, night.root)
+
+
+@pytest.mark.usefixtures("spark")
+def test_spark_gives_the_tables_of_one_process(night: Any, tmp_path: Path) -> None:
+    root = str(tmp_path / "warehouse")
+    outcomes = nights.run("nightly", root, load_settings(str(CONF)), lambda what: None, recordings=RECORDINGS)
+    assert {outcome.cluster for outcome in outcomes} == set(night.outcomes)
+    assert_same_tables(root, night.root)
+
+
+def test_spark_submit_with_the_local_engine_is_refused_in_one_line(tmp_path: Path) -> None:
+    submit = Path(sys.executable).with_name("spark-submit")
+    job = [str(ROOT / "jobs" / "nightly.py"), "--recording", RECORDINGS[1], "--warehouse", str(tmp_path / "w")]
+    command = [str(submit), "--master", "local[1]", *job, "--engine", "local"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode != 0
+    assert done.stderr.count("--engine local does not use Spark: start it with mqreplay, not with spark-submit") == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    assert tables(str(tmp_path / "w")) == []
+
+
+def test_results_come_in_the_order_of_the_items_from_other_processes(pool: LocalEngine) -> None:
+    found = list(pool.map(late_square, range(12), 100))
+    assert [square for square, _ in found] == [item * item + 100 for item in range(12)]
+    processes = {process for _, process in found}
+    assert len(processes) == 2
+    assert os.getpid() not in processes
+    assert list(pool.map(late_square, [], 100)) == []
+
+
+def test_one_process_is_that_of_the_caller(tmp_path: Path) -> None:
+    with LocalEngine(tmp_path, processes=1) as engine:
+        assert list(engine.map(late_square, [7, 6], 1)) == [(50, os.getpid()), (37, os.getpid())]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ContractError("rows lack queue_id"),
+        DecodeError("torn", "ends within a value", 17),
+        InputErrors(["a.toml: no such file", "b.toml: no such file"]),
+        FileNotFoundError(2, "No such file or directory", "/r/pull_log.jsonl"),
+        pl.exceptions.ComputeError("cannot cast"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_a_task_reaches_the_caller(pool: LocalEngine, error: Exception) -> None:
+    with pytest.raises(type(error)) as raised:
+        pool.map(fail_on_three, range(6), error)
+    assert type(raised.value) is type(error)
+    assert (str(raised.value), vars(raised.value)) == (str(error), vars(error))
+    assert [square for square, _ in pool.map(late_square, [1, 2], 0)] == [1, 4], "the engine goes on"
+
+
+MADE_WITH: dict[type[MqreplayError], tuple[Any, ...]] = {
+    DecodeError: ("torn", "a detail", 3),
+    InputErrors: (["a", "b"],),
+    RecordingFull: ("a folder", "a detail", True),
+    CallFailed: ("timeout", "a detail"),
+    OwnDiskError: ("a folder", "a detail"),
+    UnusableLine: ("no_date", "lines of a form", "a detail"),
+}
+
+
+@pytest.mark.parametrize("kind", kinds_of_errors())
+def test_every_error_passes_between_processes(kind: type[MqreplayError]) -> None:
+    made = kind(*MADE_WITH.get(kind, ("a text",)))
+    copy = pickle.loads(pickle.dumps(made))
+    assert type(copy) is kind
+    assert (str(copy), vars(copy)) == (str(made), vars(made))
+
+
+def test_a_killed_task_ends_the_map_and_has_a_name(tmp_path: Path) -> None:
+    with LocalEngine(tmp_path, processes=2) as engine, pytest.raises(BrokenProcessPool) as raised:
+        list(engine.map(kill_itself, range(6), None))
+    failure, cause = failure_of(raised.value)
+    assert failure is not None
+    assert failure.happened == "a Python worker was killed"
+    assert "terminated abruptly" in cause
+    assert list(tmp_path.iterdir()) == []
+
+
+WAITING = """
+import sys
+from pathlib import Path
+from mqreplay.engines.local import LocalEngine
+from engines.engine_tasks import wait_for_ever
+with LocalEngine(Path(sys.argv[1]), processes=2) as engine:
+    list(engine.map(wait_for_ever, [0, 1], sys.argv[2]))
+"""
+
+
+def test_processes_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    shared, began = tmp_path / "shared", tmp_path / "began"
+    for folder in (shared, began):
+        folder.mkdir()
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "lib"), str(TESTS)])}
+    with subprocess.Popen([sys.executable, "-c", WAITING, str(shared), str(began)], env=paths) as parent:
+        try:
+            assert soon(lambda: len(list(began.iterdir())) == 2, 60)
+            started = children(parent.pid)
+            assert {int(path.name) for path in began.iterdir()} <= started
+        finally:
+            parent.send_signal(signal.SIGKILL)
+    try:
+        assert soon(lambda: not any(map(runs, started)), 10)
+    finally:
+        for process in filter(runs, started):
+            os.kill(process, signal.SIGKILL)
+
+
+def soon(condition: Any, seconds: float) -> bool:
+    """Whether the condition comes true within these seconds."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def children(process: int) -> set[int]:
+    found = Path(f"/proc/{process}/task").glob("*/children")
+    return {int(child) for listed in found for child in listed.read_text().split()}
+
+
+def runs(process: int) -> bool:
+    """Whether the process is there, and not only its exit status."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_spark_gives_results_in_the_order_of_the_items(spark: Any) -> None:
+    def square(item: int, context: int) -> int:
+        return item * item + context
+
+    engine = SparkEngine(lambda: spark)
+    assert list(engine.map(square, [5, 3, 9, 1, 0], 100)) == [125, 109, 181, 101, 100]
+    assert list(engine.map(square, [4], 0)) == [16]
+
+
+def test_the_text_of_an_error_in_spark_reaches_the_caller(spark: Any) -> None:
+    def fail(item: int, context: None) -> int:
+        raise ValueError(f"item {item} of the night is torn")
+
+    with pytest.raises(Exception, match="ValueError: item 7 of the night is torn"):
+        list(SparkEngine(lambda: spark).map(fail, [7], None))
+
+
+def test_no_items_start_no_session() -> None:
+    def start() -> Any:
+        raise AssertionError("a session was started")
+
+    engine = SparkEngine(start)
+    assert list(engine.map(late_square, [], 0)) == []
+    assert engine.progress() == "starting Spark"
+    engine.cancel()
+
+
+def test_tasks_that_run_are_counted(spark: Any, tmp_path: Path) -> None:
+    engine = SparkEngine(lambda: spark)
+    assert engine.session is spark
+    assert engine.progress() == "planning"
+    gate = tmp_path / "gate"
+
+    def wait(batches: Iterator[Any]) -> Iterator[Any]:
+        while not gate.exists():
+            time.sleep(0.05)
+        yield from batches
+
+    def run() -> None:
+        spark.range(3, numPartitions=3).mapInArrow(wait, "id BIGINT").count()
+
+    job = threading.Thread(target=run)
+    job.start()
+    try:
+        deadline = time.monotonic() + 60
+        while (words := engine.progress()) == "planning" and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert words == "0 of 3 tasks done"
+    finally:
+        gate.touch()
+        job.join()
+    assert engine.progress() == "planning"
