@@ -16,8 +16,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from engines.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
 
+from engines.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
 from mqreplay.crash import failure_of
 from mqreplay.decode.logs.log_line import UnusableLine
 from mqreplay.engines.local import LocalEngine

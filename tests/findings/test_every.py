@@ -25,7 +25,8 @@ from mqreplay.evidence.slave_configs import DRIFT
 from mqreplay.evidence.slave_reads import slave_reads
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
-from mqreplay.findings.every import FAMILIES, KINDS, Evidence, all_findings, finish
+from mqreplay.findings.every import FAMILIES, KINDS, all_findings, finish
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
@@ -81,8 +82,8 @@ def test_every_kind_is_described() -> None:
     assert all(0 < kind.confidence <= 1 for kind in KINDS.values())
 
 
-def evidence_of(**silver: list[dict]) -> Evidence:
-    """Evidence made of rows of silver and gold tables, by their names; nothing of all others."""
+def evidence_of(**silver: list[dict]) -> FindingEvidence:
+    """FindingEvidence made of rows of silver and gold tables, by their names; nothing of all others."""
 
     def table(name: str, layer: str = "silver") -> pl.DataFrame:
         return rows(f"{layer}.{name}", {}, silver.get(name, []))
@@ -90,7 +91,7 @@ def evidence_of(**silver: list[dict]) -> Evidence:
     unshared = pl.DataFrame(schema=GROUP)
     pull, route, consume = table("pull"), table("pull_route", "gold"), table("consume")
     clocks = pl.DataFrame(silver.get("clocks", []), client_clocks.SCHEMA)
-    return Evidence(
+    return FindingEvidence(
         cluster="c",
         recorded_until=None,
         heartbeat=table("heartbeat"),

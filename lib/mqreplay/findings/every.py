@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import polars as pl
@@ -39,6 +38,7 @@ from mqreplay.findings import (
     topics,
 )
 from mqreplay.findings.causes import with_causes, with_renamed_causes
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.going_on import going_on
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
@@ -81,74 +81,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType({kind.name: kind for kind in
 RESET_GAP_S = 30  # one reset reaches all its clients within seconds
 
 
-@dataclass(frozen=True)
-class Polled:
-    """Frames of clients that no hook records, by what polls show; None where nothing was polled."""
-
-    strategies: pl.DataFrame | None = None  # strategy_sides
-    unwatched: pl.DataFrame | None = None
-    vanished: pl.DataFrame | None = None
-    queues: pl.DataFrame | None = None  # routed_queues
-    shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
-    duplicates: pl.DataFrame | None = None  # evidence/duplicate_clients.py
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What the findings of a day are made of; instants are by the recorder's clock.
-
-    Every frame is of one cluster, of the day and its lookback, and small. Those of the last part have the rows that
-    the functions named beside them made of all shards.
-    """
-
-    cluster: str
-    recorded_until: dt.datetime | None  # the last instant by the recorder's own clock
-
-    # Tables of silver and gold by their names.
-    heartbeat: pl.DataFrame
-    rebalance: pl.DataFrame
-    topic_config: pl.DataFrame
-    topic_stats: pl.DataFrame
-    offset_continuity: pl.DataFrame
-    queue_owner: pl.DataFrame  # intervals as they are, not cut at midnight
-
-    # Frames of judge/.
-    members: pl.DataFrame  # membership
-    unshared_groups: pl.DataFrame
-    resets: pl.DataFrame  # offset_resets
-    asked_resets: pl.DataFrame
-    standstills: pl.DataFrame  # standing
-    outages: pl.DataFrame  # broker_outages
-    restarts: pl.DataFrame  # broker_outages.restarts
-    unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
-    master_changes: pl.DataFrame  # listed_brokers.master_changes
-    config_drift: pl.DataFrame  # slave_configs
-    blocked_orders: pl.DataFrame  # pop_orders
-    clocks: pl.DataFrame  # client_clocks
-    refused_snapshots: pl.DataFrame  # findings/snapshots.py
-
-    # Rows of all shards.
-    uneven_shares: pl.DataFrame  # uneven_shares_of_shard
-    exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
-    failovers: pl.DataFrame  # failovers_of_shard
-    refused_pulls: pl.DataFrame  # refused_pulls_of_shard
-    advances: pl.DataFrame  # advances_of_shard
-    revive_lags: pl.DataFrame  # revive_lags_of_shard
-    refusals: pl.DataFrame  # refusals_of_shard
-    pulled_queues: pl.DataFrame  # pulled_queues_of_shard
-    repeated_deliveries: pl.DataFrame
-    came_back: pl.DataFrame
-    most_tries: pl.DataFrame  # most_tries_of_shard
-    returned_ends: pl.DataFrame  # returned_ends_of_shard
-    orphan_offsets: pl.DataFrame  # orphans_of_shard
-    odd_offsets: pl.DataFrame  # odd_offsets_of_shard, odd_offsets_of_answers
-    activity: pl.DataFrame  # activity_of_shard
-
-    groups: frozenset[str] = frozenset()  # all known consumer groups
-    polled: Polled = field(default_factory=lambda: Polled())
-
-
-def all_findings(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+def all_findings(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the findings of all families, without their causes."""
     found = pl.concat([family(evidence, limits) for family in FAMILIES.values()])
     return pl.concat([found, _of_duplicates(evidence, limits, found)])
@@ -171,7 +104,7 @@ def finish(
     return found.select(pl.lit(begin.date()).alias("day"), *names, *last)
 
 
-def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+def _of_offsets(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     continuity, cluster = evidence.offset_continuity, evidence.cluster
     resets = offset_resets.reset_findings(
         evidence.resets, continuity, cluster, RESET_GAP_S, limits.reset_reach_s, evidence.asked_resets
@@ -189,7 +122,7 @@ def _of_offsets(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     return pl.concat([moved, resets, odd_offsets.odd_offset_findings(evidence.odd_offsets, continuity, cluster)])
 
 
-def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+def _of_standstills(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
     gap_s, cluster = limits.same_cause_gap_s, evidence.cluster
     lags = growing_lag(
@@ -211,7 +144,7 @@ def _of_standstills(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     )
 
 
-def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+def _of_members(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     sessions, cluster = evidence.members, evidence.cluster
     disagree = members.conflict_findings(
         conflicts.strategy_conflicts(
@@ -235,7 +168,7 @@ def _of_members(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+def _of_owners(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     rebalance, owners, unshared = evidence.rebalance, evidence.queue_owner, evidence.unshared_groups
     subscribed = owned.subscribers(evidence.members, evidence.heartbeat, rebalance, owners)
     polled = evidence.polled
@@ -264,7 +197,7 @@ def _of_owners(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     )
 
 
-def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+def _of_brokers(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     cluster, gap_s = evidence.cluster, limits.same_cause_gap_s
     failovers = with_outage(evidence.failovers, evidence.outages, limits.failed_over_s, gap_s)
     return pl.concat(
@@ -281,7 +214,7 @@ def _of_brokers(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     )
 
 
-def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
+def _of_messages(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     back, cluster = evidence.came_back, evidence.cluster
     ends = _returned_ends(evidence)
     return pl.concat(
@@ -302,7 +235,7 @@ def _of_messages(evidence: Evidence, limits: Limits) -> pl.DataFrame:
     )
 
 
-def _of_duplicates(evidence: Evidence, limits: Limits, found: pl.DataFrame) -> pl.DataFrame:
+def _of_duplicates(evidence: FindingEvidence, limits: Limits, found: pl.DataFrame) -> pl.DataFrame:
     return duplicates.duplicate_findings(
         evidence.repeated_deliveries,
         found,
@@ -316,11 +249,11 @@ def _of_duplicates(evidence: Evidence, limits: Limits, found: pl.DataFrame) -> p
     )
 
 
-def _returned_ends(evidence: Evidence) -> pl.DataFrame:
+def _returned_ends(evidence: FindingEvidence) -> pl.DataFrame:
     return pl.concat([evidence.returned_ends, polled_ends(evidence.topic_stats)])
 
 
-def _of_copies(evidence: Evidence, _limits: Limits) -> pl.DataFrame:
+def _of_copies(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
     cluster = evidence.cluster
     return pl.concat(
         [
@@ -333,7 +266,7 @@ def _of_copies(evidence: Evidence, _limits: Limits) -> pl.DataFrame:
 
 
 # Findings that are made of the same frames.
-FAMILIES: Mapping[str, Callable[[Evidence, Limits], pl.DataFrame]] = MappingProxyType(
+FAMILIES: Mapping[str, Callable[[FindingEvidence, Limits], pl.DataFrame]] = MappingProxyType(
     {
         "offsets that moved": _of_offsets,
         "queues that stood still": _of_standstills,

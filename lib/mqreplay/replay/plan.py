@@ -50,7 +50,8 @@ from mqreplay.evidence.slave_copies import stale_copies
 from mqreplay.evidence.unlisted_members import unlisted_member_gaps
 from mqreplay.evidence.unread_logs import unwatched_gaps
 from mqreplay.findings.broker_lists import long_unlisted
-from mqreplay.findings.every import KINDS, Evidence, Polled, all_findings, finish
+from mqreplay.findings.every import KINDS, all_findings, finish
+from mqreplay.findings.finding_evidence import FindingEvidence, Polled
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.snapshots import refused_snapshots
 from mqreplay.lake.landing import Landing, land_rows
@@ -250,11 +251,11 @@ class Replay:
             "gold.replay_gap": replay_gap(pl.concat([parts.frame("gaps"), gaps, *told_gaps]), self.day.cluster),
         }
         refused = refused_snapshots(self.day.quarantine())
-        merged = {f.name: parts.frame(f.name) for f in fields(Evidence) if parts.each(f.name)}
+        merged = {f.name: parts.frame(f.name) for f in fields(FindingEvidence) if parts.each(f.name)}
         of_answers = odd_offsets_of_answers(small["consume_stats"], small["topic_stats"])
         merged["odd_offsets"] = pl.concat([merged["odd_offsets"], self._begun_today(of_answers)])
         merged["advances"] = with_stopped(merged["advances"], self.stopped)
-        evidence = Evidence(
+        evidence = FindingEvidence(
             cluster=self.day.cluster,
             recorded_until=self.recorded.recorded_until,
             heartbeat=polled.heartbeat,
@@ -329,7 +330,7 @@ class Replay:
 class _Judged:
     """The evidence for findings, merged rows of gold tables, and files of tables that tasks wrote."""
 
-    evidence: Evidence
+    evidence: FindingEvidence
     tables: Mapping[str, pl.DataFrame]
     files: Files
 

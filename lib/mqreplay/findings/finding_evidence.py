@@ -1,0 +1,75 @@
+"""The evidence that the findings of a day are made of."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Polled:
+    """Frames of clients that no hook records, by what polls show; None where nothing was polled."""
+
+    strategies: pl.DataFrame | None = None  # strategy_sides
+    unwatched: pl.DataFrame | None = None
+    vanished: pl.DataFrame | None = None
+    queues: pl.DataFrame | None = None  # routed_queues
+    shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
+    duplicates: pl.DataFrame | None = None  # evidence/duplicate_clients.py
+
+
+@dataclass(frozen=True)
+class FindingEvidence:
+    """What the findings of a day are made of; instants are by the recorder's clock.
+
+    Every frame is of one cluster, of the day and its lookback, and small. Those of the last part have the rows that
+    the functions named beside them made of all shards.
+    """
+
+    cluster: str
+    recorded_until: dt.datetime | None  # the last instant by the recorder's own clock
+
+    # Tables of silver and gold by their names.
+    heartbeat: pl.DataFrame
+    rebalance: pl.DataFrame
+    topic_config: pl.DataFrame
+    topic_stats: pl.DataFrame
+    offset_continuity: pl.DataFrame
+    queue_owner: pl.DataFrame  # intervals as they are, not cut at midnight
+
+    # Frames of evidence/.
+    members: pl.DataFrame  # membership
+    unshared_groups: pl.DataFrame
+    resets: pl.DataFrame  # offset_resets
+    asked_resets: pl.DataFrame
+    standstills: pl.DataFrame  # standing
+    outages: pl.DataFrame  # broker_outages
+    restarts: pl.DataFrame  # broker_outages.restarts
+    unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
+    master_changes: pl.DataFrame  # listed_brokers.master_changes
+    config_drift: pl.DataFrame  # slave_configs
+    blocked_orders: pl.DataFrame  # pop_orders
+    clocks: pl.DataFrame  # client_clocks
+    refused_snapshots: pl.DataFrame  # findings/snapshots.py
+
+    # Rows of all shards.
+    uneven_shares: pl.DataFrame  # uneven_shares_of_shard
+    exceptional_pulls: pl.DataFrame  # exceptional_pulls_of_shard
+    failovers: pl.DataFrame  # failovers_of_shard
+    refused_pulls: pl.DataFrame  # refused_pulls_of_shard
+    advances: pl.DataFrame  # advances_of_shard
+    revive_lags: pl.DataFrame  # revive_lags_of_shard
+    refusals: pl.DataFrame  # refusals_of_shard
+    pulled_queues: pl.DataFrame  # pulled_queues_of_shard
+    repeated_deliveries: pl.DataFrame
+    came_back: pl.DataFrame
+    most_tries: pl.DataFrame  # most_tries_of_shard
+    returned_ends: pl.DataFrame  # returned_ends_of_shard
+    orphan_offsets: pl.DataFrame  # orphans_of_shard
+    odd_offsets: pl.DataFrame  # odd_offsets_of_shard, odd_offsets_of_answers
+    activity: pl.DataFrame  # activity_of_shard
+
+    groups: frozenset[str] = frozenset()  # all known consumer groups
+    polled: Polled = field(default_factory=lambda: Polled())
