@@ -180,9 +180,9 @@ def test_files_that_are_gone_are_not_missed(kept, nights, days, settings, tmp_pa
     for snapshot in (tidied / "snapshots").glob("*/*"):
         if int(snapshot.name) < midnight:
             shutil.rmtree(snapshot)
-    rows = table_at(root, "silver.offset_change"), table_at(root, "silver.standing_offset")
+    rows = table_at(root, "silver.offset_change"), table_at(root, "silver.offset_checkpoint")
     run("ingest", str(root), settings, lambda what: None, recordings=[str(tidied)])
-    now = table_at(root, "silver.offset_change"), table_at(root, "silver.standing_offset")
+    now = table_at(root, "silver.offset_change"), table_at(root, "silver.offset_checkpoint")
     for old, new in zip(rows, now, strict=True):
         assert_frame_equal(old, new, check_row_order=False)
 

@@ -26,7 +26,7 @@ TABLES = (
     "silver.offset_change",
     "silver.pull",
     "silver.route",
-    "silver.standing_offset",
+    "silver.offset_checkpoint",
     TABLE,
 )
 NIGHT, NEXT = 0, 24 * 60  # minutes

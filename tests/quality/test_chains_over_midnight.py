@@ -12,7 +12,7 @@ from mqreplay.quality.run import validate
 from mqreplay.quality.scope import Scope
 from quality_rows import Folder, Row, at, change
 
-CHANGES, KEPT = "silver.offset_change", "silver.standing_offset"
+CHANGES, KEPT = "silver.offset_change", "silver.offset_checkpoint"
 DAY = 24 * 60  # minutes
 NAME = "expect_offset_continuity"
 

@@ -43,7 +43,7 @@ def sound(contract: Contract) -> Row:
     row |= {name: value for name, value in named.items() if name in {c.name for c in contract.columns}}
     if contract.name == "bronze.source_file":
         row |= {"rows_in": 3, "rows_out": 1, "rows_quarantined": 1, "rows_duplicate": 1}
-    if contract.name == "silver.standing_offset":
+    if contract.name == "silver.offset_checkpoint":
         row |= {"to_ts": at(-24 * 60)}
     return row
 

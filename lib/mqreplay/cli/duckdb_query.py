@@ -16,12 +16,11 @@ from mqreplay.cli.duckdb_error import PYTHON_FAILED, duckdb_error
 from mqreplay.crash import is_of_machine
 from mqreplay.errors import InputError
 from mqreplay.lake.contract import Contract
-from mqreplay.lake.delta_files import snapshot
 from mqreplay.lake.duckdb_database import Database, quoted, without_zone
 from mqreplay.lake.duckdb_statement import read_duckdb_statement
 from mqreplay.lake.existing import LAYERS, require_warehouse
-from mqreplay.lake.files import joined
 from mqreplay.lake.sql import check_text
+from mqreplay.lake.table_files import files_in, snapshot
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.stop_signals import handle_stops_again
 
@@ -108,10 +107,10 @@ def _make_views(database: Database, warehouse: Warehouse, names: Iterable[str]) 
         database.run(f"CREATE SCHEMA {layer}")
     for name in names:
         schema, place = warehouse.contracts[name].arrow_schema, warehouse.location(name)
-        paths = [joined(place, path) for path in snapshot(place).files["path"]] if warehouse.exists(name) else []
+        files = files_in(place, snapshot(place).files) if warehouse.exists(name) else []
         columns = ", ".join(without_zone(schema, schema.names))
         layer, _, table = name.partition(".")
-        database.run(f"CREATE VIEW {layer}.{quoted(table)} AS SELECT {columns} FROM ({database.files(schema, paths)})")
+        database.run(f"CREATE VIEW {layer}.{quoted(table)} AS SELECT {columns} FROM ({database.files(schema, files)})")
 
 
 def _in_utc(value: Any) -> Any:

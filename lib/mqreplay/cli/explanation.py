@@ -17,7 +17,7 @@ from mqreplay.lake.existing import require_warehouse
 from mqreplay.lake.kept_days import first_days
 from mqreplay.lake.last_day import of_last_day
 from mqreplay.lake.plain_rows import plain_rows
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_rows import LIMIT, EvidenceRows, evidence_of
@@ -73,7 +73,7 @@ def explanation_of(warehouse: Warehouse, finding_id: str, cluster: str | None, l
 
 
 def _named(warehouse: Warehouse, finding_id: str, cluster: str | None) -> dict[str, Any]:
-    of_cluster = warehouse.read("gold.finding", None if cluster is None else Rows(cluster))
+    of_cluster = warehouse.read("gold.finding", None if cluster is None else RowFilter(cluster))
     named = of_last_day(of_cluster.filter(pl.col("finding_id").str.starts_with(finding_id)), "cluster", "finding_id")
     rows = plain_rows(named.sort("from_ts", "finding_id").collect())
     if not rows:
@@ -93,7 +93,7 @@ def _line(finding: dict[str, Any]) -> str:
 
 def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
     """The finding's cause and its effects."""
-    same = of_last_day(warehouse.read("gold.finding", Rows(finding["cluster"])), "finding_id")
+    same = of_last_day(warehouse.read("gold.finding", RowFilter(finding["cluster"])), "finding_id")
     is_cause = pl.col("finding_id") == pl.lit(finding["follows_from"], pl.String)
     is_effect = pl.col("follows_from") == finding["finding_id"]
     return plain_rows(same.filter(is_cause | is_effect).sort("from_ts", "kind", "finding_id").collect())

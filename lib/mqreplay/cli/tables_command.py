@@ -48,19 +48,18 @@ def run(args: argparse.Namespace) -> None:
 
 
 def table_row(warehouse: Warehouse, contract: Contract) -> list[Any]:
-    """Return a table's row of HEAD. Days come from the files' bounds where Delta has them, else from the rows."""
+    """Return a table's row of HEAD. Days are those of partitions, else of the rows."""
     import polars as pl
 
-    from mqreplay.lake.delta_files import snapshot
+    from mqreplay.lake.table_files import snapshot
 
     files = snapshot(warehouse.location(contract.name)).files
     first = last = None
-    if any(column.name == "day" for column in contract.columns):
-        if {"min.day", "max.day"} <= set(files.columns) and not files["min.day"].has_nulls():
-            first, last = files["min.day"].min(), files["max.day"].max()
-        else:
-            days = warehouse.read(contract.name).select(pl.min("day").alias("a"), pl.max("day").alias("b")).collect()
-            first, last = days.row(0)
+    if contract.by_day:
+        first, last = files["day"].min(), files["day"].max()
+    elif any(column.name == "day" for column in contract.columns):
+        days = warehouse.read(contract.name).select(pl.min("day").alias("a"), pl.max("day").alias("b")).collect()
+        first, last = days.row(0)
     rows = int(files["num_records"].sum())
     return [contract.name, rows, len(contract.columns), first, last, contract.description]
 

@@ -1,6 +1,6 @@
 """Consumer offsets at an instant: silver.offset_change holds only changes, so the last one counts.
 
-silver.standing_offset holds the last changes before a day, so that a night reads only one earlier night.
+silver.offset_checkpoint holds the last changes before a day, so that a night reads only one earlier night.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ polled.py        polled consumer offsets beside copies of files; polled_lines.py
 pieces.py        the snapshots of a source in pieces; offset_changes.py: Arrow batches
 snapshots.py     snapshots -> silver.offset_change; snapshot_rows.py, snapshot_file_rows.py: rows of other tables
 snapshot_rounds.py  snapshots in rounds of many files; late.py: what is read again after late snapshots
-offset_checkpoint.py  offsets at the start of each day (silver.standing_offset)
+offset_checkpoint.py  offsets at the start of each day (silver.offset_checkpoint)
 brokers.py       brokers.json -> silver.broker
 to_silver.py     decoded lines into their tables, and counts into the ledger
 ledger.py        counts and quarantine rows; checks that no row is lost; ledgers.py: ledgers into their tables

@@ -19,7 +19,7 @@ from mqreplay.ingest.polled import NEAR_MS
 from mqreplay.ingest.recorded_files import RecordedFiles, listed
 from mqreplay.ingest.recording import POLLED, SNAPSHOTS
 from mqreplay.ingest.snapshot_rows import instant
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 FILES, QUARANTINE = "bronze.source_file", "bronze.quarantine"
@@ -103,7 +103,7 @@ def _with_polled(
 def _reaches(warehouse: Warehouse, cluster: str, sources: Iterable[str]) -> dict[str, list[Reach]]:
     """Return by source the time span of each file of polled offsets in the tables."""
     is_polled = pl.any_horizontal(pl.col("path").str.ends_with(f"/{name}") for name in POLLED)
-    polled = warehouse.read(FILES, Rows(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
+    polled = warehouse.read(FILES, RowFilter(cluster)).filter(is_polled & pl.col("status").is_in(IN_TABLES))
     asked = polled.with_columns(**_of_path()).filter(pl.col("source_name").is_in(sorted(sources)))
     reaches: dict[str, list[Reach]] = {}
     for source, *reach in asked.select("source_name", "ts_ms", pl.col("last_ts").dt.epoch("ms")).collect().iter_rows():
@@ -128,7 +128,7 @@ def _since(first_ms: int, reaches: Collection[Reach], *, is_copy: bool) -> int:
 
 def orphan_keys(warehouse: Warehouse, cluster: str) -> pl.LazyFrame:
     """Return source_name, topic (the key) and ts_ms of invalid keys in snapshots."""
-    rows = warehouse.read(QUARANTINE, Rows(cluster)).filter(pl.col("code") == "orphan_key")
+    rows = warehouse.read(QUARANTINE, RowFilter(cluster)).filter(pl.col("code") == "orphan_key")
     return rows.select(**_of_path(), topic=pl.col("detail_key")).select("source_name", "topic", "ts_ms")
 
 
@@ -166,7 +166,7 @@ def copies_elsewhere(
 ) -> pl.DataFrame:
     """Return the snapshots (LEDGER) of these recordings that have the path and SHA-256 of one of ``files``."""
     mine = pl.col("kind").is_in(SNAPSHOTS) & pl.col("recording").is_in(list(recordings))
-    known = warehouse.read(FILES, Rows(cluster)).filter(mine)
+    known = warehouse.read(FILES, RowFilter(cluster)).filter(mine)
     return known.join(files.lazy(), on=["path", "sha256"], how="semi").select(LEDGER.names()).collect().cast(LEDGER)
 
 
@@ -176,7 +176,7 @@ def _firsts(files: pl.DataFrame) -> dict[str, int]:
 
 def _snapshots(warehouse: Warehouse, cluster: str, since_ms: int) -> pl.LazyFrame:
     """Return the ledger's snapshots from then on, with source_name, file_name and ts_ms of their paths."""
-    files = warehouse.read(FILES, Rows(cluster)).filter(pl.col("kind").is_in(SNAPSHOTS))
+    files = warehouse.read(FILES, RowFilter(cluster)).filter(pl.col("kind").is_in(SNAPSHOTS))
     return files.filter(pl.col("last_ts") >= instant(since_ms * 1000)).with_columns(**_of_path())
 
 

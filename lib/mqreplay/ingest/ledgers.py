@@ -9,7 +9,7 @@ import polars as pl
 
 from mqreplay.ingest.ledger import Ledger
 from mqreplay.ingest.manifest import Place
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 FILES, QUARANTINE, BROKERS = "bronze.source_file", "bronze.quarantine", "silver.broker"
@@ -47,16 +47,16 @@ class Ledgers:
         carried = renamed or {}
         places = {*ledger.files, *gone, *carried}
         unknown = self._unknown.issuperset({recording for recording, _ in places})
-        replaced = None if unknown else Rows(self._cluster, wanted=of_places(places))
+        replaced = None if unknown else RowFilter(self._cluster, wanted=of_places(places))
         refused = ledger.quarantine_rows(self._cluster)
         if carried:
             refused += self._carried(carried)
-        self._warehouse.put(QUARANTINE, refused, replaced)
-        self._warehouse.put(FILES, ledger.file_rows(self._cluster), replaced)
+        self._warehouse.replace_rows(QUARANTINE, refused, replaced)
+        self._warehouse.replace_rows(FILES, ledger.file_rows(self._cluster), replaced)
 
     def _carried(self, renamed: Mapping[Place, Place]) -> list[tuple[object, ...]]:
         """Return the quarantine rows of renamed files, with their new names."""
-        rows = self._warehouse.read(QUARANTINE, Rows(self._cluster, wanted=of_places(renamed))).collect()
+        rows = self._warehouse.read(QUARANTINE, RowFilter(self._cluster, wanted=of_places(renamed))).collect()
         found = rows.to_dicts()
         for row in found:
             row["recording"], row["path"] = renamed[row["recording"], row["path"]]

@@ -1,8 +1,8 @@
 """The consumer offsets at the start of each day, stored once, so that a night does not read all earlier nights.
 
 silver.offset_change holds only changes: the offset at an instant is that of the last change, which may be long ago. For
-each day after the first, silver.standing_offset holds the last change of each offset before it, made from the previous
-day's rows. If a day is missing, its rows are made from the last available day and the changes since.
+each day after the first, silver.offset_checkpoint holds the last change of each offset before it, made from the rows of
+the previous day. If a day is missing, its rows are made from the last available day and the changes since.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import datetime as dt
 
 import polars as pl
 
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
-TABLE, CHANGES = "silver.standing_offset", "silver.offset_change"
+TABLE, CHANGES = "silver.offset_checkpoint", "silver.offset_change"
 CHAIN = ["source_name", "topic", "consumer_group", "broker_name", "queue_id"]
 PLACE = ["cluster", "broker_id", "client_id"]  # columns of a source
 
@@ -25,7 +25,7 @@ class OffsetCheckpoint:
     def __init__(self, warehouse: Warehouse, cluster: str) -> None:
         """Read which days are stored."""
         self._warehouse, self._cluster = warehouse, cluster
-        kept = warehouse.read(TABLE, Rows(cluster)).select("day").unique().collect()
+        kept = warehouse.read(TABLE, RowFilter(cluster)).select("day").unique().collect()
         self._days: set[dt.date] = set(kept["day"])
 
     def keep(self, day: dt.date) -> None:
@@ -35,14 +35,14 @@ class OffsetCheckpoint:
         if not any(kept < day for kept in self._days) and self._before(day).limit(1).collect().is_empty():
             return
         rows = self.last_before(day).with_columns(day=pl.lit(day)).collect(engine="streaming")
-        self._warehouse.put(TABLE, rows, None)
+        self._warehouse.replace_rows(TABLE, rows, None)
         self._days.add(day)
 
     def forget(self, after: dt.date, until: dt.date) -> None:
         """Remove the offsets of days after the first up to the second day: the changes before them will differ."""
         wrong = frozenset(kept for kept in self._days if after < kept <= until)
         if wrong:
-            self._warehouse.put(TABLE, [], Rows(self._cluster, wrong))
+            self._warehouse.replace_rows(TABLE, [], RowFilter(self._cluster, wrong))
             self._days -= wrong
 
     def last_before(self, day: dt.date) -> pl.LazyFrame:
@@ -66,4 +66,4 @@ class OffsetCheckpoint:
         return self.from_day(day).filter(pl.col("day") < day)
 
     def _rows(self, name: str, first: dt.date, last: dt.date) -> pl.LazyFrame:
-        return self._warehouse.read(name, Rows(self._cluster, between=(first, last)))
+        return self._warehouse.read(name, RowFilter(self._cluster, between=(first, last)))

@@ -15,7 +15,7 @@ from mqreplay.ingest.lines import LineReader, Refusals, Refused
 from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
-from mqreplay.lake.landing import Landed, Landing, land
+from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.settings import IngestSettings
 
 BLOCK_LINES = 20_000  # lines decoded together
@@ -66,7 +66,7 @@ class LinesRead:
     """The result of a task: its Parquet files, and by digest the counts of each file that it read."""
 
     kind: str
-    landed: list[Landed]
+    files: list[WrittenFile]
     stats: dict[str, FileStats]
 
 
@@ -84,26 +84,27 @@ def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[Li
     return [LinesTask(kind, tuple(some)) for some in dealt]
 
 
-def read_lines(task: LinesTask, given: tuple[Mapping[str, Landing], IngestSettings]) -> LinesRead:
-    """Decode files and write their rows to the landing of their kind.
+def read_lines(task: LinesTask, context: tuple[Mapping[str, TableWriter], IngestSettings]) -> LinesRead:
+    """Decode files and write their rows by the writer of their kind.
 
     A line that is in a file twice is two records. The first ``quarantine_rows`` (settings) refused lines of each file
     are returned.
     """
-    landings, limits = given
+    writers, limits = context
+    writer = writers[task.kind]
     stats: dict[str, FileStats] = {}
-    landed = land(_decode_task(task, landings[task.kind], stats, limits), landings[task.kind])
-    return LinesRead(task.kind, landed, stats)
+    files = writer.write(_decode_task(task, writer.asked, stats, limits))
+    return LinesRead(task.kind, files, stats)
 
 
 def _decode_task(
-    task: LinesTask, landing: Landing, stats: dict[str, FileStats], limits: IngestSettings
+    task: LinesTask, schema: pa.Schema, stats: dict[str, FileStats], limits: IngestSettings
 ) -> Iterator[pa.RecordBatch]:
     kind = KINDS[task.kind]
     for file, digest in task.files:
         found = stats[digest] = FileStats()
         reader = LineReader(file.full_path, kind.decode, refused=Refusals(limits.quarantine_rows), root=file.root)
-        for rows in decode_lines(reader, digest, task.kind, landing.asked, found):
+        for rows in decode_lines(reader, digest, task.kind, schema, found):
             ends = pc.min_max(rows.column(kind.time).cast(pa.int64()))
             found.saw(rows.num_rows, ends["min"].as_py(), ends["max"].as_py())
             yield rows

@@ -2,7 +2,7 @@
 
 What stays of removed days:
 
-- the offsets at the start of the first kept day (silver.standing_offset), the settings of topics and groups, and
+- the offsets at the start of the first kept day (silver.offset_checkpoint), the settings of topics and groups, and
   brokers, which are valid until they change; and the last snapshot of a source without a later one;
 - bronze.source_file, by which files are not read again. Its rows of snapshots may be removed too: the time of a
   snapshot is in its path, so ingest skips old ones without them. Other files are few;
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import polars as pl
 import pyarrow as pa
@@ -27,8 +28,8 @@ from mqreplay.ingest.recorded_files import is_of
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.ingest.recording import SNAPSHOTS
 from mqreplay.lake.kept_days import TABLE, first_days
-from mqreplay.lake.landing import as_table, land
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_writer import as_table
 from mqreplay.lake.warehouse import Warehouse
 
 DAY = dt.timedelta(days=1)
@@ -72,12 +73,13 @@ class Retention:
             self._remove_silver(later["silver"], {name: old[name] for name in counts if name.startswith("silver.")})
         for name in counts:
             if not name.startswith("silver."):
-                self._warehouse.take(name, [], old[name])
+                self._warehouse.commit_files(name, [], old[name])
         layers = {name.split(".")[0] for name in counts}
         changed = {layer: day for layer, day in later.items() if layer in layers and day != self.first_days.get(layer)}
         if changed:
             rows = [(self._cluster, layer, day) for layer, day in sorted(changed.items())]
-            self._warehouse.put(TABLE, rows, Rows(self._cluster, wanted=pl.col("layer").is_in(sorted(changed))))
+            of_layers = pl.col("layer").is_in(sorted(changed))
+            self._warehouse.replace_rows(TABLE, rows, RowFilter(self._cluster, wanted=of_layers))
             self.first_days |= changed
         return counts
 
@@ -108,11 +110,11 @@ class Retention:
         is_removed = is_of(SNAPSHOTS) & (ts < int(_midnight(first).timestamp() * 1000))
         return files.filter(~is_removed.fill_null(False))
 
-    def _before(self, day: dt.date) -> Rows:
-        return Rows(self._cluster, between=(dt.date.min, day - DAY))
+    def _before(self, day: dt.date) -> RowFilter:
+        return RowFilter(self._cluster, between=(dt.date.min, day - DAY))
 
-    def _old_rows(self, first: Mapping[str, dt.date]) -> dict[str, Rows]:
-        old: dict[str, Rows] = {}
+    def _old_rows(self, first: Mapping[str, dt.date]) -> dict[str, RowFilter]:
+        old: dict[str, RowFilter] = {}
         for name, contract in self._warehouse.contracts.items():
             dated = any(column.name == "day" for column in contract.columns)
             if dated and contract.layer in first and name not in DESCRIPTIONS:
@@ -125,17 +127,17 @@ class Retention:
             old |= self._old_files(min(first["bronze"], silver))
         return old
 
-    def _old_records(self, first: dt.date) -> dict[str, Rows]:
+    def _old_records(self, first: dt.date) -> dict[str, RowFilter]:
         """Return the rows of earlier days that were made from JSONL files."""
         tables = sorted({kind.table for kind in KINDS.values()})
         if slow := self._of_slow_clocks(first):
             of_others = ~pl.col("source_digest").is_in(slow)
-            return {name: Rows(self._cluster, between=(dt.date.min, first - DAY), wanted=of_others) for name in tables}
+            return {name: replace(self._before(first), wanted=of_others) for name in tables}
         return {name: self._before(first) for name in tables}
 
     def _of_slow_clocks(self, first: dt.date) -> list[str]:
         """Return files with rows of earlier days whose recordings began on a kept day, by the recorder's clock."""
-        files, midnight = self._warehouse.read(FILES, Rows(self._cluster)), _midnight(first)
+        files, midnight = self._warehouse.read(FILES, RowFilter(self._cluster)), _midnight(first)
         early = pl.col("kind").is_in(list(KINDS)) & (pl.col("first_ts") < midnight)
         began = (
             files.filter(pl.col("kind").is_in(list(BY_RECORDER))).group_by("recording").agg(pl.col("first_ts").min())
@@ -145,39 +147,39 @@ class Retention:
         found = files.filter(early).join(later, "recording", "semi").select(digest.unique(maintain_order=True))
         return found.collect(engine="streaming").to_series().to_list()
 
-    def _old_snapshots(self, first: dt.date) -> Rows:
+    def _old_snapshots(self, first: dt.date) -> RowFilter:
         """Return the rows of earlier days, without the last row of a file that has no later one."""
         family = pl.col("file_name").str.strip_suffix(".bak").alias("family")
         key = ["source_name", "family"]
         earlier = self._warehouse.read(SNAPSHOT, self._before(first)).group_by("source_name", family)
-        later = self._warehouse.read(SNAPSHOT, Rows(self._cluster, between=(first, dt.date.max)))
+        later = self._warehouse.read(SNAPSHOT, RowFilter(self._cluster, between=(first, dt.date.max)))
         last = earlier.agg(pl.col("ts").max()).join(later.select("source_name", family).unique(), on=key, how="anti")
         kept = last.select(_snapshot_name(pl.col("family"))).collect(engine="streaming").to_series().to_list()
         is_kept = _snapshot_name(family).is_in(kept)
-        return Rows(self._cluster, between=(dt.date.min, first - DAY), wanted=~is_kept)
+        return RowFilter(self._cluster, between=(dt.date.min, first - DAY), wanted=~is_kept)
 
-    def _old_files(self, first: dt.date) -> dict[str, Rows]:
+    def _old_files(self, first: dt.date) -> dict[str, RowFilter]:
         """Return the rows of snapshots of earlier days in the ledger, and the refused rows of files of these days."""
         is_old = pl.col("last_ts") < _midnight(first)
         # The settings of topics and groups stay, so the ledger keeps their files.
         has_rows = (pl.col("rows_out") > 0) & ~pl.col("kind").is_in(list(TABLES))
-        snapshots = Rows(self._cluster, wanted=is_old & pl.col("kind").is_in(SNAPSHOTS) & ~has_rows)
-        files = self._warehouse.read(FILES, Rows(self._cluster, wanted=is_old & (pl.col("rows_quarantined") > 0)))
+        snapshots = RowFilter(self._cluster, wanted=is_old & pl.col("kind").is_in(SNAPSHOTS) & ~has_rows)
+        files = self._warehouse.read(FILES, RowFilter(self._cluster, wanted=is_old & (pl.col("rows_quarantined") > 0)))
         places = files.select("recording", "path").collect().rows()
-        refused = Rows(self._cluster, wanted=of_places(places) & (pl.col("code") != "orphan_key"))
+        refused = RowFilter(self._cluster, wanted=of_places(places) & (pl.col("code") != "orphan_key"))
         return {FILES: snapshots, QUARANTINE: refused}
 
-    def _counts(self, old: Mapping[str, Rows]) -> dict[str, int]:
+    def _counts(self, old: Mapping[str, RowFilter]) -> dict[str, int]:
         found = {}
         for name, rows in sorted(old.items()):
             found[name] = int(self._warehouse.read(name, rows).select(pl.len()).collect().item())
         return {name: count for name, count in found.items() if count}
 
-    def _remove_silver(self, first: dt.date, old: Mapping[str, Rows]) -> None:
+    def _remove_silver(self, first: dt.date, old: Mapping[str, RowFilter]) -> None:
         if CHANGES in old:
             OffsetCheckpoint(self._warehouse, self._cluster).keep(first)
         for name, rows in old.items():
-            self._warehouse.take(name, [], rows)
+            self._warehouse.commit_files(name, [], rows)
         if old:
             self._count_expired(first)
 
@@ -188,24 +190,24 @@ class Retention:
         of_old = has_old & (pl.col("status") == "read") & ~is_slow
         is_whole = pl.col("last_ts") < _midnight(first)
         file = pl.concat_str("kind", pl.lit(" "), pl.col("sha256").str.head(DIGEST_CHARS))
-        cut = self._warehouse.read(FILES, Rows(self._cluster, wanted=of_old & ~is_whole))
+        cut = self._warehouse.read(FILES, RowFilter(self._cluster, wanted=of_old & ~is_whole))
         by_kind = cut.group_by("kind").agg(pl.col("sha256").str.head(DIGEST_CHARS)).collect()
         left = {
             f"{kind} {digest}": rows for kind, digests in by_kind.rows() for digest, rows in self._left(kind, digests)
         }
         of_cut = file.replace_strict(left, default=0, return_dtype=pl.Int64) if left else pl.lit(0, pl.Int64)
         expired = pl.when(is_whole).then("rows_out").otherwise(pl.col("rows_out") - of_cut)
-        changed = Rows(self._cluster, wanted=of_old & (expired != pl.col("rows_expired").fill_null(0)))
+        changed = RowFilter(self._cluster, wanted=of_old & (expired != pl.col("rows_expired").fill_null(0)))
         rows = self._warehouse.read(FILES, changed).with_columns(rows_expired=expired)
-        landing = self._warehouse.landing(FILES)
+        writer = self._warehouse.writer(FILES)
         # In batches: a million files must not be in memory at once.
-        batches = _batches(rows.collect_batches(chunk_size=BATCH_ROWS), landing.schema)
-        self._warehouse.take(FILES, land(batches, landing), changed)
+        batches = _batches(rows.collect_batches(chunk_size=BATCH_ROWS), writer.schema)
+        self._warehouse.commit_files(FILES, writer.write(batches), changed)
 
     def _left(self, kind: str, digests: Collection[str]) -> Iterator[tuple[str, int]]:
         """Yield the files of this kind that still have rows, with the number of lines with rows."""
         table = TABLES[kind]
-        rows = self._warehouse.read(table, Rows(self._cluster, digests=frozenset(digests)))
+        rows = self._warehouse.read(table, RowFilter(self._cluster, digests=frozenset(digests)))
         by_record = "record_id" in self._warehouse.contracts[table].arrow_schema.names
         count = pl.col("record_id").n_unique() if by_record else pl.len()
         yield from rows.group_by("source_digest").agg(count.cast(pl.Int64)).collect(engine="streaming").iter_rows()

@@ -28,7 +28,7 @@ from mqreplay.ingest.snapshot_rounds import ROUND_FILES, ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.remembered import Question, Remembered
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
@@ -231,11 +231,11 @@ def _said(work: Work, moved: Mapping[str, str]) -> str:
 
 def _rename_recordings(warehouse: Warehouse, cluster: str, moved: Mapping[str, str]) -> None:
     """Write the new folder's name into the rows of moved recordings."""
-    replaced = Rows(cluster, wanted=pl.col("recording").is_in(sorted({*moved, *moved.values()})))
+    replaced = RowFilter(cluster, wanted=pl.col("recording").is_in(sorted({*moved, *moved.values()})))
     for table in OF_RECORDING:
         if warehouse.exists(table):
             rows = warehouse.read(table, replaced).with_columns(pl.col("recording").replace(moved))
-            warehouse.put(table, rows.collect(), replaced)
+            warehouse.replace_rows(table, rows.collect(), replaced)
 
 
 def known_recordings() -> Question:
@@ -253,7 +253,7 @@ def known_files(cluster: str, recordings: Iterable[str]) -> Question:
 
     def read(warehouse: Warehouse) -> pl.DataFrame:
         needed = pl.col("recording").is_in(mine) | pl.col("kind").is_in(list(RECORD_TABLES))
-        rows = warehouse.read(FILES, Rows(cluster)).filter(needed).select(LEDGER.names())
+        rows = warehouse.read(FILES, RowFilter(cluster)).filter(needed).select(LEDGER.names())
         return rows.cast(LEDGER).collect(engine="streaming")
 
     return Question(f"files of {cluster} in {json.dumps(mine)}", read)
@@ -264,7 +264,7 @@ def refused_rows(cluster: str, recordings: Iterable[str]) -> Question:
     mine = sorted(recordings)
 
     def read(warehouse: Warehouse) -> list[tuple[int, int]]:
-        rows = warehouse.read(FILES, Rows(cluster)).filter(pl.col("recording").is_in(mine))
+        rows = warehouse.read(FILES, RowFilter(cluster)).filter(pl.col("recording").is_in(mine))
         counted = rows.select(pl.col("rows_in", "rows_quarantined").sum()).collect(engine="streaming").row(0)
         return [(int(counted[0]), int(counted[1]))]
 
@@ -289,8 +289,8 @@ def _write_brokers(run: Run, files: RecordedFiles, gone: set[Place]) -> None:
         rows += read_brokers(NewFile(file, sha256), run.cluster, since, run.ledger)
         written.add(file.recording)
     if written:
-        replaced = Rows(run.cluster, wanted=pl.col("recording").is_in(sorted(written)))
-        run.warehouse.put(BROKERS, rows, replaced if written & of_brokers.keys() else None)
+        replaced = RowFilter(run.cluster, wanted=pl.col("recording").is_in(sorted(written)))
+        run.warehouse.replace_rows(BROKERS, rows, replaced if written & of_brokers.keys() else None)
 
 
 def _check_refused(warehouse: Warehouse, cluster: str, recordings: list[str], most: float) -> None:

@@ -23,8 +23,8 @@ from mqreplay.ingest.recording import POLLED
 from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
 from mqreplay.ingest.to_silver import Run
-from mqreplay.lake.landing import Landed, Landing
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 
 Row = dict[str, Any]
@@ -109,13 +109,13 @@ def _clear(run: Run, found: dict[str, Stretch]) -> None:
     """Remove the rows of time spans that have no file left."""
     for name in TABLES:
         if run.warehouse.exists(name):
-            run.warehouse.take(name, [], _replaced(run.cluster, found, name))
+            run.warehouse.commit_files(name, [], _replaced(run.cluster, found, name))
 
 
-def _replaced(cluster: str, found: dict[str, Stretch], table: str) -> Rows:
+def _replaced(cluster: str, found: dict[str, Stretch], table: str) -> RowFilter:
     """Return the rows of these time spans."""
     ts = "to_ts" if table == CHANGES else "ts"
-    return Rows(cluster, wanted=within(found, pl.col(ts).dt.epoch("ms")))
+    return RowFilter(cluster, wanted=within(found, pl.col(ts).dt.epoch("ms")))
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class _Round:
     known: pl.DataFrame
     nothing_there: bool
 
-    def replaced(self, cluster: str, table: str) -> Rows | None:
+    def replaced(self, cluster: str, table: str) -> RowFilter | None:
         """Return the rows that the rows of these files replace."""
         mine = {str(n.file.source_name): self.found[str(n.file.source_name)] for n in self.files}
         return None if self.nothing_there else _replaced(cluster, mine, table)
@@ -163,29 +163,29 @@ def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:
     for name, rows in beside_rows(beside, cluster).items():
         columns = [c.name for c in warehouse.contracts[name].columns]
         listed = [tuple(row.get(c) for c in columns) for row in rows]
-        warehouse.put(name, listed, one.replaced(cluster, name))
+        warehouse.replace_rows(name, listed, one.replaced(cluster, name))
     _enter_snapshots({n.file.full_path: n for n in one.files}, beside, ledger)
 
 
 def _write_changes(run: Run, one: _Round) -> list[list[list[Row]]]:
     """Write silver.offset_change; return the other rows of each source's pieces, in order."""
     cuts = cut(one.files)
-    landing = run.warehouse.landing(CHANGES, {"cluster": run.cluster}, "to_ts")
-    said, landed = _read_pieces(run, cuts, one.known, landing)
-    if lost := {source for (source, _), rows in said.items() if rows is None}:
+    writer = run.warehouse.writer(CHANGES, {"cluster": run.cluster}, "to_ts")
+    beside, files = _read_pieces(run, cuts, one.known, writer)
+    if lost := {source for (source, _), rows in beside.items() if rows is None}:
         # A piece found no complete file just before it: read its source in one piece, and drop what was read.
-        said, landed = _read_pieces(run, uncut(cuts, lost), one.known, landing)
-    run.warehouse.take(CHANGES, landed, one.replaced(run.cluster, CHANGES))
-    return [[said[key] or [] for key in sorted(keys)] for _, keys in groupby(sorted(said), key=lambda key: key[0])]
+        beside, files = _read_pieces(run, uncut(cuts, lost), one.known, writer)
+    run.warehouse.commit_files(CHANGES, files, one.replaced(run.cluster, CHANGES))
+    return [[beside[key] or [] for key in sorted(keys)] for _, keys in groupby(sorted(beside), key=lambda key: key[0])]
 
 
 def _read_pieces(
-    run: Run, cuts: dict[PieceKey, Piece], known: pl.DataFrame, landing: Landing
-) -> tuple[dict[PieceKey, list[Row] | None], list[Landed]]:
+    run: Run, cuts: dict[PieceKey, Piece], known: pl.DataFrame, writer: TableWriter
+) -> tuple[dict[PieceKey, list[Row] | None], list[WrittenFile]]:
     """Return the other rows of the pieces by their keys, and the files that they wrote."""
-    made = list(run.engine.map(read_piece, piece_tasks(cuts, known), (landing, run.settings)))
-    said = {key: piece.beside for key, piece in zip(cuts, made, strict=True)}
-    return said, [file for piece in made for file in piece.landed]
+    made = list(run.engine.map(read_piece, piece_tasks(cuts, known), (writer, run.settings)))
+    beside = {key: piece.beside for key, piece in zip(cuts, made, strict=True)}
+    return beside, [file for piece in made for file in piece.files]
 
 
 def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledger) -> None:
@@ -223,7 +223,7 @@ def _known_before(warehouse: Warehouse, cluster: str, found: dict[str, Stretch])
     since_ms = pl.col("source_name").replace_strict(starts, default=None, return_dtype=pl.Int64)
 
     def known(name: str) -> pl.LazyFrame:
-        return warehouse.read(name, Rows(cluster)).filter(pl.col("ts").dt.epoch("ms") < since_ms)
+        return warehouse.read(name, RowFilter(cluster)).filter(pl.col("ts").dt.epoch("ms") < since_ms)
 
     return known_before(
         standing.from_day(first).filter(pl.col("to_ts").dt.epoch("ms") < since_ms),

@@ -21,7 +21,7 @@ from mqreplay.ingest.recording import split_source
 from mqreplay.ingest.snapshot_file_rows import Row
 from mqreplay.ingest.snapshot_rows import CONFIGS, KEY_MARK
 from mqreplay.lake.files import is_remote
-from mqreplay.lake.landing import Landed, Landing, land
+from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.settings import IngestSettings
 
 PIECE_BYTES = 64_000_000  # bytes of snapshots in a piece: each piece decodes some files completely
@@ -66,7 +66,7 @@ class PieceRead:
     ``beside`` is None for a piece without a start state: its source must then be read in one piece.
     """
 
-    landed: list[Landed]
+    files: list[WrittenFile]
     beside: list[Row] | None
 
 
@@ -106,9 +106,9 @@ def piece_tasks(cuts: dict[PieceKey, Piece], known: pl.DataFrame) -> list[PieceT
     ]
 
 
-def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceRead:
-    """Read a piece of a source's snapshots; write changed offsets to the landing."""
-    landing, limits = given
+def read_piece(task: PieceTask, context: tuple[TableWriter, IngestSettings]) -> PieceRead:
+    """Read a piece of a source's snapshots; write changed offsets by the writer."""
+    writer, limits = context
     name, piece = task.source_name, task.piece
     broker = split_source(name)
     client = None if broker else name.removeprefix("client-")
@@ -121,14 +121,14 @@ def read_piece(task: PieceTask, given: tuple[Landing, IngestSettings]) -> PieceR
         if not catch_up(source, piece):
             return PieceRead([], None)
         # Streamed: a broker's day of changes must not be in memory as a whole.
-        landed = land(change_batches(read_source(source, piece.own), source, landing.asked, beside), landing)
+        files = writer.write(change_batches(read_source(source, piece.own), source, writer.asked, beside))
     names = {
         "source_name": name,
         "broker_name": source.broker_name,
         "broker_id": source.broker_id,
         "client_id": source.client_id,
     }
-    return PieceRead(landed, [{**row, **names} for row in beside])
+    return PieceRead(files, [{**row, **names} for row in beside])
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from mqreplay.ingest.planning import Work
 from mqreplay.ingest.records import FileStats, LinesRead, lines_tasks, read_lines
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.landing import Landed
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_writer import WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
 
@@ -53,28 +53,28 @@ def ingest_records(run: Run, work: Work, pool: Executor) -> None:
     new = {kind: files for kind in KINDS if (files := work.of(kind)) or work.gone.get(kind)}
     if not new:
         return
-    landings = {
-        kind: run.warehouse.landing(KINDS[kind].table, {"cluster": run.cluster}, KINDS[kind].time) for kind in new
+    writers = {
+        kind: run.warehouse.writer(KINDS[kind].table, {"cluster": run.cluster}, KINDS[kind].time) for kind in new
     }
     tasks = [task for kind, files in new.items() for task in lines_tasks(kind, [(n.file, n.digest) for n in files])]
     # The longest first, so that no core works alone at the end.
     tasks.sort(key=lambda task: -task.cost)
-    read = list(run.engine.map(read_lines, tasks, (landings, run.settings)))
-    list(pool.map(lambda kind: _take(run, kind, work, [each for each in read if each.kind == kind]), new))
+    read = list(run.engine.map(read_lines, tasks, (writers, run.settings)))
+    list(pool.map(lambda kind: _commit(run, kind, work, [each for each in read if each.kind == kind]), new))
 
 
-def _take(run: Run, kind: str, work: Work, read: Sequence[LinesRead]) -> None:
+def _commit(run: Run, kind: str, work: Work, read: Sequence[LinesRead]) -> None:
     """Commit the rows of one kind without duplicates of other files; remove rows of removed files."""
-    landed = [file for each in read for file in each.landed]
+    written = [file for each in read for file in each.files]
     files = {digest: stats for each in read for digest, stats in each.stats.items()}
-    if sum(file.rows for file in landed) != sum(file.rows for file in files.values()):
+    if sum(file.rows for file in written) != sum(file.rows for file in files.values()):
         raise ConservationError(f"{kind}: rows were lost between reading and writing; please report this as a bug")
     gone = work.gone.get(kind, set())
     known = {k.digest: k for k in run.known if k.kind == kind and k.status == "read" and k.digest not in gone}
-    left = _take_without_copies(run, kind, landed, gone, known, files)
+    left = _commit_without_copies(run, kind, written, gone, known, files)
     if left is None:
-        replaced = Rows(run.cluster, digests=frozenset({*gone, *files})) if gone else None
-        run.warehouse.take(KINDS[kind].table, landed, replaced)
+        replaced = RowFilter(run.cluster, digests=frozenset({*gone, *files})) if gone else None
+        run.warehouse.commit_files(KINDS[kind].table, written, replaced)
     _enter_records(run, kind, work, known, files, left or {})
 
 
@@ -109,15 +109,15 @@ class _Left:
         return None if self.last_us is None else instant(self.last_us)
 
 
-def _take_without_copies(
+def _commit_without_copies(
     run: Run,
     kind: str,
-    landed: list[Landed],
+    written: list[WrittenFile],
     gone: set[str],
     known: dict[str, KnownFile],
     files: dict[str, FileStats],
 ) -> dict[str, _Left] | None:
-    """Commit the landed rows without duplicates of other files, in one version.
+    """Commit the written rows without duplicates of other files, in one version.
 
     Return the rest of each file that lost rows; None, without a commit, if no row is in two files.
     """
@@ -131,24 +131,24 @@ def _take_without_copies(
     stretches = shared_stretches(reaches)
     if not stretches:
         return None
-    there = warehouse.read(name, Rows(run.cluster, between=(stretches[0][0].date(), stretches[-1][1].date())))
-    stays = ~pl.col("source_digest").is_in(sorted(gone))  # a file that is read again is both removed and landed
-    rows = pl.concat([there.filter(stays), warehouse.landed_rows(name, landed)])
+    there = warehouse.read(name, RowFilter(run.cluster, between=(stretches[0][0].date(), stretches[-1][1].date())))
+    stays = ~pl.col("source_digest").is_in(sorted(gone))  # a file that is read again is both removed and written
+    rows = pl.concat([there.filter(stays), warehouse.written_rows(name, written)])
     found = copies(rows.filter(within(stretches, when)))
     if found.is_empty():
         return None
     lost = dict(found.group_by("source_digest").len().iter_rows())
     pair = pl.concat_str("record_id", "source_digest")
     is_copy = pair.is_in(found.select(pair).to_series().implode())
-    of_lost = Rows(run.cluster, digests=frozenset(lost))
+    of_lost = RowFilter(run.cluster, digests=frozenset(lost))
     had = warehouse.read(name, of_lost).filter(stays)
-    before = _count(pl.concat([had, warehouse.landed_rows(name, landed)]), lost, when)
-    replaced = Rows(
+    before = _count(pl.concat([had, warehouse.written_rows(name, written)]), lost, when)
+    replaced = RowFilter(
         run.cluster,
         digests=frozenset({*gone, *lost, *files}),
         wanted=is_copy | pl.col("source_digest").is_in(sorted({*gone, *files})),
     )
-    warehouse.take(name, warehouse.thinned(name, landed, is_copy), replaced)
+    warehouse.commit_files(name, warehouse.without(name, written, is_copy), replaced)
     after = _count(warehouse.read(name, of_lost), lost, when)
     for digest, count in lost.items():
         if after[digest].rows != before[digest].rows - count:

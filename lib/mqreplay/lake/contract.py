@@ -16,12 +16,17 @@ from open_data_contract_standard.model import OpenDataContractStandard
 from pydantic import ValidationError
 
 from mqreplay.errors import ContractError
+from mqreplay.lake.buckets import columns_of, key_of
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.places import schemas_dir
 
-# A rollback needs the version before the run, even if it is old: other writers would delete versions after 30 days.
-# mqreplay maintain deletes log entries under the lock, when there is nothing to roll back.
-KEPT_LOG = {"delta.enableExpiredLogCleanup": "false"}
+PROPERTIES = {
+    # A rollback needs the version before the run, even if it is old: other writers would delete versions after 30 days.
+    # mqreplay maintain deletes log entries under the lock, when there is nothing to roll back.
+    "delta.enableExpiredLogCleanup": "false",
+    "delta.dataSkippingNumIndexedCols": "0",  # bounds of 32 columns of each row would cost more than they save
+    "delta.checkpointInterval": "50",  # commits; most tables get one in a night
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Column:
     description: str
     unit: str | None
     key_position: int | None
+    partition_position: int | None = None
 
     @property
     def comment(self) -> str:
@@ -48,7 +54,6 @@ class Contract:
     name: str
     description: str
     columns: tuple[Column, ...]
-    clustered_by: tuple[str, ...]
     checks: Mapping[str, str]
     quality: tuple[dict[str, Any], ...]
     shard_key: tuple[str, ...] = ()  # the key of the buckets of its files (lake/buckets.py)
@@ -75,18 +80,15 @@ class Contract:
         return self.key[1] if len(self.key) == 2 and self.key[0] == "cluster" else None
 
     @property
-    def looked_for(self) -> tuple[str, ...]:
-        """Return the columns with bounds in Delta's log, by which files are skipped.
-
-        Bounds of all columns take too long.
-        """
-        by_file = [c.name for c in self.columns if c.name == "source_digest"]
-        return tuple(dict.fromkeys([*self.clustered_by, *by_file])) if self.clustered_by else ()
+    def partitioned_by(self) -> tuple[str, ...]:
+        """Return the columns by which the table is partitioned, in order: cluster, and day if each row has one."""
+        placed = [(c.partition_position, c.name) for c in self.columns if c.partition_position is not None]
+        return tuple(name for _, name in sorted(placed))
 
     @property
     def by_day(self) -> bool:
-        """Return whether rows have a day, the unit of replacement."""
-        return any(c.name == "day" and not c.nullable for c in self.columns)
+        """Return whether the table is partitioned by day."""
+        return "day" in self.partitioned_by
 
     @property
     def arrow_schema(self) -> pa.Schema:
@@ -94,18 +96,11 @@ class Contract:
         return arrow_schema((column.name, column.type) for column in self.columns)
 
     @property
-    def properties(self) -> dict[str, str]:
-        """Return the table properties of Delta, with the checks."""
-        checks = {f"delta.constraints.{k}": v for k, v in self.checks.items()} | KEPT_LOG
-        bounded = {"delta.dataSkippingStatsColumns": ",".join(self.looked_for)} if self.looked_for else {}
-        return checks | bounded
-
-    @property
     def fields(self) -> list[dict[str, Any]]:
         """Return the columns as in the schema of Delta's log."""
         made: list[dict[str, Any]] = json.loads(Schema.from_arrow(self.arrow_schema).to_json())["fields"]
-        said = zip(made, self.columns, strict=True)
-        return [field | {"nullable": c.nullable, "metadata": {"comment": c.comment}} for field, c in said]
+        pairs = zip(made, self.columns, strict=True)
+        return [field | {"nullable": c.nullable, "metadata": {"comment": c.comment}} for field, c in pairs]
 
 
 @functools.cache
@@ -135,7 +130,6 @@ def _load(path: Path) -> Contract:
         table.physicalName or "",
         table.description or "",
         columns,
-        tuple(custom.get("clusteredBy") or ()),
         dict(custom.get("checks") or {}),
         tuple(_rule(q, path) for q in table.quality or []),
         tuple(custom.get("shardKey") or ()),
@@ -149,7 +143,9 @@ def _column(given: Any, path: Path) -> Column:
         raise ContractError(f"contract {path}: column {given.name} lacks its physicalType")
     unit = next((p.value for p in given.customProperties or [] if p.property == "unit"), None)
     position = given.primaryKeyPosition if given.primaryKey else None
-    return Column(given.name, given.physicalType, not given.required, given.description or "", unit, position)
+    partition = given.partitionKeyPosition if given.partitioned else None
+    nullable, description = not given.required, given.description or ""
+    return Column(given.name, given.physicalType, nullable, description, unit, position, partition)
 
 
 def _rule(given: Any, path: Path) -> dict[str, Any]:
@@ -162,9 +158,10 @@ def _check(contract: Contract, path: Path) -> None:
     names = [c.name for c in contract.columns]
     if contract.name != f"{path.parent.name}.{path.stem}":
         raise ContractError(f"contract {path}: physicalName is {contract.name!r}, which does not match its path")
-    sharded = [("shardKey", name) for text in contract.shard_key for name in text.split("|")]
-    for said, column in [*(("clusteredBy", c) for c in contract.clustered_by), *sharded]:
+    for column in columns_of(key_of(contract.shard_key)):
         if column not in names:
-            raise ContractError(f"contract {path}: {said} names {column}, which is not a column")
+            raise ContractError(f"contract {path}: shardKey names {column}, which is not a column")
+    if contract.partitioned_by not in (("cluster",), ("cluster", "day")):
+        raise ContractError(f"contract {path}: a table is partitioned by cluster, or by cluster and day")
     if not contract.key:
         raise ContractError(f"contract {path}: no column has a primaryKeyPosition")

@@ -20,10 +20,12 @@ import pyarrow as pa
 from mqreplay.lake.copies import copied_if_small
 from mqreplay.lake.files import is_remote
 from mqreplay.lake.scratch import scratch
+from mqreplay.lake.table_files import TableFile
+from mqreplay.lake.table_writer import partition_folder
 
 MEMORY = "1GB"
 FETCHING = 8  # files at once
-PATTERN = re.compile(r"[*?\[]")  # DuckDB takes a path with one of these for a pattern
+ODD = re.compile(r"[*?\[=]")  # DuckDB takes these for a pattern, and NAME=VALUE in a folder for a partition
 ZONED = "TIMESTAMP WITH TIME ZONE"
 PLAIN = {
     "string": "VARCHAR",
@@ -43,7 +45,7 @@ class Database:
         """No table is read yet."""
         self._folder = tempfile.mkdtemp(dir=scratch().folder)
         self._paths: list[str] = []
-        self._has_stores = False
+        self._has_stores, self._links = False, 0
         settings: dict[str, Any] = {
             "memory_limit": MEMORY,
             "temp_directory": self._folder,
@@ -67,30 +69,46 @@ class Database:
         """Return the rows that a statement of DuckDB's SQL gives."""
         return self.connection.execute(statement).fetchall()
 
-    def files(self, schema: pa.Schema, paths: Sequence[str]) -> str:
-        """Return a query of all columns of Parquet files in the shape of ``schema``. There may be other columns, too.
+    def files(self, schema: pa.Schema, files: Sequence[TableFile]) -> str:
+        """Return a query of all columns of a table's files in the shape of ``schema``. There may be other columns, too.
 
         Columns that a file lacks are null.
         """
-        nulls = [f"CAST(NULL AS {t}) AS {quoted(c)}" for c, t in _types(schema).items()]
+        types = _types(schema)
+        nulls = [f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in types.items()]
         none = f"SELECT {', '.join(nulls)} WHERE false"
-        if not paths:
+        if not files:
             return none
-        plain = [self._plain(path) for path in (self._local(paths) if is_remote(paths[0]) else paths)]
-        self._paths += plain
-        listed = ", ".join(map(literal, plain))
-        read = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false)"
+        paths = self._readable(files)
+        self._paths += paths
+        listed = ", ".join(map(literal, paths))
+        of_partition = ["cluster"] + ["day"] * (files[0].day is not None)
+        kinds = ", ".join(f"{quoted(name)}: {types[name]}" for name in of_partition)
+        read = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = true, hive_types = {{{kinds}}})"
         return f"{none} UNION ALL BY NAME SELECT * FROM {read}"
 
-    def _local(self, paths: Sequence[str]) -> list[str]:
-        """Return paths of files in a store, with those of copies for small ones."""
+    def _readable(self, files: Sequence[TableFile]) -> list[str]:
+        """Return a path of each file that ends in the folder of its partition, by which DuckDB knows its values."""
+        if not is_remote(files[0].path):
+            if not any(ODD.search(file.path[: -len(_in_partition(file))]) for file in files):
+                return [file.path for file in files]
+            return [self._linked(file, file.path) for file in files]
         if not self._has_stores:
             from mqreplay.lake.duckdb_files import StoredFiles  # fsspec: only who needs it
 
             self.connection.register_filesystem(StoredFiles())
             self._has_stores = True
         with ThreadPoolExecutor(FETCHING) as pool:
-            return list(pool.map(copied_if_small, paths))
+            copies = pool.map(copied_if_small, [file.path for file in files])
+        return [path if is_remote(path) else self._linked(file, path) for file, path in zip(files, copies, strict=True)]
+
+    def _linked(self, file: TableFile, target: str) -> str:
+        """Return a path in this database's folder that leads to a file."""
+        self._links += 1
+        link = os.path.join(self._folder, str(self._links), _in_partition(file))
+        os.makedirs(os.path.dirname(link))
+        os.symlink(target, link)
+        return link
 
     def view(self, name: str, query: str) -> None:
         """Name the rows of a query."""
@@ -102,14 +120,11 @@ class Database:
         self.run("SET enable_external_access = false")
         self.run("SET lock_configuration = true")
 
-    def _plain(self, path: str) -> str:
-        """Return a path without characters of patterns, which leads to the same file."""
-        if is_remote(path) or not PATTERN.search(path):
-            return path
-        link = os.path.join(self._folder, re.sub(r"\W", "-", os.path.basename(path)) + ".parquet")
-        if not os.path.lexists(link):
-            os.symlink(path, link)
-        return link
+
+def _in_partition(file: TableFile) -> str:
+    """Return the end of a file's path as Hive and Spark write it: its partition, and its name."""
+    values = [("cluster", file.cluster)] + ([] if file.day is None else [("day", str(file.day))])
+    return f"{partition_folder(tuple(values))}/{file.path.rsplit('/', 1)[-1]}"
 
 
 def without_zone(schema: pa.Schema, columns: Iterable[str]) -> list[str]:

@@ -125,6 +125,17 @@ def files_of(path: str) -> Files:
     raise InputError(f"{path}: no store of this scheme is supported; there are {', '.join(SCHEMES)}, and local folders")
 
 
+def store_error(path: str, error: BaseException) -> Exception:
+    """Return an error that the store of a URI caused, in one line that says what to do."""
+    if scheme_of(path) in OBJECT_SCHEMES:
+        from mqreplay.lake.object_store import object_error
+
+        return object_error(root_of(path), path, error)
+    from mqreplay.lake.hdfs import hdfs_error
+
+    return hdfs_error(root_of(path), path, error)
+
+
 def for_each(function: Callable[[str], Answer], items: Iterable[str], path: str) -> dict[str, Answer]:
     """Return the answers by item: at the same time if ``path`` is a store's, where each takes some milliseconds."""
     if not is_remote(path):

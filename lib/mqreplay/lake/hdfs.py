@@ -146,7 +146,7 @@ class HdfsFiles:
         self._call(path, stream.close)
 
     def _call(self, path: str, call: Callable[[], Answer]) -> Answer:
-        """Return the answer of a call. Say errors of HDFS in one line that says what to do."""
+        """Return the answer of a call. Raise errors of HDFS in one line that says what to do."""
         answers: list[Answer] = []
         errors: list[BaseException] = []
 
@@ -163,21 +163,26 @@ class HdfsFiles:
             return answers[0]
         if not errors:
             leave_behind(thread)
-            raise self._unavailable(f"no answer in {self._timeout_s:g} s")
-        (error,) = errors
-        if isinstance(error, FileNotFoundError):
-            raise FileNotFoundError(2, "No such file", path) from None
-        if isinstance(error, FileExistsError):
-            raise FileExistsError(path) from None
-        if isinstance(error, OSError) or any(word in str(error) for word in UNAVAILABLE):
-            raise self._unavailable(first_line(error)) from None
-        raise StoreError(f"{path}: {first_line(error)}") from None
+            raise _unavailable(self.root, f"no answer in {self._timeout_s:g} s")
+        raise hdfs_error(self.root, path, errors[0]) from None
 
-    def _unavailable(self, why: str) -> StoreUnavailable:
-        return StoreUnavailable(
-            f"{self.root} does not answer ({why}); nothing stored before is lost; check its address and the network, "
-            "or raise [storage] timeout_s, and run it again"
-        )
+
+def hdfs_error(root: str, path: str, error: BaseException) -> Exception:
+    """Return an error of hdfs-native or delta-rs in one line that says what to do. ``root`` is the store's URI."""
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(2, "No such file", path)
+    if isinstance(error, FileExistsError):
+        return FileExistsError(path)
+    if isinstance(error, OSError) or any(word in str(error) for word in UNAVAILABLE):
+        return _unavailable(root, first_line(error))
+    return StoreError(f"{path}: {first_line(error)}")
+
+
+def _unavailable(root: str, why: str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{root} does not answer ({why}); nothing stored before is lost; check its address and the network, or raise "
+        "[storage] timeout_s, and run it again"
+    )
 
 
 def _at(path: str) -> str:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from mqreplay.errors import InputError
-from mqreplay.lake.files import Answer, files_of, for_each, joined
+from mqreplay.lake.files import files_of, for_each, joined
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.lock import is_locked
-from mqreplay.lake.orphans import data_files, remove_all_orphans, remove_orphans, remove_torn_log_files
 from mqreplay.lake.small_file import read_json, write_json
+from mqreplay.lake.table_log import remove_torn_log_files
 from mqreplay.lake.warehouse import Warehouse
 
 JOURNAL = ".mqreplay.journal"
@@ -61,11 +61,10 @@ class Journal:
     def transaction(self, name: str) -> Iterator[None]:
         """Run the block so that all of its commits count or none: after an error the next run rolls them back.
 
-        ``name`` is the step of the run. All writing threads must have ended when the block ends.
+        ``name`` is the step of the run. All writing threads must have ended when the block ends. Files that tasks wrote
+        and no commit used stay until mqreplay maintain removes them.
         """
-        before = self._for_each(data_files)
-        began = self._now(self._warehouse.contracts)
-        self._name, self._versions = name, began
+        self._name, self._versions = name, self._now(self._warehouse.contracts)
         self._write()
         try:
             yield
@@ -73,13 +72,6 @@ class Journal:
             self._cancel()
             raise
         require_lease(self._path)
-        since = {self._warehouse.location(table): version for table, version in began.items()}
-
-        def clean(location: str) -> None:
-            version = since[location]  # not the version of a savepoint: earlier commits have files too
-            remove_orphans(location, before[location], since=-1 if version is None else version)
-
-        self._for_each(clean)
         files_of(self._path).remove(self._path)
 
     def savepoint(self, tables: Iterable[str]) -> None:
@@ -121,12 +113,6 @@ class Journal:
         remove_torn_log_files(location, version)
         if warehouse.version(table) != version:
             warehouse.restore(table, version)
-        remove_all_orphans(location, lambda: warehouse.live_files(table))
-
-    def _for_each(self, do: Callable[[str], Answer]) -> dict[str, Answer]:
-        """Do something with the location of each table."""
-        warehouse = self._warehouse
-        return for_each(do, map(warehouse.location, warehouse.contracts), warehouse.root)
 
     def _now(self, tables: Iterable[str]) -> Versions:
         return for_each(self._warehouse.version, tables, self._warehouse.root)

@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 from mqreplay.lake.remembered import Question, Remembered
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "bronze.retention"
@@ -23,7 +23,7 @@ def kept_days(cluster: str) -> Question:
     """Return the query for layer and first_day (ISO 8601) of the cluster's rows of bronze.retention."""
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        rows = warehouse.read(TABLE, Rows(cluster)).select("layer", "first_day").sort("layer").collect().rows()
+        rows = warehouse.read(TABLE, RowFilter(cluster)).select("layer", "first_day").sort("layer").collect().rows()
         return [(layer, first_day.isoformat()) for layer, first_day in rows]
 
     return Question(f"kept days of {cluster}", read)

@@ -94,7 +94,7 @@ class ObjectFiles:
         """As Files.names."""
         prefix = path_in_store(folder)
         begin = len(prefix) + 1 if prefix else 0
-        with self._told(folder):
+        with self._errors(folder):
             if after:  # a folder of files alone, as a table's log: the store skips those before
                 pages = obstore.list(self._store, prefix, offset=f"{prefix}/{after}", chunk_size=LISTED)
                 found = {item["path"][begin:].split("/")[0] for page in pages for item in page}
@@ -108,7 +108,7 @@ class ObjectFiles:
         """As Files.walk."""
         prefix = path_in_store(folder)
         begin = len(prefix) + 1 if prefix else 0
-        with self._told(folder):
+        with self._errors(folder):
             for page in obstore.list(self._store, prefix or None, chunk_size=LISTED):
                 for item in page:
                     yield _info(item["path"][begin:], item)
@@ -116,14 +116,14 @@ class ObjectFiles:
     def info(self, path: str) -> FileInfo | None:
         """As Files.info."""
         try:
-            with self._told(path):
+            with self._errors(path):
                 return _info(path.rsplit("/", 1)[-1], obstore.head(self._store, path_in_store(path)))
         except FileNotFoundError:
             return None
 
     def read(self, path: str, most_bytes: int | None = None) -> bytes:
         """As Files.read."""
-        with self._told(path):
+        with self._errors(path):
             found = obstore.get(self._store, path_in_store(path))
             if most_bytes is not None and found.meta["size"] > most_bytes:
                 raise FileTooLarge(found.meta["size"])
@@ -135,32 +135,32 @@ class ObjectFiles:
 
     def stream(self, path: str, options: Any = None) -> Any:
         """Return the answer to a request for a file, whose bytes come as they are read."""
-        with self._told(path):
+        with self._errors(path):
             return obstore.get(self._store, path_in_store(path), options=options)
 
     def write(self, path: str, data: bytes) -> None:
         """As Files.write."""
-        with self._told(path):
+        with self._errors(path):
             obstore.put(self._store, path_in_store(path), data)
 
     def create(self, path: str, data: bytes) -> None:
         """As Files.create."""
         try:
-            with self._told(path, "conditional writes (If-None-Match)"):
+            with self._errors(path, "conditional writes (If-None-Match)"):
                 obstore.put(self._store, path_in_store(path), data, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError):
             raise FileExistsError(path) from None
 
     def upload(self, local: Path, path: str) -> None:
         """As Files.upload."""
-        with self._told(path):
+        with self._errors(path):
             obstore.put(self._store, path_in_store(path), local)
         local.unlink()
 
     def remove(self, path: str) -> None:
         """As Files.remove."""
         try:
-            with self._told(path):
+            with self._errors(path):
                 obstore.delete(self._store, path_in_store(path))
         except FileNotFoundError:
             return
@@ -168,51 +168,49 @@ class ObjectFiles:
     def remove_folder(self, folder: str) -> None:
         """As Files.remove_folder."""
         prefix = path_in_store(folder)
-        with self._told(folder):
+        with self._errors(folder):
             for page in obstore.list(self._store, prefix, chunk_size=LISTED):
                 obstore.delete(self._store, [item["path"] for item in page])
 
     @contextmanager
-    def _told(self, path: str, needed: str = "support for this request") -> Iterator[None]:
-        """Say errors of the store in one line that says what to do. ``needed`` is what the store may not have."""
+    def _errors(self, path: str, needed: str = "support for this request") -> Iterator[None]:
+        """Raise errors of the store in one line that says what to do. ``needed`` is what the store may not have."""
         try:
             yield
         except (AlreadyExistsError, PreconditionError):
             raise
-        except NotSupportedError as error:
-            raise self._lacks(needed, error) from None
-        except FileNotFoundError as error:
-            if _code(error) in NO_BUCKET:
-                raise self._no_bucket() from None
-            raise FileNotFoundError(2, "No such file", path) from None
-        except (PermissionDeniedError, UnauthenticatedError) as error:
-            raise self._refused(path, _code(error) or first_line(error)) from None
         except BaseError as error:
-            code = _code(error)
-            if code in NO_BUCKET:
-                raise self._no_bucket() from None
-            if code in BAD_CREDENTIALS or "Forbidden" in str(error) or "Unauthorized" in str(error):
-                raise self._refused(path, code or first_line(error)) from None
-            if code == "NotImplemented":
-                raise self._lacks(needed, error) from None
-            if NO_ANSWER.search(str(error).partition(DETAILS)[0]):
-                raise StoreUnavailable(
-                    f"{self.root} {_failure(error)}; nothing stored before is lost; check its address and the "
-                    "network, or raise [storage] timeout_s, and run it again"
-                ) from None
-            raise StoreError(f"{path}: {first_line(error)}") from None
+            raise object_error(self.root, path, error, needed) from None
+        except FileNotFoundError as error:
+            raise object_error(self.root, path, error, needed) from None
 
-    def _lacks(self, needed: str, error: BaseError) -> StoreError:
+
+def object_error(
+    root: str, path: str, error: BaseException, needed: str = "support for this request"
+) -> StoreError | FileNotFoundError:
+    """Return an error of obstore or delta-rs in one line that says what to do.
+
+    ``root`` is the bucket's URI; ``needed`` is what the store may not have.
+    """
+    code, text = _code(error), str(error).partition(DETAILS)[0]
+    if code in NO_BUCKET:
+        return StoreError(f"{root} does not exist; create the bucket, or check its name")
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(2, "No such file", path)
+    if isinstance(error, NotSupportedError) or code == "NotImplemented":
         return StoreError(
-            f"{self.root} has no {needed}, which mqreplay needs ({_code(error) or first_line(error)}); use another "
-            "store, or a folder of a file system"
+            f"{root} has no {needed}, which mqreplay needs ({code or first_line(error)}); use another store, or a "
+            "folder of a file system"
         )
-
-    def _no_bucket(self) -> StoreError:
-        return StoreError(f"{self.root} does not exist; create the bucket, or check its name")
-
-    def _refused(self, path: str, code: str) -> StoreError:
-        return StoreError(f"{self.root} refuses the access to {path} ({code}); {WHERE_KEYS}")
+    is_refused = isinstance(error, (PermissionDeniedError, UnauthenticatedError)) or code in BAD_CREDENTIALS
+    if is_refused or "Forbidden" in text or "Unauthorized" in text:
+        return StoreError(f"{root} refuses the access to {path} ({code or first_line(error)}); {WHERE_KEYS}")
+    if NO_ANSWER.search(text):
+        return StoreUnavailable(
+            f"{root} {_failure(error)}; nothing stored before is lost; check its address and the network, or raise "
+            "[storage] timeout_s, and run it again"
+        )
+    return StoreError(f"{path}: {first_line(error)}")
 
 
 class _Raw(io.RawIOBase):
@@ -235,7 +233,7 @@ class _Raw(io.RawIOBase):
         if self._at >= self._size:
             return 0
         try:
-            with self._files._told(self._path):
+            with self._files._errors(self._path):
                 if self._at != self._comes_at:
                     self._begin_again()
                 if not self._rest:
@@ -280,5 +278,5 @@ def _failure(error: BaseException) -> str:
     """Return how a request failed: by the status of the answer, or by what came in its place."""
     if found := STATUS.search(str(error)):
         return f"answers with {found[1].strip()} {_code(error)}".strip()
-    reason = next((said for words, said in REASONS.items() if words in str(error)), first_line(error))
+    reason = next((reason for words, reason in REASONS.items() if words in str(error)), first_line(error))
     return f"does not answer ({reason})"

@@ -18,7 +18,7 @@ null only if its row in this page says so. The comments of the columns in the ta
 
 
 def render(contracts: dict[str, Contract]) -> str:
-    """Return the page: content, key, clustering, columns, checks and expectations of each table."""
+    """Return the page: content, key, partitions, columns, checks and expectations of each table."""
     contents = "\n".join(
         f"| [{c.name}](#{c.name.replace('.', '')}) | {_cell(c.description)} |" for c in contracts.values()
     )
@@ -34,7 +34,7 @@ def _table(contract: Contract) -> str:
             f"## {contract.name}",
             "",
             contract.description + ".",
-            f"Key: `{', '.join(contract.key)}`; clustered by `{', '.join(contract.clustered_by)}`.",
+            f"Key: `{', '.join(contract.key)}`; partitioned by `{', '.join(contract.partitioned_by)}`.",
             "",
             "| column | type | null | meaning |",
             "|---|---|---|---|",

@@ -22,7 +22,7 @@ from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.ingest.recording import Digested
 from mqreplay.ingest.run import ingest
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.recent import Recent
 from mqreplay.night.replay_day import files_of, keys_of, recorded_of
@@ -131,7 +131,8 @@ class LiveWindow:
     def _complete_since(self, cluster: str, since: dt.datetime) -> dt.datetime:
         """Return the end of the last pause of the recorder, or of all files where none is the recorder's."""
         is_read = pl.col("status") == "read"
-        files = self._warehouse.read("bronze.source_file", Rows(cluster)).filter(is_read & (pl.col("last_ts") >= since))
+        wanted = RowFilter(cluster, wanted=is_read & (pl.col("last_ts") >= since))
+        files = self._warehouse.read("bronze.source_file", wanted)
         spans = files.select("kind", "first_ts", "last_ts").sort("first_ts").collect()
         of_recorder = spans.filter(pl.col("kind").is_in(BY_RECORDER))
         start, reached = since, since

@@ -8,20 +8,19 @@ from dataclasses import asdict, dataclass
 
 from mqreplay.engines.choice import running_engine
 from mqreplay.ingest.retention import Retention
-from mqreplay.lake.delta_files import snapshot
 from mqreplay.lake.files import for_each
 from mqreplay.lake.journal import interrupted_step
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.maintenance import (
-    compacted,
+    compact,
     removable_files,
     remove_unused,
     small_files,
-    take_compacted,
 )
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
+from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly import Night
 from mqreplay.night.retention import first_kept, keep_of
@@ -105,7 +104,7 @@ class _Maintenance:
             self._note_rows(Retention(self._warehouse, name).counts(self._first_days(name)))
         for name, done in self._tables.items():
             for small in small_files(self._warehouse, name):
-                done.files_after -= len(small.files) - 1
+                done.files_after -= small.files - 1
             if self._warehouse.exists(name):
                 unused = removable_files(self._warehouse, name, self._versions_days)
                 done.unused_files_removed, done.unused_bytes_removed = len(unused), sum(unused.values())
@@ -158,10 +157,9 @@ class _Maintenance:
         tasks = small_files(self._warehouse, name)
         if not tasks:
             return
-        self._night.progress(f"{name}: compacting {sum(len(task.files) for task in tasks):,} files")
+        self._night.progress(f"{name}: compacting {sum(task.files for task in tasks):,} files")
         with self._night.journal.transaction(f"compaction of {name}"):
-            landed = list(self._night.engine.map(compacted, tasks, self._warehouse.landing(name)))
-            if not take_compacted(self._warehouse, name, tasks, [file for made in landed for file in made]):
+            if not compact(self._warehouse, name, tasks):
                 self._night.progress(f"{name}: not compacted, because another program writes to it")
 
 

@@ -22,7 +22,7 @@ from mqreplay.lake.kept_days import first_days, kept_days
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.remembered import Question, Remembered, write_kept
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.small_file import write_text
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
@@ -123,7 +123,7 @@ class Night:
         if gone:
             self.progress(f"{cluster}: forgetting {', '.join(gone)}: no file of these days is left")
             with self.journal.transaction(f"removal of days of {cluster}"):
-                self._remove(Rows(cluster, days=frozenset(map(dt.date.fromisoformat, gone))))
+                self._remove(RowFilter(cluster, days=frozenset(map(dt.date.fromisoformat, gone))))
                 noted.forget(gone)
         todo = self._possible(cluster, noted.todo("replay", wanted), kept)
         if not todo:
@@ -164,19 +164,19 @@ class Night:
             afresh=afresh,
         )
 
-    def _remove(self, rows: Rows) -> None:
+    def _remove(self, rows: RowFilter) -> None:
         """Remove these rows from the gold tables that have days."""
         for name, contract in self.warehouse.contracts.items():
             dated = any(column.name == "day" for column in contract.columns)
             if dated and name.startswith("gold.") and self.warehouse.exists(name):
-                self.warehouse.take(name, [], rows)
+                self.warehouse.commit_files(name, [], rows)
 
     def forget_empty_clusters(self) -> None:
         """Remove the rows of clusters that have no recording left."""
         for (cluster,) in Remembered(self.warehouse).rows(empty_clusters()):
             self.progress(f"{cluster}: no recording of this cluster is left; removing its rows")
             with self.journal.transaction(f"removal of {cluster}"):
-                self._remove(Rows(cluster))
+                self._remove(RowFilter(cluster))
                 Steps(self.warehouse, cluster).forget()
                 self.last_runs.forget(cluster)
                 for suffix in ("html", "json"):

@@ -9,7 +9,7 @@ from dataclasses import fields
 from mqreplay.findings.opened import OpenFinding
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "gold.open_finding"
@@ -19,7 +19,7 @@ NAMES = [f.name for f in fields(OpenFinding)]
 
 def read_findings(warehouse: Warehouse, cluster: str) -> list[OpenFinding]:
     """Return the cluster's rows. Needs no lock."""
-    rows = warehouse.read(TABLE, Rows(cluster)).select(NAMES).collect()
+    rows = warehouse.read(TABLE, RowFilter(cluster)).select(NAMES).collect()
     return [OpenFinding(**row) for row in rows.iter_rows(named=True)]
 
 
@@ -28,7 +28,7 @@ def write_findings(warehouse: Warehouse, cluster: str, findings: Sequence[OpenFi
     with warehouse_lock(warehouse.root):
         Journal(warehouse).recover(lambda _: None)
         rows = [(cluster, *(getattr(one, name) for name in NAMES)) for one in findings]
-        warehouse.put(TABLE, rows, Rows(cluster) if warehouse.exists(TABLE) else None)
+        warehouse.replace_rows(TABLE, rows, RowFilter(cluster) if warehouse.exists(TABLE) else None)
 
 
 def without_old(findings: Iterable[OpenFinding], now: dt.datetime) -> list[OpenFinding]:

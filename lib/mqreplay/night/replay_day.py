@@ -13,8 +13,8 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.engine import Engine
 from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
 from mqreplay.lake.buckets import Key, key_of
-from mqreplay.lake.delta_files import TableFiles, read_files, table_files
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_files import TableFiles, read_files, table_files
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
@@ -25,7 +25,7 @@ from mqreplay.settings import Settings
 Progress = Callable[[str], None]
 WRITERS = 3
 OTHER_KINDS = ("brokers", *OF_SNAPSHOTS)  # not JSONL, so not in KINDS
-CHECKPOINT = "silver.standing_offset"
+CHECKPOINT = "silver.offset_checkpoint"
 TABLES = [f"silver.{name}" for name in (*INSTANTS, *DESCRIPTIONS)]
 TABLES += ["bronze.quarantine", "gold.allocation", "gold.pull_route", "gold.offset_continuity", "gold.finding"]
 NOT_REPLAYED = ("gold.open_finding", "gold.validation_result")
@@ -51,14 +51,14 @@ def replay_day(
     since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
     keys = keys_of(warehouse)
     night = Day(cluster, day, since, files_of(warehouse, cluster, day, since), keys, is_first)
-    landings = {name: warehouse.landing(name, {"cluster": cluster}) for name in _gold(warehouse)}
+    landings = {name: warehouse.writer(name, {"cluster": cluster}) for name in _gold(warehouse)}
     replay = Replay(night, settings, recorded_of(found, night), landings, engine, progress)
     with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {engine.progress()}"):
         files = replay.run()
-        replaced = None if afresh else Rows(cluster, days=frozenset({day}))
+        replaced = None if afresh else RowFilter(cluster, days=frozenset({day}))
 
         def commit(name: str) -> None:
-            warehouse.take(name, files.get(name, []), replaced)
+            warehouse.commit_files(name, files.get(name, []), replaced)
 
         with ThreadPoolExecutor(WRITERS) as pool:
             list(pool.map(commit, landings))
@@ -91,8 +91,8 @@ def files_of(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetim
 
 def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, dt.date]) -> TableFiles:
     contract = warehouse.contracts[name]
-    dated = any(column.name == "day" for column in contract.columns) and name not in ALL_DAYS
-    return table_files(warehouse.location(name), contract.arrow_schema, cluster, days if dated else None)
+    wanted = RowFilter(cluster, between=None if name in ALL_DAYS else days)
+    return table_files(warehouse.location(name), contract.arrow_schema, wanted)
 
 
 def recorded_of(found: list[Span], night: Day) -> Recorded:

@@ -16,7 +16,7 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.manifest import DIGEST_CHARS
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
 from mqreplay.lake.remembered import Question, Remembered
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "bronze.step"
@@ -45,7 +45,8 @@ def spans(cluster: str, lookback_minutes: int, tables: Mapping[str, tuple[str, s
     """
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        files = warehouse.read("bronze.source_file", Rows(cluster, wanted=pl.col("status").is_in(["read", "refused"])))
+        wanted = RowFilter(cluster, wanted=pl.col("status").is_in(["read", "refused"]))
+        files = warehouse.read("bronze.source_file", wanted)
         first, last = (pl.col(ts).dt.date() for ts in ("first_ts", "last_ts"))
         is_long = ((last - first > DAY) & pl.col("kind").is_in(list(tables))).fill_null(False)
         of_days = files.filter(is_long).select("recording", "kind", "sha256").collect()
@@ -106,7 +107,7 @@ def _by_their_rows(
     for (kind,), of_kind in files.group_by("kind", maintain_order=True):
         name, ts = tables[kind]
         known = frozenset(of_kind["sha256"].str.head(DIGEST_CHARS))
-        rows = warehouse.read(name, Rows(cluster, digests=known))
+        rows = warehouse.read(name, RowFilter(cluster, digests=known))
         by_day = rows.group_by("source_digest", pl.col(ts).dt.date().alias("day"))
         ends = by_day.agg(pl.col(ts).min().alias("first"), pl.col(ts).max().alias("last"))
         found = ends.select("source_digest", "first", "last").collect(engine="streaming")
@@ -197,7 +198,7 @@ class Steps:
     def forget(self, scopes: Iterable[str] | None = None) -> None:
         """Remove the rows of these scopes for every step; of all scopes if none are given."""
         wanted = {scope for _, scope in self._done} if scopes is None else set(scopes)
-        self.warehouse.put(TABLE, [], Rows(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted))))
+        self.warehouse.replace_rows(TABLE, [], RowFilter(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted))))
         self._done = {key: digest for key, digest in self._done.items() if key[1] not in wanted}
 
     def any_done(self, step: str, scopes: Iterable[str]) -> bool:
@@ -210,14 +211,14 @@ class Steps:
         self._done |= {(step, scope): digest for scope, digest in wanted.items()}
         # All rows of the cluster again: they are few, and stay in one file, whatever the number of nights.
         rows = [(self.cluster, *key, digest) for key, digest in sorted(self._done.items())]
-        self.warehouse.put(TABLE, rows, Rows(self.cluster) if had else None)
+        self.warehouse.replace_rows(TABLE, rows, RowFilter(self.cluster) if had else None)
 
 
 def steps(cluster: str) -> Question:
     """Return the query for step, scope and inputs_digest of the cluster's rows of bronze.step."""
 
     def read(warehouse: Warehouse) -> list[tuple[Any, ...]]:
-        noted = warehouse.read(TABLE, Rows(cluster))
+        noted = warehouse.read(TABLE, RowFilter(cluster))
         return noted.select("step", "scope", "inputs_digest").collect().rows()
 
     return Question(f"steps of {cluster}", read)

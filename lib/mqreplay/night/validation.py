@@ -14,7 +14,7 @@ from typing import Any
 
 from mqreplay import __version__
 from mqreplay.lake.files import files_of, joined
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.ticker import Ticker, pace
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import DAY, Span, digests
@@ -52,7 +52,7 @@ class Validation:
         ``say`` is called with progress lines.
         """
         asked = [name for scope in todo for name in self._names(dated=scope != UNDATED)]
-        mine = Rows(self.cluster)
+        mine = RowFilter(self.cluster)
         sizes = {name: self.warehouse.file_bytes(name, mine) for name in set(asked)}
         done: list[str] = []
         whole = sum(map(sizes.__getitem__, asked))
@@ -80,7 +80,7 @@ class Validation:
                     for name, count in silver_rows(tables, days).items():
                         counts[name] = counts.get(name, 0) + count
             rows += validate(self.warehouse, self.cluster, self._scope(None), results_dir, counts, judged_one)
-        self.warehouse.put(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
+        self.warehouse.replace_rows(TABLE, rows, self._rows_of(days, undated=UNDATED in todo))
         files, first = files_of(results_dir), str(self.kept.get("gold", dt.date.min))
         for name in files.names(results_dir):
             scope = name.removesuffix(".json")
@@ -88,9 +88,9 @@ class Validation:
                 files.remove(joined(results_dir, name))
         return len(rows)
 
-    def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> Rows:
+    def _rows_of(self, days: Sequence[dt.date], *, undated: bool) -> RowFilter:
         """Return the rows of results of these days, and of those without a day."""
-        return Rows(self.cluster, frozenset(days), undated=undated)
+        return RowFilter(self.cluster, frozenset(days), undated=undated)
 
     def _scope(self, day: dt.date | None) -> Scope:
         names = self._names(dated=day is not None)

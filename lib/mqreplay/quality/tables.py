@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mqreplay.lake.contract import Contract
-from mqreplay.lake.delta_files import rows_on_other_days, table_files
 from mqreplay.lake.duckdb_database import Database, literal, quoted, without_zone
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_files import table_files
 
 
 class Located(Protocol):
@@ -65,15 +66,13 @@ class Tables(Database):
 
     def count_outside(self, name: str, days: Collection[dt.date]) -> int:
         """Return the number of the cluster's rows on other days than these."""
-        contract, location = self.contracts[name], self._location(name)
-        counted, files = rows_on_other_days(location, contract.arrow_schema, self._cluster, days)
-        none = ", ".join(["NULL", *(f"DATE {literal(str(day))}" for day in days)])
-        wanted = f"cluster = {literal(self._cluster)} AND NOT coalesce(day IN ({none}), false)"
-        rows = self.files(contract.arrow_schema, files.paths)
-        return counted + self.count(f"SELECT day FROM ({rows}) WHERE {wanted}")
+        files = table_files(self._location(name), self.contracts[name].arrow_schema, RowFilter(self._cluster))
+        return sum(file.rows or 0 for file in files.files if file.day not in days)
 
     def _files_of(self, contract: Contract, days: Days) -> str:
         """Return a query of all columns of the files that may hold the rows."""
         between = (days.first or dt.date.min, days.last or dt.date.max) if days != EVERY else None
-        files = table_files(self._location(contract.name), contract.arrow_schema, self._cluster, between)
-        return self.files(contract.arrow_schema, files.paths)
+        wanted = RowFilter(self._cluster, between=between)
+        return self.files(
+            contract.arrow_schema, table_files(self._location(contract.name), contract.arrow_schema, wanted).files
+        )

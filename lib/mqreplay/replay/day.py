@@ -17,7 +17,7 @@ from mqreplay.evidence.carried import carried_configs, carried_offsets
 from mqreplay.evidence.client_clocks import by_recorders_clock
 from mqreplay.evidence.offset_checkpoint import CHAIN, VALUES, offsets_at
 from mqreplay.lake.buckets import Key, key_of
-from mqreplay.lake.delta_files import Buckets, TableFiles, read_buckets, read_files
+from mqreplay.lake.table_files import Buckets, TableFiles, read_buckets, read_files
 from mqreplay.replay.shards import Counts, Shard, count_buckets
 
 DAY = dt.timedelta(days=1)
@@ -158,7 +158,7 @@ class Day:
     def _carried_offsets(self, changes: pl.DataFrame, of: Wanted) -> pl.DataFrame:
         """Return offsets from before the lookback, by the checkpoint of the next midnight or an earlier one."""
         midnight = self.since.date() + DAY
-        kept = self._read("silver.standing_offset", pl.col("day") <= midnight, of, None)
+        kept = self._read("silver.offset_checkpoint", pl.col("day") <= midnight, of, None)
         since = kept["day"].max()
         checkpoint = kept.filter(pl.col("day") == pl.lit(since, pl.Date))
         if since == midnight:

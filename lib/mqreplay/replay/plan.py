@@ -54,7 +54,7 @@ from mqreplay.findings.every import KINDS, all_findings, finish
 from mqreplay.findings.finding_evidence import FindingEvidence, Polled
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.snapshots import refused_snapshots
-from mqreplay.lake.landing import Landing, land_rows
+from mqreplay.lake.table_writer import TableWriter
 from mqreplay.replay.day import BY_GROUP, BY_QUEUE, DESCRIPTIONS, INSTANTS, LOWERED, Day, Skew
 from mqreplay.replay.merged import Merged, with_status_merged
 from mqreplay.replay.shards import Shard, count_buckets, deal, deal_evenly, name_bucket, total
@@ -106,7 +106,7 @@ class Replay:
     day: Day
     settings: Settings
     recorded: Recorded
-    landings: Mapping[str, Landing]
+    landings: Mapping[str, TableWriter]
     engine: Engine
     progress: Callable[[str], None] = field(default=lambda what: None)
     stopped: Collection[tuple[str, str]] = ()
@@ -167,7 +167,7 @@ class Replay:
         files = self.day.files
         if sum(files[name].rows for name in SURVEYED) <= FILE_ROWS:
             return [self.day]
-        none = {name: dataclasses.replace(files[name], paths=(), rows=0) for name in SURVEYED}
+        none = {name: dataclasses.replace(files[name], files=()) for name in SURVEYED}
         pieces = [none | {name: piece} for name in SURVEYED for piece in files[name].pieces(FILE_ROWS)]
         return [dataclasses.replace(self.day, files=dict(files) | piece) for piece in pieces]
 
@@ -317,7 +317,7 @@ class Replay:
         return Merged([part for part, _ in made]), delivery_audit(pl.concat(counts), scope)
 
     def _land(self, tables: Mapping[str, pl.DataFrame]) -> Files:
-        return {name: land_rows(self._of_day(rows), self.landings[name]) for name, rows in tables.items()}
+        return {name: self.landings[name].write_rows(self._of_day(rows)) for name, rows in tables.items()}
 
     def _begun_today(self, rows: pl.DataFrame) -> pl.DataFrame:
         return rows.filter((pl.col("from_ts") >= self.day.begin) & (pl.col("from_ts") < self.day.end))

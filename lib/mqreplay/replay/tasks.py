@@ -54,12 +54,12 @@ from mqreplay.findings.messages import returned_ends_of_shard
 from mqreplay.findings.pulls import exceptional_pulls_of_shard
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.findings.topics import orphans_of_shard
-from mqreplay.lake.landing import Landed, Landing, land_rows
+from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.replay.day import BY_QUEUE, JUDGED, LOWERED, NO_TIME, Day, Skew
 from mqreplay.replay.shards import Counts, Shard, name_bucket, total
 from mqreplay.settings import Settings
 
-Files = dict[str, list[Landed]]  # by table
+Files = dict[str, list[WrittenFile]]  # by table
 Frames = Mapping[str, pl.DataFrame]
 
 
@@ -72,7 +72,7 @@ class Night:
 
     day: Day
     settings: Settings
-    landings: Mapping[str, Landing]
+    landings: Mapping[str, TableWriter]
     starts: Mapping[dt.datetime, dt.datetime]
     raw: Frames
     small: Frames
@@ -94,7 +94,7 @@ class Part:
     def land(self, night: Night, table: str, rows: pl.DataFrame) -> None:
         """Write the day's rows of a gold table, if it has a landing, and count their judgements and gaps."""
         if table in night.landings:
-            self.files.setdefault(table, []).extend(land_rows(rows, night.landings[table]))
+            self.files.setdefault(table, []).extend(night.landings[table].write_rows(rows))
         if table in JUDGED:
             self.frames["judgements"] = pl.concat([*self._so_far("judgements"), judgements_of_shard(table, rows)])
             gaps = undetermined_of_shard(table, rows, JUDGED[table])

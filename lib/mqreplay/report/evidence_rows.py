@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.lake.delta_files import polars_schema
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_files import polars_schema
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.evidence_words import Wording, what, who, wording_of
 
@@ -137,7 +137,7 @@ class _Table:
             orient="row",
         )
         # A join skips nothing in a file: bounds of the values do.
-        rows = self._warehouse.read(self.name, Rows(self._cluster, between=days))
+        rows = self._warehouse.read(self.name, RowFilter(self._cluster, between=days))
         rows = rows.filter(pl.col(name).is_in(wanted[name].unique().to_list()) for name in self.names)
         if near:
             rows = rows.filter(self._within(pl.lit(wanted["_begin"].min()), pl.lit(wanted["_end"].max())))

@@ -12,7 +12,7 @@ import polars as pl
 from markupsafe import Markup
 
 from mqreplay.lake.last_day import of_last_day
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.build import environment, policy, resource
 from mqreplay.report.data import SEVERITIES, Row
@@ -119,7 +119,7 @@ def _findings(warehouse: Warehouse, cluster: str, days: Sequence[dt.date]) -> di
     """Return the findings of each day, the worst first."""
     if not days:
         return {}
-    rows = warehouse.read("gold.finding", Rows(cluster, between=(days[0], days[-1]))).select(COLUMNS)
+    rows = warehouse.read("gold.finding", RowFilter(cluster, between=(days[0], days[-1]))).select(COLUMNS)
     made: dict[dt.date, list[Row]] = {}
     for row in of_last_day(rows, "finding_id").sort("from_ts", "finding_id").collect().iter_rows(named=True):
         made.setdefault(row["day"], []).append(row)

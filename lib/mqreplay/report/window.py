@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 
@@ -23,10 +23,10 @@ class Window:
         """Return the rows of a table. Those without a day, or files without an instant, belong to every day."""
         columns = self.warehouse.contracts[name].arrow_schema.names
         if self.since is None:
-            return self.warehouse.read(name, Rows(self.cluster))
+            return self.warehouse.read(name, RowFilter(self.cluster))
         if "day" in columns:
-            return self.warehouse.read(name, Rows(self.cluster, between=(self.since, dt.date.max), undated=True))
-        rows = self.warehouse.read(name, Rows(self.cluster))
+            return self.warehouse.read(name, RowFilter(self.cluster, between=(self.since, dt.date.max), undated=True))
+        rows = self.warehouse.read(name, RowFilter(self.cluster))
         return (
             rows.filter(pl.col("last_ts").dt.date().fill_null(dt.date.max) >= self.since)
             if "last_ts" in columns

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.data import SEVERITIES, Row
 
@@ -55,13 +55,13 @@ class NightView:
     def rows(self, table: str, ts: str) -> pl.LazyFrame:
         """Return the table's rows whose ``ts`` lies in the night."""
         days = (self.night.first.date(), self.night.last.date())
-        rows = self.warehouse.read(table, Rows(self.cluster, between=days))
+        rows = self.warehouse.read(table, RowFilter(self.cluster, between=days))
         return rows.filter(pl.col(ts).is_between(self.night.first, self.night.last))
 
     def spans(self, table: str) -> pl.LazyFrame:
         """Return the table's rows from ``from_ts`` to ``to_ts`` that lie in the night, at least in part."""
         days = (self.night.first.date(), self.night.last.date())
-        rows = self.warehouse.read(table, Rows(self.cluster, between=days))
+        rows = self.warehouse.read(table, RowFilter(self.cluster, between=days))
         return rows.filter(pl.col("from_ts") <= self.night.last, pl.col("to_ts") >= self.night.first)
 
     def findings_of(self, kinds: Iterable[str] | None = None, **place: Any) -> list[Row]:
@@ -91,7 +91,7 @@ def touches(finding: Row, night: Night) -> bool:
 
 def recorded_nights(warehouse: Warehouse, cluster: str) -> list[Night]:
     """Return the last nights of the recording, the earliest first."""
-    files = warehouse.read("bronze.source_file", Rows(cluster))
+    files = warehouse.read("bronze.source_file", RowFilter(cluster))
     spans = (
         files.filter(pl.col("first_ts").is_not_null(), pl.col("last_ts").is_not_null())
         .select("first_ts", "last_ts")

@@ -1,0 +1,56 @@
+"""Selection of rows of a table, to read or to replace."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """A selection of rows of one cluster, and of some days, digests or a condition.
+
+    ``days``: of one of these days; ``between``: from one day to the other; ``undated``: or without a day; ``digests``:
+    with one of these source_digest. ``wanted``: rows for which the expression is true.
+    """
+
+    cluster: str
+    days: frozenset[dt.date] | None = None
+    between: tuple[dt.date, dt.date] | None = None
+    undated: bool = False
+    digests: frozenset[str] | None = None
+    wanted: pl.Expr | None = None
+
+    @property
+    def condition(self) -> pl.Expr:
+        """Return the expression that is true for the selected rows."""
+        parts = [pl.col("cluster") == self.cluster]
+        if self.days is not None:
+            parts.append(self._of_day(pl.col("day").is_in(sorted(self.days))))
+        if self.between is not None:
+            parts.append(self._of_day(pl.col("day").is_between(*self.between)))
+        if self.digests is not None:
+            parts.append(pl.col("source_digest").is_in(sorted(self.digests)))
+        if self.wanted is not None:
+            parts.append(self.wanted)
+        return pl.all_horizontal(parts).fill_null(False)
+
+    def _of_day(self, condition: pl.Expr) -> pl.Expr:
+        return condition | pl.col("day").is_null() if self.undated else condition
+
+    def has_partition(self, cluster: str, day: dt.date | None) -> bool:
+        """Return whether a partition may hold selected rows. ``day`` is None in a table without partitions by day."""
+        if cluster != self.cluster:
+            return False
+        if day is None:
+            return True
+        return (self.days is None or day in self.days) and (
+            self.between is None or self.between[0] <= day <= self.between[1]
+        )
+
+    def has_whole_partitions(self, by_day: bool) -> bool:
+        """Return whether partitions with selected rows have no others. ``by_day``: the table is partitioned by day."""
+        conditions = [self.digests, self.wanted] if by_day else [self.digests, self.wanted, self.days, self.between]
+        return all(condition is None for condition in conditions)

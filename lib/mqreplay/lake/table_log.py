@@ -1,0 +1,108 @@
+"""The log of a Delta table as files: its last version, by which a change is seen; what an interrupted commit left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from itertools import dropwhile
+
+from mqreplay.lake.files import FileInfo, files_of, is_remote, joined
+from mqreplay.lake.lease import is_leased
+
+LOG = "_delta_log"
+COMMIT = re.compile(r"([0-9]{20})\.json")
+CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
+
+_known: dict[str, FileInfo | None] = {}  # the last commits of leased tables: only this process changes them
+_latest: dict[str, str] = {}  # the last log file that was seen of each table: there may be later ones
+
+
+def last_version(location: str) -> int | None:
+    """Return the last committed version of the table in this folder; None without a table.
+
+    A folder ``_delta_log`` without a commit is not a table: its writer died before version 0.
+    """
+    commit = last_commit(location)
+    return None if commit is None else int(commit.name.partition(".")[0])
+
+
+def last_commit(location: str) -> FileInfo | None:
+    """Return the log file of the last version; None without a table."""
+    if not is_leased(location):
+        return _last_commit(location)
+    if location not in _known:
+        _known[location] = _last_commit(location)
+    return _known[location]
+
+
+def _last_commit(location: str) -> FileInfo | None:
+    """Return the log file of the last version, from that of the last call on: listing a long log is slow."""
+    files, log = files_of(location), joined(location, LOG)
+    last = _latest.pop(location, None)
+    found = None if last is None else files.info(joined(log, last))
+    while found is not None:
+        later = files.info(joined(log, f"{int(found.name.partition('.')[0]) + 1:020d}.json"))
+        if later is None:
+            break
+        found = later
+    if found is None:
+        versions = _versions(location)
+        found = files.info(joined(log, versions[max(versions)])) if versions else None
+    if found is not None:
+        _latest[location] = found.name
+    return found
+
+
+def log_changed(location: str) -> None:
+    """Forget what is known of the log of a table."""
+    _known.pop(location, None)
+
+
+def _versions(location: str) -> dict[int, str]:
+    """Return the versions in the table's log with the names of their files."""
+    log = joined(location, LOG)
+    named = [(COMMIT.fullmatch(name) or CHECKPOINT.fullmatch(name), name) for name in files_of(log).names(log)]
+    return {int(match[1]): name for match, name in named if match}
+
+
+def remove_table(location: str) -> None:
+    """Remove the table in this folder with all of its files; for readers it is gone at once."""
+    log_changed(location)
+    files, log = files_of(location), joined(location, LOG)
+    if is_remote(location):
+        # Without a rename: the last versions go first, and the first one is the table's end.
+        for name in reversed(files.names(log)):
+            files.remove(joined(log, name))
+    else:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.rename(log, joined(location, f".{LOG}.removed"))
+    files.remove_folder(location)
+
+
+def remove_torn_log_files(location: str, since: int) -> None:
+    """Remove the files of unfinished commits.
+
+    Spark's log store writes a temporary file and renames it. If the rename fails, Hadoop copies to the final name,
+    which can leave half a commit. It and all later ones above the version ``since`` do not count.
+    """
+    log_changed(location)
+    log = joined(location, LOG)
+    files = files_of(log)
+    for name in files.names(log):
+        if name.startswith(".") and name.endswith(".tmp"):
+            files.remove(joined(log, name))
+    later = [joined(log, name) for number, name in sorted(_versions(location).items()) if number > since]
+    for path in reversed(list(dropwhile(lambda path: not _is_torn(path), later))):
+        files.remove(path)
+
+
+def _is_torn(commit: str) -> bool:
+    if COMMIT.fullmatch(commit.rpartition("/")[2]) is None:
+        return False
+    lines = files_of(commit).read(commit).splitlines()
+    try:
+        return not lines or not all(isinstance(json.loads(line), dict) for line in lines)
+    except ValueError:
+        return True
