@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from isal import isal_zlib
+from mqreplay.engines.decoding import DecoderRunner
+from mqreplay.lake.warehouse import Warehouse
 
 Item = TypeVar("Item")
 Context = TypeVar("Context")
@@ -27,6 +27,10 @@ class Engine(Protocol):
         """
         ...
 
+    def decoders(self, warehouse: Warehouse, cluster: str) -> DecoderRunner:
+        """Return what runs decoders for a cluster, and writes their rows into the warehouse."""
+        ...
+
     def progress(self) -> str:
         """Return the progress of the running calls as text."""
         ...
@@ -38,13 +42,3 @@ class Engine(Protocol):
     def restart(self) -> None:
         """Wait until cancelled tasks have ended, and accept new ones."""
         ...
-
-
-def packed(value: Any) -> bytes:
-    """Return a value as compressed bytes: frames repeat names."""
-    return isal_zlib.compress(pickle.dumps(value), 1)
-
-
-def unpacked(data: bytes) -> Any:
-    """Return a packed value."""
-    return pickle.loads(isal_zlib.decompress(data))

@@ -18,8 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mqreplay.engines.engine import Context, Item, Result, packed, unpacked
+from mqreplay.engines.engine import Context, Item, Result
+from mqreplay.engines.file_decoding import FileDecoderRunner
+from mqreplay.engines.packing import packed, unpacked
 from mqreplay.lake.storage import Storage, storage, use_storage
+from mqreplay.lake.warehouse import Warehouse
 
 
 class LocalEngine:
@@ -71,6 +74,10 @@ class LocalEngine:
     def _count(self, _: Any) -> None:
         with self._lock:
             self._done += 1
+
+    def decoders(self, warehouse: Warehouse, cluster: str) -> FileDecoderRunner:
+        """As Engine.decoders: tasks write files."""
+        return FileDecoderRunner(self, warehouse, cluster)
 
     def progress(self) -> str:
         """As Engine.progress."""

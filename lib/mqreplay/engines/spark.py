@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mqreplay.engines.engine import Context, Item, Result, packed, unpacked
+from mqreplay.engines.engine import Context, Item, Result
+from mqreplay.engines.packing import packed, unpacked
+from mqreplay.engines.spark_decoding import SparkDecoderRunner
 from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
 from mqreplay.lake.storage import storage, use_storage
+from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +75,10 @@ class SparkEngine:
             shared.destroy()
         made = {row.number: row.made for row in rows}
         return (unpacked(made.pop(number)) for number in range(len(items)))
+
+    def decoders(self, warehouse: Warehouse, cluster: str) -> SparkDecoderRunner:
+        """As Engine.decoders: rows are those of DataFrames."""
+        return SparkDecoderRunner(lambda: self.session, warehouse, cluster)
 
     def progress(self) -> str:
         """As Engine.progress: how many tasks of the running stages are done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,7 +15,6 @@ from mqreplay.ingest.lines import LineReader, Refusals, Refused
 from mqreplay.ingest.plain_lines import PlainLines, as_batch
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.repeats import Repeats
-from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.settings import IngestSettings
 
 BLOCK_LINES = 20_000  # lines decoded together
@@ -61,15 +60,6 @@ class LinesTask:
         return each * sum(file.bytes for file, _ in self.files)
 
 
-@dataclass(frozen=True)
-class LinesRead:
-    """The result of a task: its Parquet files, and by digest the counts of each file that it read."""
-
-    kind: str
-    files: list[WrittenFile]
-    stats: dict[str, FileStats]
-
-
 def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[LinesTask]:
     """Distribute files of a kind to tasks of about TASK_COST."""
     dealt: list[list[tuple[RecordedFile, str]]] = []
@@ -84,23 +74,16 @@ def lines_tasks(kind: str, files: Iterable[tuple[RecordedFile, str]]) -> list[Li
     return [LinesTask(kind, tuple(some)) for some in dealt]
 
 
-def read_lines(task: LinesTask, context: tuple[Mapping[str, TableWriter], IngestSettings]) -> LinesRead:
-    """Decode files and write their rows by the writer of their kind.
+def read_lines(
+    task: LinesTask, schema: pa.Schema, limits: IngestSettings
+) -> Generator[pa.RecordBatch, None, dict[str, FileStats]]:
+    """Yield the rows of the task's files with the columns of ``schema``; return the counts of each file by its digest.
 
     A line that is in a file twice is two records. The first ``quarantine_rows`` (settings) refused lines of each file
-    are returned.
+    are in its counts.
     """
-    writers, limits = context
-    writer = writers[task.kind]
-    stats: dict[str, FileStats] = {}
-    files = writer.write(_decode_task(task, writer.asked, stats, limits))
-    return LinesRead(task.kind, files, stats)
-
-
-def _decode_task(
-    task: LinesTask, schema: pa.Schema, stats: dict[str, FileStats], limits: IngestSettings
-) -> Iterator[pa.RecordBatch]:
     kind = KINDS[task.kind]
+    stats: dict[str, FileStats] = {}
     for file, digest in task.files:
         found = stats[digest] = FileStats()
         reader = LineReader(file.full_path, kind.decode, refused=Refusals(limits.quarantine_rows), root=file.root)
@@ -108,6 +91,7 @@ def _decode_task(
             ends = pc.min_max(rows.column(kind.time).cast(pa.int64()))
             found.saw(rows.num_rows, ends["min"].as_py(), ends["max"].as_py())
             yield rows
+    return stats
 
 
 def decode_lines(

@@ -170,25 +170,29 @@ class _Ingest:
         ledger.enter_checksums(work.of(CHECKSUMS), self.settings.quarantine_rows)
         records = known.filter(is_of([*RECORD_TABLES, "brokers"])).iter_rows()
         firsts = known.select("recording", "path", "first_ts").drop_nulls()
-        run = Run(
-            warehouse,
-            self.engine,
-            journal,
-            cluster,
-            self.settings,
-            [*map(known_file, records)],
-            firsts,
-            ledger,
-            ledgers,
-            first_day=self.retention.first_days.get("silver"),
-        )
-        del known, records
         size = work.to_read_bytes / 1e6
 
         def line(_: float) -> str:
             return f"{cluster}: reading {size:,.0f} MB: {self.engine.progress()}"
 
-        with ThreadPoolExecutor(WRITERS) as pool, Ticker(self.progress, line):
+        with (
+            self.engine.decoders(warehouse, cluster) as decoders,
+            ThreadPoolExecutor(WRITERS) as pool,
+            Ticker(self.progress, line),
+        ):
+            run = Run(
+                warehouse,
+                decoders,
+                journal,
+                cluster,
+                self.settings,
+                [*map(known_file, records)],
+                firsts,
+                ledger,
+                ledgers,
+                first_day=self.retention.first_days.get("silver"),
+            )
+            del known, records
             try:
                 snapshots = pool.submit(ingest_snapshots, run, work)
                 ingest_records(run, work, pool)

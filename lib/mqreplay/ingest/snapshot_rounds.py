@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from mqreplay.engines.decoding import DecodedTable, NewRows
 from mqreplay.errors import InputError
 from mqreplay.ingest.late import Stretch, orphan_keys, read_again, snapshots_of, stretches, too_late, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
@@ -24,7 +25,6 @@ from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
 from mqreplay.ingest.to_silver import Run
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 
 Row = dict[str, Any]
@@ -170,22 +170,21 @@ def _read_round(run: Run, one: _Round, ledger: Ledger) -> None:
 def _write_changes(run: Run, one: _Round) -> list[list[list[Row]]]:
     """Write silver.offset_change; return the other rows of each source's pieces, in order."""
     cuts = cut(one.files)
-    writer = run.warehouse.writer(CHANGES, {"cluster": run.cluster}, "to_ts")
-    beside, files = _read_pieces(run, cuts, one.known, writer)
-    if lost := {source for (source, _), rows in beside.items() if rows is None}:
+    beside, rows = _read_pieces(run, cuts, one.known)
+    if lost := {source for (source, _), found in beside.items() if found is None}:
         # A piece found no complete file just before it: read its source in one piece, and drop what was read.
-        beside, files = _read_pieces(run, uncut(cuts, lost), one.known, writer)
-    run.warehouse.commit_files(CHANGES, files, one.replaced(run.cluster, CHANGES))
+        beside, rows = _read_pieces(run, uncut(cuts, lost), one.known)
+    rows.commit(one.replaced(run.cluster, CHANGES))
     return [[beside[key] or [] for key in sorted(keys)] for _, keys in groupby(sorted(beside), key=lambda key: key[0])]
 
 
 def _read_pieces(
-    run: Run, cuts: dict[PieceKey, Piece], known: pl.DataFrame, writer: TableWriter
-) -> tuple[dict[PieceKey, list[Row] | None], list[WrittenFile]]:
-    """Return the other rows of the pieces by their keys, and the files that they wrote."""
-    made = list(run.engine.map(read_piece, piece_tasks(cuts, known), (writer, run.settings)))
-    beside = {key: piece.beside for key, piece in zip(cuts, made, strict=True)}
-    return beside, [file for piece in made for file in piece.files]
+    run: Run, cuts: dict[PieceKey, Piece], known: pl.DataFrame
+) -> tuple[dict[PieceKey, list[Row] | None], NewRows]:
+    """Return the other rows of the pieces by their keys, and the new rows of silver.offset_change."""
+    table = DecodedTable(CHANGES, "to_ts")
+    done = run.decoders.run(read_piece, [(table, task) for task in piece_tasks(cuts, known)], run.settings)
+    return dict(zip(cuts, done.results, strict=True)), done.rows.get(CHANGES) or run.decoders.none(table)
 
 
 def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledger) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import GROUP_COLUMNS, MODE_COLUMNS, ORDER_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
@@ -21,7 +22,6 @@ from mqreplay.ingest.recording import split_source
 from mqreplay.ingest.snapshot_file_rows import Row
 from mqreplay.ingest.snapshot_rows import CONFIGS, KEY_MARK
 from mqreplay.lake.files import is_remote
-from mqreplay.lake.table_writer import TableWriter, WrittenFile
 from mqreplay.settings import IngestSettings
 
 PIECE_BYTES = 64_000_000  # bytes of snapshots in a piece: each piece decodes some files completely
@@ -57,17 +57,6 @@ class PieceTask:
     source_name: str
     piece: Piece
     known: pl.DataFrame | None
-
-
-@dataclass(frozen=True)
-class PieceRead:
-    """The files with changed offsets, and the few other rows: snapshots, changed configs, files, refusals.
-
-    ``beside`` is None for a piece without a start state: its source must then be read in one piece.
-    """
-
-    files: list[WrittenFile]
-    beside: list[Row] | None
 
 
 def cut(files: Iterable[NewFile], most_bytes: int = PIECE_BYTES) -> dict[PieceKey, Piece]:
@@ -106,9 +95,14 @@ def piece_tasks(cuts: dict[PieceKey, Piece], known: pl.DataFrame) -> list[PieceT
     ]
 
 
-def read_piece(task: PieceTask, context: tuple[TableWriter, IngestSettings]) -> PieceRead:
-    """Read a piece of a source's snapshots; write changed offsets by the writer."""
-    writer, limits = context
+def read_piece(
+    task: PieceTask, schema: pa.Schema, limits: IngestSettings
+) -> Generator[pa.RecordBatch, None, list[Row] | None]:
+    """Yield the changed offsets of a piece of a source's snapshots with the columns of ``schema``.
+
+    Return the few other rows: snapshots, changed configurations, files, refusals. None for a piece that found no
+    complete file before it: its source must then be read in one piece.
+    """
     name, piece = task.source_name, task.piece
     broker = split_source(name)
     client = None if broker else name.removeprefix("client-")
@@ -119,16 +113,16 @@ def read_piece(task: PieceTask, context: tuple[TableWriter, IngestSettings]) -> 
     beside: list[Row] = []
     with _prefetch(source, piece):
         if not catch_up(source, piece):
-            return PieceRead([], None)
+            return None
         # Streamed: a broker's day of changes must not be in memory as a whole.
-        files = writer.write(change_batches(read_source(source, piece.own), source, writer.asked, beside))
+        yield from change_batches(read_source(source, piece.own), source, schema, beside)
     names = {
         "source_name": name,
         "broker_name": source.broker_name,
         "broker_id": source.broker_id,
         "client_id": source.client_id,
     }
-    return PieceRead(files, [{**row, **names} for row in beside])
+    return [{**row, **names} for row in beside]
 
 
 @contextmanager

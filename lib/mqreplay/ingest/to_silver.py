@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.engines.engine import Engine
+from mqreplay.engines.decoding import DecodedTable, DecoderRunner, NewRows
 from mqreplay.errors import ConservationError
 from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import Ledgers
 from mqreplay.ingest.manifest import KnownFile, NewFile, Place
 from mqreplay.ingest.planning import Work
-from mqreplay.ingest.records import FileStats, LinesRead, lines_tasks, read_lines
+from mqreplay.ingest.records import FileStats, lines_tasks, read_lines
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_writer import WrittenFile
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import IngestSettings
 
@@ -36,7 +35,7 @@ class Run:
     """
 
     warehouse: Warehouse
-    engine: Engine
+    decoders: DecoderRunner
     journal: Journal
     cluster: str
     settings: IngestSettings
@@ -53,28 +52,31 @@ def ingest_records(run: Run, work: Work, pool: Executor) -> None:
     new = {kind: files for kind in KINDS if (files := work.of(kind)) or work.gone.get(kind)}
     if not new:
         return
-    writers = {
-        kind: run.warehouse.writer(KINDS[kind].table, {"cluster": run.cluster}, KINDS[kind].time) for kind in new
-    }
     tasks = [task for kind, files in new.items() for task in lines_tasks(kind, [(n.file, n.digest) for n in files])]
     # The longest first, so that no core works alone at the end.
     tasks.sort(key=lambda task: -task.cost)
-    read = list(run.engine.map(read_lines, tasks, (writers, run.settings)))
-    list(pool.map(lambda kind: _commit(run, kind, work, [each for each in read if each.kind == kind]), new))
+    tables = {kind: DecodedTable(KINDS[kind].table, KINDS[kind].time) for kind in new}
+    done = run.decoders.run(read_lines, [(tables[task.kind], task) for task in tasks], run.settings)
+    stats: dict[str, dict[str, FileStats]] = {kind: {} for kind in new}
+    for task, found in zip(tasks, done.results, strict=True):
+        stats[task.kind] |= found
+
+    def commit(kind: str) -> None:
+        table = tables[kind]
+        _commit(run, kind, work, done.rows.get(table.name) or run.decoders.none(table), stats[kind])
+
+    list(pool.map(commit, new))
 
 
-def _commit(run: Run, kind: str, work: Work, read: Sequence[LinesRead]) -> None:
+def _commit(run: Run, kind: str, work: Work, rows: NewRows, files: dict[str, FileStats]) -> None:
     """Commit the rows of one kind without duplicates of other files; remove rows of removed files."""
-    written = [file for each in read for file in each.files]
-    files = {digest: stats for each in read for digest, stats in each.stats.items()}
-    if sum(file.rows for file in written) != sum(file.rows for file in files.values()):
+    if rows.count != sum(file.rows for file in files.values()):
         raise ConservationError(f"{kind}: rows were lost between reading and writing; please report this as a bug")
     gone = work.gone.get(kind, set())
     known = {k.digest: k for k in run.known if k.kind == kind and k.status == "read" and k.digest not in gone}
-    left = _commit_without_copies(run, kind, written, gone, known, files)
+    left = _commit_without_copies(run, kind, rows, gone, known, files)
     if left is None:
-        replaced = RowFilter(run.cluster, digests=frozenset({*gone, *files})) if gone else None
-        run.warehouse.commit_files(KINDS[kind].table, written, replaced)
+        rows.commit(RowFilter(run.cluster, digests=frozenset({*gone, *files})) if gone else None)
     _enter_records(run, kind, work, known, files, left or {})
 
 
@@ -112,7 +114,7 @@ class _Left:
 def _commit_without_copies(
     run: Run,
     kind: str,
-    written: list[WrittenFile],
+    new: NewRows,
     gone: set[str],
     known: dict[str, KnownFile],
     files: dict[str, FileStats],
@@ -133,7 +135,7 @@ def _commit_without_copies(
         return None
     there = warehouse.read(name, RowFilter(run.cluster, between=(stretches[0][0].date(), stretches[-1][1].date())))
     stays = ~pl.col("source_digest").is_in(sorted(gone))  # a file that is read again is both removed and written
-    rows = pl.concat([there.filter(stays), warehouse.written_rows(name, written)])
+    rows = pl.concat([there.filter(stays), new.scan()])
     found = copies(rows.filter(within(stretches, when)))
     if found.is_empty():
         return None
@@ -142,13 +144,13 @@ def _commit_without_copies(
     is_copy = pair.is_in(found.select(pair).to_series().implode())
     of_lost = RowFilter(run.cluster, digests=frozenset(lost))
     had = warehouse.read(name, of_lost).filter(stays)
-    before = _count(pl.concat([had, warehouse.written_rows(name, written)]), lost, when)
+    before = _count(pl.concat([had, new.scan()]), lost, when)
     replaced = RowFilter(
         run.cluster,
         digests=frozenset({*gone, *lost, *files}),
         wanted=is_copy | pl.col("source_digest").is_in(sorted({*gone, *files})),
     )
-    warehouse.commit_files(name, warehouse.without(name, written, is_copy), replaced)
+    new.without(is_copy).commit(replaced)
     after = _count(warehouse.read(name, of_lost), lost, when)
     for digest, count in lost.items():
         if after[digest].rows != before[digest].rows - count:

@@ -28,7 +28,7 @@ from mqreplay.lake.delta_table import (
 from mqreplay.lake.files import for_each, is_remote, joined
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import TableFile, files_in, opened, scan_files, snapshot
-from mqreplay.lake.table_log import last_commit, last_version, remove_table
+from mqreplay.lake.table_log import last_commit, last_version, log_changed, remove_table
 from mqreplay.lake.table_writer import TableWriter, WrittenFile, as_table, repeating
 
 BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
@@ -200,6 +200,10 @@ class Warehouse:
             None if day is None else pl.Series([day]).str.to_date().item(),
             file.rows,
         )
+
+    def changed(self, name: str) -> None:
+        """Forget what is known of the table: Spark has written to it."""
+        log_changed(self.location(name))
 
     def restore(self, name: str, version: int) -> None:
         """Restore the rows and columns of an earlier version as a new version."""

@@ -1,0 +1,203 @@
+"""Decoding on Spark: a DataFrame of files goes through mapInArrow, and its rows into Delta tables.
+
+Many tables get a few rows each: these are collected, and committed by delta-rs as on one machine. Spark writes the
+others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.engines.decoding import Context, Decoded, DecodedTable, Decoder, Item, NewRows, Result
+from mqreplay.engines.file_decoding import FileNewRows, WithResult
+from mqreplay.engines.packing import packed, unpacked
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.storage import spark_location, storage, use_storage
+from mqreplay.lake.table_writer import TableWriter
+from mqreplay.lake.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FEW_ROWS = 100_000  # of a table that the driver commits; some 10 MB
+BLOB_ROWS = 100_000  # rows that are cached as one value
+FILE_ROWS = 1_000_000  # rows of a file that Spark writes, at most
+# Rows of a table are packed, since each table has other columns; the last row of an item has its result.
+PACKED = pa.schema(
+    [("number", pa.int32()), ("table", pa.string()), ("rows", pa.int64()), ("data", pa.binary()), ("done", pa.bool_())]
+)
+PACKED_DDL = "number INT, table STRING, rows BIGINT, data BINARY, done BOOLEAN"
+
+
+class SparkDecoderRunner:
+    """Decoders as functions of mapInArrow."""
+
+    def __init__(self, session: Callable[[], SparkSession], warehouse: Warehouse, cluster: str) -> None:
+        """Take ``session``, which returns the session, and the warehouse and cluster of the rows."""
+        self._session, self._warehouse, self._cluster = session, warehouse, cluster
+        self._cached: list[DataFrame] = []
+
+    def run(
+        self,
+        decode: Decoder[Item, Context, Result],
+        items: Sequence[tuple[DecodedTable, Item]],
+        context: Context,
+    ) -> Decoded[Result]:
+        """As DecoderRunner.run: two jobs, and one for each table with many rows."""
+        if not items:
+            return Decoded([], {})
+        tables = {table.name: table for table, _ in items}
+        writers = {name: self._warehouse.writer(name, self._same, table.day_of) for name, table in tables.items()}
+        schemas = {name: writer.asked for name, writer in writers.items()}
+        task = _task(packed((decode, schemas, context, storage())))
+        cached = self._items([(table.name, item) for table, item in items]).mapInArrow(task, PACKED_DDL).persist()
+        self._cached.append(cached)
+        ends = {row.number: row for row in cached.where("done").collect()}
+        results = [unpacked(bytes(ends[number].data)) for number in range(len(items))]
+        counts = dict.fromkeys(tables, 0)
+        for row in ends.values():
+            counts[row.table] += row.rows
+        few = [name for name, count in counts.items() if 0 < count <= FEW_ROWS]
+        found: dict[str, list[pa.RecordBatch]] = {name: [] for name in few}
+        if few:
+            for row in _of_table(cached, *few).collect():
+                found[row.table] += _batches(bytes(row.data))
+        rows: dict[str, NewRows] = {}
+        for name, table in tables.items():
+            if counts[name] <= FEW_ROWS:
+                rows[name] = FileNewRows(self._warehouse, name, writers[name].write(found.get(name, [])))
+            else:
+                rows[name] = SparkNewRows(self._warehouse, table, writers[name], _of_table(cached, name), counts[name])
+        return Decoded(results, rows)
+
+    def none(self, table: DecodedTable) -> NewRows:
+        """As DecoderRunner.none."""
+        return FileNewRows(self._warehouse, table.name, [])
+
+    @property
+    def _same(self) -> dict[str, str]:
+        return {"cluster": self._cluster}
+
+    def _items(self, items: Sequence[Any]) -> DataFrame:
+        """Return a DataFrame of the items, one in each partition."""
+        spark = self._session()
+        rows = [(number, packed(item)) for number, item in enumerate(items)]
+        frame = spark.createDataFrame(rows, "number INT, item BINARY")
+        return frame.repartition(len(items)) if len(items) > 1 else frame
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for frame in self._cached:
+            frame.unpersist()
+        self._cached.clear()
+
+
+@dataclass(frozen=True)
+class SparkNewRows:
+    """New rows of one table, packed in the column ``data`` of a DataFrame."""
+
+    warehouse: Warehouse
+    table: DecodedTable
+    writer: TableWriter
+    blobs: DataFrame
+    count: int
+
+    def scan(self) -> pl.LazyFrame:
+        """As NewRows.scan: the driver has all rows in memory."""
+        batches = [batch for row in self.blobs.collect() for batch in _batches(bytes(row.data))]
+        rows = pa.Table.from_batches(map(self.writer.completed, batches), self.writer.schema)
+        return pl.DataFrame(pl.from_arrow(rows)).lazy()
+
+    def without(self, gone: pl.Expr) -> NewRows:
+        """As NewRows.without: the driver has all rows in memory, and commits them."""
+        name = self.table.name
+        kept = self.scan().filter(~gone.fill_null(False)).collect()
+        return FileNewRows(self.warehouse, name, self.warehouse.writer(name).write_rows(kept))
+
+    def commit(self, replaced: RowFilter | None) -> None:
+        """As NewRows.commit: the driver removes replaced rows, and Spark appends the others."""
+        self.warehouse.commit_files(self.table.name, [], replaced)
+        files = max(2, -(-self.count // FILE_ROWS))
+        location = spark_location(self.warehouse.location(self.table.name))
+        self._frame().coalesce(files).write.format("delta").mode("append").save(location)
+        self.warehouse.changed(self.table.name)
+
+    def _frame(self) -> DataFrame:
+        """Return the rows with all columns of the table."""
+        from pyspark.sql import functions as F
+
+        columns = self.warehouse.contracts[self.table.name].columns
+        asked = self.writer.asked.names
+        rows = self.blobs.select("data").mapInArrow(
+            _unpack, ", ".join(f"`{c.name}` {c.type}" for c in columns if c.name in asked)
+        )
+        beside = {name: F.lit(value) for name, value in self.writer.same} | {"day": F.to_date(self.table.day_of)}
+        return rows.withColumns(beside).select(*[c.name for c in columns])
+
+
+def _of_table(cached: DataFrame, *names: str) -> DataFrame:
+    """Return the packed rows of tables."""
+    listed = ", ".join(f"'{name}'" for name in names)
+    return cached.where(f"NOT done AND table IN ({listed})").select("table", "data")
+
+
+def _task(given: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function of mapInArrow: it decodes items, and packs their rows and results."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decode, schemas, context, how = unpacked(given)
+        use_storage(how)
+        for batch in batches:
+            for row in batch.to_pylist():
+                name, item = unpacked(row["item"])
+                rows = WithResult(decode(item, schemas[name], context))
+                total = 0
+                for blob in _blobs(rows):
+                    total += blob.num_rows
+                    yield _packed_row(row["number"], name, blob.num_rows, _ipc(blob), done=False)
+                yield _packed_row(row["number"], name, total, packed(rows.result), done=True)
+
+    return run
+
+
+def _blobs(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Join batches to tables of about BLOB_ROWS rows."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in rows:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= BLOB_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _packed_row(number: int, table: str, rows: int, data: bytes, *, done: bool) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [{"number": number, "table": table, "rows": rows, "data": data, "done": done}], schema=PACKED
+    )
+
+
+def _ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as out:
+        out.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _batches(data: bytes) -> list[pa.RecordBatch]:
+    batches: list[pa.RecordBatch] = pa.ipc.open_stream(data).read_all().to_batches()
+    return batches
+
+
+def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for data in batch.column(0):
+            yield from _batches(data.as_py())
