@@ -32,7 +32,7 @@ class Engine(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Cancel running tasks. Until ``restart`` no other may be given."""
+        """Cancel running tasks. Until ``restart`` there must be no new calls."""
         ...
 
     def restart(self) -> None:

@@ -34,7 +34,7 @@ class LocalEngine:
         self._pool = self._new_pool()
         self._cancelled = False
         self._lock = threading.Lock()
-        self._done = self._given = 0
+        self._done = self._submitted = 0
 
     def _new_pool(self) -> ProcessPoolExecutor | None:
         # Not by fork: polars has threads, and a forked process would keep their locks forever.
@@ -58,7 +58,7 @@ class LocalEngine:
         shared.write_bytes(packed((function, context, storage())))
         try:
             with self._lock:
-                self._given += len(items)
+                self._submitted += len(items)
             with _interrupts_blocked():
                 calls = [self._pool.submit(_call, str(shared), packed(item)) for item in items]
             for call in calls:
@@ -74,7 +74,7 @@ class LocalEngine:
 
     def progress(self) -> str:
         """As Engine.progress."""
-        return f"{self._done} of {self._given} tasks done"
+        return f"{self._done} of {self._submitted} tasks done"
 
     def cancel(self) -> None:
         """As Engine.cancel: tasks that have not started never start."""

@@ -53,11 +53,11 @@ class SparkEngine:
         shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items], storage()))
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-            context, given, how = shared.value  # a worker reads it once for all of its tasks
+            context, packed_items, how = shared.value  # a worker reads it once for all of its tasks
             use_storage(how)
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    made = packed(function(unpacked(given[number]), context))
+                    made = packed(function(unpacked(packed_items[number]), context))
                     yield pa.RecordBatch.from_pydict({"number": [number], "made": [made]})
 
         numbers = self.session.range(0, len(items), 1, len(items))

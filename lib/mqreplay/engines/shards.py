@@ -29,6 +29,9 @@ class Shard:
         return bucket.is_between(self.low, self.high)
 
 
+ALL = Shard(0, BUCKETS - 1)
+
+
 def name_bucket(name: str | pl.Expr) -> pl.Expr:
     """Return the bucket of each row by a name alone, such as its consumer group."""
     column = pl.col(name) if isinstance(name, str) else name
@@ -59,7 +62,7 @@ def deal(counts: Counts, most_rows: int = SHARD_ROWS) -> list[Shard]:
 
 
 def deal_evenly(rows: int, most_rows: int = SHARD_ROWS) -> list[Shard]:
-    """Return shards for the given number of rows, assuming equal buckets."""
+    """Return shards for this number of rows, assuming equal buckets."""
     return deal(np.full(BUCKETS, -(-rows // BUCKETS), np.int64), most_rows)
 
 
