@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from isal import isal_zlib
+
+from mqreplay.engines.passes import PassRunner
+from mqreplay.engines.rows import Days, FileRows
+from mqreplay.lake.warehouse import Warehouse
 
 Item = TypeVar("Item")
 Context = TypeVar("Context")
@@ -25,6 +30,10 @@ class Engine(Protocol):
         The function must be defined at module level; its arguments and result must be picklable. If a worker dies, the
         function may be called twice for an item: its files count only if its result is used.
         """
+        ...
+
+    def pass_runner(self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows) -> PassRunner:
+        """Return what runs the passes of a day: ``days`` of each table are read, which are in ``files``."""
         ...
 
     def progress(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -19,7 +20,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from mqreplay.engines.engine import Context, Item, Result, packed, unpacked
+from mqreplay.engines.file_passes import FilePassRunner, GoldTarget
+from mqreplay.engines.rows import Days, FileRows
 from mqreplay.lake.storage import Storage, storage, use_storage
+from mqreplay.lake.warehouse import Warehouse
 
 
 class LocalEngine:
@@ -67,6 +71,12 @@ class LocalEngine:
         finally:
             shared.unlink(missing_ok=True)
         return map(unpacked, made)
+
+    def pass_runner(
+        self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows
+    ) -> FilePassRunner:
+        """As Engine.pass_runner."""
+        return FilePassRunner(self, files, GoldTarget(warehouse, files.cluster))
 
     def _count(self, _: Any) -> None:
         with self._lock:

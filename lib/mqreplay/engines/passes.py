@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 import polars as pl
 
-from mqreplay.engines.rows import RowSource
+from mqreplay.engines.rows import CountedRows, RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.lake.buckets import Key
 from mqreplay.lake.rows import Rows
@@ -45,7 +45,7 @@ class Pass(Generic[Input, Result]):
     be called twice for a shard.
     """
 
-    function: Callable[[RowSource, Shard, Input, GoldRows], Result]
+    function: Callable[[CountedRows, Shard, Input, GoldRows], Result]
     tables: tuple[PassTable, ...]
     gold: tuple[str, ...] = ()
 

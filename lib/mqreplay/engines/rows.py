@@ -52,8 +52,12 @@ class RowSource(Protocol):
         """
         ...
 
+
+class CountedRows(RowSource, Protocol):
+    """Rows that can be counted by their shard."""
+
     def counts(self, tables: Mapping[str, Key], days: Days) -> Counts:
-        """Return the number of rows of these days in each bucket of the tables' shard keys."""
+        """Return the number of rows of these days in each bucket of the tables' keys."""
         ...
 
 
@@ -77,7 +81,7 @@ class FileRows:
         return read_files(files, names, mine if of is None else mine & of)
 
     def counts(self, tables: Mapping[str, Key], days: Days) -> Counts:
-        """As RowSource.counts."""
+        """As CountedRows.counts."""
         mine = (pl.col("cluster") == self.cluster) & days.condition
         found = [count_buckets(read_buckets(self.files[table], key, mine)) for table, key in tables.items()]
         return total(found)
@@ -109,6 +113,6 @@ class FrameRows:
         return rows.filter(chosen & of if isinstance(of, pl.Expr) else chosen).select(names)
 
     def counts(self, tables: Mapping[str, Key], days: Days) -> Counts:
-        """As RowSource.counts."""
+        """As CountedRows.counts."""
         found = {table: rows.filter(days.condition) for table, rows in self.frames.items() if table in tables}
         return total([count_buckets(buckets(rows, tables[table])) for table, rows in found.items()])

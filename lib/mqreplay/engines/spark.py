@@ -1,18 +1,24 @@
-"""Run kernels as tasks of a Spark job: each item is a partition, and its task calls the function once."""
+"""The engine that runs on Spark: passes on DataFrames, and calls of a function as tasks of a job."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from mqreplay.engines.engine import Context, Item, Result, packed, unpacked
+from mqreplay.engines.rows import Days, FileRows
+from mqreplay.engines.spark_passes import SparkPassRunner
+from mqreplay.engines.spark_tables import SparkTables
 from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
+from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.storage import storage, use_storage
+from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,9 +36,12 @@ STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)
 class SparkEngine:
     """An engine on the session's master. A night without work does not start Spark."""
 
-    def __init__(self, start: Callable[[], SparkSession]) -> None:
-        """Take ``start``, which returns the session. It is called once, when there is work."""
-        self._start = start
+    def __init__(self, start: Callable[[], SparkSession], names: CatalogNames | None = None) -> None:
+        """Take ``start``, which returns the session. It is called once, when there is work.
+
+        With ``names``, passes read and write tables by their names in a catalog.
+        """
+        self._start, self._names = start, names
         self._session: SparkSession | None = None
         self._lock = threading.Lock()
 
@@ -47,7 +56,7 @@ class SparkEngine:
     def map(
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:
-        """As Engine.map: one job with a task for each item."""
+        """As Engine.map: one job with a task for each item. Ingest and compaction use it; passes do not."""
         if not items:
             return iter(())
         shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items], storage()))
@@ -72,6 +81,12 @@ class SparkEngine:
             shared.destroy()
         made = {row.number: row.made for row in rows}
         return (unpacked(made.pop(number)) for number in range(len(items)))
+
+    def pass_runner(
+        self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows
+    ) -> SparkPassRunner:
+        """As Engine.pass_runner."""
+        return SparkPassRunner(SparkTables(self.session, warehouse, self._names), day, days, files)
 
     def progress(self) -> str:
         """As Engine.progress: how many tasks of the running stages are done."""

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import polars as pl
-
 from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.engine import Engine
-from mqreplay.engines.file_passes import FilePassRunner, GoldTarget
-from mqreplay.engines.rows import FileRows
+from mqreplay.engines.rows import Days, FileRows
 from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
-from mqreplay.lake.delta_files import TableFiles, read_files, table_files
+from mqreplay.lake.delta_files import TableFiles, table_files
 from mqreplay.lake.landing import land_rows
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
-from mqreplay.replay.day import CHECKPOINT, DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
+from mqreplay.replay.day import ANY, CHECKPOINT, DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
 from mqreplay.replay.plan import Replay
 from mqreplay.replay.recorded import Recorded
 from mqreplay.settings import Settings
@@ -51,7 +48,8 @@ def replay_day(
     """
     since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
     bounds = Day(cluster, day, since, is_first)
-    runner = FilePassRunner(engine, files_of(warehouse, cluster, day, since), GoldTarget(warehouse, cluster))
+    days = days_read(warehouse, cluster, day, since)
+    runner = engine.pass_runner(warehouse, day, days, files_of(warehouse, cluster, days))
     replay = Replay(bounds, settings, recorded_of(found, bounds), runner, progress)
     replaced = None if afresh else Rows(cluster, days=frozenset({day}))
     with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {engine.progress()}"):
@@ -67,24 +65,30 @@ def replay_day(
     progress(f"{cluster}: {day} replayed")
 
 
-def files_of(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetime) -> FileRows:
-    """Return the files with the rows that a replay of the time from ``since`` to the end of ``day`` reads."""
-    files = {name: _listed(warehouse, name, cluster, (since.date() - DAY, day + DAY)) for name in TABLES}
+def days_read(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetime) -> Mapping[str, Days]:
+    """Return by table the days that a replay of the time from ``since`` to the end of ``day`` reads."""
+    around, any_day = Days(since.date() - DAY, day + DAY), Days()
+    days = {name: around if _is_dated(warehouse, name) else any_day for name in TABLES}
     # Without the checkpoint of the midnight after ``since``, an earlier one and the changes since then are needed.
     midnight = since.date() + DAY
-    at_midnight = _listed(warehouse, CHECKPOINT, cluster, (midnight, midnight))
-    if read_files(at_midnight, ["day"], (pl.col("cluster") == cluster) & (pl.col("day") == midnight)).is_empty():
-        files[CHECKPOINT] = _listed(warehouse, CHECKPOINT, cluster, (dt.date.min, midnight))
-        files["silver.offset_change"] = _listed(warehouse, "silver.offset_change", cluster, (dt.date.min, day + DAY))
-    else:
-        files[CHECKPOINT] = at_midnight
-    return FileRows(cluster, files)
+    at_midnight = Days(midnight, midnight)
+    if files_of(warehouse, cluster, {CHECKPOINT: at_midnight}).read(CHECKPOINT, at_midnight, ANY).is_empty():
+        return days | {CHECKPOINT: Days(last=midnight), "silver.offset_change": Days(last=day + DAY)}
+    return days | {CHECKPOINT: at_midnight}
 
 
-def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, dt.date]) -> TableFiles:
-    contract = warehouse.contracts[name]
-    dated = any(column.name == "day" for column in contract.columns) and name not in ALL_DAYS
-    return table_files(warehouse.location(name), contract.arrow_schema, cluster, days if dated else None)
+def files_of(warehouse: Warehouse, cluster: str, days: Mapping[str, Days]) -> FileRows:
+    """Return the files that may hold rows of the cluster and days."""
+    return FileRows(cluster, {name: _listed(warehouse, name, cluster, each) for name, each in days.items()})
+
+
+def _is_dated(warehouse: Warehouse, name: str) -> bool:
+    return any(column.name == "day" for column in warehouse.contracts[name].columns) and name not in ALL_DAYS
+
+
+def _listed(warehouse: Warehouse, name: str, cluster: str, days: Days) -> TableFiles:
+    ends = None if days == Days() else (days.first or dt.date.min, days.last or dt.date.max)
+    return table_files(warehouse.location(name), warehouse.contracts[name].arrow_schema, cluster, ends)
 
 
 def recorded_of(found: list[Span], day: Day) -> Recorded:

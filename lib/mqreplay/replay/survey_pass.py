@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mqreplay.engines.passes import GoldRows, Pass, PassTable
-from mqreplay.engines.rows import Days, RowSource
+from mqreplay.engines.rows import CountedRows, Days
 from mqreplay.engines.shards import Counts, Shard
 from mqreplay.evidence.night_facts import CHANGE, COMMIT, PULL, Survey, survey
 from mqreplay.lake.buckets import columns_of
@@ -40,7 +40,7 @@ class SurveyResult:
     counts: Counts
 
 
-def survey_files(source: RowSource, shard: Shard, shared: SurveyInput, gold: GoldRows) -> SurveyResult:
+def survey_files(source: CountedRows, shard: Shard, shared: SurveyInput, gold: GoldRows) -> SurveyResult:
     """Survey any part of the rows."""
     rows = DayRows(shared.day, source)
     pull, commits = (
