@@ -20,9 +20,9 @@ SPARK_SAYS = {
 }
 
 
-@pytest.mark.parametrize(("said", "problem"), SPARK_SAYS.items())
-def test_one_line_names_the_problem_and_what_to_do(said: str, problem: str) -> None:
-    error = _of_workers(RuntimeError(f"Job aborted due to stage failure: {said}"))
+@pytest.mark.parametrize(("text", "problem"), SPARK_SAYS.items())
+def test_one_line_names_the_problem_and_what_to_do(text: str, problem: str) -> None:
+    error = _of_workers(RuntimeError(f"Job aborted due to stage failure: {text}"))
     assert isinstance(error, InputError)
     assert str(error).startswith(problem)
     assert "--archives environment.tar.gz#environment" in str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -12,8 +13,11 @@ from night_run import session_of
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
 from mqreplay.decisions.pull_route import pull_route
 from mqreplay.engines.choice import running_engine
+from mqreplay.engines.passes import GoldRows, Pass
+from mqreplay.engines.rows import RowSource
+from mqreplay.engines.shards import Shard, deal, total
 from mqreplay.engines.spark import SparkEngine
-from mqreplay.evidence.night_facts import NightFacts
+from mqreplay.evidence.night_facts import NightFacts, night_facts
 from mqreplay.evidence.offset_causes import offset_resets
 from mqreplay.evidence.queue_ends import queue_ends
 from mqreplay.evidence.queue_events import queue_events
@@ -24,52 +28,74 @@ from mqreplay.lake.lock import warehouse_lock
 from mqreplay.night import nightly as night
 from mqreplay.night import replay_day
 from mqreplay.replay import plan
-from mqreplay.replay.day import DESCRIPTIONS
-from mqreplay.replay.shards import Shard, deal, total
-from mqreplay.replay.tasks import Files, Night, Part, judge_groups, survey_files
+from mqreplay.replay.context import ReplayContext
+from mqreplay.replay.day import DESCRIPTIONS, DayRows
+from mqreplay.replay.judged_rows import JudgedRows, add_judged
+from mqreplay.replay.queue_pass import QUEUE_PASS
+from mqreplay.replay.survey_pass import SURVEY_PASS, SurveyInput
 from mqreplay.settings import load_settings
+
+
+@dataclass(frozen=True)
+class SameInput:
+    """What all queues share."""
+
+    context: ReplayContext
+    facts: NightFacts
+    route_changes: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class SameResult:
+    """Breaks of a shard's queues, and counts of its pull routes."""
+
+    breaks: pl.DataFrame
+    routes: JudgedRows
 
 
 class SamePart(plan.Replay):
     """The replay of a day, with only the tables of peers/equal.py."""
 
-    def run(self) -> Files:
+    def run(self) -> dict[str, pl.DataFrame]:
         """Judge and write them."""
-        raw = {name: self.day.silver(name) for name in plan.SMALL}
-        raw |= {name: self.day.described(name) for name in DESCRIPTIONS}
-        mine = Night(self.day, self.settings, self.landings, self.recorded.starts(plan.NOT_OFF), raw, raw, None)
-        surveyed = list(self.engine.map(survey_files, self._pieces(), mine))
-        facts = plan.night_facts([part for part, _ in surveyed], raw["topic_stats"], mine.starts)
-        shards = deal(total([counts for _, counts in surveyed]))
-        changes = route_changes(raw["route"], mine.starts)
-        queues = self.engine.map(judge_same_queues, shards, (mine, facts, changes))
-        groups = self.engine.map(judge_groups, self._group_shards(mine), mine)
-        return plan.Merged([*queues, *groups]).files()
+        rows = DayRows(self.day, self.runner.source)
+        raw = {name: rows.silver(name) for name in plan.SMALL}
+        raw |= {name: rows.described(name) for name in DESCRIPTIONS}
+        context = ReplayContext(self.day, self.settings, self.recorded.starts(plan.NOT_OFF), raw, raw, None)
+        surveyed = list(self.runner.run(SURVEY_PASS, [], SurveyInput(self.day, None, context.starts)))
+        facts = night_facts([each.facts for each in surveyed], raw["topic_stats"], context.starts)
+        shards = deal(total([each.counts for each in surveyed]))
+        shared = SameInput(context, facts, route_changes(raw["route"], context.starts))
+        breaks = [result.breaks for result in self.runner.run(SAME_PASS, shards, shared)]
+        self.judge_groups(context)
+        return {"gold.offset_continuity": pl.concat(breaks).filter(self.day.judged)}
 
 
-def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame]) -> Part:
+def judge_same_queues(source: RowSource, shard: Shard, shared: SameInput, gold: GoldRows) -> SameResult:
     """Judge the pull routes and the breaks of a shard's queues."""
-    mine, facts, changes = given
-    day, part, replay = mine.day, Part(), mine.settings.replay
-    of_day = pl.col("day") == day.day
+    context, facts = shared.context, shared.facts
+    day, replay = DayRows(context.day, source), context.settings.replay
+    of_day = pl.col("day") == context.day.day
     pull, commits, offset_changes = (day.silver(name, shard) for name in ("pull", "offset_commit", "offset_change"))
-    routes = pull_route(pull, changes, facts.born, mine.starts, replay.route_slack_ms)
-    part.land(mine, "gold.pull_route", routes.filter(of_day))
-    stats = mine.small["topic_stats"]
+    routes = pull_route(pull, shared.route_changes, facts.born, context.starts, replay.route_slack_ms)
+    judged = add_judged(gold, "gold.pull_route", routes.filter(of_day))
+    stats = context.small["topic_stats"]
     events = queue_events(offset_changes, commits, pull, stats, facts.groups_with_accepted_commits)
     breaks = offset_continuity(
         offset_changes,
         queue_ends(pull, stats),
         pl.DataFrame(pl.from_arrow(suspects(events))),
-        offset_resets(mine.small["server_request"], pull),
+        offset_resets(context.small["server_request"], pull),
         pl.DataFrame(pl.from_arrow(skips(events))),
         commits,
         pull,
         facts.groups_with_commits,
         replay.reset_reach_s,
     )
-    part.land(mine, "gold.offset_continuity", breaks.filter(of_day))
-    return part
+    return SameResult(breaks.filter(of_day), judged)
+
+
+SAME_PASS = Pass(judge_same_queues, QUEUE_PASS.tables, ("gold.pull_route",))
 
 
 def stages(engine: str, recording: Path, out: Path, began: float) -> dict[str, float]:

@@ -20,6 +20,7 @@ from typing import Any
 import polars as pl
 
 from mqreplay.engines.choice import ENGINES, running_engine
+from mqreplay.engines.shards import Shard
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.ingest.records import LinesTask
@@ -28,8 +29,8 @@ from mqreplay.lake.buckets import buckets
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.nightly import Night
-from mqreplay.replay.day import BY_QUEUE, QUEUE
-from mqreplay.replay.shards import Shard
+from mqreplay.replay.day import BY_QUEUE
+from mqreplay.replay.queue_tables import QUEUE
 from mqreplay.settings import load_settings
 
 # Workers import it under this name, from this folder.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mqreplay.engines.engine import Context, Engine, Item, Result
+from mqreplay.engines.local import LocalEngine
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class TimingEngine:
     def __init__(self, engine: Engine) -> None:
         """``engine`` runs the tasks, each in a process that runs no other task at that time."""
         self._engine = engine
+        self.pass_runner = functools.partial(LocalEngine.pass_runner, self)
         self.progress, self.cancel = engine.progress, engine.cancel
         self.passes: list[Pass] = []
 

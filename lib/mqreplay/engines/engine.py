@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from mqreplay.engines.decoding import DecoderRunner
+from mqreplay.engines.passes import PassRunner
+from mqreplay.engines.rows import Days, FileRows
 from mqreplay.lake.warehouse import Warehouse
 
 Item = TypeVar("Item")
@@ -31,12 +34,16 @@ class Engine(Protocol):
         """Return what runs decoders for a cluster, and writes their rows into the warehouse."""
         ...
 
+    def pass_runner(self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows) -> PassRunner:
+        """Return what runs the passes of a day: ``days`` of each table are read, which are in ``files``."""
+        ...
+
     def progress(self) -> str:
         """Return the progress of the running calls as text."""
         ...
 
     def cancel(self) -> None:
-        """Cancel running tasks. Until ``restart`` no other may be given."""
+        """Cancel running tasks. Until ``restart`` there must be no new calls."""
         ...
 
     def restart(self) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,7 +21,9 @@ from typing import Any, Self
 
 from mqreplay.engines.engine import Context, Item, Result
 from mqreplay.engines.file_decoding import FileDecoderRunner
+from mqreplay.engines.file_passes import FilePassRunner, GoldTarget
 from mqreplay.engines.packing import packed, unpacked
+from mqreplay.engines.rows import Days, FileRows
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 
@@ -37,7 +40,7 @@ class LocalEngine:
         self._pool = self._new_pool()
         self._cancelled = False
         self._lock = threading.Lock()
-        self._done = self._given = 0
+        self._done = self._submitted = 0
 
     def _new_pool(self) -> ProcessPoolExecutor | None:
         # Not by fork: polars has threads, and a forked process would keep their locks forever.
@@ -61,7 +64,7 @@ class LocalEngine:
         shared.write_bytes(packed((function, context, storage())))
         try:
             with self._lock:
-                self._given += len(items)
+                self._submitted += len(items)
             with _interrupts_blocked():
                 calls = [self._pool.submit(_call, str(shared), packed(item)) for item in items]
             for call in calls:
@@ -70,6 +73,12 @@ class LocalEngine:
         finally:
             shared.unlink(missing_ok=True)
         return map(unpacked, made)
+
+    def pass_runner(
+        self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows
+    ) -> FilePassRunner:
+        """As Engine.pass_runner."""
+        return FilePassRunner(self, files, GoldTarget(warehouse, files.cluster))
 
     def _count(self, _: Any) -> None:
         with self._lock:
@@ -81,7 +90,7 @@ class LocalEngine:
 
     def progress(self) -> str:
         """As Engine.progress."""
-        return f"{self._done} of {self._given} tasks done"
+        return f"{self._done} of {self._submitted} tasks done"
 
     def cancel(self) -> None:
         """As Engine.cancel: tasks that have not started never start."""

@@ -1,19 +1,24 @@
-"""Run kernels as tasks of a Spark job: each item is a partition, and its task calls the function once."""
+"""The engine that runs on Spark: passes on DataFrames, and calls of a function as tasks of a job."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from mqreplay.engines.engine import Context, Item, Result
 from mqreplay.engines.packing import packed, unpacked
+from mqreplay.engines.rows import Days, FileRows
 from mqreplay.engines.spark_decoding import SparkDecoderRunner
+from mqreplay.engines.spark_passes import SparkPassRunner
+from mqreplay.engines.spark_tables import SparkTables
 from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
+from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 
@@ -33,9 +38,12 @@ STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)
 class SparkEngine:
     """An engine on the session's master. A night without work does not start Spark."""
 
-    def __init__(self, start: Callable[[], SparkSession]) -> None:
-        """Take ``start``, which returns the session. It is called once, when there is work."""
-        self._start = start
+    def __init__(self, start: Callable[[], SparkSession], names: CatalogNames | None = None) -> None:
+        """Take ``start``, which returns the session. It is called once, when there is work.
+
+        With ``names``, passes read and write tables by their names in a catalog.
+        """
+        self._start, self._names = start, names
         self._session: SparkSession | None = None
         self._lock = threading.Lock()
 
@@ -50,17 +58,17 @@ class SparkEngine:
     def map(
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:
-        """As Engine.map: one job with a task for each item."""
+        """As Engine.map: one job with a task for each item. Ingest and compaction use it; passes do not."""
         if not items:
             return iter(())
         shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items], storage()))
 
         def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-            context, given, how = shared.value  # a worker reads it once for all of its tasks
+            context, packed_items, how = shared.value  # a worker reads it once for all of its tasks
             use_storage(how)
             for batch in batches:
                 for number in batch.column(0).to_pylist():
-                    made = packed(function(unpacked(given[number]), context))
+                    made = packed(function(unpacked(packed_items[number]), context))
                     yield pa.RecordBatch.from_pydict({"number": [number], "made": [made]})
 
         numbers = self.session.range(0, len(items), 1, len(items))
@@ -78,7 +86,13 @@ class SparkEngine:
 
     def decoders(self, warehouse: Warehouse, cluster: str) -> SparkDecoderRunner:
         """As Engine.decoders: rows are those of DataFrames."""
-        return SparkDecoderRunner(lambda: self.session, warehouse, cluster)
+        return SparkDecoderRunner(SparkTables(self.session, warehouse, self._names), cluster)
+
+    def pass_runner(
+        self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows
+    ) -> SparkPassRunner:
+        """As Engine.pass_runner."""
+        return SparkPassRunner(SparkTables(self.session, warehouse, self._names), day, days, files)
 
     def progress(self) -> str:
         """As Engine.progress: how many tasks of the running stages are done."""

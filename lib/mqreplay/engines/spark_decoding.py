@@ -16,13 +16,13 @@ import pyarrow as pa
 from mqreplay.engines.decoding import Context, Decoded, DecodedTable, Decoder, Item, NewRows, Result
 from mqreplay.engines.file_decoding import FileNewRows, WithResult
 from mqreplay.engines.packing import packed, unpacked
+from mqreplay.engines.spark_tables import SparkTables
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.storage import spark_location, storage, use_storage
+from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.table_writer import TableWriter
-from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 FEW_ROWS = 100_000  # of a table that the driver commits; some 10 MB
 BLOB_ROWS = 100_000  # rows that are cached as one value
@@ -37,9 +37,9 @@ PACKED_DDL = "number INT, table STRING, rows BIGINT, data BINARY, done BOOLEAN"
 class SparkDecoderRunner:
     """Decoders as functions of mapInArrow."""
 
-    def __init__(self, session: Callable[[], SparkSession], warehouse: Warehouse, cluster: str) -> None:
-        """Take ``session``, which returns the session, and the warehouse and cluster of the rows."""
-        self._session, self._warehouse, self._cluster = session, warehouse, cluster
+    def __init__(self, tables: SparkTables, cluster: str) -> None:
+        """Take the tables and the cluster of the rows."""
+        self._tables, self._warehouse, self._cluster = tables, tables.warehouse, cluster
         self._cached: list[DataFrame] = []
 
     def run(
@@ -72,7 +72,7 @@ class SparkDecoderRunner:
             if counts[name] <= FEW_ROWS:
                 rows[name] = FileNewRows(self._warehouse, name, writers[name].write(found.get(name, [])))
             else:
-                rows[name] = SparkNewRows(self._warehouse, table, writers[name], _of_table(cached, name), counts[name])
+                rows[name] = SparkNewRows(self._tables, table, writers[name], _of_table(cached, name), counts[name])
         return Decoded(results, rows)
 
     def none(self, table: DecodedTable) -> NewRows:
@@ -85,9 +85,8 @@ class SparkDecoderRunner:
 
     def _items(self, items: Sequence[Any]) -> DataFrame:
         """Return a DataFrame of the items, one in each partition."""
-        spark = self._session()
         rows = [(number, packed(item)) for number, item in enumerate(items)]
-        frame = spark.createDataFrame(rows, "number INT, item BINARY")
+        frame = self._tables.session.createDataFrame(rows, "number INT, item BINARY")
         return frame.repartition(len(items)) if len(items) > 1 else frame
 
     def __enter__(self) -> Self:
@@ -103,7 +102,7 @@ class SparkDecoderRunner:
 class SparkNewRows:
     """New rows of one table, packed in the column ``data`` of a DataFrame."""
 
-    warehouse: Warehouse
+    tables: SparkTables
     table: DecodedTable
     writer: TableWriter
     blobs: DataFrame
@@ -117,23 +116,21 @@ class SparkNewRows:
 
     def without(self, gone: pl.Expr) -> NewRows:
         """As NewRows.without: the driver has all rows in memory, and commits them."""
-        name = self.table.name
+        name, warehouse = self.table.name, self.tables.warehouse
         kept = self.scan().filter(~gone.fill_null(False)).collect()
-        return FileNewRows(self.warehouse, name, self.warehouse.writer(name).write_rows(kept))
+        return FileNewRows(warehouse, name, warehouse.writer(name).write_rows(kept))
 
     def commit(self, replaced: RowFilter | None) -> None:
         """As NewRows.commit: the driver removes replaced rows, and Spark appends the others."""
-        self.warehouse.commit_files(self.table.name, [], replaced)
+        self.tables.warehouse.commit_files(self.table.name, [], replaced)
         files = max(2, -(-self.count // FILE_ROWS))
-        location = spark_location(self.warehouse.location(self.table.name))
-        self._frame().coalesce(files).write.format("delta").mode("append").save(location)
-        self.warehouse.changed(self.table.name)
+        self.tables.append(self.table.name, self._frame().coalesce(files))
 
     def _frame(self) -> DataFrame:
         """Return the rows with all columns of the table."""
         from pyspark.sql import functions as F
 
-        columns = self.warehouse.contracts[self.table.name].columns
+        columns = self.tables.warehouse.contracts[self.table.name].columns
         asked = self.writer.asked.names
         rows = self.blobs.select("data").mapInArrow(
             _unpack, ", ".join(f"`{c.name}` {c.type}" for c in columns if c.name in asked)

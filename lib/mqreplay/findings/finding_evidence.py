@@ -44,7 +44,7 @@ class FindingEvidence:
     unshared_groups: pl.DataFrame
     resets: pl.DataFrame  # offset_resets
     asked_resets: pl.DataFrame
-    standstills: pl.DataFrame  # standing
+    standstills: pl.DataFrame  # standstills.standing
     outages: pl.DataFrame  # broker_outages
     restarts: pl.DataFrame  # broker_outages.restarts
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long

@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from mqreplay.engines.engine import Engine
+from mqreplay.engines.file_passes import FilePassRunner
 from mqreplay.ingest.cluster_name import NAMING, cluster_name
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
@@ -25,7 +26,7 @@ from mqreplay.ingest.run import ingest
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.recent import Recent
-from mqreplay.night.replay_day import files_of, keys_of, recorded_of
+from mqreplay.night.replay_day import days_read, files_of, recorded_of
 from mqreplay.night.steps import TABLES_OF_KINDS, Span, last_recorded, spans
 from mqreplay.replay.day import Window
 from mqreplay.replay.plan import Replay
@@ -64,7 +65,7 @@ class LiveWindow:
         engine: Engine,
         say: Progress,
     ) -> None:
-        """Take the recordings' folders, the cluster's name if it is given, and ``say``, which gets notes."""
+        """Take the recordings' folders, the cluster's name if the user sets it, and ``say``, which gets notes."""
         self._folder, self._cluster, self._settings = folder, cluster, settings
         self._engine, self._say = engine, say
         self._lookback = dt.timedelta(minutes=settings.watch.lookback_minutes)
@@ -79,7 +80,7 @@ class LiveWindow:
     def judge(self, now: dt.datetime, stopped: Mapping[str, GroupTopics]) -> list[Judged]:
         """Read what is new at the instant ``now``, and judge the window of each cluster.
 
-        ``stopped`` are the groups and topics of each cluster that have stood still since earlier rounds.
+        ``stopped`` are the groups and topics of each cluster that have not advanced since earlier rounds.
         """
         now_ms, since_ms = (int(ts.timestamp() * 1000) for ts in (now, now - self._lookback))
         new = {str(recent.folder): recent.read(since_ms, now_ms) for recent in self._recent}
@@ -121,11 +122,11 @@ class LiveWindow:
             return None
         until = last + dt.timedelta(milliseconds=1)
         since = until - self._lookback
-        files = files_of(self._warehouse, cluster, last.date(), since)
-        window = Window(
-            cluster, last.date(), since, files, keys_of(self._warehouse), False, max(since, until - REPORTED), until
-        )
-        replay = Replay(window, self._settings, recorded_of(found, window), {}, self._engine, lambda _: None, stopped)
+        files = files_of(self._warehouse, cluster, days_read(self._warehouse, cluster, last.date(), since))
+        window = Window(cluster, last.date(), since, False, max(since, until - REPORTED), until)
+        runner = FilePassRunner(self._engine, files, None)
+        recorded = recorded_of(found, window)
+        replay = Replay(window, self._settings, recorded, runner, lambda _: None, stopped)
         return Judged(cluster, replay.findings(), last, self._complete_since(cluster, since), window.begin)
 
     def _complete_since(self, cluster: str, since: dt.datetime) -> dt.datetime:

@@ -7,18 +7,16 @@ the same.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.engines.rows import Days, RowSource, Wanted
 from mqreplay.evidence.carried import carried_configs, carried_offsets
 from mqreplay.evidence.client_clocks import by_recorders_clock
 from mqreplay.evidence.offset_checkpoint import CHAIN, VALUES, offsets_at
-from mqreplay.lake.buckets import Key, key_of
-from mqreplay.lake.table_files import Buckets, TableFiles, read_buckets, read_files
-from mqreplay.replay.shards import Counts, Shard, count_buckets
 
 DAY = dt.timedelta(days=1)
 NO_TIME = dt.timedelta()
@@ -28,19 +26,11 @@ INSTANTS |= {"offset_change": "to_ts", "topic_config": "ts", "snapshot": "ts", "
 BY_QUEUE = ("pull", "offset_commit", "offset_change", "consume", "produce")  # large tables: read one shard at a time
 LOWERED = "lowered_offset"  # read so, too
 BY_GROUP = ("pop", "pop_ack", "pop_assignment")  # large too: read for some groups at a time
-QUEUE = key_of(("broker_name", "topic", "queue_id"))
 DESCRIPTIONS = ("broker", "subscription_group")  # each row is valid until the next one
 BY_RECORDER = ("running_info", "broker_log")  # sources whose instants are not from a client's clock
-JUDGED = {
-    "gold.allocation": "rebalance_ts",
-    "gold.pull_route": "request_ts",
-    "gold.slave_suggestion": "request_ts",
-    "gold.pop_receipt": "pop_ts",
-    "gold.pop_assignment": "ts",
-}
-
-
-Wanted = pl.Expr | Shard | None  # which rows: those for which an expression is true, those of a shard, or all
+CHECKPOINT = "silver.offset_checkpoint"
+ALL_DAYS = Days()
+ANY = pl.lit(True)
 
 
 @dataclass(frozen=True)
@@ -67,16 +57,11 @@ class Skew:
 
 @dataclass(frozen=True)
 class Day:
-    """One day of one cluster: its bounds (UTC) and the files with its rows. It can be pickled.
-
-    ``files`` and ``keys`` (shard keys) are by table; ``is_first``: nothing of the cluster was recorded before this day.
-    """
+    """One day of one cluster, and its bounds (UTC). ``is_first``: nothing of the cluster was recorded before it."""
 
     cluster: str
     day: dt.date
     since: dt.datetime
-    files: Mapping[str, TableFiles]
-    keys: Mapping[str, Key]
     is_first: bool
 
     @property
@@ -94,102 +79,10 @@ class Day:
         """Return whether a row is judged here: rows of the lookback belong to the day before."""
         return pl.col("day") == self.day
 
-    def silver(
-        self,
-        name: str,
-        of: Wanted = None,
-        skew: Skew | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> pl.DataFrame:
-        """Return rows of a silver table, of the day and its lookback; by the recorder's clock if ``skew`` is given.
-
-        ``of``: only the rows of a shard, or those for which an expression is true.
-        """
-        ts = INSTANTS[name]
-        rows = self.around(name, NO_TIME, of, columns)
-        if skew is not None and "client_id" in rows.columns:
-            rows = self._put_right(rows, name, of, skew, columns)
-        if self.is_first:
-            return rows
-        if name == "offset_change":
-            return pl.concat([rows, self._carried_offsets(rows, of)])
-        if name == "topic_config":
-            earlier = self._read(f"silver.{name}", pl.col("day") <= self.since.date(), None, columns)
-            return pl.concat([rows, carried_configs(earlier.filter(pl.col(ts) < self.since), "topic")])
-        return rows
-
-    def around(
-        self, name: str, reach: dt.timedelta, of: Wanted = None, columns: Sequence[str] | None = None
-    ) -> pl.DataFrame:
-        """Return rows of a silver table with a margin before and after; without carried-over rows."""
-        since, end = self.since - reach, self.end + reach
-        ts = pl.col(INSTANTS[name])
-        days = pl.col("day").is_between(since.date(), end.date())  # row groups are skipped by it
-        return self._read(f"silver.{name}", days & (ts >= since) & (ts < end), of, columns)
-
-    def counts(self, name: str) -> Counts:
-        """Return the number of rows of the day in each bucket of a silver table."""
-        table = f"silver.{name}"
-        of_day = (pl.col("cluster") == self.cluster) & pl.col("day").is_between(self.since.date(), self.day)
-        return count_buckets(read_buckets(self.files[table], self.keys.get(table, QUEUE), of_day))
-
-    def described(self, name: str) -> pl.DataFrame:
-        """Return rows of a table of descriptions, each valid until the next one: all until the day's end."""
-        return self._read(f"silver.{name}", pl.col("ts") < self.end, None, None)
-
-    def gold_before(self, name: str, ts: str, of: Wanted = None) -> pl.DataFrame:
-        """Return rows of a gold table of earlier days whose instant is in the lookback."""
-        before = (pl.col("day") < self.day) & (pl.col("day") >= self.since.date())
-        return self._read(name, before & (pl.col(ts) >= self.since) & (pl.col(ts) < self.end), of, None)
-
-    def with_before(self, name: str, ts: str, rows: pl.DataFrame, of: Wanted = None) -> pl.DataFrame:
-        """Return the day's rows of a gold table, and those of the day before that are in the lookback."""
-        before = self.gold_before(name, ts, of)
-        return pl.concat([before.select(rows.columns), rows]) if len(before) else rows
-
-    def gold_day_before(self, name: str) -> pl.DataFrame:
-        """Return rows of a gold table of the day before."""
-        return self._read(name, pl.col("day") == self.day - DAY, None, None)
-
-    def quarantine(self) -> pl.DataFrame:
-        """Return the rows of bronze.quarantine, of all days."""
-        return self._read("bronze.quarantine", pl.lit(True), None, None)
-
-    def _carried_offsets(self, changes: pl.DataFrame, of: Wanted) -> pl.DataFrame:
-        """Return offsets from before the lookback, by the checkpoint of the next midnight or an earlier one."""
-        midnight = self.since.date() + DAY
-        kept = self._read("silver.offset_checkpoint", pl.col("day") <= midnight, of, None)
-        since = kept["day"].max()
-        checkpoint = kept.filter(pl.col("day") == pl.lit(since, pl.Date))
-        if since == midnight:
-            of_day = self._read("silver.offset_change", pl.col("day") == self.since.date(), of, None)
-            earlier = offsets_at(checkpoint, of_day, self.since)
-        else:
-            later = pl.col("day") >= since if since is not None else pl.lit(True)
-            rows = self._read("silver.offset_change", later & (pl.col("to_ts") < self.since), of, None)
-            earlier = pl.concat([checkpoint.select(*CHAIN, *VALUES, "to_ts"), rows.select(*CHAIN, *VALUES, "to_ts")])
-        return carried_offsets(earlier, changes, self.around("snapshot", NO_TIME))
-
-    def _put_right(
-        self, rows: pl.DataFrame, name: str, of: Wanted, skew: Skew, columns: Sequence[str] | None
-    ) -> pl.DataFrame:
-        """Return the rows by the recorder's clock, which may move rows of clients with a wrong clock to another day."""
-        ts = INSTANTS[name]
-        theirs = pl.col("client_id").is_in(skew.clients).fill_null(False)
-        if "source" in rows.columns and (columns is None or "source" in columns):
-            theirs &= ~pl.col("source").is_in(BY_RECORDER).fill_null(False)
-        said = self.around(name, skew.reach, of, columns).filter(theirs)
-        right = by_recorders_clock(said, skew.rows, *[t for t in (ts, "response_ts") if t in rows.columns])
-        of_day = right.filter((pl.col(ts) >= self.since) & (pl.col(ts) < self.end))
-        return pl.concat([rows.filter(~theirs), of_day])
-
-    def _read(self, table: str, wanted: pl.Expr, of: Wanted, columns: Sequence[str] | None) -> pl.DataFrame:
-        files = self.files[table]
-        names = columns if columns is not None else [name for name in files.schema.names if name != "cluster"]
-        mine = (pl.col("cluster") == self.cluster) & wanted
-        if isinstance(of, Shard):
-            return read_files(files, names, mine, Buckets(of.low, of.high, self.keys.get(table, QUEUE)))
-        return read_files(files, names, mine if of is None else mine & of)
+    @property
+    def reads_gold(self) -> bool:
+        """Return whether gold rows of the lookback are those of an earlier replay."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -217,6 +110,114 @@ class Window(Day):
         """Return true: no other replay judges rows of the window."""
         return pl.lit(True)
 
+    @property
+    def reads_gold(self) -> bool:
+        """Return false: what the window needs is judged in it."""
+        return False
+
+
+@dataclass(frozen=True)
+class DayRows:
+    """The rows that the replay of a day reads from a source."""
+
+    day: Day
+    source: RowSource
+
+    def silver(
+        self,
+        name: str,
+        of: Wanted = None,
+        skew: Skew | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pl.DataFrame:
+        """Return rows of a silver table, of the day and its lookback; by the recorder's clock with a ``skew``.
+
+        ``of``: only the rows of a shard, or those for which an expression is true.
+        """
+        ts, since = INSTANTS[name], self.day.since
+        rows = self.around(name, NO_TIME, of, columns)
+        if skew is not None and "client_id" in rows.columns:
+            rows = self._put_right(rows, name, of, skew, columns)
+        if self.day.is_first:
+            return rows
+        if name == "offset_change":
+            return pl.concat([rows, self._carried_offsets(rows, of)])
+        if name == "topic_config":
+            earlier = self.source.read(f"silver.{name}", Days(last=since.date()), ANY, None, columns)
+            return pl.concat([rows, carried_configs(earlier.filter(pl.col(ts) < since), "topic")])
+        return rows
+
+    def around(
+        self, name: str, reach: dt.timedelta, of: Wanted = None, columns: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """Return rows of a silver table with a margin before and after; without carried-over rows."""
+        since, end = self.day.since - reach, self.day.end + reach
+        ts = pl.col(INSTANTS[name])
+        days = Days(since.date(), end.date())  # row groups are skipped by it
+        return self.source.read(f"silver.{name}", days, (ts >= since) & (ts < end), of, columns)
+
+    def of_recorder(self, name: str, of: Wanted = None, *, read: bool = True) -> pl.DataFrame:
+        """Return rows of a silver table that the recorder itself requested: clients request the same often.
+
+        Without ``read`` there are none, and no file is read.
+        """
+        asked = pl.col("client_id").is_null() if read else pl.lit(False)
+        since, end = self.day.since, self.day.end
+        ts = pl.col(INSTANTS[name])
+        days = Days(since.date(), end.date())
+        return self.source.read(f"silver.{name}", days, (ts >= since) & (ts < end) & asked, of)
+
+    def described(self, name: str) -> pl.DataFrame:
+        """Return rows of a table of descriptions, each valid until the next one: all until the day's end."""
+        return self.source.read(f"silver.{name}", ALL_DAYS, pl.col("ts") < self.day.end)
+
     def gold_before(self, name: str, ts: str, of: Wanted = None) -> pl.DataFrame:
-        """Return no rows: what the window needs is judged in it."""
-        return self._read(name, pl.lit(False), of, None)
+        """Return rows of a gold table of earlier days whose instant is in the lookback."""
+        since = self.day.since
+        days = Days(since.date(), self.day.day - DAY)
+        if not self.day.reads_gold:
+            return self.source.read(name, days, pl.lit(False), of)
+        return self.source.read(name, days, (pl.col(ts) >= since) & (pl.col(ts) < self.day.end), of)
+
+    def with_before(self, name: str, ts: str, rows: pl.DataFrame, of: Wanted = None) -> pl.DataFrame:
+        """Return the day's rows of a gold table, and those of the day before that are in the lookback."""
+        before = self.gold_before(name, ts, of)
+        return pl.concat([before.select(rows.columns), rows]) if len(before) else rows
+
+    def gold_day_before(self, name: str) -> pl.DataFrame:
+        """Return rows of a gold table of the day before."""
+        before = self.day.day - DAY
+        return self.source.read(name, Days(before, before), ANY)
+
+    def quarantine(self) -> pl.DataFrame:
+        """Return the rows of bronze.quarantine, of all days."""
+        return self.source.read("bronze.quarantine", ALL_DAYS, ANY)
+
+    def _carried_offsets(self, changes: pl.DataFrame, of: Wanted) -> pl.DataFrame:
+        """Return offsets from before the lookback, by the checkpoint of the next midnight or an earlier one."""
+        start = self.day.since
+        midnight = start.date() + DAY
+        kept = self.source.read(CHECKPOINT, Days(last=midnight), ANY, of)
+        since = kept["day"].max()
+        checkpoint = kept.filter(pl.col("day") == pl.lit(since, pl.Date))
+        if since == midnight:
+            of_day = self.source.read("silver.offset_change", Days(start.date(), start.date()), ANY, of)
+            earlier = offsets_at(checkpoint, of_day, start)
+        else:
+            later = pl.col("day") >= since if since is not None else pl.lit(True)
+            rows = self.source.read("silver.offset_change", ALL_DAYS, later & (pl.col("to_ts") < start), of)
+            earlier = pl.concat([checkpoint.select(*CHAIN, *VALUES, "to_ts"), rows.select(*CHAIN, *VALUES, "to_ts")])
+        return carried_offsets(earlier, changes, self.around("snapshot", NO_TIME))
+
+    def _put_right(
+        self, rows: pl.DataFrame, name: str, of: Wanted, skew: Skew, columns: Sequence[str] | None
+    ) -> pl.DataFrame:
+        """Return the rows by the recorder's clock: rows of clients with a wrong clock may change to another day."""
+        ts = INSTANTS[name]
+        theirs = pl.col("client_id").is_in(skew.clients).fill_null(False)
+        if "source" in rows.columns and (columns is None or "source" in columns):
+            theirs &= ~pl.col("source").is_in(BY_RECORDER).fill_null(False)
+        recorded = self.around(name, skew.reach, of, columns).filter(theirs)
+        right = by_recorders_clock(recorded, skew.rows, *[t for t in (ts, "response_ts") if t in rows.columns])
+        of_day = right.filter((pl.col(ts) >= self.day.since) & (pl.col(ts) < self.day.end))
+        return pl.concat([rows.filter(~theirs), of_day])

@@ -1,49 +1,31 @@
-"""The results of the tasks of a pass, merged."""
+"""The results of a pass's tasks as one result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
 
 import polars as pl
 
-from mqreplay.decisions.group_status import merged_status
-from mqreplay.replay.tasks import Files, Part
-
-MERGED_AT_ONCE = 8  # parts of a frame
+Frames = TypeVar("Frames")  # a frozen dataclass whose fields are frames, or such dataclasses
 
 
-@dataclass(frozen=True)
-class Merged:
-    """The results of the tasks of a pass."""
+def merged(parts: Sequence[Frames]) -> Frames:
+    """Return the results with the frames of all parts, field by field; there is at least one part.
 
-    parts: Sequence[Part]
-
-    def each(self, name: str) -> list[pl.DataFrame]:
-        """Return a frame of each task in order."""
-        return [part.frames[name] for part in self.parts if name in part.frames]
-
-    def frame(self, name: str) -> pl.DataFrame:
-        """Return the frames of all tasks as one."""
-        return pl.concat(self.each(name))
-
-    def files(self) -> Files:
-        """Return the files of each gold table."""
-        made: Files = {}
-        for part in self.parts:
-            for table, files in part.files.items():
-                made.setdefault(table, []).extend(files)
-        return made
-
-
-def with_status_merged(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts, with the groups' status merged into the first: each shard has most groups and windows."""
-    made: list[Part] = []
-    status: list[pl.DataFrame] = []
-    for part in parts:
-        status.append(part.frames.pop("status"))
-        if len(status) == MERGED_AT_ONCE:
-            status = [merged_status(status)]
-        made.append(part)
-    made[0].frames["status"] = merged_status(status)
+    >>> from mqreplay.replay.judged_rows import JudgedRows
+    >>> one, other = (JudgedRows(pl.DataFrame({"n": [n]}), pl.DataFrame()) for n in (1, 2))
+    >>> merged([one, other]).judgements["n"].to_list()
+    [1, 2]
+    """
+    kind: Any = type(parts[0])
+    values = {each.name: [getattr(part, each.name) for part in parts] for each in fields(kind)}
+    made: Frames = kind(**{name: _merged_field(found) for name, found in values.items()})
     return made
+
+
+def _merged_field(found: Sequence[Any]) -> Any:
+    if is_dataclass(found[0]):
+        return merged(found)
+    return pl.concat(found)

@@ -7,8 +7,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqreplay.engines.shards import count_buckets, deal, deal_evenly, total
 from mqreplay.lake.buckets import BUCKETS, buckets, key_of
-from mqreplay.replay.shards import count_buckets, deal, deal_evenly, total
 
 QUEUE = key_of(("broker_name", "topic", "queue_id"))
 

@@ -19,14 +19,21 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Shard:
-    """All rows with a bucket from ``low`` to ``high``: whole queues, because a queue is in one bucket."""
+    """All rows with a bucket from ``low`` to ``high``: whole queues, because a queue is in one bucket.
+
+    ``rows`` is their number as far as it is known.
+    """
 
     low: int
     high: int
+    rows: int = 0
 
     def has(self, bucket: pl.Expr) -> pl.Expr:
         """Return which buckets belong to the shard."""
         return bucket.is_between(self.low, self.high)
+
+
+ALL = Shard(0, BUCKETS - 1)
 
 
 def name_bucket(name: str | pl.Expr) -> pl.Expr:
@@ -55,11 +62,11 @@ def deal(counts: Counts, most_rows: int = SHARD_ROWS) -> list[Shard]:
             rows = 0
         rows += count
     bounds = [0, *ends, BUCKETS]
-    return [Shard(low, high - 1) for low, high in pairwise(bounds)]
+    return [Shard(low, high - 1, int(counts[low:high].sum())) for low, high in pairwise(bounds)]
 
 
 def deal_evenly(rows: int, most_rows: int = SHARD_ROWS) -> list[Shard]:
-    """Return shards for the given number of rows, assuming equal buckets."""
+    """Return shards for this number of rows, assuming equal buckets."""
     return deal(np.full(BUCKETS, -(-rows // BUCKETS), np.int64), most_rows)
 
 

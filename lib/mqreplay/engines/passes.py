@@ -1,0 +1,81 @@
+"""A pass: a function over rows that are dealt to tasks. Passes are declared once, and every engine runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import polars as pl
+
+from mqreplay.engines.rows import CountedRows, RowSource
+from mqreplay.engines.shards import Shard
+from mqreplay.lake.buckets import Key
+from mqreplay.lake.row_filter import RowFilter
+
+Input = TypeVar("Input")
+Result = TypeVar("Result")
+
+
+class GoldRows(Protocol):
+    """Takes the rows of gold tables from a task."""
+
+    def add(self, table: str, rows: pl.DataFrame) -> None:
+        """Write the rows, which have all columns except the cluster. They count if the task's result is used."""
+        ...
+
+
+@dataclass(frozen=True)
+class PassTable:
+    """A table that a pass reads. Rows with the same ``key`` go to the same task; without a key, to any task.
+
+    ``columns`` None: all except the cluster.
+    """
+
+    name: str
+    key: Key | None = None
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Pass(Generic[Input, Result]):
+    """A function, the tables that it reads of its shard, and the ``gold`` tables that it writes.
+
+    The function must be defined at module level; its input and its result must be picklable. If a worker dies, it may
+    be called twice for a shard.
+    """
+
+    function: Callable[[CountedRows, Shard, Input, GoldRows], Result]
+    tables: tuple[PassTable, ...]
+    gold: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the function's name."""
+        return self.function.__name__
+
+    @property
+    def is_dealt(self) -> bool:
+        """Return whether the tasks have whole shards. Without a key, they have any part of the rows."""
+        return any(table.key is not None for table in self.tables)
+
+
+class PassRunner(Protocol):
+    """Runs the passes of one day of a cluster, and writes the gold rows of their tasks."""
+
+    @property
+    def source(self) -> RowSource:
+        """Return the rows for the driver: of small tables."""
+        ...
+
+    def run(self, step: Pass[Input, Result], shards: Sequence[Shard], inputs: Input) -> Iterator[Result]:
+        """Call the pass for each shard, or for parts of all rows if it has no key; yield the results in any order.
+
+        Results are packed in memory, and unpacked one by one. There is at least one. Gold rows of an earlier run of the
+        same pass are dropped.
+        """
+        ...
+
+    def commit(self, replaced: RowFilter | None) -> None:
+        """Replace the rows ``replaced`` of the gold tables of all passes by those that the tasks added."""
+        ...

@@ -1,0 +1,166 @@
+"""Passes on Spark: rows are read as DataFrames, shuffled once by the bucket of their key, and judged in mapInArrow.
+
+Gold rows come back as rows too, and delta-spark writes them. The driver keeps small tables.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+
+from mqreplay.engines.packing import packed, unpacked
+from mqreplay.engines.passes import Input, Pass, PassTable, Result
+from mqreplay.engines.rows import Days, FileRows, RowSource
+from mqreplay.engines.shards import Shard
+from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
+from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition, unpacked_rows
+from mqreplay.lake.buckets import BUCKETS
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.storage import storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+WRITERS = 3
+NUMBERS = 32  # numbers tried for each partition
+
+
+class SparkPassRunner:
+    """Passes as jobs of Spark on the tables of a warehouse, for one day of a cluster."""
+
+    def __init__(self, tables: SparkTables, day: dt.date, days: Mapping[str, Days], files: FileRows) -> None:
+        """Take the tables, and ``days``: which days of each table a replay reads. ``files`` are their files."""
+        self._tables, self._cluster, self._day, self._days, self._files = tables, files.cluster, day, days, files
+        self._steps: dict[str, tuple[str, ...]] = {}  # gold tables by pass
+        self._gold: dict[str, bool] = {}  # whether a gold table has rows
+        self._kept: dict[str, DataFrame] = {}  # packed results and gold rows by pass
+        self._numbers: dict[int, list[int]] = {}
+
+    @property
+    def source(self) -> RowSource:
+        """As PassRunner.source."""
+        return self._files if self._tables.names is None else SparkRows(self._tables, self._cluster)
+
+    def run(self, step: Pass[Input, Result], shards: Sequence[Shard], inputs: Input) -> Iterator[Result]:
+        """As PassRunner.run."""
+        self._forget(step)
+        dealt = [table for table in step.tables if table.key is not None or not step.is_dealt]
+        filled = [table for table in dealt if self._has_rows(table)]
+        task = self._task(step, inputs, [table for table in step.tables if table not in dealt])
+        results = self._judged(step, task, filled, shards) if filled else []
+        if not results:  # no row is of these days
+            results = [made for tag, made in task.run({}) if tag == RESULT]
+        for made in results:
+            result, added = unpacked(made)
+            for table, number in added.items():
+                self._gold[table] = self._gold[table] or number > 0
+            yield result
+
+    def _judged(
+        self, step: Pass[Any, Any], task: SparkTask, tables: Sequence[PassTable], shards: Sequence[Shard]
+    ) -> list[bytes]:
+        """Run the tasks; return their packed results, and keep their gold rows."""
+        data = packed(task)
+        rows = self._union(tables, shards if step.is_dealt else [])
+        made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
+        if step.gold:
+            made = self._kept[step.name] = made.persist()
+        return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
+
+    def commit(self, replaced: RowFilter | None) -> None:
+        """As PassRunner.commit: by Spark the tables that have rows."""
+        steps = {table: name for name, tables in self._steps.items() for table in tables}
+        with ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(lambda table: self._commit(table, self._kept.get(steps[table]), replaced), steps))
+        for rows in self._kept.values():
+            rows.unpersist()
+        self._kept.clear()
+
+    def _commit(self, table: str, made: DataFrame | None, replaced: RowFilter | None) -> None:
+        warehouse, has_rows = self._tables.warehouse, self._gold[table]
+        if not has_rows or not warehouse.exists(table):
+            warehouse.commit_files(table, [], replaced)
+        if has_rows and made is not None:
+            self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
+
+    def _forget(self, step: Pass[Any, Any]) -> None:
+        """Drop the gold rows of an earlier run of the pass."""
+        self._steps[step.name] = step.gold
+        self._gold |= dict.fromkeys(step.gold, False)
+        if step.name in self._kept:
+            self._kept.pop(step.name).unpersist()
+
+    def _has_rows(self, table: PassTable) -> bool:
+        return self._tables.names is not None or self._files.files[table.name].rows > 0
+
+    def _task(self, step: Pass[Any, Any], inputs: Any, whole: Sequence[PassTable]) -> SparkTask:
+        """Return what all tasks share; ``whole`` are tables of which each task gets all rows."""
+        contracts = self._tables.warehouse.contracts
+        names = [*(table.name for table in step.tables), *step.gold]
+        schemas = {name: _without_cluster(contracts[name].arrow_schema) for name in names}
+        frames = {table.name: self.source.read(table.name, self._days[table.name], pl.lit(True)) for table in whole}
+        return SparkTask(step, inputs, schemas, frames, storage())
+
+    def _union(self, tables: Sequence[PassTable], shards: Sequence[Shard]) -> DataFrame:
+        """Return the rows of the tables: each is a column of structs, null in rows of other tables."""
+        from pyspark.sql import functions as F
+
+        numbers = self._task_numbers(shards)
+        parts = []
+        for table in tables:
+            rows = self._tables.of_cluster(table.name, self._cluster, self._days[table.name], table.columns)
+            row = F.struct(*rows.columns).alias(table.name.replace(".", "__"))
+            key = [] if table.key is None or not shards else [_number(bucket(table.key), numbers).alias("_task")]
+            parts.append(rows.select(*key, row))
+        union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+        return union.repartition(len(shards), "_task").drop("_task") if shards else union
+
+    def _task_numbers(self, shards: Sequence[Shard]) -> list[int]:
+        """Return a number for each bucket, which Spark's hash puts into a partition of the shard's own.
+
+        The largest shards are in the first partitions, which start first.
+        """
+        if len(shards) < 2:
+            return [0] * BUCKETS
+        numbers = self._partition_numbers(len(shards))
+        found = [0] * BUCKETS
+        for place, shard in enumerate(sorted(shards, key=lambda shard: -shard.rows)):
+            found[shard.low : shard.high + 1] = [numbers[place]] * (shard.high + 1 - shard.low)
+        return found
+
+    def _partition_numbers(self, partitions: int) -> list[int]:
+        """Return for each partition a number that `repartition` puts into it."""
+        if partitions not in self._numbers:
+            tried = self._tables.session.range(partitions * NUMBERS)
+            placed = {
+                row.place: row.id for row in tried.selectExpr("id", f"pmod(hash(id), {partitions}) AS place").collect()
+            }
+            # Without a number, shards share a partition: a task then has several of them.
+            self._numbers[partitions] = [placed.get(place, place) for place in range(partitions)]
+        return self._numbers[partitions]
+
+    def _rows_of(self, made: DataFrame, table: str) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        columns = self._tables.warehouse.contracts[table].columns
+        schema = ", ".join(f"`{c.name}` {c.type}" for c in columns if c.name != "cluster")
+        rows = made.where(F.col("_table") == table).select("rows").mapInArrow(unpacked_rows, schema)
+        return rows.withColumn("cluster", F.lit(self._cluster)).select(*[c.name for c in columns])
+
+
+def _number(place: Column, numbers: Sequence[int]) -> Column:
+    """Return the number of a bucket. The list is a constant: Spark makes it once for a query."""
+    from pyspark.sql import functions as F
+
+    listed = F.split(F.lit(",".join(map(str, numbers))), ",").cast("array<bigint>")
+    return F.element_at(listed, (place + 1).cast("int"))
+
+
+def _without_cluster(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([column for column in schema if column.name != "cluster"])

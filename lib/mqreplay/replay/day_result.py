@@ -1,0 +1,126 @@
+"""The result of a day: rows of gold tables, and the evidence for findings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+
+import polars as pl
+
+from mqreplay.evidence.client_clocks import client_clocks
+from mqreplay.evidence.growing_lag import with_stopped
+from mqreplay.evidence.night_facts import NightFacts
+from mqreplay.evidence.odd_offsets import odd_offsets_of_answers
+from mqreplay.evidence.pop_orders import blocked_orders
+from mqreplay.evidence.slave_configs import slave_config_drift
+from mqreplay.findings.finding_evidence import FindingEvidence, Polled
+from mqreplay.findings.snapshots import refused_snapshots
+from mqreplay.replay.break_evidence import BreakEvidence
+from mqreplay.replay.broker_evidence import BrokerEvidence
+from mqreplay.replay.context import ReplayContext
+from mqreplay.replay.day import DayRows
+from mqreplay.replay.group_pass import GroupResult
+from mqreplay.replay.member_evidence import MemberEvidence
+from mqreplay.replay.message_pass import DeliveryResult
+from mqreplay.replay.queue_pass import QueueResult
+from mqreplay.replay.recorded import Recorded
+
+
+@dataclass(frozen=True)
+class DayTables:
+    """The rows of the gold tables that the driver makes; each field has a table's name."""
+
+    group_status: pl.DataFrame
+    failover_exposure: pl.DataFrame
+    queue_owner: pl.DataFrame
+    offset_continuity: pl.DataFrame
+    delivery_audit: pl.DataFrame
+    judgement: pl.DataFrame
+    replay_gap: pl.DataFrame
+
+    def by_name(self) -> dict[str, pl.DataFrame]:
+        """Return the rows by the full name of their table."""
+        return {f"gold.{each.name}": getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True)
+class DayResult:
+    """The evidence for findings, and rows of gold tables."""
+
+    evidence: FindingEvidence
+    tables: DayTables
+
+
+def finding_evidence(
+    day: DayRows,
+    context: ReplayContext,
+    recorded: Recorded,
+    facts: NightFacts,
+    queues: QueueResult,
+    groups: GroupResult,
+    clients: MemberEvidence,
+    brokers: BrokerEvidence,
+    breaks: BreakEvidence,
+    deliveries: DeliveryResult,
+    offset_continuity: pl.DataFrame,
+    unwatched: pl.DataFrame,
+    stopped: Collection[tuple[str, str]],
+) -> FindingEvidence:
+    """Return the evidence for findings: what the passes and the steps between them found.
+
+    ``offset_continuity`` has the breaks of the day and of the lookback; ``stopped``: groups and topics that advanced
+    before the window, and have not advanced since.
+    """
+    small, raw, limits, polled = context.small, context.raw, context.settings.findings, clients.polled
+    begin, end, since = context.day.begin, context.day.end, context.day.since
+    of_answers = odd_offsets_of_answers(small["consume_stats"], small["topic_stats"])
+    of_day = of_answers.filter((pl.col("from_ts") >= begin) & (pl.col("from_ts") < end))
+    refused = refused_snapshots(day.quarantine())
+    runtime, snapshots = raw["broker_runtime"], raw["snapshot"]
+    return FindingEvidence(
+        cluster=context.day.cluster,
+        recorded_until=recorded.recorded_until,
+        heartbeat=polled.heartbeat,
+        rebalance=small["rebalance"],
+        topic_config=small["topic_config"],
+        topic_stats=small["topic_stats"],
+        offset_continuity=offset_continuity,
+        queue_owner=clients.owners,
+        members=clients.members,
+        unshared_groups=clients.unshared_groups,
+        resets=breaks.resets,
+        asked_resets=breaks.asked_resets,
+        standstills=queues.offsets.standstills,
+        outages=brokers.outages,
+        restarts=brokers.restarts,
+        unlisted=brokers.unlisted,
+        master_changes=brokers.master_changes,
+        config_drift=slave_config_drift(
+            raw["topic_config"], raw["subscription_group"], snapshots, runtime, limits.config_drift_s
+        ),
+        blocked_orders=blocked_orders(raw["pop_order"], snapshots, limits.stuck_s),
+        clocks=client_clocks([], limits.clock_skew_s) if context.skew is None else context.skew.rows,
+        refused_snapshots=refused.filter((pl.col("ts") >= since) & (pl.col("ts") < end)),
+        uneven_shares=groups.uneven_shares,
+        exceptional_pulls=queues.pulls.exceptional_pulls,
+        failovers=queues.pulls.failovers,
+        refused_pulls=queues.refused_pulls,
+        advances=with_stopped(queues.advances, stopped),
+        revive_lags=queues.offsets.revive_lags,
+        refusals=queues.refusals,
+        pulled_queues=queues.pulled_queues,
+        repeated_deliveries=deliveries.repeated_deliveries,
+        came_back=deliveries.redelivered_messages,
+        most_tries=deliveries.max_reconsume_times,
+        returned_ends=queues.returned_ends,
+        orphan_offsets=queues.orphan_offsets,
+        odd_offsets=pl.concat([queues.offsets.odd_offsets, of_day]),
+        activity=queues.activity,
+        groups=frozenset[str]().union(
+            raw["subscription_group"]["consumer_group"],
+            clients.members["consumer_group"],
+            queues.advances["consumer_group"],
+            facts.groups_with_commits,
+        ),
+        polled=Polled(polled.strategies, unwatched, polled.vanished, polled.queues, polled.shown, polled.duplicates),
+    )

@@ -1,0 +1,100 @@
+"""The passes over groups: allocations, and the answers and assignments of POP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from mqreplay.decisions.allocation import allocation
+from mqreplay.decisions.pop_assignments import pop_assignments
+from mqreplay.decisions.pop_receipts import pop_receipts
+from mqreplay.engines.passes import GoldRows, Pass, PassTable
+from mqreplay.engines.rows import RowSource
+from mqreplay.engines.shards import Shard
+from mqreplay.evidence.agreed_lists import member_lists, queue_lists
+from mqreplay.evidence.membership import MEMBER
+from mqreplay.evidence.observed_clients import RUNNING_INFO, polled
+from mqreplay.evidence.observed_rebalances import observed_rebalances
+from mqreplay.findings.shares import uneven_shares_of_shard
+from mqreplay.lake.buckets import key_of
+from mqreplay.replay.context import ReplayContext
+from mqreplay.replay.day import DayRows
+from mqreplay.replay.judged_rows import JudgedRows, add_judged
+
+GROUP: Final = key_of(("consumer_group",))
+# Routes are few, and of no group; the groups of an acknowledgement are in its receipts.
+ROUTES: Final = PassTable("silver.route")
+ACKNOWLEDGEMENTS: Final = PassTable("silver.pop_ack")
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """Frames of the rebalances of groups."""
+
+    allocations: JudgedRows
+    uneven_shares: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class PopResult:
+    """Frames of what brokers gave the groups of POP."""
+
+    receipts: JudgedRows
+    assignments: JudgedRows
+
+
+def judge_groups(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> GroupResult:
+    """Judge the rebalances of some groups."""
+    day, strategies = DayRows(context.day, source), context.settings.strategies
+    rebalances = day.silver("rebalance", shard)
+    recorded = allocation(rebalances, strategies.groups, strategies.virtual_node_cnt)
+    by_polls = _polled_rebalances(day, shard, context, rebalances)
+    judged = pl.concat([recorded, allocation(by_polls, strategies.groups, strategies.virtual_node_cnt)])
+    of_day = judged.filter(context.day.judged)
+    allocations = add_judged(gold, "gold.allocation", of_day)
+    known = day.with_before("gold.allocation", "rebalance_ts", of_day, shard)
+    return GroupResult(allocations, uneven_shares_of_shard(known, context.settings.findings.uneven_queues))
+
+
+def _polled_rebalances(day: DayRows, shard: Shard, context: ReplayContext, rebalances: pl.DataFrame) -> pl.DataFrame:
+    """Return the rebalances, by polls, of clients that did not record their own."""
+    assignments = polled(day.silver("assignment", shard), RUNNING_INFO)
+    of_clients = assignments.select(MEMBER).unique().join(rebalances, MEMBER, how="anti")
+    members = member_lists(day.of_recorder("consumer_list", shard))
+    queues = queue_lists(day.of_recorder("route"), context.raw["topic_config"])
+    interval_s = context.settings.findings.rebalance_interval_s
+    return observed_rebalances(assignments, members, queues, of_clients, interval_s, rebalances)
+
+
+def judge_pops(source: RowSource, shard: Shard, context: ReplayContext, gold: GoldRows) -> PopResult:
+    """Judge the messages handed out by POP, and the assignments by brokers, of some groups."""
+    day = DayRows(context.day, source)
+    pops = day.silver("pop", shard)
+    acks = day.silver("pop_ack", None if len(pops) else pl.lit(False))
+    receipts = pop_receipts(pops, acks).filter(context.day.judged)
+    asked = day.silver("pop_assignment", shard)
+    # Most nights have none, and read nothing for them.
+    members = member_lists(day.of_recorder("consumer_list", shard, read=len(asked) > 0))
+    queues = queue_lists(day.of_recorder("route", read=len(asked) > 0), context.raw["topic_config"])
+    assignments = pop_assignments(asked, members, queues).filter(context.day.judged)
+    return PopResult(
+        add_judged(gold, "gold.pop_receipt", receipts), add_judged(gold, "gold.pop_assignment", assignments)
+    )
+
+
+def _of_groups(*names: str) -> tuple[PassTable, ...]:
+    return tuple(PassTable(name, GROUP) for name in names)
+
+
+GROUP_PASS: Final = Pass(
+    judge_groups,
+    (*_of_groups("silver.rebalance", "silver.assignment", "silver.consumer_list", "gold.allocation"), ROUTES),
+    ("gold.allocation",),
+)
+POP_PASS: Final = Pass(
+    judge_pops,
+    (*_of_groups("silver.pop", "silver.pop_assignment", "silver.consumer_list"), ACKNOWLEDGEMENTS, ROUTES),
+    ("gold.pop_receipt", "gold.pop_assignment"),
+)

@@ -1,0 +1,34 @@
+"""Rows of a gold table with a judgement: written by the task, and counted for gold.judgement and gold.replay_gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from mqreplay.decisions.judgement import judgements_of_shard
+from mqreplay.decisions.replay_gap import undetermined_of_shard
+from mqreplay.engines.passes import GoldRows
+
+# The instant of a row by table.
+JUDGED = {
+    "gold.allocation": "rebalance_ts",
+    "gold.pull_route": "request_ts",
+    "gold.slave_suggestion": "request_ts",
+    "gold.pop_receipt": "pop_ts",
+    "gold.pop_assignment": "ts",
+}
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """The number of decisions by judgement and reason, and the gaps of undetermined ones."""
+
+    judgements: pl.DataFrame
+    gaps: pl.DataFrame
+
+
+def add_judged(gold: GoldRows, table: str, rows: pl.DataFrame) -> JudgedRows:
+    """Add the rows to a gold table, and return what they count."""
+    gold.add(table, rows)
+    return JudgedRows(judgements_of_shard(table, rows), undetermined_of_shard(table, rows, JUDGED[table]))

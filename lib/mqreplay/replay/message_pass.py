@@ -1,0 +1,93 @@
+"""The passes over messages: deliveries, by queue, and the audit, by message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from mqreplay.decisions.delivery_audit import message_counts_of_shard
+from mqreplay.engines.passes import GoldRows, Pass, PassTable
+from mqreplay.engines.rows import RowSource
+from mqreplay.engines.shards import Shard, name_bucket
+from mqreplay.evidence.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
+from mqreplay.evidence.deliveries import came_back, most_tries_of_shard, repeated_deliveries, with_queue_topic
+from mqreplay.evidence.queue_events import stored_commits
+from mqreplay.lake.buckets import key_of
+from mqreplay.replay.context import ReplayContext
+from mqreplay.replay.day import DayRows
+from mqreplay.replay.queue_tables import OFFSETS_BEFORE, SILVER, SNAPSHOTS
+
+MESSAGE: Final = key_of(("msg_id",))
+
+
+@dataclass(frozen=True)
+class DeliveryInput:
+    """The context, and the broadcasting groups."""
+
+    context: ReplayContext
+    unshared_groups: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class DeliveryResult:
+    """Frames of deliveries."""
+
+    repeated_deliveries: pl.DataFrame
+    redelivered_messages: pl.DataFrame
+    max_reconsume_times: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class ScopedDeliveries:
+    """The deliveries of some queues, and their part of the audit's scope."""
+
+    deliveries: DeliveryResult
+    scope: ScopeOfShard
+
+
+@dataclass(frozen=True)
+class AuditInput:
+    """The context, the audit's scope, the groups' subscriptions, and the breaks of offsets."""
+
+    context: ReplayContext
+    scope: AuditScope
+    subscriptions: pl.DataFrame
+    offset_continuity: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """The outcomes of messages, counted."""
+
+    counts: pl.DataFrame
+
+
+def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gold: GoldRows) -> ScopedDeliveries:
+    """Find messages that some queues delivered twice or took back, and the scope of the audit."""
+    day, skew, unshared = DayRows(shared.context.day, source), shared.context.skew, shared.unshared_groups
+    produce, commits, changes = (
+        day.silver(name, shard, skew) for name in ("produce", "offset_commit", "offset_change")
+    )
+    consume = with_queue_topic(day.silver("consume", shard, skew))
+    deliveries = DeliveryResult(
+        repeated_deliveries(consume, unshared), came_back(consume), most_tries_of_shard(consume)
+    )
+    return ScopedDeliveries(deliveries, scope_of_shard(produce, consume, stored_commits(commits), changes, unshared))
+
+
+def audit_messages(source: RowSource, shard: Shard, shared: AuditInput, gold: GoldRows) -> AuditResult:
+    """Count the outcomes of some messages."""
+    day, mine = DayRows(shared.context.day, source), shard.has(name_bucket("msg_id"))
+    produce, consume = (day.silver(name, mine, shared.context.skew) for name in ("produce", "consume"))
+    consume = with_queue_topic(consume)
+    counts = message_counts_of_shard(produce, consume, shared.scope, shared.subscriptions, shared.offset_continuity)
+    return AuditResult(counts)
+
+
+DELIVERY_PASS: Final = Pass(
+    judge_deliveries,
+    (*(SILVER[name] for name in ("offset_commit", "offset_change", "consume", "produce")), OFFSETS_BEFORE, SNAPSHOTS),
+)
+AUDIT_PASS: Final = Pass(audit_messages, tuple(PassTable(f"silver.{name}", MESSAGE) for name in ("produce", "consume")))

@@ -1,0 +1,20 @@
+"""The tables that are dealt by queue, with the columns that name the queue."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mqreplay.engines.passes import PassTable
+from mqreplay.lake.buckets import key_of
+from mqreplay.replay.day import BY_QUEUE, CHECKPOINT, LOWERED
+
+QUEUE: Final = key_of(("broker_name", "topic", "queue_id"))
+# A message in a retry topic belongs to the queue that it came from.
+DELIVERY: Final = key_of(("broker_name", "queue_topic|topic", "queue_id"))
+
+SILVER: Final = {name: PassTable(f"silver.{name}", DELIVERY if name == "consume" else QUEUE) for name in BY_QUEUE}
+LOWERED_OFFSETS: Final = PassTable(f"silver.{LOWERED}", QUEUE)
+OFFSETS_BEFORE: Final = PassTable(CHECKPOINT, QUEUE)
+PULL_ROUTES: Final = PassTable("gold.pull_route", QUEUE)
+SNAPSHOTS: Final = PassTable("silver.snapshot")  # few: every task has all
+TOPIC_STATS: Final = PassTable("silver.topic_stats")

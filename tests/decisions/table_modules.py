@@ -1,0 +1,172 @@
+"""The modules of evidence and decisions that the replay calls for the rows of each gold table, by its source.
+
+Followed are the assignments in the function that makes the rows, the functions of its own module that it calls, and
+the inputs and results of passes: a pass and the step that merges its shards are two halves of one decision. Frames that
+another step hands over (members, outages) are inputs, and documented there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import mqreplay
+
+FOLDER = Path(mqreplay.__file__).parent
+# What every pass gets: the settings and tables as they were read.
+INPUTS = ("context", "day", "skew", "starts")
+ROOMS = ("mqreplay.evidence", "mqreplay.decisions")
+
+
+@dataclass
+class Source:
+    """A module of the replay: what it imports, its functions, and calls that make results with named frames."""
+
+    imported: dict[str, str] = field(default_factory=dict)  # module of evidence or decisions, by name
+    classes: dict[str, list[str]] = field(default_factory=dict)  # names of fields, in order
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+
+
+Expression = tuple[ast.expr, str, str]  # with the names of its module and function
+
+
+@dataclass
+class Replay:
+    """The source of the replay's room, read once."""
+
+    sources: dict[str, Source] = field(default_factory=dict)
+    of_passes: dict[str, list[Expression]] = field(default_factory=dict)  # values of fields of inputs and results
+    of_steps: dict[str, list[Expression]] = field(default_factory=dict)  # and of what other steps return
+    tables: dict[str, Expression] = field(default_factory=dict)  # rows of a gold table
+
+    @staticmethod
+    def read() -> Replay:
+        """Return the replay as it is in lib/."""
+        made = Replay()
+        for path in sorted((FOLDER / "replay").glob("*.py")):
+            made._add(path.stem, ast.parse(path.read_text(encoding="utf-8")))
+        for module, source in made.sources.items():
+            for function in source.functions.values():
+                made._scan(module, function)
+        return made
+
+    def _add(self, module: str, tree: ast.Module) -> None:
+        source = self.sources[module] = Source()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ROOMS):
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    of_module = whole if (FOLDER.parent / f"{whole.replace('.', '/')}.py").is_file() else node.module
+                    source.imported[alias.asname or alias.name] = str(of_module).rpartition(".")[2]
+            if isinstance(node, ast.ClassDef):
+                source.classes[node.name] = [
+                    each.target.id
+                    for each in node.body
+                    if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+                ]
+            if isinstance(node, ast.FunctionDef):
+                source.functions[node.name] = node
+
+    def _scan(self, module: str, function: ast.FunctionDef) -> None:
+        for call in _calls(function):
+            name = call.func.id if isinstance(call.func, ast.Name) else ""
+            for of_class, source in self.sources.items():
+                if name not in source.classes:
+                    continue
+                named = dict(zip(source.classes[name], call.args, strict=False))
+                named |= {each.arg: each.value for each in call.keywords if each.arg}
+                fields = self.of_passes if of_class.endswith("_pass") else self.of_steps
+                for key, value in named.items():
+                    fields.setdefault(key, []).append((value, module, function.name))
+                    if name == "DayTables":
+                        self.tables[f"gold.{key}"] = value, module, function.name
+            rows = _added(call, name)
+            if rows is not None:
+                self.tables[rows[0]] = rows[1], module, function.name
+
+    def _rows(self, table: str) -> list[Expression]:
+        """Return the expressions of a table's rows: that of a step, if its result has the rows."""
+        value, module, function = self.tables[table]
+        if isinstance(value, ast.Attribute):
+            return self.of_steps.get(value.attr, []) + self.of_passes.get(value.attr, [])
+        return [(value, module, function)]
+
+    def called(self, table: str) -> set[str]:
+        """Return the modules that are called for the rows of a table, in the passes and in the steps between them."""
+        found: set[str] = set()
+        seen: set[int] = set()
+        waiting = self._rows(table)
+        while waiting:
+            value, module, function = waiting.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            for node in self._outermost(value):
+                if isinstance(node, ast.Name):
+                    found |= {self.sources[module].imported.get(node.id, "")} - {""}
+                    waiting += self._values(module, function, node.id)
+                elif isinstance(node, ast.Attribute) and node.attr not in INPUTS:
+                    waiting += self.of_passes.get(node.attr, [])
+        return found
+
+    def _values(self, module: str, function: str, name: str) -> Iterator[Expression]:
+        """Yield what a name may be in a function: an assignment, a function's result, or an argument of its callers."""
+        functions = self.sources[module].functions
+        if name in functions:
+            yield from ((value, module, name) for value in _returned(functions[name]))
+            return
+        yield from ((value, module, function) for value in _assigned(functions[function], name))
+        names = [each.arg for each in functions[function].args.args]
+        if name in names and function.startswith("_") and module.endswith("_pass"):
+            place = names.index(name) - ("self" in names)
+            for caller in functions.values():
+                for call in _calls(caller):
+                    if _called_name(call) == function and place < len(call.args):
+                        yield call.args[place], module, caller.name
+
+    def _outermost(self, value: ast.expr) -> Iterator[ast.expr]:
+        """Yield the names and attributes of an expression; of a result's field not the result."""
+        waiting: list[ast.AST] = [value]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Name | ast.Attribute):
+                yield node
+            if isinstance(node, ast.Attribute) and (node.attr in self.of_passes or node.attr in self.of_steps):
+                continue
+            waiting += ast.iter_child_nodes(node)
+
+
+def _called_name(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+
+
+def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(function) if isinstance(node, ast.Call))
+
+
+def _added(call: ast.Call, name: str) -> tuple[str, ast.expr] | None:
+    """Return the table and the rows of gold.add(table, rows) and add_judged(gold, table, rows)."""
+    is_add = isinstance(call.func, ast.Attribute) and call.func.attr == "add"
+    if name != "add_judged" and not is_add:
+        return None
+    table, rows = call.args[-2:]
+    return (table.value, rows) if isinstance(table, ast.Constant) and isinstance(table.value, str) else None
+
+
+def _assigned(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and target.id == name:
+                    yield node.value
+                elif isinstance(target, ast.Tuple):
+                    names = [each.id if isinstance(each, ast.Name) else "" for each in target.elts]
+                    if name in names:
+                        values = node.value.elts if isinstance(node.value, ast.Tuple) else None
+                        yield values[names.index(name)] if values is not None else node.value
+
+
+def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    return (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None)
