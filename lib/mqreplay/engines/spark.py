@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,24 +13,16 @@ from mqreplay.engines.engine import Context, Item, Result
 from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.rows import Days, FileRows
 from mqreplay.engines.spark_decoding import SparkDecoderRunner
+from mqreplay.engines.spark_errors import known_errors
+from mqreplay.engines.spark_items import item_frame
 from mqreplay.engines.spark_passes import SparkPassRunner
 from mqreplay.engines.spark_tables import SparkTables
-from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
 from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-TASKS_END_S = 60  # after that, files of a task that still runs are left until maintain removes them
-
-
-# In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
-NO_MODULE = re.compile(r"No module named '?(\w+)")
-NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
-OTHER_VERSION = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
-STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)")
 
 
 class SparkEngine:
@@ -58,30 +48,22 @@ class SparkEngine:
     def map(
         self, function: Callable[[Item, Context], Result], items: Sequence[Item], context: Context
     ) -> Iterator[Result]:
-        """As Engine.map: one job with a task for each item. Ingest and compaction use it; passes do not."""
+        """As Engine.map: a DataFrame of the items goes through mapInArrow, each in a partition of its own."""
         if not items:
             return iter(())
-        shared = self.session.sparkContext.broadcast((context, [packed(item) for item in items], storage()))
+        task = packed((function, context, storage()))
 
-        def run(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-            context, packed_items, how = shared.value  # a worker reads it once for all of its tasks
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            function, context, how = unpacked(task)
             use_storage(how)
             for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    made = packed(function(unpacked(packed_items[number]), context))
-                    yield pa.RecordBatch.from_pydict({"number": [number], "made": [made]})
+                for row in batch.to_pylist():
+                    made = packed(function(unpacked(row["item"]), context))
+                    yield pa.RecordBatch.from_pylist([{"number": row["number"], "made": made}])
 
-        numbers = self.session.range(0, len(items), 1, len(items))
-        try:
-            rows = numbers.mapInArrow(run, "number BIGINT, made BINARY").collect()
-        except Exception as error:
-            known = _of_store(error) or _of_workers(error)
-            if known is not None:
-                raise known from None
-            raise
-        finally:
-            shared.destroy()
-        made = {row.number: row.made for row in rows}
+        rows = item_frame(self.session, items).mapInArrow(run, "number BIGINT, made BINARY")
+        with known_errors():
+            made = {row.number: bytes(row.made) for row in rows.collect()}
         return (unpacked(made.pop(number)) for number in range(len(items)))
 
     def decoders(self, warehouse: Warehouse, cluster: str) -> SparkDecoderRunner:
@@ -95,51 +77,15 @@ class SparkEngine:
         return SparkPassRunner(SparkTables(self.session, warehouse, self._names), day, days, files)
 
     def progress(self) -> str:
-        """As Engine.progress: how many tasks of the running stages are done."""
-        if self._session is None:
-            return "starting Spark"
-        tracker = self._session.sparkContext.statusTracker()
-        # A stage may end between the two calls.
-        found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        done = sum(stage.numCompletedTasks for stage in found if stage is not None)
-        tasks = sum(stage.numTasks for stage in found if stage is not None)
-        return f"{done} of {tasks} tasks done" if tasks else "planning"
+        """As Engine.progress. The tasks are in Spark's own UI."""
+        return "starting Spark" if self._session is None else "Spark is working"
 
     def cancel(self) -> None:
         """As Engine.cancel."""
-        if self._session is not None:
-            self._session.sparkContext.cancelAllJobs()
+        # PySpark 3.5 has it for Spark Connect alone: there, running jobs end by themselves.
+        interrupt = getattr(self._session, "interruptAll", None)
+        if interrupt is not None:
+            interrupt()
 
     def restart(self) -> None:
-        """As Engine.restart. Tasks in Python may run for a while after their job was cancelled."""
-        if self._session is None:
-            return
-        tracker = self._session.sparkContext._jsc.sc().statusTracker()  # the one of PySpark lacks the executors
-        deadline = time.monotonic() + TASKS_END_S
-        while any(each.numRunningTasks() for each in tracker.getExecutorInfos()) and time.monotonic() < deadline:
-            time.sleep(0.1)
-
-
-def _of_store(error: Exception) -> StoreError | None:
-    """Return the error of a store that made a task fail; Spark hands on its text alone."""
-    found = STORE_ERROR.search(str(error))
-    if found is None:
-        return None
-    return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])
-
-
-def _of_workers(error: Exception) -> MqreplayError | None:
-    """Return what is wrong with the Python of the workers; None if that is not the reason."""
-    text = str(error)
-    if found := NO_MODULE.search(text):
-        problem = f"the Python of the workers has no module {found[1]}"
-    elif found := NO_PROGRAM.search(text):
-        problem = f"the workers have no program {found[1]}"
-    elif found := OTHER_VERSION.search(text):
-        problem = f"the workers have Python {found[1]}, the driver has {found[2]}"
-    else:
-        return None
-    return InputError(
-        f"{problem}; install the same Python and mqreplay on all machines, or give spark-submit --archives "
-        "environment.tar.gz#environment and PYSPARK_PYTHON=./environment/bin/python"
-    )
+        """As Engine.restart: tasks that still run write nothing that a later commit could use."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
 import pyarrow as pa
@@ -16,6 +16,8 @@ import pyarrow as pa
 from mqreplay.engines.decoding import Context, Decoded, DecodedTable, Decoder, Item, NewRows, Result
 from mqreplay.engines.file_decoding import FileNewRows, WithResult
 from mqreplay.engines.packing import packed, unpacked
+from mqreplay.engines.spark_errors import known_errors
+from mqreplay.engines.spark_items import item_frame
 from mqreplay.engines.spark_tables import SparkTables
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage, use_storage
@@ -55,9 +57,14 @@ class SparkDecoderRunner:
         writers = {name: self._warehouse.writer(name, self._same, table.day_of) for name, table in tables.items()}
         schemas = {name: writer.asked for name, writer in writers.items()}
         task = _task(packed((decode, schemas, context, storage())))
-        cached = self._items([(table.name, item) for table, item in items]).mapInArrow(task, PACKED_DDL).persist()
+        cached = (
+            item_frame(self._tables.session, [(table.name, item) for table, item in items])
+            .mapInArrow(task, PACKED_DDL)
+            .persist()
+        )
         self._cached.append(cached)
-        ends = {row.number: row for row in cached.where("done").collect()}
+        with known_errors():
+            ends = {row.number: row for row in cached.where("done").collect()}
         results = [unpacked(bytes(ends[number].data)) for number in range(len(items))]
         counts = dict.fromkeys(tables, 0)
         for row in ends.values():
@@ -82,12 +89,6 @@ class SparkDecoderRunner:
     @property
     def _same(self) -> dict[str, str]:
         return {"cluster": self._cluster}
-
-    def _items(self, items: Sequence[Any]) -> DataFrame:
-        """Return a DataFrame of the items, one in each partition."""
-        rows = [(number, packed(item)) for number, item in enumerate(items)]
-        frame = self._tables.session.createDataFrame(rows, "number INT, item BINARY")
-        return frame.repartition(len(items)) if len(items) > 1 else frame
 
     def __enter__(self) -> Self:
         return self

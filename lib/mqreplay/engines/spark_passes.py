@@ -18,6 +18,7 @@ from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.passes import Input, Pass, PassTable, Result
 from mqreplay.engines.rows import Days, FileRows, RowSource
 from mqreplay.engines.shards import Shard
+from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
 from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition, unpacked_rows
 from mqreplay.lake.buckets import BUCKETS
@@ -71,7 +72,8 @@ class SparkPassRunner:
         made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
         if step.gold:
             made = self._kept[step.name] = made.persist()
-        return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
+        with known_errors():
+            return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
 
     def commit(self, replaced: RowFilter | None) -> None:
         """As PassRunner.commit: by Spark the tables that have rows."""
