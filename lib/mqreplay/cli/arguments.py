@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqreplay.engines.choice import Choice
+    from mqreplay.settings import Settings
 
 WAREHOUSE = "MQREPLAY_WAREHOUSE"
 FORMATS = (
@@ -36,7 +40,21 @@ def add_engine(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--engine",
         choices=("spark", "local"),
-        help="what runs the tasks (spark); local needs no Java",
+        help="what runs the tasks: local, processes of this machine without Java; or spark. Default: spark under "
+        "spark-submit, with --catalog, or if the settings name a Spark master; else local",
+    )
+
+
+def choice_of_engine(args: argparse.Namespace, settings: Settings) -> Choice:
+    """Return the engine that a command runs on, and why."""
+    from mqreplay.engines.choice import chosen_engine, is_submitted  # polars
+
+    return chosen_engine(
+        args.engine,
+        settings.spark,
+        submitted=is_submitted(),
+        catalog=getattr(args, "catalog", None) is not None,
+        demo=args.command == "demo",
     )
 
 

@@ -39,7 +39,8 @@ def main(step: str, argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return BAD_INPUT
-    return command_line([step, *given.recording, *rest], own_process=True)
+    # A job is for Spark, also where plain Python starts it. A later --engine counts.
+    return command_line([step, *given.recording, "--engine", "spark", *rest], own_process=True)
 
 
 def options_of_submit(words: Iterable[str]) -> list[str]:

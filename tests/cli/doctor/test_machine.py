@@ -70,4 +70,4 @@ def test_java_home_that_has_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     good, said = checks()["java"]
     assert not good
     assert said.startswith(f"{tmp_path}/bin/java of JAVA_HOME does not exist; install Java 17")
-    assert said.endswith("--engine local, which needs no Java")
+    assert said.endswith("the local engine needs no Java")

@@ -47,7 +47,7 @@ def _java() -> Check:
     if java is None or not Path(java).exists():
         where = f"{java} of JAVA_HOME does not exist" if home else "not found"
         install = f"install Java {LEAST_JAVA} (Debian: apt-get install openjdk-17-jre-headless)"
-        return False, "java", f"{where}; {install}, or use --engine local, which needs no Java"
+        return False, "java", f"{where}; {install}, or do not use Spark: the local engine needs no Java"
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < LEAST_JAVA:
