@@ -144,6 +144,8 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
     """
     own = argv is None if own_process is None else own_process
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if own and completion.is_asked():
+        completion.answer(parser())
     if own:
         # polars reads it when it is loaded. Freed memory goes back at once: a million files need 0.9 GB, not 1.2 GB.
         os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
@@ -246,7 +248,7 @@ def _command(args: argparse.Namespace) -> int:
         register_command.print_registration(args.warehouse, args.catalog, args.prefix, args.s3_scheme, sys.stdout)
         return DONE
     if args.command == "completion":
-        print(completion.script(parser(), args.shell), end="")
+        print(completion.script(args.shell), end="")
         return DONE
     if args.command in PRINTING:
         PRINTING[args.command](args)
