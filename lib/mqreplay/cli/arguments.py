@@ -20,11 +20,11 @@ FORMATS = (
 
 def add_warehouse(command: argparse.ArgumentParser) -> None:
     """Add --warehouse, which an environment variable may give in its place."""
-    given = os.environ.get(WAREHOUSE)
+    default = os.environ.get(WAREHOUSE)
     command.add_argument(
         "--warehouse",
-        required=not given,
-        default=given or None,
+        required=not default,
+        default=default or None,
         metavar="DIR",
         help=f"folder of the tables (default: the environment variable {WAREHOUSE})",
     )

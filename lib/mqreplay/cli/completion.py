@@ -1,4 +1,4 @@
-"""`mqreplay completion SHELL`: a script for a shell, which asks mqreplay for the words that may follow (argcomplete)."""
+"""`mqreplay completion SHELL`: a script that asks mqreplay for the words that may follow (argcomplete)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def script(shell: str) -> str:
     """Return the script of a shell."""
-    import argcomplete
+    from argcomplete.shell_integration import shellcode
 
-    return argcomplete.shellcode(["mqreplay"], shell=shell)
+    return shellcode(["mqreplay"], shell=shell)
 
 
 def is_asked() -> bool:

@@ -99,12 +99,12 @@ def query_error(error: Exception) -> InputError:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if found := PYTHON_ERROR.findall(text):  # of a worker: the first line names no reason
         return InputError(f"query: {found[-1]}")
-    said = lines[0] if lines else type(error).__name__
-    if found := NO_TABLE.findall(said):
+    message = lines[0] if lines else type(error).__name__
+    if found := NO_TABLE.findall(message):
         return InputError(f"query: {unknown_table(found[0].replace('`', ''), load_contracts())}")
-    if isinstance(error, RecursionError) or "StackOverflowError" in said:
-        return InputError(f"query: the statement is nested too deeply ({said})")
-    return InputError(f"query: {said}")
+    if isinstance(error, RecursionError) or "StackOverflowError" in message:
+        return InputError(f"query: the statement is nested too deeply ({message})")
+    return InputError(f"query: {message}")
 
 
 def _is_mistake(error: Exception) -> bool:

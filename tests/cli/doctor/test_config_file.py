@@ -27,7 +27,7 @@ def examined(folder: Path, data: bytes, bak: bytes | None = None, name: str = "c
 
 
 def lines(verdict: Verdict, what: str) -> list[str]:
-    return [words for each, words in verdict.said if each == what]
+    return [words for each, words in verdict.lines if each == what]
 
 
 def test_a_whole_file_is_counted(tmp_path: Path) -> None:

@@ -27,18 +27,18 @@ def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> b
     checks = [_python(), _java(), _spark(), _jars(), _classes(), _disk()]
     checks.append((True, "settings", ", ".join(settings.source)))
     if as_json:
-        given = [{"what": what, "ok": good, "said": said} for good, what, said in checks]
-        print(json_text({"checks": given}, indent=1), file=out)
+        facts = [{"what": what, "ok": good, "said": text} for good, what, text in checks]
+        print(json_text({"checks": facts}, indent=1), file=out)
         return all(good for good, _, _ in checks)
-    for good, what, said in checks:
-        print(f"{'ok   ' if good else 'WRONG'} {what:9} {printable(said)}", file=out)
+    for good, what, text in checks:
+        print(f"{'ok   ' if good else 'WRONG'} {what:9} {printable(text)}", file=out)
     return all(good for good, _, _ in checks)
 
 
 def _python() -> Check:
     good = (3, 11) <= sys.version_info[:2] < (3, 13)
-    said = sys.version.split()[0]
-    return good, "python", said if good else f"{said}; PySpark and Great Expectations need 3.11 or 3.12"
+    text = sys.version.split()[0]
+    return good, "python", text if good else f"{text}; PySpark and Great Expectations need 3.11 or 3.12"
 
 
 def _java() -> Check:
@@ -48,28 +48,28 @@ def _java() -> Check:
         where = f"{java} of JAVA_HOME does not exist" if home else "not found"
         install = f"install Java {LEAST_JAVA} (Debian: apt-get install openjdk-17-jre-headless)"
         return False, "java", f"{where}; {install}, or do not use Spark: the local engine needs no Java"
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)', said)
+    text = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', text)
     if version is None or int(version[1]) < LEAST_JAVA:
-        return False, "java", f"{java} is {said.splitlines()[0] if said else 'mute'}; Spark needs {LEAST_JAVA} or newer"
-    return True, "java", said.splitlines()[0]
+        return False, "java", f"{java} is {text.splitlines()[0] if text else 'mute'}; Spark needs {LEAST_JAVA} or newer"
+    return True, "java", text.splitlines()[0]
 
 
 def _spark() -> Check:
     import pyspark
 
-    said = f"pyspark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
+    text = f"pyspark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
     home = os.environ.get("SPARK_HOME")
     if home is None:
-        return True, "spark", said
+        return True, "spark", text
     # Java then runs the Spark of SPARK_HOME, and Python the pyspark of this installation.
     core = next(jars_folder().glob("spark-core_*.jar"), None)
     if core is None:
-        return False, "spark", f"{said}, but SPARK_HOME {home} has no Spark; unset SPARK_HOME"
+        return False, "spark", f"{text}, but SPARK_HOME {home} has no Spark; unset SPARK_HOME"
     version = core.stem.rpartition("-")[2]
     if version != pyspark.__version__:
-        return False, "spark", f"{said}, but SPARK_HOME {home} has Spark {version}; unset SPARK_HOME"
-    return True, "spark", f"{said}, Spark {version} of SPARK_HOME {home}"
+        return False, "spark", f"{text}, but SPARK_HOME {home} has Spark {version}; unset SPARK_HOME"
+    return True, "spark", f"{text}, Spark {version} of SPARK_HOME {home}"
 
 
 def _jars() -> Check:
@@ -91,6 +91,6 @@ def _classes() -> Check:
 
 def _disk() -> Check:
     free = shutil.disk_usage(tempfile.gettempdir()).free
-    said = f"{free / 1024**3:.1f} GiB free in {tempfile.gettempdir()}"
+    text = f"{free / 1024**3:.1f} GiB free in {tempfile.gettempdir()}"
     good = free >= LEAST_DISK
-    return good, "disk", said if good else f"{said}; Spark needs 2 GiB for its scratch files (TMPDIR moves them)"
+    return good, "disk", text if good else f"{text}; Spark needs 2 GiB for its scratch files (TMPDIR moves them)"

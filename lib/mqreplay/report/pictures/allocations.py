@@ -10,7 +10,7 @@ import polars as pl
 
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing, at
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.owners import KINDS
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
@@ -43,7 +43,7 @@ class _Column:
     differ: set[str] = field(default_factory=set)
 
 
-def draw_allocations(view: NightView) -> Picture:
+def draw_allocations(view: PictureData) -> Picture:
     """Draw a panel for each group and topic: those with findings first, then those with the most changes."""
     changes = _changes(view)
     findings = view.findings_of(KINDS)
@@ -81,7 +81,7 @@ def _concerns(finding: Row, pair: Pair) -> bool:
     return finding["consumer_group"] == pair[0] and finding["topic"] in (None, pair[1])
 
 
-def _changes(view: NightView) -> pl.DataFrame:
+def _changes(view: PictureData) -> pl.DataFrame:
     """Return the rebalances that changed what a client held, or who else was there."""
     member = ["consumer_group", "topic", "client_id"]
     queues = pl.col("actual").list.eval(
