@@ -31,13 +31,13 @@ def record(table: str, *record_ids: str) -> list[dict[str, Any]]:
     return [evidence_of(table, record_id=each) for each in record_ids]
 
 
-def told(tmp_path: Path, tables: dict[str, list[dict[str, Any]]], *findings: dict[str, Any]) -> Explanation:
+def explained(tmp_path: Path, tables: dict[str, list[dict[str, Any]]], *findings: dict[str, Any]) -> Explanation:
     return explanation_of(made_warehouse(tmp_path, {**tables, "gold.finding": list(findings)}), "f1", None)
 
 
 def test_a_story_has_its_cause_and_its_effects_each_from_their_last_day(tmp_path: Path) -> None:
     day_before = MIDNIGHT.date() - dt.timedelta(days=1)
-    explanation = told(
+    explanation = explained(
         tmp_path,
         {},
         finding(follows_from="cause"),
@@ -92,14 +92,14 @@ def test_the_json_of_a_story_is_what_the_page_describes(tmp_path: Path, capsys: 
     consumed = {"record_id": "a", "ts": MIDNIGHT, "day": MIDNIGHT.date()}
     made_warehouse(tmp_path, {"gold.finding": [row], "bronze.quarantine": [refused], "silver.consume": [consumed]})
     print_explanation(str(tmp_path), "f1", None, as_json=True)
-    told = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     described = re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE)
-    assert [name for name in described if name in told] == list(told)
-    assert told["finding"]["from_ts"] == "2026-11-21T00:00:00.005Z"
-    assert not {"evidence", "evidence_count"} & told["finding"].keys()
-    assert (told["evidence_total"], len(told["evidence"])) == (7, 2)
-    first, last = told["evidence"]
+    assert [name for name in described if name in printed] == list(printed)
+    assert printed["finding"]["from_ts"] == "2026-11-21T00:00:00.005Z"
+    assert not {"evidence", "evidence_count"} & printed["finding"].keys()
+    assert (printed["evidence_total"], len(printed["evidence"])) == (7, 2)
+    first, last = printed["evidence"]
     assert (first["table_name"], first["ts"], first["row"]["record_id"]) == (
         "silver.consume",
         "2026-11-21T00:00:00.000Z",

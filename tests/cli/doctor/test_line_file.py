@@ -29,10 +29,10 @@ def test_bad_lines_have_numbers_reasons_and_text(tmp_path: Path) -> None:
     verdict = examined(tmp_path, COMMIT + b"\n" + b'{"ts":1,\t"ts":}\n' + COMMIT + b"[]\n" + COMMIT[:20])
     assert not verdict.whole
     assert ("lines", "5 lines, 2 good records, 3 bad lines") in verdict.lines
-    told = dict(verdict.lines)
-    assert told["line 3"].startswith("bad_syntax: ")
-    assert told["line 5"].startswith("wrong_type: ")
-    assert told["line 6"].startswith("torn: the file ends within this line: ")
+    shown = dict(verdict.lines)
+    assert shown["line 3"].startswith("bad_syntax: ")
+    assert shown["line 5"].startswith("wrong_type: ")
+    assert shown["line 6"].startswith("torn: the file ends within this line: ")
     assert ("text", '{"ts":1,⟨TAB⟩"ts": ▶ } ⟨end⟩') in verdict.lines
     bad = verdict.facts["bad"]
     assert [each["line"] for each in bad] == [3, 5, 6]
@@ -62,7 +62,7 @@ def test_lines_of_no_known_kind_need_only_be_objects(tmp_path: Path) -> None:
     assert verdict.facts["codes"] == {"duplicate_key": 1}
 
 
-def test_a_long_bad_line_is_told_without_its_text(tmp_path: Path) -> None:
+def test_a_long_bad_line_is_shown_without_its_text(tmp_path: Path) -> None:
     verdict = examined(tmp_path, b'{"a":"' + b"x" * 10_000 + b'"]\n', "index.jsonl")
     assert verdict.facts["codes"] == {"bad_syntax": 1}
     assert "text" not in dict(verdict.lines)
