@@ -50,7 +50,7 @@ def test_what_was_not_judged_is_shown_with_what_would_help(capsys):
 
 def test_doctests() -> None:
     assert doctest.testmod(terminal)[:2] == (0, 1)
-    assert doctest.testmod(time_span)[:2] == (0, 3)
+    assert doctest.testmod(time_span)[:2] == (0, 4)
 
 
 def printed(capsys: pytest.CaptureFixture[str], names: list[str], row: tuple[object, ...], form: str) -> list[str]:

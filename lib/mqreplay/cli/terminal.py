@@ -25,6 +25,14 @@ from mqreplay.night.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+FILE_STATES = {  # of bronze.source_file
+    "read": "read",
+    "duplicate": "read before",
+    "superseded": "superseded",
+    "late": "late",
+    "refused": "refused",
+    "not_read": "not needed",
+}
 SHOWN = 40  # findings; the report and gold.finding have all
 
 
@@ -56,7 +64,8 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
 
 def _files(outcome: Outcome) -> Text:
     files = sum(outcome.files.values())
-    seen = f"{files:,} {'file' if files == 1 else 'files'} seen, {outcome.files.get('read', 0):,} read"
+    states = [f"{outcome.files[state]:,} {word}" for state, word in FILE_STATES.items() if outcome.files.get(state)]
+    seen = f"{files:,} {'file' if files == 1 else 'files'}: {', '.join(states)}" if states else "no files"
     if not outcome.quarantined:
         return Text(seen)
     rows = "row" if outcome.quarantined == 1 else "rows"

@@ -163,6 +163,7 @@ def build_overview(data: Overview) -> str:
             policy=policy(style, script),
             headline=headline(data.clusters),
             level="failed" if data.failed else worst,
+            shown_of_night=SHOWN_OF_NIGHT,
         )
     )
     return page.encode("utf-8", "replace").decode("utf-8")

@@ -10,7 +10,7 @@ from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.text import counted, number
 
 TITLE = "Findings over the night"
-CAPTION = "Each mark is a finding, from its begin to its end, and leads to it."
+CAPTION = "Each mark is a finding, from its start to its end, and leads to it."
 WHY_EMPTY = "There are no findings in this night."
 MOST_KINDS = 24
 MOST_LINES = 4  # of one kind
