@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mqreplay.cli.job import main as job
 from mqreplay.engines import choice
 from mqreplay.engines.choice import chosen_engine
 from mqreplay.settings import SparkSettings
+from tests_shared import SAMPLE
 
 ONE_MACHINE = SparkSettings()
 MASTER = SparkSettings(master="spark://host:7077")
@@ -82,6 +84,28 @@ def test_jobs_run_on_spark(engines: list[tuple[str, str]], tmp_path: Path, monke
     monkeypatch.setattr("mqreplay.cli.job.command_line", lambda words, own_process: main(words, own_process=False))
     assert job("nightly", ["--recording", "r", "--warehouse", str(tmp_path)]) == 0
     assert engines == [("nightly", "spark")]
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        (["ingest", str(SAMPLE / "bulk-5.3.3"), "--engine", "spark"], "take --engine local"),
+        (["sql", "SELECT 1", "--engine", "spark"], "leave out --engine spark"),
+    ],
+    ids=["ingest", "sql"],
+)
+def test_spark_that_is_not_installed_is_one_line(
+    command: list[str],
+    instead: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "gold").mkdir()
+    monkeypatch.setitem(sys.modules, "delta", None)
+    assert main([*command, "--warehouse", str(tmp_path)]) == 2
+    expected = f"mqreplay: Spark needs delta-spark; pip install 'mqreplay[spark]' adds Spark, or {instead}\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_doctests() -> None:

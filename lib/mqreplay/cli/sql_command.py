@@ -48,6 +48,10 @@ def run(args: argparse.Namespace) -> None:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
+    if args.engine == "spark":
+        from mqreplay.engines.choice import require_spark
+
+        require_spark("leave out --engine spark")
     text = query_text(args.query, args.file)
     from mqreplay.settings import load_settings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqreplay.engines.engine import Engine
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 ENGINES = ("spark", "local")
 MASTER = "spark.master"
+PACKAGES = {"pyspark": "pyspark", "delta": "delta-spark"}  # module -> package
+INSTALL_SPARK = "pip install 'mqreplay[spark]' adds Spark"
 
 
 class Choice(NamedTuple):
@@ -60,13 +63,24 @@ def is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
+def missing_for_spark() -> list[str]:
+    """Return the packages that Spark needs and that are not installed."""
+    return [package for module, package in PACKAGES.items() if find_spec(module) is None]
+
+
+def require_spark(instead: str) -> None:
+    """Raise InputError if Spark is not installed. ``instead`` is what the user may do without it."""
+    if missing := missing_for_spark():
+        raise InputError(f"Spark needs {' and '.join(missing)}; {INSTALL_SPARK}, or {instead}")
+
+
 @contextmanager
 def running_engine(
     name: str, app: str, settings: Settings, lock: WarehouseLock, progress: Callable[[str], None]
 ) -> Iterator[Engine]:
     """Yield the engine of this name. Spark starts when there is work, with the application name ``app``.
 
-    Raises InputError if Spark already runs and another engine is requested.
+    Raises InputError if Spark already runs and another engine is requested, or if Spark is not installed.
     """
     if name == "local":
         if is_submitted():
@@ -74,6 +88,7 @@ def running_engine(
         with LocalEngine(scratch().folder, settings.local.processes) as local:
             yield local
         return
+    require_spark("take --engine local")
     if is_submitted():
         from mqreplay.lake.submitted import require_in_time, submitted_settings
 

@@ -71,3 +71,11 @@ def test_java_home_that_has_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not good
     assert text.startswith(f"{tmp_path}/bin/java of JAVA_HOME does not exist; install Java 17")
     assert text.endswith("the local engine needs no Java")
+
+
+def test_a_machine_without_spark_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    found = checks()
+    assert list(found) == ["python", "spark", "disk", "settings"]
+    assert found["spark"][0]
+    assert found["spark"][1].startswith("not installed: the local engine does not need it; pip install")

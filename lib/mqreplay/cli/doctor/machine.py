@@ -1,4 +1,4 @@
-"""What is wrong with this machine, and how to mend it: Java, Spark, JARs, disk, settings."""
+"""Checks of this machine: Python, Java, Spark, JARs, disk, settings; what is wrong, and how to mend it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TextIO
 
-from mqreplay.lake.class_archive import archive_path
-from mqreplay.lake.jars import install_command, jars_folder, missing_jars
+from mqreplay.engines.choice import INSTALL_SPARK, missing_for_spark
 from mqreplay.printable import json_text, printable
 from mqreplay.settings import Settings
 
@@ -23,8 +22,8 @@ LEAST_DISK = 2 * 1024**3  # bytes; Spark spills, and a night of a large estate i
 
 
 def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> bool:
-    """Prints a line for each thing looked at; True if nothing is wrong."""
-    checks = [_python(), _java(), _spark(), _jars(), _classes(), _disk()]
+    """Print a line for each check. Return whether nothing is wrong."""
+    checks = [_python(), *_checks_of_spark(), _disk()]
     checks.append((True, "settings", ", ".join(settings.source)))
     if as_json:
         facts = [{"what": what, "ok": good, "said": text} for good, what, text in checks]
@@ -39,6 +38,12 @@ def _python() -> Check:
     good = (3, 11) <= sys.version_info[:2] < (3, 13)
     text = sys.version.split()[0]
     return good, "python", text if good else f"{text}; PySpark and Great Expectations need 3.11 or 3.12"
+
+
+def _checks_of_spark() -> list[Check]:
+    if missing_for_spark():
+        return [(True, "spark", f"not installed: the local engine does not need it; {INSTALL_SPARK}")]
+    return [_java(), _spark(), _jars(), _classes()]
 
 
 def _java() -> Check:
@@ -58,6 +63,8 @@ def _java() -> Check:
 def _spark() -> Check:
     import pyspark
 
+    from mqreplay.lake.jars import jars_folder
+
     text = f"pyspark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
     home = os.environ.get("SPARK_HOME")
     if home is None:
@@ -73,6 +80,8 @@ def _spark() -> Check:
 
 
 def _jars() -> Check:
+    from mqreplay.lake.jars import install_command, jars_folder, missing_jars
+
     missing = missing_jars()
     if not missing:
         return True, "jars", f"Delta's JARs are in {jars_folder()}"
@@ -80,6 +89,8 @@ def _jars() -> Check:
 
 
 def _classes() -> Check:
+    from mqreplay.lake.class_archive import archive_path
+
     path = archive_path()
     if path is not None:
         return True, "classes", f"{path.stat().st_size / 1024**2:.0f} MiB that Java starts from"

@@ -136,7 +136,7 @@ def _panel(drawing: Drawing, pair: Pair, columns: list[_Column], findings: list[
     top = drawing.y + 16
     for row, client in enumerate(clients[:MOST_CLIENTS]):
         y = top + row * ROW
-        drawing.text(24, y + 11, client, "p-t p-small p-dim", LEFT - 44)
+        drawing.text(24, y + 11, client, "p-t p-small p-dim", LEFT - 38)
         previous = before.get(client, frozenset())
         for i, column in enumerate(shown):
             first = i == 0 and not before
