@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """Return the parser of all commands."""
     top = Parser(
         prog="mqreplay",
         description="Replay the decisions of an Apache RocketMQ cluster, and report what went wrong.",
@@ -138,7 +138,7 @@ def _add_recording(commands: Any) -> None:
 
 
 def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) -> int:
-    """Runs one command; gives its exit status.
+    """Run one command; return its exit status.
 
     ``own_process``: the process, its signals and its right to write are ours alone; by default, if ``argv`` is None.
     """
@@ -174,7 +174,7 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
 
 
 def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None) -> int:
-    """Say in one line why the run ended early; give the exit status."""
+    """Print in one line why the run ended early; return the exit status."""
     stop = stopped_by() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
     if stop is not None:  # whatever failed since then failed because of it
         word = "terminated" if stop == signal.SIGTERM else "interrupted"
@@ -192,7 +192,7 @@ def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None)
 
 
 def _reader_is_gone() -> bool:
-    """Whether nobody reads stdout any more: other pipes, such as the one to Java, break for other reasons."""
+    """Return whether nobody reads stdout any more. Other pipes, such as the one to Java, break for other reasons."""
     poll = select.poll()
     try:
         poll.register(sys.stdout.fileno(), 0)
@@ -210,7 +210,7 @@ def _writes_output() -> bool:
 
 
 def _discard_output() -> None:
-    """What is left in the buffer goes nowhere: at exit Python would try again, and complain."""
+    """Discard what is left in the buffer. At exit Python would try again, and complain."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

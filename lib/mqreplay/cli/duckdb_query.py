@@ -60,7 +60,7 @@ def _named_in(text: str, warehouse: Warehouse) -> dict[str, Contract]:
 
 
 def _is_defect(error: duckdb.Error) -> bool:
-    """Whether the machine or a program failed. The text of other errors may quote any text of the query."""
+    """Return whether the machine or a program failed. Other errors may quote any text of the query."""
     if isinstance(error, duckdb.FatalException | duckdb.InternalException):
         return True
     is_of_program = isinstance(error, duckdb.IOException) or str(error).startswith(PYTHON_FAILED)

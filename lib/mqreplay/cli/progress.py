@@ -48,7 +48,7 @@ class Progress:
 
 
 def _own_descriptor(stream: TextIO) -> TextIO:
-    """The same terminal by a descriptor of its own: while Java starts, it has that of stderr (lake/quiet.py)."""
+    """Return the same stream by another descriptor: while Java starts, Java has that of stderr (lake/quiet.py)."""
     try:
         return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
     except (OSError, ValueError):  # no file: a test's

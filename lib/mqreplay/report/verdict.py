@@ -71,5 +71,5 @@ def _first_sentence(finding: Row) -> str:
 
 
 def _lower(text: str) -> str:
-    """A sentence inside another: the first letter of a plain word small."""
+    """Return a sentence for use inside another: its first word in lower case, unless it is a name."""
     return text[:1].lower() + text[1:] if text.split(" ", 1)[0].istitle() else text

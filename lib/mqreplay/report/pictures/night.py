@@ -84,7 +84,7 @@ class PictureData:
 
 
 def touches(finding: Row, night: NightSpan) -> bool:
-    """Whether the finding lies in the night, at least in part; one without times does."""
+    """Return whether the finding is in the night, at least in part. A finding without times is."""
     begin, end = finding["from_ts"] or finding["to_ts"], finding["to_ts"] or finding["from_ts"]
     return begin is None or (begin <= night.last and end >= night.first)
 

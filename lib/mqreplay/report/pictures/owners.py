@@ -53,7 +53,7 @@ class _Lane:
 
     @property
     def bad_s(self) -> float:
-        """Seconds in which the queue did not have exactly one owner."""
+        """Return the seconds in which the queue did not have exactly one owner."""
         return seconds(self.gaps) + seconds(self.overlaps)
 
 
