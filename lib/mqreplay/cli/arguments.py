@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mqreplay.settings import Settings
 
 WAREHOUSE = "MQREPLAY_WAREHOUSE"
+DEFAULT_ENGINE = "spark under spark-submit, with --catalog, or if the settings name a Spark master; else local"
 FORMATS = (
     "how rows are printed (%(default)s). Control and invisible characters are shown as escapes such as \\x1b; in csv, "
     "text that a spreadsheet would run as a formula (it begins with = + - or @) gets an apostrophe before it; "
@@ -35,13 +36,12 @@ def add_conf(command: argparse.ArgumentParser) -> None:
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
 
 
-def add_engine(command: argparse.ArgumentParser) -> None:
-    """Add --engine."""
+def add_engine(command: argparse.ArgumentParser, default: str = DEFAULT_ENGINE) -> None:
+    """Add --engine. ``default`` is what the help says of a run without it."""
     command.add_argument(
         "--engine",
         choices=("spark", "local"),
-        help="what runs the tasks: local, processes of this machine without Java; or spark. Default: spark under "
-        "spark-submit, with --catalog, or if the settings name a Spark master; else local",
+        help=f"what runs the tasks: local, processes of this machine without Java; or spark. Default: {default}",
     )
 
 

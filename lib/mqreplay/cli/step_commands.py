@@ -7,7 +7,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli import watch_command
-from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, choice_of_engine, with_examples
+from mqreplay.cli.arguments import (
+    DEFAULT_ENGINE,
+    add_conf,
+    add_engine,
+    add_prefix,
+    add_warehouse,
+    choice_of_engine,
+    with_examples,
+)
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
@@ -64,14 +72,14 @@ def add(commands: Any) -> None:
     )
     # Not by the environment: the sample must not get into a warehouse of real nights.
     demo.add_argument("--warehouse", metavar="DIR", default="warehouse/demo", help="folder of the tables (%(default)s)")
-    _options(demo)
+    _options(demo, "spark")
 
 
-def _options(command: argparse.ArgumentParser) -> None:
+def _options(command: argparse.ArgumentParser, engine: str = DEFAULT_ENGINE) -> None:
     command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_engine(command)
+    add_engine(command, engine)
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
