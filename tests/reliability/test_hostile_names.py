@@ -152,7 +152,7 @@ def test_the_outcome_of_a_run(names: list[str], capsys: pytest.CaptureFixture[st
         print_outcome([outcome], "nightly", f"/w/{name}")
         out = capsys.readouterr().out
         assert_shows_only(out)
-        assert out.startswith(f"\n{printable(name)}  1 file seen, 1 read, 3 rows in quarantine\n")
+        assert out.startswith(f"\n{printable(name)}  1 file: 1 read, 3 rows in quarantine\n")
         assert f"Report: /w/{printable(name)}\n" in out
 
 
