@@ -1,4 +1,4 @@
-"""Rows for the tests of quality: given columns of a row, and valid values in all others."""
+"""Rows for the tests of quality: some columns of a row, and valid values in all others."""
 
 from __future__ import annotations
 

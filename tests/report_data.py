@@ -121,13 +121,13 @@ def data(hostile: str | None = None, **differs: Any) -> ReportData:
         return {} if hostile is None else dict.fromkeys(names, hostile)
 
     place = texts("consumer_group", "topic", "broker_name", "client_id", "reason")
-    told = texts("summary", "advice", "kind")
+    words = texts("summary", "advice", "kind")
     seen = evidence() if hostile is None else evidence(hostile, who=hostile)
     base = ReportData(
         cluster=hostile or "orders",
         first_ts=BEGAN,
         last_ts=ENDED,
-        findings=[finding(**{k: v for k, v in (place | told).items() if k != "reason"})],
+        findings=[finding(**{k: v for k, v in (place | words).items() if k != "reason"})],
         evidence={"0123456789abcdef": seen},
         coverage=[judged()],
         judgements=[judgement(**texts("reason"))],

@@ -52,9 +52,9 @@ def test_commands_and_their_options_exist() -> None:
     for page, line in documented(r"(\.venv/bin/)?mqreplay [a-z]"):
         _, names, *rest = shlex.split(line)
         known = subcommands()
-        given = {word.strip("[]").split("=")[0] for word in rest if word.lstrip("[").startswith("--")}
+        options = {word.strip("[]").split("=")[0] for word in rest if word.lstrip("[").startswith("--")}
         for name in names.split("|"):
-            if name not in known or not given <= set(known[name]._option_string_actions):
+            if name not in known or not options <= set(known[name]._option_string_actions):
                 wrong.append((page, line))
     assert wrong == []
 

@@ -23,13 +23,13 @@ def written(folder: Path, text: str) -> str:
 
 def test_shipped_file_has_every_key() -> None:
     path = conf_dir() / "local.toml"
-    given = tomllib.loads(path.read_text(encoding="utf-8"))
+    shipped = tomllib.loads(path.read_text(encoding="utf-8"))
     known = {
         field.name: {f.name for f in dataclasses.fields(getattr(Settings(), field.name))}
         for field in dataclasses.fields(Settings)
         if field.name != "source"
     }
-    assert {name: set(keys) for name, keys in given.items()} == known
+    assert {name: set(keys) for name, keys in shipped.items()} == known
 
 
 def test_shipped_file_and_defaults_of_the_code_agree() -> None:
@@ -61,7 +61,7 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[reply]\n", "did you mean replay?"),
         ("[replay]\nroute_slak_ms = 5\n", "did you mean route_slack_ms?"),
@@ -97,12 +97,12 @@ def test_digest_follows_what_decides_over_rows(tmp_path: Path) -> None:
     ],
     ids=lambda text: str(text)[:40],
 )
-def test_mistakes_are_named(text: str, said: str, tmp_path: Path) -> None:
+def test_mistakes_are_named(text: str, message: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
     with pytest.raises(SettingsError) as error:
         load_settings(path)
     assert path in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert len(str(error.value)) < len(path) + 400
 
 
@@ -115,7 +115,7 @@ def test_every_number_has_bounds() -> None:
                 assert record.most > record.least, key
 
 
-def test_extra_settings_are_given_as_spark_writes_them(tmp_path: Path) -> None:
+def test_extra_settings_are_written_as_spark_writes_them(tmp_path: Path) -> None:
     path = written(tmp_path, '[spark.extra]\na = true\nb = 5\nc = 0.5\nd = "x"\n')
     assert load_settings(path).spark.extra == {"a": "true", "b": "5", "c": "0.5", "d": "x"}
 

@@ -9,10 +9,7 @@ from datetime import UTC, datetime, timedelta
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
-NIGHTLY = (
-    "/opt/mqreplay/.venv/bin/mqreplay nightly /var/lib/mqreplay/recording "
-    "--warehouse /var/lib/mqreplay/warehouse --engine local"
-)
+NIGHTLY = "/opt/mqreplay/.venv/bin/mqreplay nightly /var/lib/mqreplay/recording --warehouse /var/lib/mqreplay/warehouse"
 
 with DAG(
     dag_id="mqreplay_nightly",

@@ -97,7 +97,7 @@ def load_settings(conf: str | None = None) -> Settings:
 def _read(path: Path) -> dict[str, dict[str, Any]]:
     text = _text(path)
     try:
-        given = tomllib.loads(text)
+        found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"settings file {path} is not readable as TOML: {error}") from None
     except ValueError:  # Python converts no more digits; the parser does not say where they are
@@ -107,10 +107,10 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         key = _key_with_most(text, lambda line: line.count("[") + line.count("{"))
         raise SettingsError(f"{path}: {key} is nested too deeply") from None
     known = [f.name for f in dataclasses.fields(Settings) if f.name != "source"]
-    for name, keys in given.items():
+    for name, keys in found.items():
         if name not in known or not isinstance(keys, dict):
             raise SettingsError(f"{path}: [{_cut(name)}] is not a section of the settings{_near(name, known)}")
-    return given
+    return found
 
 
 def _text(path: Path) -> str:

@@ -13,13 +13,14 @@ from mqreplay.settings_records import DAY_MS, days, seconds, setting, table
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """The Spark session. `--engine local` does not use this section."""
+    """The Spark session. The local engine does not use this section."""
 
     master: str = setting(
         "",
         "",
         "Spark master URL; empty: the one of spark-submit, else local[*]",
-        "To run on a Spark cluster without spark-submit, or on fewer cores, such as `local[2]`.",
+        "To run on a Spark cluster without spark-submit, or on fewer cores, such as `local[2]`. With a master, "
+        "runs take the Spark engine.",
     )
     driver_memory: str = setting(
         "",
@@ -38,7 +39,7 @@ class SparkSettings:
 
 @dataclass(frozen=True)
 class LocalSettings:
-    """The processes of `--engine local`."""
+    """The processes of the local engine."""
 
     processes: int = setting(
         0,

@@ -1,4 +1,4 @@
-"""The rows of a query by DuckDB, and what is said of a mistake."""
+"""The rows of a query by DuckDB, and the message for a mistake."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_table_has_the_columns_of_its_contract_in_order(root: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("SELECT * FROM finding", "query refused: there is no table finding; did you mean gold.finding?"),
         ("SELECT kindd FROM gold.finding", "query: there is no column kindd; did you mean kind?"),
@@ -102,10 +102,10 @@ def test_a_table_has_the_columns_of_its_contract_in_order(root: str) -> None:
         ("SHOW TABLES IN brass", "query refused: there is no layer brass; the layers are bronze, silver, gold"),
     ],
 )
-def test_a_mistake_is_said_in_one_line(root: str, query: str, said: str) -> None:
+def test_a_mistake_is_one_line(root: str, query: str, message: str) -> None:
     with pytest.raises(InputError) as found:
         duckdb_rows(root, query)
-    assert str(found.value).startswith(said)
+    assert str(found.value).startswith(message)
     assert "\n" not in str(found.value)
 
 

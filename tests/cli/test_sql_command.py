@@ -34,10 +34,10 @@ def printed(capsys: pytest.CaptureFixture[str]) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-@pytest.mark.parametrize("given", [["-"], []])
-def test_a_query_from_stdin(root: str, monkeypatch: pytest.MonkeyPatch, capsys, given: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [["-"], []])
+def test_a_query_from_stdin(root: str, monkeypatch: pytest.MonkeyPatch, capsys, arguments: list[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1 AS a;\n"))
-    assert main(["sql", *given, "--warehouse", root, "--format", "json"]) == 0
+    assert main(["sql", *arguments, "--warehouse", root, "--format", "json"]) == 0
     assert printed(capsys) == ONE
 
 
@@ -47,13 +47,13 @@ def test_a_query_from_a_file(root: str, tmp_path: Path, capsys) -> None:
     assert main(["sql", "--file", str(file), "--warehouse", root, "--format", "json"]) == 0
     assert printed(capsys) == ONE
     file.write_bytes(b"SELECT '\xff'")
-    for given, said in (
+    for arguments, message in (
         (["--file", str(file)], "cannot be read: it is not UTF-8"),
         (["--file", str(tmp_path)], "cannot be read: Is a directory"),
         (["SELECT 1", "--file", str(file)], "give the query or --file, not both"),
     ):
-        assert main(["sql", *given, "--warehouse", root]) == 2
-        assert capsys.readouterr().err.rstrip().endswith(said)
+        assert main(["sql", *arguments, "--warehouse", root]) == 2
+        assert capsys.readouterr().err.rstrip().endswith(message)
 
 
 def test_the_warehouse_of_the_environment(root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys) -> None:
@@ -89,10 +89,10 @@ def test_a_bad_path_fails_before_anything_heavy_is_loaded(tmp_path: Path, comman
 def test_describe_function(root: str, capsys, engine: str) -> None:
     query = "describe function `effective_ratio`;"
     assert main(["sql", query, "--warehouse", root, "--engine", engine, "--format", "csv"]) == 0
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
     for part in ("effective_ratio(access_message_in_memory_max_ratio BIGINT, broker_role STRING[, version STRING])",
                  "RocketMQ: BrokerStartup#createBrokerController", "effective_ratio(40"):  # fmt: skip
-        assert part in said
+        assert part in out
 
 
 def typed(*lines: str) -> Callable[[str], str]:

@@ -21,14 +21,16 @@ from mqreplay.night.outcome import Outcome
 FAILED = {"table_name": "silver.route", "day": "2026-11-02", "expectation": "expect_it", "arguments": "{}"}
 
 
-def test_rows_that_break_an_expectation_are_counted_and_of_tables_it_is_told_what_was_seen(capsys):
+def test_a_broken_expectation_has_its_rows_or_what_was_seen_of_the_table(capsys):
     of_rows = FAILED | {"unexpected_count": 3, "unexpected_sample": '[{"id": 1}]'}
     of_table = FAILED | {"unexpected_count": None, "unexpected_sample": '[{"age_minutes": 12}]'}
     unknown = FAILED | {"unexpected_count": None, "unexpected_sample": None}
     outcome = Outcome("c", expectations=5, failed_expectations=[of_rows, of_table, unknown])
     print_outcome([outcome], "validate", "W")
-    said = [line.partition("expect_it {}: ")[2] for line in capsys.readouterr().out.splitlines() if "expect_it" in line]
-    assert said == ["3 rows break it", '[{"age_minutes": 12}]', "reason unknown"]
+    messages = [
+        line.partition("expect_it {}: ")[2] for line in capsys.readouterr().out.splitlines() if "expect_it" in line
+    ]
+    assert messages == ["3 rows break it", '[{"age_minutes": 12}]', "reason unknown"]
 
 
 def test_what_was_not_judged_is_shown_with_what_would_help(capsys):
@@ -48,7 +50,7 @@ def test_what_was_not_judged_is_shown_with_what_would_help(capsys):
 
 def test_doctests() -> None:
     assert doctest.testmod(terminal)[:2] == (0, 1)
-    assert doctest.testmod(time_span)[:2] == (0, 3)
+    assert doctest.testmod(time_span)[:2] == (0, 4)
 
 
 def printed(capsys: pytest.CaptureFixture[str], names: list[str], row: tuple[object, ...], form: str) -> list[str]:
@@ -139,11 +141,11 @@ MISTAKES = {
 @pytest.mark.parametrize("kind", MISTAKES)
 def test_a_mistake_in_a_query(kind: str, spark, tmp_path: Path, capsys) -> None:
     (tmp_path / "gold").mkdir()
-    text, said = MISTAKES[kind]
+    text, message = MISTAKES[kind]
     assert cli.main(["sql", text, "--engine", "spark", "--warehouse", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"mqreplay: query: {said}")
+    assert err.startswith(f"mqreplay: query: {message}")
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
@@ -154,12 +156,12 @@ def test_keys_that_python_cannot_hold(form: str, spark, tmp_path: Path, capsys) 
     )
     assert cli.main(["sql", query, "--engine", "spark", "--warehouse", str(tmp_path), "--format", form]) == 0
     out = capsys.readouterr().out.replace('""', '"')
-    for said in ('{"[1]": "x"}', "y", '{"{[1]}": "z"}', "[{[2] -> 3}]"):
-        assert said in out
+    for text in ('{"[1]": "x"}', "y", '{"{[1]}": "z"}', "[{[2] -> 3}]"):
+        assert text in out
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         (lambda java: java.java.lang.OutOfMemoryError("Java heap space"), "memory is short"),
         (
@@ -170,7 +172,7 @@ def test_keys_that_python_cannot_hold(form: str, spark, tmp_path: Path, capsys) 
         ),
     ],
 )
-def test_a_machine_that_fails_in_a_query(made, said: str, spark, tmp_path: Path, capsys, monkeypatch) -> None:
+def test_a_machine_that_fails_in_a_query(made, message: str, spark, tmp_path: Path, capsys, monkeypatch) -> None:
     from py4j.protocol import Py4JJavaError
     from pyspark.sql.classic.dataframe import DataFrame
 
@@ -180,7 +182,7 @@ def test_a_machine_that_fails_in_a_query(made, said: str, spark, tmp_path: Path,
     (tmp_path / "gold").mkdir()
     monkeypatch.setattr(DataFrame, "collect", fail)
     assert cli.main(["sql", "SELECT 1", "--engine", "spark", "--warehouse", str(tmp_path)]) == 4
-    assert capsys.readouterr().err.startswith(f"mqreplay: {said} (")
+    assert capsys.readouterr().err.startswith(f"mqreplay: {message} (")
 
 
 def test_a_python_worker_that_finds_the_disk_full(spark, tmp_path: Path, capsys, monkeypatch) -> None:

@@ -75,7 +75,8 @@ def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(night: An
 @pytest.mark.usefixtures("spark")
 def test_spark_gives_the_tables_of_one_process(night: Any, tmp_path: Path) -> None:
     root = str(tmp_path / "warehouse")
-    outcomes = nights.run("nightly", root, load_settings(str(CONF)), lambda what: None, recordings=RECORDINGS)
+    settings = load_settings(str(CONF))
+    outcomes = nights.run("nightly", root, settings, lambda what: None, recordings=RECORDINGS, engine="spark")
     assert {outcome.cluster for outcome in outcomes} == set(night.outcomes)
     assert_same_tables(root, night.root)
 

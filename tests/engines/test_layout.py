@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from mqreplay.lake.delta_files import Buckets, TableFiles, read_buckets, read_files
+from mqreplay.lake.landing import Landing, land_rows
 
 from mqreplay.engines.shards import deal_evenly
 from mqreplay.lake.buckets import COLUMN, key_of
 from mqreplay.lake.contract import load_contracts
-from mqreplay.lake.delta_files import Buckets, TableFiles, read_buckets, read_files
-from mqreplay.lake.landing import Landing, land_rows
 from silver_rows import rows
 
 CONTRACT = load_contracts()["silver.pull"]

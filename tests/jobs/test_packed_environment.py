@@ -85,7 +85,7 @@ def test_nothing_of_mqreplay_is_installed_on_the_workers(master: str, packed: Pa
     assert_same_tables(str(root), here)
 
 
-def test_workers_without_the_archive_are_told(master: str, bare: Path, tmp_path: Path) -> None:
+def test_workers_without_the_archive_get_one_line(master: str, bare: Path, tmp_path: Path) -> None:
     done = submit(master, str(bare), tmp_path / "warehouse")
     assert done.returncode == 2, done.stderr[-3000:]
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("mqreplay: ")]

@@ -32,8 +32,8 @@ def submit(job: str, *arguments: str, master: str) -> subprocess.CompletedProces
 
 def test_nightly_on_two_workers_gives_the_same_tables(master, night, tmp_path):
     root = str(tmp_path / "warehouse")
-    recording, told = str(SAMPLE / "bulk-5.3.3"), str(ROOT / "conf" / "sample.toml")
-    done = submit("nightly", "--recording", recording, "--warehouse", root, "--conf", told, master=master)
+    recording, conf = str(SAMPLE / "bulk-5.3.3"), str(ROOT / "conf" / "sample.toml")
+    done = submit("nightly", "--recording", recording, "--warehouse", root, "--conf", conf, master=master)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
     assert re.search(r"pulls +6,875 +0 ", done.stdout), done.stdout

@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from mqreplay.lake.landing import Landed, Landing, land, repeating
+from mqreplay.lake.rows import Rows
 
 from mqreplay.errors import ContractError
 from mqreplay.lake import landing as module
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.landing import Landed, Landing, land, repeating
-from mqreplay.lake.rows import Rows
 
 TABLE = "silver.everything"
 ALL = Rows("c")

@@ -192,6 +192,6 @@ def gzip_members(data: bytes) -> Iterator[tuple[int, int]]:
 @pytest.mark.usefixtures("spark")
 def test_spark_gives_the_tables_of_the_local_engine(polled: Night, recording: Path, tmp_path: Path) -> None:
     root = str(tmp_path / "w")
-    nights.run("nightly", root, load_settings(), lambda what: None, recordings=[str(recording)])
+    nights.run("nightly", root, load_settings(), lambda what: None, recordings=[str(recording)], engine="spark")
     assert outcome_of(Warehouse(root), CLUSTER).failed_expectations == []
     assert_same_tables(root, polled.root)

@@ -31,7 +31,7 @@ def kept(for_day: int, minute: int, offset: int | None) -> Row:
 
 TODAY = changed(2 * DAY + 1, 9, 12)
 CASES: dict[str, tuple[list[Row], list[Row], bool]] = {
-    "nothing stood": ([], [], True),
+    "no checkpoint": ([], [], True),
     "found from changes": ([changed(1, None, 5), changed(2, 5, 9)], [], True),
     "a change is missing": ([changed(1, None, 5)], [], False),
     "kept for the day": ([], [kept(2, 1, 9)], True),
@@ -43,13 +43,13 @@ CASES: dict[str, tuple[list[Row], list[Row], bool]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "stood", "holds"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("before", "checkpoint", "holds"), CASES.values(), ids=CASES)
 def test_the_first_change_begins_where_the_last_ended(
-    tmp_path: Path, before: list[Row], stood: list[Row], holds: bool
+    tmp_path: Path, before: list[Row], checkpoint: list[Row], holds: bool
 ) -> None:
     folder = Folder(tmp_path / "w", load_contracts())
     folder.write(CHANGES, [*before, TODAY])
-    folder.write(KEPT, stood)
+    folder.write(KEPT, checkpoint)
     counts: dict[str, int] = {}
     scope = Scope("a-run", at(2 * DAY).date(), (CHANGES,), goes_on=True)
     found = validate(folder, "c", scope, str(tmp_path / "results"), counts)

@@ -32,13 +32,13 @@ def sound(contract: Contract) -> Row:
     """A row that breaks nothing."""
     row: Row = {"cluster": "c"}
     for rule in contract.quality:
-        told = rule["kwargs"]
-        if "value_set" in told:
-            row[told["column"]] = told["value_set"][0]
-        if "min_value" in told:
-            row[told["column"]] = told["min_value"]
-        if "column_A" in told:
-            row |= {told["column_A"]: at(1), told["column_B"]: at(0)}
+        arguments = rule["kwargs"]
+        if "value_set" in arguments:
+            row[arguments["column"]] = arguments["value_set"][0]
+        if "min_value" in arguments:
+            row[arguments["column"]] = arguments["min_value"]
+        if "column_A" in arguments:
+            row |= {arguments["column_A"]: at(1), arguments["column_B"]: at(0)}
     named = {"broker_name": "broker-a", "previous_offset": 1, "new_offset": 2}
     row |= {name: value for name, value in named.items() if name in {c.name for c in contract.columns}}
     if contract.name == "bronze.source_file":
@@ -63,23 +63,23 @@ def marked(contract: Contract, number: int, row: Row) -> Row:
 
 def breaking(contract: Contract, rule: Rule) -> tuple[list[Row], dict[str, Any]]:
     """Rows that break the rule, beside the sound row; and what must be known of other tables for it."""
-    told = rule.arguments
+    arguments = rule.arguments
     match rule.type:
         case "expect_column_values_to_not_be_null":
-            return [{told["column"]: None}], {}
+            return [{arguments["column"]: None}], {}
         case "expect_compound_columns_to_be_unique":
             return [{}, {}], {}
         case "expect_column_values_to_be_in_set":
-            return [{told["column"]: "no such word"}], {}
+            return [{arguments["column"]: "no such word"}], {}
         case "expect_column_values_to_be_between":
-            below = [{told["column"]: told["min_value"] - 1}]
-            return below + ([{told["column"]: told["max_value"] + 1}] if "max_value" in told else []), {}
+            below = [{arguments["column"]: arguments["min_value"] - 1}]
+            return below + ([{arguments["column"]: arguments["max_value"] + 1}] if "max_value" in arguments else []), {}
         case "expect_column_pair_values_a_to_be_greater_than_b":
-            return [{told["column_A"]: at(0), told["column_B"]: at(1)}], {}
+            return [{arguments["column_A"]: at(0), arguments["column_B"]: at(1)}], {}
         case "expect_check_constraint_to_hold":
-            return [CHECKS[told["check"]]], {}
+            return [CHECKS[arguments["check"]]], {}
         case "expect_known_brokers":
-            return [{told["column"]: "broker-z"}], {"known_brokers": ["broker-a"]}
+            return [{arguments["column"]: "broker-z"}], {"known_brokers": ["broker-a"]}
         case "expect_offset_continuity":
             link = {"topic": "broken"}
             return [link | {"to_ts": at(1)}, link | {"to_ts": at(2), "previous_offset": 7}], {}

@@ -42,7 +42,7 @@ def test_run_reaches_nothing_outside_and_keeps_to_its_folders(step: str, recordi
     environment = surroundings(temporary)
     before = sorted(path.name for path in tmp_path.iterdir())
     command = [sys.executable, "-m", "mqreplay.cli"]
-    run = ["ingest" if step == "sql" else step, str(recording), "--warehouse", str(warehouse)]
+    run = ["ingest" if step == "sql" else step, str(recording), "--warehouse", str(warehouse), "--engine", "spark"]
     done = run_alone([*command, *run, "--cluster", "${env:HOME}"], tmp_path, environment)
     assert (done.status, done.attempts, done.left) == (0, {}, []), done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, ODD, "told.json"])

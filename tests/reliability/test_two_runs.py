@@ -236,8 +236,9 @@ def test_a_run_that_finds_the_lock_held_starts_no_java(tmp_path: Path) -> None:
         # Java that cannot start would be told of, with another exit status.
         environment["JAVA_HOME"] = environment["PATH"] = str(tmp_path / "no-java")
         before = sorted(path.name for path in warehouse.rglob("*"))
+        command = [sys.executable, "-m", "mqreplay.cli", "ingest", str(recording), "--warehouse", str(warehouse)]
         run = subprocess.run(
-            [sys.executable, "-m", "mqreplay.cli", "ingest", str(recording), "--warehouse", str(warehouse)],
+            [*command, "--engine", "spark"],
             env=environment,
             capture_output=True,
             text=True,

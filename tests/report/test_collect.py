@@ -47,10 +47,15 @@ def test_files_are_counted_by_kind_and_status_and_bound_the_recording(tmp_path: 
 
 
 def test_decisions_of_all_days_are_added_and_those_that_differ_come_first(tmp_path: Path) -> None:
-    told = [("agree", "r", 2, FIRST), ("agree", "r", 3, LAST), ("undetermined", "q", 1, LAST), ("differ", "p", 1, LAST)]
-    told += [("agree", "s", 9, LAST), ("agree", "a", 9, LAST)]
+    judged_rows = [
+        ("agree", "r", 2, FIRST),
+        ("agree", "r", 3, LAST),
+        ("undetermined", "q", 1, LAST),
+        ("differ", "p", 1, LAST),
+    ]
+    judged_rows += [("agree", "s", 9, LAST), ("agree", "a", 9, LAST)]
     names = ("judgement", "reason", "decisions", "day")
-    rows = [{"decision": "gold.allocation", **dict(zip(names, each, strict=True))} for each in told]
+    rows = [{"decision": "gold.allocation", **dict(zip(names, each, strict=True))} for each in judged_rows]
     found = collect(made_warehouse(tmp_path, {"gold.judgement": rows}), CLUSTER).judgements
     assert [(f["judgement"], f["reason"], f["decisions"]) for f in found] == [
         ("differ", "p", 1),

@@ -8,7 +8,7 @@ import pytest
 
 from mqreplay import evidence_advice
 from mqreplay.report import build, coverage, evidence_words, next_step, text, undetermined
-from mqreplay.report.pictures import clients, night, scales, spans
+from mqreplay.report.pictures import night, owners, scales, spans
 
 MODULES = [
     build,
@@ -18,7 +18,7 @@ MODULES = [
     next_step,
     text,
     undetermined,
-    clients,
+    owners,
     night,
     scales,
     spans,

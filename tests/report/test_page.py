@@ -120,19 +120,19 @@ def test_failed_expectations_come_first_and_those_that_hold_are_folded():
     assert "1 expectation failed" in page
 
 
-def test_unknown_is_told_from_zero():
+def test_unknown_differs_from_zero():
     page = build_report(data(breaks=Listing.of([offset_break(new_offset=None, redelivered_max=0)])))
     assert '<td class="n">–</td><td class="n">0</td></tr>' in page
 
 
 def test_the_policy_allows_this_style_and_this_script_alone():
     page = build_report(data(hostile=HOSTILE))
-    (said,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert "unsafe" not in said
+    (header,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert "unsafe" not in header
     for tag in ("style", "script"):
         (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert f"{tag}-src &#39;sha256-{digest}&#39;" in said
+        assert f"{tag}-src &#39;sha256-{digest}&#39;" in header
     assert " style=" not in page
 
 

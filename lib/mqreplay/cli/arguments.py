@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqreplay.engines.choice import Choice
+    from mqreplay.settings import Settings
 
 WAREHOUSE = "MQREPLAY_WAREHOUSE"
+DEFAULT_ENGINE = "spark under spark-submit, with --catalog, or if the settings name a Spark master; else local"
 FORMATS = (
     "how rows are printed (%(default)s). Control and invisible characters are shown as escapes such as \\x1b; in csv, "
     "text that a spreadsheet would run as a formula (it begins with = + - or @) gets an apostrophe before it; "
@@ -16,11 +21,11 @@ FORMATS = (
 
 def add_warehouse(command: argparse.ArgumentParser) -> None:
     """Add --warehouse, which an environment variable may give in its place."""
-    given = os.environ.get(WAREHOUSE)
+    default = os.environ.get(WAREHOUSE)
     command.add_argument(
         "--warehouse",
-        required=not given,
-        default=given or None,
+        required=not default,
+        default=default or None,
         metavar="DIR",
         help=f"folder of the tables (default: the environment variable {WAREHOUSE})",
     )
@@ -31,12 +36,25 @@ def add_conf(command: argparse.ArgumentParser) -> None:
     command.add_argument("--conf", metavar="FILE", help="settings over the shipped ones")
 
 
-def add_engine(command: argparse.ArgumentParser) -> None:
-    """Add --engine."""
+def add_engine(command: argparse.ArgumentParser, default: str = DEFAULT_ENGINE) -> None:
+    """Add --engine. ``default`` is what the help says of a run without it."""
     command.add_argument(
         "--engine",
         choices=("spark", "local"),
-        help="what runs the tasks (spark); local needs no Java",
+        help=f"what runs the tasks: local, processes of this machine without Java; or spark. Default: {default}",
+    )
+
+
+def choice_of_engine(args: argparse.Namespace, settings: Settings) -> Choice:
+    """Return the engine that a command runs on, and why."""
+    from mqreplay.engines.choice import chosen_engine, is_submitted  # polars
+
+    return chosen_engine(
+        args.engine,
+        settings.spark,
+        submitted=is_submitted(),
+        catalog=getattr(args, "catalog", None) is not None,
+        demo=args.command == "demo",
     )
 
 

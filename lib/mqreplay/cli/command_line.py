@@ -64,7 +64,7 @@ PRINTING = {"sql": sql_command.run, "findings": findings_command.run, "tables": 
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line each, whatever was given."""
+    """A parser whose errors are one line each, whatever the arguments contain."""
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and exit."""
@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """Return the parser of all commands."""
     top = Parser(
         prog="mqreplay",
         description="Replay the decisions of an Apache RocketMQ cluster, and report what went wrong.",
@@ -138,12 +138,14 @@ def _add_recording(commands: Any) -> None:
 
 
 def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) -> int:
-    """Runs one command; gives its exit status.
+    """Run one command; return its exit status.
 
     ``own_process``: the process, its signals and its right to write are ours alone; by default, if ``argv`` is None.
     """
     own = argv is None if own_process is None else own_process
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if own and completion.is_asked():
+        completion.answer(parser())
     if own:
         # polars reads it when it is loaded. Freed memory goes back at once: a million files need 0.9 GB, not 1.2 GB.
         os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
@@ -172,7 +174,7 @@ def main(argv: Sequence[str] | None = None, *, own_process: bool | None = None) 
 
 
 def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None) -> int:
-    """Say in one line why the run ended early; give the exit status."""
+    """Print in one line why the run ended early; return the exit status."""
     stop = stopped_by() or (signal.SIGINT if isinstance(error, KeyboardInterrupt) else None)
     if stop is not None:  # whatever failed since then failed because of it
         word = "terminated" if stop == signal.SIGTERM else "interrupted"
@@ -190,7 +192,7 @@ def _ended_by(error: BaseException, arguments: list[str], warehouse: str | None)
 
 
 def _reader_is_gone() -> bool:
-    """Whether nobody reads stdout any more: other pipes, such as the one to Java, break for other reasons."""
+    """Return whether nobody reads stdout any more. Other pipes, such as the one to Java, break for other reasons."""
     poll = select.poll()
     try:
         poll.register(sys.stdout.fileno(), 0)
@@ -208,7 +210,7 @@ def _writes_output() -> bool:
 
 
 def _discard_output() -> None:
-    """What is left in the buffer goes nowhere: at exit Python would try again, and complain."""
+    """Discard what is left in the buffer. At exit Python would try again, and complain."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -246,7 +248,7 @@ def _command(args: argparse.Namespace) -> int:
         register_command.print_registration(args.warehouse, args.catalog, args.prefix, args.s3_scheme, sys.stdout)
         return DONE
     if args.command == "completion":
-        print(completion.script(parser(), args.shell), end="")
+        print(completion.script(args.shell), end="")
         return DONE
     if args.command in PRINTING:
         PRINTING[args.command](args)

@@ -29,8 +29,8 @@ TYPE_NAMES = {"INTEGER_LITERAL": "INTEGER", "STRING_LITERAL": "VARCHAR", '"NULL"
 def duckdb_error(error: duckdb.Error, contracts: Mapping[str, Contract]) -> InputError:
     """Return what is wrong with the query. ``contracts`` are those of its tables."""
     text = str(error)
-    kind, _, said = text.partition(": ")
-    first = next((line.strip() for line in said.splitlines() if line.strip()), kind or type(error).__name__)
+    kind, _, message = text.partition(": ")
+    first = next((line.strip() for line in message.splitlines() if line.strip()), kind or type(error).__name__)
     if isinstance(error, duckdb.OutOfMemoryException):
         return InputError(f"query: it needs more memory than it may use; add conditions or a LIMIT ({first})")
     if isinstance(error, duckdb.PermissionException):
@@ -75,10 +75,10 @@ def _arguments_hint(found: re.Match[str]) -> str:
     name = found[1]
     if typed := TYPED_NAME.fullmatch(name):
         name = typed[1]
-    given = f"({_types(found[2])})" if found.re is ARGUMENTS else ""
+    types = f"({_types(found[2])})" if found.re is ARGUMENTS else ""
     if name in FUNCTIONS:
-        return f"{name} does not take these arguments{' ' if given else ''}{given}; write {signature(FUNCTIONS[name])}"
-    return f"the function {name} does not take the arguments {given}; DESCRIBE FUNCTION {name} shows them"
+        return f"{name} does not take these arguments{' ' if types else ''}{types}; write {signature(FUNCTIONS[name])}"
+    return f"the function {name} does not take the arguments {types}; DESCRIBE FUNCTION {name} shows them"
 
 
 def _types(text: str) -> str:

@@ -59,7 +59,7 @@ def _named_in(text: str, warehouse: Warehouse) -> dict[str, Contract]:
 
 
 def _is_defect(error: duckdb.Error) -> bool:
-    """Whether the machine or a program failed. The text of other errors may quote any text of the query."""
+    """Return whether the machine or a program failed. Other errors may quote any text of the query."""
     if isinstance(error, duckdb.FatalException | duckdb.InternalException):
         return True
     is_of_program = isinstance(error, duckdb.IOException) or str(error).startswith(PYTHON_FAILED)
@@ -153,7 +153,7 @@ def _describe_function(connection: duckdb.DuckDBPyConnection, text: str) -> Rows
         raise InputError(f"query: there is no function {name}; `SHOW FUNCTIONS` lists them")
     lines = [f"Function: {name}"]
     for _, parameters, types, answer, _ in found:
-        given = [f"{n} {t or 'ANY'}" for n, t in zip(parameters, types, strict=False)]
-        lines.append(f"Usage: {name}({', '.join(given)})" + (f" -> {answer}" if answer else ""))
+        usage = [f"{n} {t or 'ANY'}" for n, t in zip(parameters, types, strict=False)]
+        lines.append(f"Usage: {name}({', '.join(usage)})" + (f" -> {answer}" if answer else ""))
     lines += dict.fromkeys(row[4] for row in found if row[4])
     return ["function_desc"], [(line,) for line in lines]

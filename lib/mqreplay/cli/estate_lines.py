@@ -20,18 +20,18 @@ def print_estate(console: Console, outcomes: list[Outcome]) -> None:
     """Print level, cluster, findings by severity, and what was not judged; then where the overview is."""
     named = max(len(printable(each.cluster)) for each in outcomes)
     levelled = Counter(each.level for each in outcomes)
-    said = ", ".join(f"{levelled[level]} {level}" for level in ORDER if levelled[level])
-    console.print(Text(f"\n{len(outcomes)} clusters: {said}", "bold"))
+    counts = ", ".join(f"{levelled[level]} {level}" for level in ORDER if levelled[level])
+    console.print(Text(f"\n{len(outcomes)} clusters: {counts}", "bold"))
     for each in sorted(outcomes, key=lambda each: (ORDER.index(each.level), each.cluster)):
         name = f"{printable(each.cluster):{min(named, 40)}}"
-        line = Text.assemble((f"{each.level:9}", LEVELS[each.level]), (name, "bold"), "  ", _said(each))
+        line = Text.assemble((f"{each.level:9}", LEVELS[each.level]), (name, "bold"), "  ", _summary(each))
         console.print(line, soft_wrap=True)
     report = next((each.report for each in outcomes if each.report), None)
     if report is not None:
         console.print(Text(f"Overview: {printable(joined(parent(report), 'index.html'))}"), soft_wrap=True)
 
 
-def _said(outcome: Outcome) -> str:
+def _summary(outcome: Outcome) -> str:
     counts = Counter(str(finding["severity"]) for finding in outcome.findings)
     found = [f"{counts[word]:,} {NOUNS[word][counts[word] > 1]}" for word in NOUNS if counts[word]]
     parts = [", ".join(found) or "no findings"]

@@ -29,11 +29,12 @@ def print_explanation(
     if limit is not None and limit < 0:
         raise InputError(f"--limit is {limit}; give 0 or more rows")
     note_interruption(warehouse)
-    explanation = explain(warehouse, finding_id, cluster, LIMIT if limit is None else limit)
+    limit = LIMIT if limit is None else limit
+    explanation = explain(warehouse, finding_id, cluster, limit)
     if as_json:
         print(json_text(as_plain(explanation), indent=1, default=_plain))
     else:
-        _print(explanation)
+        _print(explanation, limit)
 
 
 def as_plain(explanation: Explanation) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _print(explanation: Explanation) -> None:
+def _print(explanation: Explanation, limit: int) -> None:
     console = Console(highlight=False)
     console.print(_head(explanation.finding), soft_wrap=True)
     _say(console, "Summary", explanation.finding["summary"])
@@ -90,7 +91,9 @@ def _print(explanation: Explanation) -> None:
     for text in explanation.decisions:
         console.print(Padding(Text(printable(text)), (0, 0, 0, 2)))
     shown = explanation.evidence.rows
-    console.print(Text(f"Evidence: {_of(len(shown), explanation.evidence.total, 'row')}", "bold"))
+    total = explanation.evidence.total
+    more = f" (--limit {total} shows all)" if limit <= len(shown) < total else ""
+    console.print(Text.assemble((f"Evidence: {_of(len(shown), total, 'row')}", "bold"), (more, "dim")))
     if explanation.silver_kept_from is not None:
         text = f"silver rows before {explanation.silver_kept_from} are no longer kept (mqreplay maintain)"
         console.print(Text(f"  {text}", "dim"), soft_wrap=True)

@@ -92,7 +92,7 @@ def _line(finding: dict[str, Any]) -> str:
 
 
 def _linked(warehouse: Warehouse, finding: dict[str, Any]) -> list[dict[str, Any]]:
-    """The finding's cause and its effects."""
+    """Return the finding's cause and its effects."""
     same = of_last_day(warehouse.read("gold.finding", RowFilter(finding["cluster"])), "finding_id")
     is_cause = pl.col("finding_id") == pl.lit(finding["follows_from"], pl.String)
     is_effect = pl.col("follows_from") == finding["finding_id"]
@@ -109,7 +109,7 @@ def _short(value: Any) -> str:
 
 
 def decision(table: str, row: dict[str, Any]) -> str | None:
-    """The decision that a judged row holds, as a call: what went in and what came out."""
+    """Return the decision of a judged row as a call with its arguments and its result."""
     if table == "gold.allocation":
         call = f"allocate({row['strategy']!r}, {row['consumer_group']!r}, {row['client_id']!r}, mq_all, cid_all)"
         lists = f"mq_all={_short(row['mq_all'] or [])} cid_all={_short(row['cid_all'] or [])}"

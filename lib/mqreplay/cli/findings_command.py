@@ -71,7 +71,7 @@ def findings(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
 ) -> pl.DataFrame:
-    """Return the rows of gold.finding of all columns in ``names`` whose value is one of those given, if any are.
+    """Return the rows of gold.finding with one of the values of ``names`` in each of its columns; no value: all rows.
 
     The most severe come first, then the earliest.
     """
@@ -90,7 +90,7 @@ def findings(
 
 
 def instant(text: str | None, option: str) -> dt.datetime | None:
-    """Return an instant given as ISO 8601, in UTC without a zone. Raises InputError."""
+    """Return the instant of an ISO 8601 text, in UTC without a zone. Raises InputError."""
     if text is None:
         return None
     try:

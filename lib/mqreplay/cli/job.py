@@ -28,7 +28,7 @@ def main(step: str, argv: list[str] | None = None) -> int:
     """Run ``step`` with the options of spark-submit's application; return the exit status."""
     parser = argparse.ArgumentParser(prog=f"jobs/{step}.py", add_help=False, allow_abbrev=False)
     parser.add_argument("--recording", action="append", default=[])
-    given, rest = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
+    own, rest = parser.parse_known_args(sys.argv[1:] if argv is None else argv)
     sys.stderr = _own_stderr()
     misplaced = options_of_submit(rest)
     if misplaced:
@@ -39,7 +39,8 @@ def main(step: str, argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return BAD_INPUT
-    return command_line([step, *given.recording, *rest], own_process=True)
+    # A job is for Spark, also where plain Python starts it. A later --engine counts.
+    return command_line([step, *own.recording, "--engine", "spark", *rest], own_process=True)
 
 
 def options_of_submit(words: Iterable[str]) -> list[str]:

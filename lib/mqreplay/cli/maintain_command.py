@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mqreplay.cli.arguments import add_conf, add_engine, add_warehouse, with_examples
+from mqreplay.cli.arguments import add_conf, add_engine, add_warehouse, choice_of_engine, with_examples
 from mqreplay.printable import json_text
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 TEXT = "remove old days, compact the tables, and remove unused files"
 EXAMPLES = (
-    "mqreplay maintain --warehouse warehouse/night --engine local",
-    "mqreplay maintain --warehouse warehouse/night --engine local --keep 90d --dry-run",
-    "mqreplay maintain --warehouse warehouse/night --engine local --keep silver=30d,gold=400d",
+    "mqreplay maintain --warehouse warehouse/night",
+    "mqreplay maintain --warehouse warehouse/night --keep 90d --dry-run",
+    "mqreplay maintain --warehouse warehouse/night --keep silver=30d,gold=400d",
 )
 
 
@@ -44,14 +44,15 @@ def run(args: argparse.Namespace, settings: Settings) -> None:
     from mqreplay.night.maintain import maintain
 
     require_warehouse(args.warehouse)
-    with Progress(sys.stderr) as progress:
+    choice = choice_of_engine(args, settings)
+    with Progress(sys.stderr, choice.note) as progress:
         tables = maintain(
             args.warehouse,
             settings,
             progress,
             keep=args.keep,
             cluster=args.cluster,
-            engine=args.engine or "spark",
+            engine=choice.engine,
             dry_run=args.dry_run,
         )
     if args.json:

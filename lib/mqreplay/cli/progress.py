@@ -15,12 +15,15 @@ from mqreplay.printable import printable
 
 
 class Progress:
-    """Says on stderr what goes on; on a terminal, a line that also counts the seconds."""
+    """Progress lines on stderr; on a terminal, a status line that also counts the seconds.
 
-    def __init__(self, stream: TextIO) -> None:
+    ``note`` comes before the first line, so that a run that ends with an error at once prints the error alone.
+    """
+
+    def __init__(self, stream: TextIO, note: str = "") -> None:
         self._console = Console(file=_own_descriptor(stream), highlight=False, soft_wrap=True)
         self._status = self._console.status("starting") if stream.isatty() else None
-        self._began = time.monotonic()
+        self._began, self._note = time.monotonic(), note
         self._lock = threading.Lock()
 
     def __enter__(self) -> Progress:
@@ -33,17 +36,19 @@ class Progress:
             self._status.stop()
 
     def __call__(self, what: str) -> None:
-        """Tells one thing."""
+        """Print one line."""
         seconds, text = time.monotonic() - self._began, printable(what)
-        # A run goes on though nobody reads what it says.
+        # A run continues if nobody reads its progress.
         with self._lock, suppress(BrokenPipeError):
-            self._console.print(Text.assemble((f"{seconds:6.1f} s", "dim"), f"  {text}"))
+            note, self._note = self._note, ""
+            for line in (note, text) if note else (text,):
+                self._console.print(Text.assemble((f"{seconds:6.1f} s", "dim"), f"  {line}"))
             if self._status is not None:
                 self._status.update(Text(text))
 
 
 def _own_descriptor(stream: TextIO) -> TextIO:
-    """The same terminal by a descriptor of its own: while Java starts, it has that of stderr (lake/quiet.py)."""
+    """Return the same stream by another descriptor: while Java starts, Java has that of stderr (lake/quiet.py)."""
     try:
         return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
     except (OSError, ValueError):  # no file: a test's

@@ -93,22 +93,22 @@ def _mistakes_named() -> Iterator[None]:
 
 
 def query_error(error: Exception) -> InputError:
-    """Return what is wrong with a query, in the first line of Spark's message that says something."""
+    """Return the error of a query with the first line of Spark's message that is not empty."""
     # The text of Py4JJavaError begins with a name that Python gave to an object of Java.
     text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if found := PYTHON_ERROR.findall(text):  # of a worker: the first line names no reason
         return InputError(f"query: {found[-1]}")
-    said = lines[0] if lines else type(error).__name__
-    if found := NO_TABLE.findall(said):
+    message = lines[0] if lines else type(error).__name__
+    if found := NO_TABLE.findall(message):
         return InputError(f"query: {unknown_table(found[0].replace('`', ''), load_contracts())}")
-    if isinstance(error, RecursionError) or "StackOverflowError" in said:
-        return InputError(f"query: the statement is nested too deeply ({said})")
-    return InputError(f"query: {said}")
+    if isinstance(error, RecursionError) or "StackOverflowError" in message:
+        return InputError(f"query: the statement is nested too deeply ({message})")
+    return InputError(f"query: {message}")
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Whether Spark itself says that the query is wrong."""
+    """Return whether Spark reports a mistake in the query."""
     for cause in java_exceptions(error):
         with suppress(Exception):  # only Spark's own errors have a SQLSTATE
             if state := cause.getSqlState():
@@ -187,7 +187,7 @@ def _empty_views(spark: SparkSession, warehouse: Warehouse, names: Iterable[str]
 
 
 def _session(root: str, settings: Settings) -> SparkSession:
-    """A session of its own for one look at the warehouse: what is set in it is nobody else's."""
+    """Return a new session for one query. Its settings do not affect others."""
     small = _silver_bytes(root) < SMALL_SILVER
     spark = build_session("mqreplay sql", settings.spark, small=small).newSession()
     handle_stops_again()
@@ -196,6 +196,6 @@ def _session(root: str, settings: Settings) -> SparkSession:
 
 
 def _silver_bytes(root: str) -> int:
-    """How much the files of the silver tables take. No table is read."""
+    """Return the size of the files of the silver tables in bytes. No table is read."""
     silver = joined(root, "silver")
     return sum(file.bytes for file in files_of(silver).walk(silver) if file.name.endswith(".parquet"))

@@ -48,6 +48,10 @@ def run(args: argparse.Namespace) -> None:
     from mqreplay.lake.existing import require_warehouse
 
     require_warehouse(args.warehouse)
+    if args.engine == "spark":
+        from mqreplay.engines.choice import require_spark
+
+        require_spark("leave out --engine spark")
     text = query_text(args.query, args.file)
     from mqreplay.settings import load_settings
 
@@ -69,19 +73,19 @@ def run(args: argparse.Namespace) -> None:
     print_rows(names, rows, args.format)
 
 
-def query_text(given: str | None, file: str | None) -> str | None:
+def query_text(argument: str | None, file: str | None) -> str | None:
     """Return the query of an argument, a file or stdin; None where stdin is a terminal. Raises InputError."""
     if file is not None:
-        if given is not None:
+        if argument is not None:
             raise InputError("give the query or --file, not both")
         try:
             return Path(file).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise InputError(f"query file {file} cannot be read: {why}") from None
-    if given is not None and given != "-":
-        return given
-    if given is None and sys.stdin.isatty():
+    if argument is not None and argument != "-":
+        return argument
+    if argument is None and sys.stdin.isatty():
         return None
     try:
         return sys.stdin.read()

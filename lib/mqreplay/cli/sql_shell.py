@@ -75,7 +75,7 @@ def run_shell(
 
 
 def is_whole(text: str) -> bool:
-    """Whether a text ends with a semicolon that ends a statement.
+    """Return whether a text ends with a semicolon that ends a statement.
 
     >>> is_whole("SELECT ';"), is_whole("SELECT ';' -- x;"), is_whole("SELECT ';'; -- x")
     (False, False, True)

@@ -7,7 +7,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from mqreplay.cli import watch_command
-from mqreplay.cli.arguments import add_conf, add_engine, add_prefix, add_warehouse, with_examples
+from mqreplay.cli.arguments import (
+    DEFAULT_ENGINE,
+    add_conf,
+    add_engine,
+    add_prefix,
+    add_warehouse,
+    choice_of_engine,
+    with_examples,
+)
 from mqreplay.cli.exit_status import BAD_INPUT, CRASHED, DONE, FAILED
 from mqreplay.crash import crash_line
 from mqreplay.errors import InputError
@@ -28,14 +36,14 @@ STEPS = {
 EXAMPLES = {
     "nightly": (
         "mqreplay nightly recordings/night --warehouse warehouse/night",
-        "mqreplay nightly recordings/night --warehouse warehouse/night --engine local --fail-on critical --json",
+        "mqreplay nightly recordings/night --warehouse warehouse/night --fail-on critical --json",
         "mqreplay nightly recordings/night --warehouse warehouse/night --conf own.toml --catalog spark_catalog",
         "mqreplay nightly recordings/live --warehouse warehouse/live --watch",
         "mqreplay nightly 'recordings/*/2026-11-24' --warehouse warehouse/estate",
     ),
-    "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night --engine local",),
-    "replay": ("mqreplay replay --warehouse warehouse/night --engine local",),
-    "validate": ("mqreplay validate --warehouse warehouse/night --engine local",),
+    "ingest": ("mqreplay ingest recordings/night --warehouse warehouse/night",),
+    "replay": ("mqreplay replay --warehouse warehouse/night",),
+    "validate": ("mqreplay validate --warehouse warehouse/night",),
     "report": ("mqreplay report --warehouse warehouse/night",),
 }
 NEED_WAREHOUSE = ("replay", "validate", "report")
@@ -64,14 +72,14 @@ def add(commands: Any) -> None:
     )
     # Not by the environment: the sample must not get into a warehouse of real nights.
     demo.add_argument("--warehouse", metavar="DIR", default="warehouse/demo", help="folder of the tables (%(default)s)")
-    _options(demo)
+    _options(demo, "spark")
 
 
-def _options(command: argparse.ArgumentParser) -> None:
+def _options(command: argparse.ArgumentParser, engine: str = DEFAULT_ENGINE) -> None:
     command.add_argument("--cluster", metavar="NAME", help="name of the cluster, if the recording does not contain it")
     add_conf(command)
     command.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_engine(command)
+    add_engine(command, engine)
     command.add_argument("--fail-on", choices=("info", "warning", "critical"), help="exit 1 if a finding reaches it")
 
 
@@ -112,7 +120,8 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
     step = "nightly" if args.command == "demo" else args.command
     failed: list[Failure] = []
     catalog = _catalog(args)
-    with Progress(sys.stderr) as progress:
+    choice = choice_of_engine(args, settings)
+    with Progress(sys.stderr, choice.note) as progress:
         outcomes = run(
             step,
             args.warehouse,
@@ -120,7 +129,7 @@ def run_step(args: argparse.Namespace, settings: Settings) -> int:
             progress,
             recordings=_recordings(args, settings),
             cluster=args.cluster,
-            engine=args.engine or "spark",
+            engine=choice.engine,
             catalog=catalog,
             failed=failed,
         )

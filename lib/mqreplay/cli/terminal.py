@@ -25,11 +25,19 @@ from mqreplay.night.outcome import Outcome
 from mqreplay.printable import csv_text, json_text, printable
 
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+FILE_STATES = {  # of bronze.source_file
+    "read": "read",
+    "duplicate": "read before",
+    "superseded": "superseded",
+    "late": "late",
+    "refused": "refused",
+    "not_read": "not needed",
+}
 SHOWN = 40  # findings; the report and gold.finding have all
 
 
 def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
-    """The verdict, findings, what was judged and what was not, what failed, and the next commands.
+    """Print the verdict, the findings, the decisions by kind, failed expectations and the next commands.
 
     Of several clusters one line each, the worst first.
     """
@@ -56,7 +64,8 @@ def print_outcome(outcomes: list[Outcome], step: str, warehouse: str) -> None:
 
 def _files(outcome: Outcome) -> Text:
     files = sum(outcome.files.values())
-    seen = f"{files:,} {'file' if files == 1 else 'files'} seen, {outcome.files.get('read', 0):,} read"
+    states = [f"{outcome.files[state]:,} {word}" for state, word in FILE_STATES.items() if outcome.files.get(state)]
+    seen = f"{files:,} {'file' if files == 1 else 'files'}: {', '.join(states)}" if states else "no files"
     if not outcome.quarantined:
         return Text(seen)
     rows = "row" if outcome.quarantined == 1 else "rows"
@@ -101,7 +110,7 @@ def _instant(value: Any) -> dt.datetime | None:
 
 
 def _print_judged(console: Console, outcome: Outcome) -> None:
-    """What was judged, why the rest was not, and what lets more be judged next time."""
+    """Print the judged decisions by kind, the evidence that is missing, and how to record more of it."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("decisions", header_style="dim", no_wrap=True)
     for word in ("judged", "differ", "undetermined"):
@@ -145,9 +154,9 @@ def _print_expectations(console: Console, outcome: Outcome) -> None:
 
 
 def note_interruption(warehouse: str) -> None:
-    """Say on stderr if the last run on the warehouse was interrupted: what is read may then be a part of it.
+    """Print on stderr if the last run on the warehouse was interrupted: tables may hold a part of it.
 
-    Raises InputError where there is no warehouse: its name may be none that the file system takes.
+    Raises InputError if there is no warehouse, or if the file system refuses its name.
     """
     require_warehouse(warehouse)
     doing = interrupted_run(warehouse)
@@ -157,7 +166,7 @@ def note_interruption(warehouse: str) -> None:
 
 
 def print_rows(names: Sequence[str], rows: Iterable[Sequence[object]], form: str) -> None:
-    """Rows as a table, CSV or one JSON object a line; nothing in them reaches the terminal but as text.
+    """Print rows as a table, CSV or one JSON object a line. Control characters are escaped.
 
     Values belong to names by their position: several columns may have one name.
     """
@@ -185,7 +194,7 @@ def _print_table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 
 
 def _csv_cell(value: object) -> str:
-    """A number or an instant stays as it is, though it begin with a minus."""
+    """Return the value as CSV has it. A number or an instant may begin with a minus."""
     text = _cell(value)
     is_text = isinstance(value, (str, bytes, bytearray, list, tuple, dict))
     return csv_text(text) if is_text else printable(text)

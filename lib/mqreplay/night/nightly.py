@@ -282,7 +282,7 @@ def run(
     *,
     recordings: list[str] | None = None,
     cluster: str | None = None,
-    engine: str = "spark",
+    engine: str,
     catalog: Catalog | None = None,
     failed: list[Failure] | None = None,
 ) -> list[Outcome]:

@@ -94,8 +94,8 @@ def before_in_chain(tables: Tables, columns: list[str], day: dt.date) -> str:
         GROUP BY {", ".join(f"offset_row.{name}" for name in (*CHAIN, *PLACE))}"""
     today = tables.rows(CHANGES, CHAIN, Days(day, day))
     # The file of a row is not needed.
-    given = {"day": "CAST(to_ts AS DATE)", "source_digest": "''"}
-    shown = ", ".join(f"{given.get(name, name)} AS {name}" for name in columns)
+    values = {"day": "CAST(to_ts AS DATE)", "source_digest": "''"}
+    shown = ", ".join(f"{values.get(name, name)} AS {name}" for name in columns)
     return f"SELECT {shown} FROM ({last}) SEMI JOIN ({today}) USING ({', '.join(CHAIN)})"
 
 

@@ -75,8 +75,8 @@ def headline(counts: dict[str, int], how_bad: str) -> str:
     >>> headline({"critical": 1, "warning": 2, "info": 0}, "critical")
     '1 critical finding, 2 warnings'
     """
-    said = [(counts["critical"], "critical finding"), (counts["warning"], "warning")]
-    wrong = ", ".join(counted(count, words) for count, words in said if count)
+    numbers = [(counts["critical"], "critical finding"), (counts["warning"], "warning")]
+    wrong = ", ".join(counted(count, words) for count, words in numbers if count)
     return wrong or ("not everything was judged" if how_bad == "unknown" else "a quiet night")
 
 

@@ -23,7 +23,7 @@ COUNTS = ("rows_in", "rows_out", "rows_quarantined", "rows_duplicate")
 
 
 def collect(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> ReportData:
-    """Read what the page needs of the days since the given one; of all days if it is None."""
+    """Read what the page needs of the days from ``since`` on; of all days if it is None."""
     here = Window(warehouse, cluster, since).read
     files = _files(here("bronze.source_file"))
     findings, total = _findings(here("gold.finding"))

@@ -44,7 +44,7 @@ class EvidenceRows:
 
     @property
     def more(self) -> int:
-        """The number of rows that are not in ``rows``."""
+        """Return the number of rows that are not in ``rows``."""
         return self.total - len(self.rows)
 
 
@@ -118,7 +118,7 @@ class _Table:
         return rows.unique([FINDING, *self._contract.key], keep="any").sort(FINDING, *self.order, nulls_last=True)
 
     def _days(self, keys: Sequence[_Key]) -> tuple[dt.date, dt.date] | None:
-        """The days that may have the rows; None for all. The day of a gold row is the day that was replayed."""
+        """Return the days that may have the rows; None for all. A gold row has the day that was replayed."""
         begin, end = min(key.begin for key in keys), max(key.end for key in keys)
         if begin == FIRST or end == LAST or not self._contract.by_day:
             return None
@@ -147,7 +147,7 @@ class _Table:
         return named.select(FINDING, *self.columns).collect()
 
     def _within(self, begin: pl.Expr, end: pl.Expr) -> pl.Expr:
-        """Whether a row is of the time from ``begin`` to ``end``, or lasts into it."""
+        """Return whether a row is in the time from ``begin`` to ``end``, at least in part."""
         ended = pl.col(self.wording.until or self.wording.instant)
         return (pl.col(self.wording.instant) <= end) & (ended >= begin)
 

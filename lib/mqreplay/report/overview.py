@@ -145,8 +145,8 @@ def headline(clusters: Sequence[ClusterRow]) -> str:
     """
     states = Counter(row.state for row in clusters)
     words = {"warning": "with warnings", "unknown": "not judged in full", "info": "for information"}
-    said = ", ".join(f"{states[word]} {words.get(word, word)}" for word in LEVELS if states[word])
-    return f"{counted(len(clusters), 'cluster')}: {said}" if said else "no clusters"
+    text = ", ".join(f"{states[word]} {words.get(word, word)}" for word in LEVELS if states[word])
+    return f"{counted(len(clusters), 'cluster')}: {text}" if text else "no clusters"
 
 
 def build_overview(data: Overview) -> str:
@@ -163,6 +163,7 @@ def build_overview(data: Overview) -> str:
             policy=policy(style, script),
             headline=headline(data.clusters),
             level="failed" if data.failed else worst,
+            shown_of_night=SHOWN_OF_NIGHT,
         )
     )
     return page.encode("utf-8", "replace").decode("utf-8")

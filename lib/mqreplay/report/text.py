@@ -45,7 +45,7 @@ def number(value: int | None) -> str:
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """A number and its noun.
+    """Return a number and its noun.
 
     >>> counted(1, "row"), counted(2, "row"), counted(0, "is", "are")
     ('1 row', '2 rows', '0 are')
@@ -54,7 +54,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def instant(value: dt.datetime | None) -> str:
-    """To the millisecond.
+    """Return an instant to the millisecond.
 
     >>> instant(dt.datetime(2026, 11, 21, 2, 46, 1, 301_999))
     '2026-11-21 02:46:01.301'
@@ -75,7 +75,7 @@ def clock(value: dt.datetime | None, other: dt.datetime | None = None) -> str:
 
 
 def iso(value: dt.datetime | None) -> str:
-    """As the filters of the page compare it; empty if it is not known.
+    """Return an instant as the filters of the page compare it; empty if it is not known.
 
     >>> iso(dt.datetime(2026, 11, 21, 2, 46, 1, 301_999)), iso(None)
     ('2026-11-21T02:46:01', '')
@@ -103,7 +103,7 @@ def span(begin: dt.datetime | None, end: dt.datetime | None, known_day: dt.date 
 
 
 def lasting(begin: dt.datetime | None, end: dt.datetime | None) -> str:
-    """How long, in two units.
+    """Return a duration in two units.
 
     >>> lasting(dt.datetime(2026, 11, 21), dt.datetime(2026, 11, 21, 1, 2, 3))
     '1 h 2 min'

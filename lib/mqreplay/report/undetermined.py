@@ -80,5 +80,5 @@ def plain_reason(text: str) -> str:
 
 
 def reason_of(text: str) -> Undetermined | None:
-    """Return what is known of a reason."""
+    """Return the record of a reason."""
     return next((known for known in REASONS if known.pattern.search(text)), None)

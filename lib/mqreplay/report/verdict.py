@@ -34,11 +34,11 @@ def verdict(findings: Sequence[Row], coverages: Sequence[Coverage]) -> str:
     worst = sorted(causes, key=lambda f: (SEVERITIES.index(f["severity"]), str(f["from_ts"] or "")))
     counts = [(sum(f["severity"] == word for f in causes), word) for word in SEVERITIES]
     nouns = {"critical": "critical finding", "warning": "warning"}
-    said = [counted(count, nouns[word]) for count, word in counts if count and word in nouns]
+    worst_counts = [counted(count, nouns[word]) for count, word in counts if count and word in nouns]
     open_ = not_judged(coverages)
     to_know = [f"{counted(len(findings), 'finding')} to know"] if findings else []
-    if said:
-        parts = [f"{' and '.join(said)}, the worst: {_lower(_first_sentence(worst[0]))}"]
+    if worst_counts:
+        parts = [f"{' and '.join(worst_counts)}, the worst: {_lower(_first_sentence(worst[0]))}"]
     elif not any(each.judged for each in coverages):
         first = f"{to_know[0]}, the first: {_lower(_first_sentence(worst[0]))}; nothing else" if to_know else "Nothing"
         return f"{first} could be judged."
@@ -71,5 +71,5 @@ def _first_sentence(finding: Row) -> str:
 
 
 def _lower(text: str) -> str:
-    """A sentence inside another: the first letter of a plain word small."""
+    """Return a sentence for use inside another: its first word in lower case, unless it is a name."""
     return text[:1].lower() + text[1:] if text.split(" ", 1)[0].istitle() else text

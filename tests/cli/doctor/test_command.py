@@ -48,7 +48,7 @@ def test_as_json(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("", "is a folder; `mqreplay nightly"),
         ("nothing.json", "does not exist"),
@@ -59,7 +59,7 @@ def test_as_json(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_what_cannot_be_examined_does_not_keep_the_others_from_it(
-    torn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
+    torn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, message: str
 ) -> None:
     (tmp_path / "topics.json.bak").write_bytes(b"{}")
     (tmp_path / "notes.txt").write_bytes(b"hello")
@@ -68,7 +68,7 @@ def test_what_cannot_be_examined_does_not_keep_the_others_from_it(
     assert out.startswith(f"WRONG {torn}\n")
     assert err.startswith("mqreplay: ")
     assert err.count("\n") == 1
-    assert said in err
+    assert message in err
 
 
 def test_many_that_cannot_be_examined_are_counted(capsys: pytest.CaptureFixture[str]) -> None:

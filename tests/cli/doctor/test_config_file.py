@@ -27,7 +27,7 @@ def examined(folder: Path, data: bytes, bak: bytes | None = None, name: str = "c
 
 
 def lines(verdict: Verdict, what: str) -> list[str]:
-    return [words for each, words in verdict.said if each == what]
+    return [words for each, words in verdict.lines if each == what]
 
 
 def test_a_whole_file_is_counted(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_a_torn_file_the_broker_falls_back_on_its_bak(tmp_path: Path) -> None:
     assert lines(verdict, "place") == ["line 1, character 34 of it; byte 33 of 33"]
     assert lines(verdict, "text") == ['{"offsetTable":{"orders@pay":{0:5 ▶ ⟨end⟩']
     assert lines(verdict, "its .bak") == ["whole: 3 queues of 2 keys topic@group"]
-    [said] = lines(verdict, "broker")
-    assert said.startswith("4.9 and 5.3: refuses it (com.alibaba.fastjson.JSONException: ")
-    assert said.endswith("and takes the .bak: 3 queues of 2 keys topic@group")
+    [answer] = lines(verdict, "broker")
+    assert answer.startswith("4.9 and 5.3: refuses it (com.alibaba.fastjson.JSONException: ")
+    assert answer.endswith("and takes the .bak: 3 queues of 2 keys topic@group")
     assert lines(verdict, "mend")[0].startswith("take consumerOffset.json.bak, the last complete one")
 
 
@@ -141,8 +141,8 @@ def test_a_key_that_no_group_can_reach_is_named(tmp_path: Path) -> None:
 )
 def test_each_kind_is_known_by_name_or_by_what_it_holds(tmp_path: Path, name: str, kind: str, holds: str) -> None:
     data = (SAMPLES / name).read_bytes()
-    for given_name in (name.replace("-5.3.3", "").replace("-4.9.7", ""), "copy.json"):
-        verdict = examined(tmp_path, data, name=given_name)
+    for other_name in (name.replace("-5.3.3", "").replace("-4.9.7", ""), "copy.json"):
+        verdict = examined(tmp_path, data, name=other_name)
         assert (verdict.kind, verdict.whole) == (kind, True)
         assert holds in lines(verdict, "holds")[0]
     torn = examined(tmp_path, data[: len(data) * 2 // 3], name="copy.json")

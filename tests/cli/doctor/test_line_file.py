@@ -22,18 +22,18 @@ def test_whole(tmp_path: Path, name: str) -> None:
     data = COMMIT * 3
     verdict = examined(tmp_path, gzip.compress(data) if name.endswith("gz") else data, name)
     assert (verdict.kind, verdict.whole) == ("offset_commits", True)
-    assert ("lines", "3 lines, 3 good records, 0 bad lines") in verdict.said
+    assert ("lines", "3 lines, 3 good records, 0 bad lines") in verdict.lines
 
 
 def test_bad_lines_have_numbers_reasons_and_text(tmp_path: Path) -> None:
     verdict = examined(tmp_path, COMMIT + b"\n" + b'{"ts":1,\t"ts":}\n' + COMMIT + b"[]\n" + COMMIT[:20])
     assert not verdict.whole
-    assert ("lines", "5 lines, 2 good records, 3 bad lines") in verdict.said
-    told = dict(verdict.said)
-    assert told["line 3"].startswith("bad_syntax: ")
-    assert told["line 5"].startswith("wrong_type: ")
-    assert told["line 6"].startswith("torn: the file ends within this line: ")
-    assert ("text", '{"ts":1,⟨TAB⟩"ts": ▶ } ⟨end⟩') in verdict.said
+    assert ("lines", "5 lines, 2 good records, 3 bad lines") in verdict.lines
+    shown = dict(verdict.lines)
+    assert shown["line 3"].startswith("bad_syntax: ")
+    assert shown["line 5"].startswith("wrong_type: ")
+    assert shown["line 6"].startswith("torn: the file ends within this line: ")
+    assert ("text", '{"ts":1,⟨TAB⟩"ts": ▶ } ⟨end⟩') in verdict.lines
     bad = verdict.facts["bad"]
     assert [each["line"] for each in bad] == [3, 5, 6]
     assert bad[0]["place"]["line"] == 3
@@ -41,11 +41,11 @@ def test_bad_lines_have_numbers_reasons_and_text(tmp_path: Path) -> None:
 
 def test_only_the_first_are_shown_and_all_are_counted(tmp_path: Path) -> None:
     verdict = examined(tmp_path, b"x\n" * 5_000 + COMMIT)
-    assert ("lines", "5,001 lines, 1 good record, 5,000 bad lines") in verdict.said
-    assert ("bad", "5,000 bad_syntax") in verdict.said
-    assert [what for what, _ in verdict.said if what.startswith("line ")] == [f"line {n}" for n in range(1, SHOWN + 1)]
-    assert ("", "… and 4,995 bad lines more") in verdict.said
-    assert [what for what, _ in verdict.said].count("mend") == 1
+    assert ("lines", "5,001 lines, 1 good record, 5,000 bad lines") in verdict.lines
+    assert ("bad", "5,000 bad_syntax") in verdict.lines
+    assert [what for what, _ in verdict.lines if what.startswith("line ")] == [f"line {n}" for n in range(1, SHOWN + 1)]
+    assert ("", "… and 4,995 bad lines more") in verdict.lines
+    assert [what for what, _ in verdict.lines].count("mend") == 1
 
 
 def test_a_torn_gzip_keeps_what_stands_before_the_tear(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ def test_lines_of_no_known_kind_need_only_be_objects(tmp_path: Path) -> None:
     assert verdict.facts["codes"] == {"duplicate_key": 1}
 
 
-def test_a_long_bad_line_is_told_without_its_text(tmp_path: Path) -> None:
+def test_a_long_bad_line_is_shown_without_its_text(tmp_path: Path) -> None:
     verdict = examined(tmp_path, b'{"a":"' + b"x" * 10_000 + b'"]\n', "index.jsonl")
     assert verdict.facts["codes"] == {"bad_syntax": 1}
-    assert "text" not in dict(verdict.said)
+    assert "text" not in dict(verdict.lines)
 
 
 def test_no_line_at_all_is_whole(tmp_path: Path) -> None:
@@ -76,4 +76,4 @@ def test_polled_offsets(tmp_path: Path) -> None:
     lines = b'{"ts":1795228794427,"offsetTable":{"T@g":{"0":5}}}\n{"ts":1795228799427,"changed":{"T@g":{"0":"6"}}}\n'
     verdict = examined(tmp_path, gzip.compress(lines), "consumerOffset.jsonl.gz")
     assert verdict.kind == "polled_offsets"
-    assert ("lines", "2 lines, 1 good record, 1 bad line") in verdict.said
+    assert ("lines", "2 lines, 1 good record, 1 bad line") in verdict.lines

@@ -42,32 +42,40 @@ def test_this_machine_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_jars_and_the_command_of_this_python(spark_home: Path) -> None:
     next(iter((spark_home / "jars").iterdir())).unlink()
-    good, said = checks()["jars"]
+    good, text = checks()["jars"]
     assert not good
-    assert said.startswith(f"missing from {spark_home}/jars: ")
-    assert said.endswith(f"; run `{sys.executable} -m mqreplay.lake.jars`")
+    assert text.startswith(f"missing from {spark_home}/jars: ")
+    assert text.endswith(f"; run `{sys.executable} -m mqreplay.lake.jars`")
 
 
 @pytest.mark.parametrize(
-    ("core", "good", "said"),
+    ("core", "good", "text"),
     [
         (None, False, "has no Spark; unset SPARK_HOME"),
         ("spark-core_2.13-3.5.1.jar", False, "has Spark 3.5.1; unset SPARK_HOME"),
         (f"spark-core_2.13-{pyspark.__version__}.jar", True, f"Spark {pyspark.__version__} of SPARK_HOME"),
     ],
 )
-def test_another_spark(spark_home: Path, core: str | None, good: bool, said: str) -> None:
+def test_another_spark(spark_home: Path, core: str | None, good: bool, text: str) -> None:
     if core is not None:
         (spark_home / "jars" / core).touch()
     found = checks()
     assert found["jars"][0]
     assert found["spark"][0] == good
-    assert said in found["spark"][1]
+    assert text in found["spark"][1]
 
 
 def test_java_home_that_has_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    good, said = checks()["java"]
+    good, text = checks()["java"]
     assert not good
-    assert said.startswith(f"{tmp_path}/bin/java of JAVA_HOME does not exist; install Java 17")
-    assert said.endswith("--engine local, which needs no Java")
+    assert text.startswith(f"{tmp_path}/bin/java of JAVA_HOME does not exist; install Java 17")
+    assert text.endswith("the local engine needs no Java")
+
+
+def test_a_machine_without_spark_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    found = checks()
+    assert list(found) == ["python", "spark", "disk", "settings"]
+    assert found["spark"][0]
+    assert found["spark"][1].startswith("not installed: the local engine does not need it; pip install")

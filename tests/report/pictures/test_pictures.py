@@ -25,8 +25,8 @@ def at(minutes: float) -> dt.datetime:
 
 
 def drawn(root: Path, tables: dict[str, list[dict[str, Any]]], findings: list[dict[str, Any]]) -> dict[str, Picture]:
-    given = {name: [DAY | row for row in rows] for name, rows in tables.items()}
-    warehouse = made_warehouse(root, {"bronze.source_file": [FILE], **given})
+    with_day = {name: [DAY | row for row in rows] for name, rows in tables.items()}
+    warehouse = made_warehouse(root, {"bronze.source_file": [FILE], **with_day})
     return {p.name: p for p in pictures(warehouse, CLUSTER, findings)}
 
 
@@ -120,8 +120,8 @@ def offset_rows(queue: int = 0, group: str = "g", to: int = 40) -> dict[str, lis
 
 
 def test_a_rewind_is_marked_on_the_curve_and_leads_to_its_finding(tmp_path: Path) -> None:
-    told = place(finding("r"), kind="offset_rewind", consumer_group="g", topic="t", from_ts=at(29), to_ts=at(30))
-    picture = drawn(tmp_path, offset_rows(), [told])["offsets"]
+    found = place(finding("r"), kind="offset_rewind", consumer_group="g", topic="t", from_ts=at(29), to_ts=at(30))
+    picture = drawn(tmp_path, offset_rows(), [found])["offsets"]
     (mark,) = [e for e in shapes(picture, "p-break") if e.tag.endswith("path")]
     assert (mark.get("d") or "").startswith("M-6 -5H6L0 6")  # it points down
     assert "29 → 5" in "".join(mark.itertext())
@@ -168,8 +168,8 @@ def test_a_queue_that_comes_late_and_a_group_that_is_off_have_no_gap(tmp_path: P
 
 def test_only_some_groups_and_queues_of_owners_are_drawn(tmp_path: Path) -> None:
     rows = [owner("x", q, 0, 10, consumer_group=f"g{g}") for g in range(300) for q in range(12)]
-    told = place(finding("o"), kind="orphan_queue", consumer_group="g222", topic="t")
-    picture = drawn(tmp_path, {"gold.queue_owner": rows}, [told])["owners"]
+    found = place(finding("o"), kind="orphan_queue", consumer_group="g222", topic="t")
+    picture = drawn(tmp_path, {"gold.queue_owner": rows}, [found])["owners"]
     assert "g222" in str(picture.svg)
     assert picture.cut == ("296 other groups and topics and 16 other queues not drawn; those with findings come first.")
 
@@ -180,7 +180,7 @@ def rebalance(client: str, minute: float, members: list[str], queues: list[int],
     return base | {"cid_all": members, "judgement": "agree", "record_id": f"{client} {minute}"} | differs
 
 
-def test_queues_got_and_given_up_are_shown_for_each_rebalance(tmp_path: Path) -> None:
+def test_queues_got_and_released_are_shown_for_each_rebalance(tmp_path: Path) -> None:
     rows = [
         rebalance("x", 1, ["x"], [0, 1, 2, 3]),
         rebalance("x", 1.3, ["x"], [0, 1, 2, 3]),
@@ -208,8 +208,8 @@ def pull(minute: float, from_slave: bool, diff: int | None = 2**20, **differs: A
 def test_pulls_from_slaves_and_the_distance_are_drawn_against_the_memory(tmp_path: Path) -> None:
     pulls = [pull(m / 2, 20 <= m < 30, 2**26 if 20 <= m < 30 else 2**20) for m in range(100)]
     tables = {name: [each[name] for each in pulls] for name in ("gold.pull_route", "gold.slave_suggestion")}
-    told = place(finding("s"), kind="slave_pull", broker_name="b", from_ts=at(10), to_ts=at(15))
-    picture = drawn(tmp_path, tables, [told])["slaves"]
+    found = place(finding("s"), kind="slave_pull", broker_name="b", from_ts=at(10), to_ts=at(15))
+    picture = drawn(tmp_path, tables, [found])["slaves"]
     assert "10 from slaves" in str(picture.svg)
     (limit,) = shapes(picture, "p-limit")
     level = float((limit.get("d") or "").split()[1].split("H")[0])

@@ -16,17 +16,17 @@ class Verdict:
     path: str
     kind: str
     whole: bool = True
-    said: list[tuple[str, str]] = field(default_factory=list)
+    lines: list[tuple[str, str]] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
 
     def say(self, what: str, words: str) -> None:
         """Add a line for the terminal; invisible characters in names are escaped."""
-        self.said.append((what, spelled(words)))
+        self.lines.append((what, spelled(words)))
 
     def as_text(self) -> str:
         """Return the text for the terminal."""
-        lines = [f"{'ok   ' if self.whole else 'WRONG'} {spelled(self.path)}"]
-        return "\n".join(lines + [f"      {what:9} {words}" for what, words in self.said])
+        head = [f"{'ok   ' if self.whole else 'WRONG'} {spelled(self.path)}"]
+        return "\n".join(head + [f"      {what:9} {words}" for what, words in self.lines])
 
     def as_dict(self) -> dict[str, object]:
         """Return the values for --json."""

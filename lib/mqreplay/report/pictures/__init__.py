@@ -4,7 +4,6 @@ picture.py  what the page gets of a picture
 night.py    the night that is shown, its rows and its findings
 scales.py   time and values -> places, numbers -> labels
 spans.py    gaps and overlaps of time spans
-clients.py  colours and letters of a group's clients
 drawing.py  shapes, words and links -> SVG; panels of rows below each other
 every.py    all pictures in their order
 The other modules draw a picture each. templates/pictures.css has their colours.

@@ -10,7 +10,7 @@ import polars as pl
 
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing, at
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.owners import KINDS
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
@@ -19,7 +19,7 @@ from mqreplay.report.text import counted
 TITLE = "Allocation before and after each rebalance"
 CAPTION = (
     "A column shows the group after a rebalance; a box is one queue of the client. A plus marks a queue that the "
-    "client got, a dashed box one that it gave up. A red frame marks queues that differ from what the strategy gives."
+    "client got, a dashed box one that it released. A red frame marks queues that differ from what the strategy gives."
 )
 WHY_EMPTY = (
     "No rebalance was recorded. Record rebalances or assignments (`mqreplay record`), or import rocketmq_client.log."
@@ -43,7 +43,7 @@ class _Column:
     differ: set[str] = field(default_factory=set)
 
 
-def draw_allocations(view: NightView) -> Picture:
+def draw_allocations(view: PictureData) -> Picture:
     """Draw a panel for each group and topic: those with findings first, then those with the most changes."""
     changes = _changes(view)
     findings = view.findings_of(KINDS)
@@ -55,7 +55,7 @@ def draw_allocations(view: NightView) -> Picture:
     for pair in chosen:
         rows = changes.filter(pl.col("consumer_group") == pair[0], pl.col("topic") == pair[1])
         rebalances += _panel(drawing, pair, _columns(rows.to_dicts()), [f for f in findings if _concerns(f, pair)])
-    drawing.legend([("p-kept", "queue kept"), ("p-got", "queue got"), ("p-lost", "queue given up")])
+    drawing.legend([("p-kept", "queue kept"), ("p-got", "queue got"), ("p-lost", "queue released")])
     left = [counted(total - len(chosen), "other group and topic", "other groups and topics")]
     left = left if total > len(chosen) else []
     left += [counted(rebalances, "other rebalance")] if rebalances else []
@@ -81,7 +81,7 @@ def _concerns(finding: Row, pair: Pair) -> bool:
     return finding["consumer_group"] == pair[0] and finding["topic"] in (None, pair[1])
 
 
-def _changes(view: NightView) -> pl.DataFrame:
+def _changes(view: PictureData) -> pl.DataFrame:
     """Return the rebalances that changed what a client held, or who else was there."""
     member = ["consumer_group", "topic", "client_id"]
     queues = pl.col("actual").list.eval(
@@ -136,7 +136,7 @@ def _panel(drawing: Drawing, pair: Pair, columns: list[_Column], findings: list[
     top = drawing.y + 16
     for row, client in enumerate(clients[:MOST_CLIENTS]):
         y = top + row * ROW
-        drawing.text(24, y + 11, client, "p-t p-small p-dim", LEFT - 34)
+        drawing.text(24, y + 11, client, "p-t p-small p-dim", LEFT - 38)
         previous = before.get(client, frozenset())
         for i, column in enumerate(shown):
             first = i == 0 and not before
@@ -162,10 +162,10 @@ def _cell(
     kept, got, lost = sorted(now & old), sorted(now - old), sorted(old - now)
     words = f"{client} after {at(column.ts)}: {counted(len(now), 'queue')}"
     words += "".join(
-        f"; {word} {', '.join(q[:20])}" for word, q in (("kept", kept), ("got", got), ("gave up", lost)) if q
+        f"; {word} {', '.join(q[:20])}" for word, q in (("kept", kept), ("got", got), ("released", lost)) if q
     )
     if held is None:
-        words = f"{client} left the group; it gave up {', '.join(lost[:20])}"
+        words = f"{client} left the group; it released {', '.join(lost[:20])}"
     boxes = [(css, q) for css, each in (("p-kept", kept), ("p-got", got), ("p-lost", lost)) for q in each]
     if client in column.differ:
         drawing.rect(x - 3, y, min(width - 4, 112), ROW - 2, "p-differ", f"{words}. This differs from the strategy.")

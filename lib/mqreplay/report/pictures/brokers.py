@@ -9,7 +9,7 @@ import polars as pl
 
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing, at
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, text_width
 from mqreplay.report.text import counted, lasting
@@ -43,7 +43,7 @@ class _Broker:
         return "master" if self.broker_id == 0 else f"slave, id {self.broker_id}"
 
 
-def draw_brokers(view: NightView) -> Picture:
+def draw_brokers(view: PictureData) -> Picture:
     """Draw a row for each broker."""
     brokers = _brokers(view)
     if not brokers:
@@ -106,7 +106,7 @@ def _draw_row(drawing: Drawing, broker: _Broker) -> None:
     drawing.path(f"M8 {drawing.y:g}H{LEFT + PLOT}", "p-rule")
 
 
-def _brokers(view: NightView) -> list[_Broker]:
+def _brokers(view: PictureData) -> list[_Broker]:
     found: dict[tuple[str, int], _Broker] = {}
 
     def broker(name: str, broker_id: int) -> _Broker:
@@ -126,7 +126,7 @@ def _brokers(view: NightView) -> list[_Broker]:
     return list(found.values())
 
 
-def _runs(view: NightView) -> pl.DataFrame:
+def _runs(view: PictureData) -> pl.DataFrame:
     """Return times in which a broker answered, or did not; an unknown time lies between two runs that do not touch."""
     each = ["broker_name", "broker_id"]
     asked = view.rows("silver.broker_runtime", "ts").select(*each, "ts", "boot_ts", up=pl.col("error").is_null())
@@ -147,7 +147,7 @@ def _runs(view: NightView) -> pl.DataFrame:
     )
 
 
-def _served(view: NightView) -> pl.DataFrame:
+def _served(view: PictureData) -> pl.DataFrame:
     """Return the time slots in which a slave served pulls because the master was gone."""
     pulls = view.rows("gold.pull_route", "request_ts").filter(pl.col("from_slave") & (pl.col("cause") == "master_gone"))
     slots = pulls.group_by("broker_name", "actual_broker_id", slot=view.bucket("request_ts", SLOTS)).agg(pl.len())

@@ -74,7 +74,7 @@ class Drawing:
         self.parts.append(Markup("</a>"))
 
     def hatch(self, x: float, y: float, w: float, h: float, css: str) -> None:
-        """Fill a rectangle with slanted lines: a sign that needs no colour. They are further apart in wide ones."""
+        """Fill a rectangle with slanted lines, a sign that needs no colour. Wide rectangles have wider gaps."""
         step = max(7.0, w / 60)
         lines: list[str] = []
         start = x - h + step

@@ -10,14 +10,14 @@ from mqreplay.report.pictures.allocations import draw_allocations
 from mqreplay.report.pictures.brokers import draw_brokers
 from mqreplay.report.pictures.finding_times import draw_finding_times
 from mqreplay.report.pictures.lag import draw_lag
-from mqreplay.report.pictures.night import NightView, recorded_nights
+from mqreplay.report.pictures.night import PictureData, recorded_nights
 from mqreplay.report.pictures.night_comparison import draw_nights
 from mqreplay.report.pictures.offsets import draw_offsets
 from mqreplay.report.pictures.owners import draw_owners
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.slave_reads import draw_slave_reads
 
-OF_A_NIGHT: tuple[Callable[[NightView], Picture], ...] = (
+OF_A_NIGHT: tuple[Callable[[PictureData], Picture], ...] = (
     draw_finding_times,
     draw_brokers,
     draw_lag,
@@ -36,7 +36,7 @@ def pictures(warehouse: Warehouse, cluster: str, findings: Sequence[Row]) -> lis
     nights = recorded_nights(warehouse, cluster)
     if not nights:
         return []
-    view = NightView.of_night(warehouse, cluster, nights[-1], findings)
+    view = PictureData.of_night(warehouse, cluster, nights[-1], findings)
     drawn = [draw(view) for draw in OF_A_NIGHT]
     side_by_side = draw_nights(nights, findings)
     return drawn if side_by_side is None else [*drawn, side_by_side]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.text import counted, number
 
 TITLE = "Findings over the night"
-CAPTION = "Each mark is a finding, from its begin to its end, and leads to it."
+CAPTION = "Each mark is a finding, from its start to its end, and leads to it."
 WHY_EMPTY = "There are no findings in this night."
 MOST_KINDS = 24
 MOST_LINES = 4  # of one kind
 
 
-def draw_finding_times(view: NightView) -> Picture:
+def draw_finding_times(view: PictureData) -> Picture:
     """Draw a row for each kind of finding."""
     by_kind: dict[str, list[Row]] = {}
     for finding in view.findings:

@@ -6,7 +6,7 @@ import polars as pl
 
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing, at
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, ValueScale, path_through, round_up, short
@@ -29,7 +29,7 @@ HEIGHT = 46
 GROUP = ("consumer_group", "topic")
 
 
-def draw_lag(view: NightView) -> Picture:
+def draw_lag(view: PictureData) -> Picture:
     """Draw a panel for each group and topic: those with findings first, then those with the greatest lag."""
     chosen, total = _chosen(view)
     lags = _lags(view, chosen) if chosen else {}
@@ -51,7 +51,7 @@ def draw_lag(view: NightView) -> Picture:
 
 
 def _panel(
-    drawing: Drawing, view: NightView, pair: tuple[str, str], lags: list[float | None], findings: list[Row]
+    drawing: Drawing, view: PictureData, pair: tuple[str, str], lags: list[float | None], findings: list[Row]
 ) -> None:
     drawing.y += 5
     drawing.finding_strip(findings)
@@ -86,7 +86,7 @@ def _runs(points: list[tuple[float, float] | None]) -> list[list[tuple[float, fl
     return [run for run in runs if len(run) > 1]
 
 
-def _chosen(view: NightView) -> tuple[list[tuple[str, str]], int]:
+def _chosen(view: PictureData) -> tuple[list[tuple[str, str]], int]:
     """Return the groups and topics to draw, the worst first, and how many there are."""
     worst = (
         view.spans("gold.group_status")
@@ -108,7 +108,7 @@ def _chosen(view: NightView) -> tuple[list[tuple[str, str]], int]:
     return list({**first, **known})[:MOST_GROUPS], len(known)
 
 
-def _lags(view: NightView, chosen: list[tuple[str, str]]) -> dict[tuple[str, str], list[float | None]]:
+def _lags(view: PictureData, chosen: list[tuple[str, str]]) -> dict[tuple[str, str], list[float | None]]:
     """Return the lag in each time slot; None where it is not known for a queue that was committed before."""
     pairs = pl.LazyFrame(chosen, schema=list(GROUP), orient="row")
     queue = ["topic", "broker_name", "queue_id"]

@@ -19,7 +19,7 @@ MOST_NIGHTS = 7
 
 
 @dataclass(frozen=True)
-class Night:
+class NightSpan:
     """A time range of the recording, in UTC."""
 
     first: dt.datetime
@@ -37,16 +37,16 @@ class Night:
 
 
 @dataclass(frozen=True)
-class NightView:
+class PictureData:
     """Rows and findings of one cluster in one night."""
 
     warehouse: Warehouse
     cluster: str
-    night: Night
+    night: NightSpan
     findings: list[Row]
 
     @classmethod
-    def of_night(cls, warehouse: Warehouse, cluster: str, night: Night, findings: Iterable[Row]) -> NightView:
+    def of_night(cls, warehouse: Warehouse, cluster: str, night: NightSpan, findings: Iterable[Row]) -> PictureData:
         """Keep the findings that touch the night, the worst first."""
         here = [f for f in findings if touches(f, night)]
         here.sort(key=lambda f: (SEVERITIES.index(f["severity"]), f["from_ts"] or night.first, f["finding_id"]))
@@ -83,13 +83,13 @@ class NightView:
         return self.night.first + dt.timedelta(seconds=self.night.seconds * bucket / buckets)
 
 
-def touches(finding: Row, night: Night) -> bool:
-    """Whether the finding lies in the night, at least in part; one without times does."""
+def touches(finding: Row, night: NightSpan) -> bool:
+    """Return whether the finding is in the night, at least in part. A finding without times is."""
     begin, end = finding["from_ts"] or finding["to_ts"], finding["to_ts"] or finding["from_ts"]
     return begin is None or (begin <= night.last and end >= night.first)
 
 
-def recorded_nights(warehouse: Warehouse, cluster: str) -> list[Night]:
+def recorded_nights(warehouse: Warehouse, cluster: str) -> list[NightSpan]:
     """Return the last nights of the recording, the earliest first."""
     files = warehouse.read("bronze.source_file", RowFilter(cluster))
     spans = (
@@ -101,8 +101,8 @@ def recorded_nights(warehouse: Warehouse, cluster: str) -> list[Night]:
     return split_nights(spans.iter_rows())
 
 
-def split_nights(spans: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[Night]:
-    """Join spans, given by falling end, that lie close together; cut what is too long.
+def split_nights(spans: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[NightSpan]:
+    """Join spans, ordered by falling end, that are close together; cut what is too long.
 
     >>> at = dt.datetime(2026, 11, 21, 2)
     >>> night = dt.timedelta(hours=3)
@@ -120,12 +120,12 @@ def split_nights(spans: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[Night
             break
         else:
             joined.append((first, last))
-    nights: list[Night] = []
+    nights: list[NightSpan] = []
     for first, end in joined:
         last = end
         while len(nights) < MOST_NIGHTS and last - first > LONGEST:
-            nights.append(Night(last - LONGEST, last))
+            nights.append(NightSpan(last - LONGEST, last))
             last -= LONGEST
         if len(nights) < MOST_NIGHTS:
-            nights.append(Night(first, last))
+            nights.append(NightSpan(first, last))
     return nights[::-1]

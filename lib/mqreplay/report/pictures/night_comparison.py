@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from mqreplay.report.data import SEVERITIES, Row
 from mqreplay.report.pictures.drawing import Drawing
-from mqreplay.report.pictures.night import Night
+from mqreplay.report.pictures.night import NightSpan
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.text import counted, lasting
@@ -25,7 +25,7 @@ ROW = 24
 BOX = Markup('<rect class="{}" x="{:g}" y="{:g}" width="{:g}" height="{}" rx="3"/>')
 
 
-def draw_nights(nights: Sequence[Night], findings: Sequence[Row]) -> Picture | None:
+def draw_nights(nights: Sequence[NightSpan], findings: Sequence[Row]) -> Picture | None:
     """Draw a column for each night and a row for each kind; None if there are less than two nights."""
     if len(nights) < 2:
         return None
@@ -61,13 +61,13 @@ def draw_nights(nights: Sequence[Night], findings: Sequence[Row]) -> Picture | N
     return drawing.picture("nights", TITLE, CAPTION, cut, SQL)
 
 
-def _night_of(finding: Row, nights: Sequence[Night]) -> int:
+def _night_of(finding: Row, nights: Sequence[NightSpan]) -> int:
     """Return the number of the night in which the finding began."""
     begin = finding["from_ts"] or finding["to_ts"]
     return 0 if begin is None else max(sum(begin >= night.first for night in nights) - 1, 0)
 
 
-def _cell(drawing: Drawing, x: float, width: float, kind: str, night: Night, found: list[Row]) -> None:
+def _cell(drawing: Drawing, x: float, width: float, kind: str, night: NightSpan, found: list[Row]) -> None:
     if not found:
         drawing.parts.append(BOX.format("p-none", x + 2, drawing.y + 2, width - 4, ROW - 4))
         return

@@ -9,7 +9,7 @@ import polars as pl
 
 from mqreplay.report.data import Row
 from mqreplay.report.pictures.drawing import Drawing, at
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.queue_ends import ends_of_queues
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale, ValueScale, path_through, short
@@ -43,8 +43,8 @@ class _Curve:
     breaks: list[Row] = field(default_factory=list)
 
 
-def draw_offsets(view: NightView) -> Picture:
-    """Draw a panel for each queue: those with breaks first, then those that stood still, then the busiest."""
+def draw_offsets(view: PictureData) -> Picture:
+    """Draw a panel for each queue: those with breaks first, then those without progress, then the busiest."""
     breaks = view.rows("gold.offset_continuity", "to_ts").sort("from_ts", *LINE, "broker_id", "kind").collect()
     chosen, broken = _chosen(view, breaks)
     curves = _curves(view, chosen, breaks)
@@ -60,7 +60,7 @@ def draw_offsets(view: NightView) -> Picture:
     return drawing.picture("offsets", TITLE, CAPTION, cut, SQL)
 
 
-def _chosen(view: NightView, breaks: pl.DataFrame) -> tuple[list[Queue], int]:
+def _chosen(view: PictureData, breaks: pl.DataFrame) -> tuple[list[Queue], int]:
     """Return the queues to draw, and how many have breaks. Queues that share a fate are drawn twice at most."""
     kinds: dict[Queue, dict[str, None]] = {}
     for row in breaks.sort(pl.col("broker_id") != 0, "from_ts", *LINE, maintain_order=True).iter_rows(named=True):
@@ -100,7 +100,7 @@ def _concerns(finding: Row, queue: Queue) -> bool:
     return finding["consumer_group"] is not None and all(finding[k] is None or finding[k] == v for k, v in place)
 
 
-def _curves(view: NightView, chosen: list[Queue], breaks: pl.DataFrame) -> list[_Curve]:
+def _curves(view: PictureData, chosen: list[Queue], breaks: pl.DataFrame) -> list[_Curve]:
     if not chosen:
         return []
     curves = {queue: _Curve(queue) for queue in chosen}
@@ -137,7 +137,7 @@ def _curves(view: NightView, chosen: list[Queue], breaks: pl.DataFrame) -> list[
     return [curve for curve in curves.values() if curve.points]
 
 
-def _panel(drawing: Drawing, view: NightView, curve: _Curve) -> None:
+def _panel(drawing: Drawing, view: PictureData, curve: _Curve) -> None:
     group, topic, broker, queue_id = curve.queue
     findings = [f for f in view.findings_of(KINDS) if _concerns(f, curve.queue)]
     drawing.y += 5

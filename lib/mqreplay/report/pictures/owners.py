@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from mqreplay.report.data import Row
-from mqreplay.report.pictures.clients import MOST_COLOURS, client_css, client_letters
 from mqreplay.report.pictures.drawing import Drawing, at
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, TimeScale
 from mqreplay.report.pictures.spans import Span, gaps, merged, overlaps, seconds
@@ -39,6 +39,7 @@ MOST_GROUPS = 4
 MOST_QUEUES = 8  # of one group and topic
 MOST_BARS = 60  # of one queue
 BAR = 13
+MOST_COLOURS = 7  # of clients, in pictures.css
 BAD_S = 1.0  # shorter gaps and overlaps are ordinary moments of a rebalance
 Pair = tuple[str, str]
 
@@ -52,11 +53,11 @@ class _Lane:
 
     @property
     def bad_s(self) -> float:
-        """Seconds in which the queue did not have exactly one owner."""
+        """Return the seconds in which the queue did not have exactly one owner."""
         return seconds(self.gaps) + seconds(self.overlaps)
 
 
-def draw_owners(view: NightView) -> Picture:
+def draw_owners(view: PictureData) -> Picture:
     """Draw a panel for each group and topic, those with findings first, and a row for each of its queues."""
     chosen, total = chosen_pairs(view, KINDS, MOST_GROUPS)
     if not chosen:
@@ -80,7 +81,7 @@ def draw_owners(view: NightView) -> Picture:
     return drawing.picture("owners", TITLE, CAPTION, cut, SQL)
 
 
-def chosen_pairs(view: NightView, kinds: tuple[str, ...], most: int) -> tuple[list[Pair], int]:
+def chosen_pairs(view: PictureData, kinds: tuple[str, ...], most: int) -> tuple[list[Pair], int]:
     """Return the groups and topics to draw, those with findings of these kinds first, and how many there are."""
     owners = view.spans("gold.queue_owner").filter(~pl.col("topic").str.starts_with("%"))
     spans = (
@@ -101,7 +102,7 @@ def chosen_pairs(view: NightView, kinds: tuple[str, ...], most: int) -> tuple[li
     return list({**first, **known})[:most], len(known)
 
 
-def _spans(view: NightView, chosen: list[Pair]) -> dict[Pair, list[Row]]:
+def _spans(view: PictureData, chosen: list[Pair]) -> dict[Pair, list[Row]]:
     pairs = pl.LazyFrame(chosen, schema=["consumer_group", "topic"], orient="row")
     owners = (
         view.spans("gold.queue_owner")
@@ -133,7 +134,7 @@ def _lanes(rows: list[Row]) -> list[_Lane]:
     return list(lanes.values())
 
 
-def _panel(drawing: Drawing, view: NightView, pair: Pair, rows: list[Row]) -> int:
+def _panel(drawing: Drawing, view: PictureData, pair: Pair, rows: list[Row]) -> int:
     """Draw the queues of a group and topic; return how many were left out."""
     lanes = _lanes(rows)
     shown = sorted(lanes, key=lambda lane: -lane.bad_s)[:MOST_QUEUES]
@@ -188,3 +189,17 @@ def _name_clients(drawing: Drawing, letters: dict[str, int]) -> None:
         more = counted(len(letters) - len(shown), "more client shares", "more clients share")
         drawing.text(LEFT, drawing.y + 8, f"{more} these colours.", "p-t p-small p-dim")
         drawing.y += 16
+
+
+def client_letters(clients: Iterable[str]) -> dict[str, int]:
+    """Return a number for each client, in the order of their first mention.
+
+    >>> client_letters(["b", "a", "b"])
+    {'b': 0, 'a': 1}
+    """
+    return {client: i for i, client in enumerate(dict.fromkeys(clients))}
+
+
+def client_css(number: int) -> str:
+    """Return the class of the client's colour in pictures.css."""
+    return f"p-c{number % MOST_COLOURS}"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 
 
-def ends_of_queues(view: NightView, topics: Sequence[str], slots: int) -> pl.LazyFrame:
+def ends_of_queues(view: PictureData, topics: Sequence[str], slots: int) -> pl.LazyFrame:
     """Return the end (the next offset to be written) of each queue in each time slot in which it was seen."""
     queue = ["topic", "broker_name", "queue_id"]
     wanted = pl.col("topic").is_in(topics)

@@ -7,7 +7,7 @@ import math
 import unicodedata
 from dataclasses import dataclass
 
-from mqreplay.report.pictures.night import Night
+from mqreplay.report.pictures.night import NightSpan
 from mqreplay.report.text import visible
 
 WIDTH = 960  # of a picture, in its own units
@@ -24,7 +24,7 @@ BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 class TimeScale:
     """Places instants of a night across the plot."""
 
-    night: Night
+    night: NightSpan
 
     def x(self, moment: dt.datetime) -> float:
         """Return the place of the moment; moments outside the night are placed at its ends."""

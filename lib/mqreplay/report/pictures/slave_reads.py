@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.report.pictures.drawing import Drawing, at
-from mqreplay.report.pictures.night import NightView
+from mqreplay.report.pictures.night import PictureData
 from mqreplay.report.pictures.picture import Picture
 from mqreplay.report.pictures.scales import LEFT, PLOT, ByteScale, TimeScale, in_bytes, path_through
 from mqreplay.report.text import counted, number
@@ -25,7 +25,7 @@ SHARE, DISTANCE = 26, 46  # heights
 LOWEST = 4_096.0  # bytes; less is drawn at the bottom
 
 
-def draw_slave_reads(view: NightView) -> Picture:
+def draw_slave_reads(view: PictureData) -> Picture:
     """Draw a panel for each broker name: those with findings first, then those with the most pulls from slaves."""
     shares = _shares(view)
     if not shares:
@@ -46,7 +46,7 @@ def draw_slave_reads(view: NightView) -> Picture:
     return drawing.picture("slaves", TITLE, CAPTION, cut, SQL)
 
 
-def _shares(view: NightView) -> dict[str, dict[int, tuple[int, int]]]:
+def _shares(view: PictureData) -> dict[str, dict[int, tuple[int, int]]]:
     """Return for each broker the pulls from master and slave in each time slot."""
     pulls = view.rows("gold.pull_route", "request_ts").filter(pl.col("from_slave").is_not_null())
     by_slot = pulls.group_by("broker_name", slot=view.bucket("request_ts", SLOTS)).agg(
@@ -58,7 +58,7 @@ def _shares(view: NightView) -> dict[str, dict[int, tuple[int, int]]]:
     return found
 
 
-def _distances(view: NightView, brokers: list[str]) -> tuple[dict[str, dict[int, int]], dict[str, list[int]]]:
+def _distances(view: PictureData, brokers: list[str]) -> tuple[dict[str, dict[int, int]], dict[str, list[int]]]:
     """Return the greatest distance in each time slot, and the memory that it is compared with."""
     here = pl.col("broker_name").is_in(brokers)
     reads = view.rows("gold.slave_suggestion", "request_ts").filter(here)
@@ -79,7 +79,7 @@ def _distances(view: NightView, brokers: list[str]) -> tuple[dict[str, dict[int,
 
 def _panel(
     drawing: Drawing,
-    view: NightView,
+    view: PictureData,
     broker: str,
     shares: dict[int, tuple[int, int]],
     distances: dict[int, int],

@@ -28,8 +28,8 @@
   }
 
   function read() {
-    const given = location.hash.startsWith("#q=") ? location.hash.slice(3) : null;
-    if (given !== null) try { field.value = decodeURIComponent(given); } catch { /* not ours */ }
+    const query = location.hash.startsWith("#q=") ? location.hash.slice(3) : null;
+    if (query !== null) try { field.value = decodeURIComponent(query); } catch { /* not ours */ }
     filter();
   }
 
