@@ -63,21 +63,33 @@ EVIDENCE: Final[dict[str, Evidence]] = {
     "topics": Evidence("topics.json", AGAIN, RECORD, "copy it with the snapshots", by_hooks=False),
 }
 
-# By decision: missing kind -> a kind that is easier to record and is enough.
-EASIER: Final[dict[str, dict[str, str]]] = {
-    "gold.group_status": {"pull_log": "topic_stats", "offset_commits": "consumer_offset"},
-    "finding stuck_queue": {"pull_log": "topic_stats"},
-}
 
+@dataclass(frozen=True)
+class Need:
+    """A kind of file that a decision or finding needs, and what replaces it.
 
-def easier_kind(decision: str, kind: str, recorded: Collection[str]) -> str:
-    """Return the kind to record next time, so that the decision is no longer undetermined for lack of ``kind``.
-
-    >>> easier_kind("gold.group_status", "pull_log", {"routes"}), easier_kind("gold.pull_route", "pull_log", set())
-    ('topic_stats', 'pull_log')
+    One of ``or_recorded`` is enough. If the recorder polled the cluster, one of ``or_polled`` is enough, too.
+    ``easier`` is one of these that is easier to record: the advice for the next recording names it.
     """
-    easier = EASIER.get(decision, {}).get(kind, kind)
-    return kind if easier in recorded else easier
+
+    kind: str
+    or_recorded: tuple[str, ...] = ()
+    or_polled: tuple[str, ...] = ()
+    easier: str = ""
+
+    def is_replaced_by_other_kind(self, missing: Collection[str], polled: bool) -> bool:
+        """Return whether another recorded kind replaces this one."""
+        others = self.or_recorded + (self.or_polled if polled else ())
+        return any(other not in missing for other in others)
+
+    def next_time(self, recorded: Collection[str]) -> str:
+        """Return the kind to record next time, so that the decision is no longer undetermined for lack of this one.
+
+        >>> need = Need("pull_log", or_polled=("topic_stats",), easier="topic_stats")
+        >>> need.next_time({"routes"}), need.next_time({"topic_stats"}), Need("pull_log").next_time(set())
+        ('topic_stats', 'pull_log', 'pull_log')
+        """
+        return self.easier if self.easier and self.easier not in recorded else self.kind
 
 
 def mode_of(recorded: Collection[str]) -> Mode:

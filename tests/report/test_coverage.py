@@ -9,6 +9,7 @@ from typing import Any
 
 from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.decisions.replay_gap import missing_kinds, replay_gap
+from mqreplay.evidence_advice import Need
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.coverage import AREAS, Coverage, coverage, most_helpful, not_judged
 from mqreplay.report.verdict import level, verdict
@@ -37,7 +38,7 @@ def finding(severity: str, summary: str = "S stood still.", follows_from: str | 
 def covered(
     path: Path, judgements: Sequence[dict[str, Any]], lacks: Sequence[str] = (), **tables: Sequence[dict[str, Any]]
 ) -> dict[str, Coverage]:
-    gaps = replay_gap(missing_kinds(DAY, lacks, {"slave_pull": {"pull_log": "record pulls"}}), CLUSTER).to_dicts()
+    gaps = replay_gap(missing_kinds(DAY, lacks, {"slave_pull": (Need("pull_log"),)}), CLUSTER).to_dicts()
     rows = {"bronze.source_file": [COPIES], "gold.judgement": judgements, "gold.replay_gap": gaps}
     named = {name.replace("__", "."): each for name, each in tables.items()}
     found = coverage(made_warehouse(path, {**rows, **named}), CLUSTER)
@@ -84,7 +85,7 @@ def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
 def test_offset_changes_and_members_that_could_not_be_judged_are_named(tmp_path: Path) -> None:
     rebalances = [judged("gold.allocation", "agree", 4)]
     gaps = replay_gap(
-        missing_kinds(DAY, ["consumer_offset", "heartbeats"], {"consumer_lost": {"heartbeats": ""}}), CLUSTER
+        missing_kinds(DAY, ["consumer_offset", "heartbeats"], {"consumer_lost": (Need("heartbeats"),)}), CLUSTER
     ).to_dicts()
     owner = {"day": DAY, "consumer_group": "g", "topic": "t", "broker_name": "b", "queue_id": 1, "client_id": "c"}
     owner |= {"from_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC), "source": "assignments"}

@@ -10,10 +10,13 @@ from mqreplay.core.pop_retry_topic import retry_topic_owners
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence.arrays.saturating import less, total
-from mqreplay.evidence.queue_ends import pulled_ends
+from mqreplay.evidence.queue_ends import polled_ends, pulled_ends
 from mqreplay.evidence.queue_events import QUEUE
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import (
     counted,
     evidence_row,
@@ -22,8 +25,40 @@ from mqreplay.findings.shape import (
     row_key,
 )
 
+
+def find_retries(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the groups that sent messages back."""
+    return retry_findings(
+        evidence.came_back,
+        known_ends(evidence),
+        evidence.cluster,
+        limits.retry_warn_messages,
+        limits.retry_gap_s,
+        evidence.groups,
+        frozenset(evidence.topic_config["topic"]),
+    )
+
+
+def find_dead_letters(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the groups that gave up messages."""
+    return dead_letters(
+        evidence.came_back,
+        evidence.most_tries,
+        evidence.topic_config,
+        known_ends(evidence),
+        evidence.cluster,
+        limits.same_cause_gap_s,
+    )
+
+
+def known_ends(evidence: FindingEvidence) -> pl.DataFrame:
+    """Return the ends of retry and dead letter topics by answers to pulls, and the ends of all queues by polls."""
+    return pl.concat([evidence.returned_ends, polled_ends(evidence.topic_stats)])
+
+
 RETRY_GROWTH = FindingKind(
     name="retry_growth",
+    find=find_retries,
     meaning="A listener could not process messages, and the group receives them again from its retry topic. Each try"
     " waits longer, from 10 s to 2 h; after the last one the message becomes a dead letter. With POP the broker puts a"
     " message back by itself when its invisible time ends without an acknowledgement: the listener failed, hangs, or"
@@ -35,7 +70,7 @@ RETRY_GROWTH = FindingKind(
     advice="Read the log of the consumers for the exception that the listener threw at this time. To see the messages:"
     " `mqadmin printMsg -t %RETRY%GROUP -n NAMESRV`. Correct the listener before the last try.",
     confidence=1.0,
-    needs=("consume_log",),
+    needs=(Need("consume_log"),),
     thresholds=("findings.retry_warn_messages", "findings.retry_gap_s"),
     example="Group refund-group could not process messages and sent them back, 24 times.",
     # Tries end as a dead letter.
@@ -44,6 +79,7 @@ RETRY_GROWTH = FindingKind(
 )
 DEAD_LETTER = FindingKind(
     name="dead_letter",
+    find=find_dead_letters,
     meaning="The group failed on a message at every try; with POP a try also fails when the message's invisible time"
     " ends without an acknowledgement. The message lies in the dead letter topic, and no consumer receives it any"
     " more.",
@@ -52,7 +88,7 @@ DEAD_LETTER = FindingKind(
     advice="Read the messages: `mqadmin printMsg -t %DLQ%GROUP -n NAMESRV`. Correct the listener, then send them again"
     " with `mqadmin resendMessage` or a producer: nothing does so by itself.",
     confidence=0.95,
-    needs=("topics",),
+    needs=(Need("topics"),),
     thresholds=("findings.same_cause_gap_s",),
     example="Group refund-group gave up 3 messages, now in topic %DLQ%refund-group.",
 )

@@ -9,7 +9,8 @@ from typing import Final, Literal
 
 import polars as pl
 
-from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, easier_kind, how_to_record, label_of, mode_of
+from mqreplay.decisions.replay_gap import next_time
+from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, how_to_record, label_of, mode_of
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.report.text import counted
 from mqreplay.report.undetermined import NO_POLL, plain_reason, reason_of
@@ -194,7 +195,7 @@ def _missing(gaps: pl.LazyFrame) -> dict[str, list[str]]:
 def _coverage(area: Area, counts: _Counts, lacks: Mapping[str, Sequence[str]], recorded: Collection[str]) -> Coverage:
     reasons = sorted(counts.undetermined.items(), key=lambda each: (-each[1], each[0]))
     mode, lacked = mode_of(recorded), lacks.get(area.decision, [])
-    missing = list(dict.fromkeys(easier_kind(area.decision, kind, recorded) for kind in lacked))
+    missing = list(dict.fromkeys(next_time(area.decision, kind, recorded) for kind in lacked))
     helps: dict[Help, None] = {}
     for text, _ in reasons:
         known = reason_of(text)
