@@ -9,14 +9,9 @@ from functools import cached_property
 from string import Formatter
 from typing import Any
 
-Phrase = str | tuple[str, ...]  # a text with names of columns in braces, or several of which the first that fits counts
-QUEUE = "queue {broker_name}/{queue_id} of {topic}"
-ON_BROKER = "on {broker_name}-{broker_id}"
-OFFSETS = (
-    "offset {previous_offset:,} -> {new_offset:,}",
-    "offset {new_offset:,}",
-    "offset {previous_offset:,} removed",
-)
+from mqreplay.decode.kind import OFFSETS, ON_BROKER, QUEUE, Phrase
+from mqreplay.decode.kinds import FILE_KINDS
+
 WHO: Phrase = (
     "{client_id}, group {consumer_group}",
     "{client_id}",
@@ -52,59 +47,8 @@ class Wording:
 
 
 WORDINGS: Mapping[str, Wording] = {
+    **{kind.table: Wording(kind.time, kind.phrases) for kind in FILE_KINDS.values() if kind.phrases},
     "bronze.quarantine": Wording("", ("{code}: {reason}",)),
-    "silver.assignment": Wording("ts", ("holds {queues}", "error: {error}")),
-    "silver.broker_runtime": Wording("ts", ("no answer: {error}",)),
-    "silver.consume": Wording(
-        "ts",
-        (
-            "message {msg_id} at offset {queue_offset:,}",
-            QUEUE,
-            "{status}",
-            "redelivery {reconsume_times}",
-        ),
-    ),
-    "silver.consume_stats": Wording("ts", ("offsets and ends of {offsets}", "error: {error}")),
-    "silver.consumer_list": Wording("ts", ("{broker_name} lists {cid_all}", "error: {error}")),
-    "silver.heartbeat": Wording(
-        "ts",
-        (
-            "{kind} to {broker_name}-{broker_id}",
-            "{consumer_data_set}",
-            "group {closed_consumer_group}",
-            "last heartbeat {heard_ts}",
-            "error: {error}",
-        ),
-    ),
-    "silver.offset_change": Wording("to_ts", (OFFSETS, QUEUE, ("in the file of {source_name}",))),
-    "silver.offset_commit": Wording("ts", ("{kind} offset {commit_offset:,}", QUEUE, ON_BROKER, "error: {error}")),
-    "silver.pull": Wording(
-        "request_ts",
-        ("pull at offset {queue_offset:,}", QUEUE, ON_BROKER, "answer {response_name}", "error: {error}"),
-    ),
-    "silver.pop_order": Wording(
-        "ts", (QUEUE, "first offset and distances {offset_list}", "acknowledged bits {commit_offset_bit}", "{change}")
-    ),
-    "silver.rebalance": Wording(
-        "ts",
-        (
-            "{strategy} gives {mq_divided} of {topic}",
-            "from {mq_all_size} queues for {cid_all_size} clients",
-            "error: {error}",
-        ),
-    ),
-    "silver.recorder_event": Wording("ts", ("{kind} {detail}",)),
-    "silver.server_request": Wording(
-        "ts",
-        (
-            ("{name} from {client_addr} to {broker_name}-{broker_id}", "{name} from {broker_name}-{broker_id}"),
-            ("{reset_offsets}", "{topic}"),
-            "refused: {error}",
-        ),
-    ),
-    "silver.topic_config": Wording(
-        "ts", ("topic {topic}: {read_queue_nums} read and {write_queue_nums} write queues", "{change}")
-    ),
     "gold.allocation": Wording(
         "rebalance_ts", ("{strategy} of {topic}", "expected {expected}", "took {actual}", "{judgement}: {reason}")
     ),

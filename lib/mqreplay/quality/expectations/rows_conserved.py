@@ -18,36 +18,12 @@ from great_expectations.expectations.metrics.table_metric_provider import TableM
 from great_expectations.render import LegacyDiagnosticRendererType, RenderedTableContent
 from great_expectations.render.renderer.renderer import renderer
 
+from mqreplay.decode.kinds import FILE_KINDS
+
 # Silver table -> kinds of files that give its rows.
 KINDS_OF_TABLE = {
-    "silver.assignment": ("assignments",),
-    "silver.broker": ("brokers",),
-    "silver.broker_runtime": ("broker_runtime",),
-    "silver.cluster_info": ("cluster_info",),
-    "silver.consume": ("consume_log",),
-    "silver.consume_stats": ("consume_stats",),
-    "silver.consumer_connection": ("consumer_connections",),
-    "silver.consumer_list": ("consumer_lists",),
-    "silver.heartbeat": ("heartbeats",),
-    "silver.lock": ("lock_requests",),
-    "silver.message_request_mode": ("message_request_modes",),
-    "silver.offset_change": ("client_offsets", "consumer_offset"),
-    "silver.offset_commit": ("offset_commits",),
-    "silver.lowered_offset": ("lowered_offsets",),
-    "silver.pop": ("pop_log",),
-    "silver.pop_ack": ("pop_acks",),
-    "silver.pop_assignment": ("pop_assignments",),
-    "silver.pop_order": ("pop_orders",),
-    "silver.produce": ("produce_log",),
-    "silver.proxy_connection": ("proxy_connections",),
-    "silver.pull": ("pull_log",),
-    "silver.rebalance": ("rebalance_log",),
-    "silver.recorder_event": ("recorder_events",),
-    "silver.route": ("routes",),
-    "silver.server_request": ("server_requests",),
-    "silver.subscription_group": ("subscription_groups",),
-    "silver.topic_config": ("topics",),
-    "silver.topic_stats": ("topic_stats",),
+    table: tuple(sorted(kind.stem for kind in FILE_KINDS.values() if kind.table == table))
+    for table in sorted({kind.table for kind in FILE_KINDS.values()})
 }
 # A line of topic_stats gives many rows, so count its records.
 COUNTED_BY_RECORD = frozenset({"silver.topic_stats"})
