@@ -42,10 +42,10 @@ def decode_consumer_list(line: bytes) -> dict[str, object]:
     """
     record = read_object(line)
     answer = _PLAIN.take(record)
-    given = record.get("cid_all")
-    if given is None and (body := body_of(record, "body")) is not None:
-        given = items_of(body, "consumerIdList")
-    answer["cid_all"] = None if given is None else texts_of(given, "cid_all")
+    cid_all = record.get("cid_all")
+    if cid_all is None and (body := body_of(record, "body")) is not None:
+        cid_all = items_of(body, "consumerIdList")
+    answer["cid_all"] = None if cid_all is None else texts_of(cid_all, "cid_all")
     return answer
 
 

@@ -31,8 +31,8 @@ def decode_proxy_connection(line: bytes) -> dict[str, object]:
     ('10.0.0.9:8080', [('c', None, None, 0)])
     """
     answer = decode_consumer_connection(line)
-    given = _PLAIN.take(read_object(line))
-    return given | {name: value for name, value in answer.items() if name not in _OF_BROKER}
+    columns = _PLAIN.take(read_object(line))
+    return columns | {name: value for name, value in answer.items() if name not in _OF_BROKER}
 
 
 KIND: Final = Kind(

@@ -44,7 +44,7 @@ def activity_of_shard(clocks: pl.DataFrame, pull: pl.DataFrame, offset_commit: p
 
 
 def clock_findings(clocks: pl.DataFrame, activity: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    """Return CLOCK_SKEW, one for each day and stretch of time in which a client's clock was off.
+    """Return CLOCK_SKEW, one for each day and time span in which a client's clock was off.
 
     ``clocks`` is evidence/client_clocks.py's frame, ``activity`` the rows of `activity_of_shard` of all shards.
     """

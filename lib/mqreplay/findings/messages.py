@@ -102,14 +102,14 @@ def returned_ends_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     return pulled_ends(pull.filter(topic.starts_with(RETRY) | topic.starts_with(DLQ)))
 
 
-def retried_topics(came_back: pl.DataFrame, ends: pl.DataFrame) -> set[str]:
+def retried_topics(redelivered_messages: pl.DataFrame, ends: pl.DataFrame) -> set[str]:
     """Return the retry topics that hold messages; the frames are as in `retry_findings`."""
     with_messages = ends.filter(pl.col("topic").str.starts_with(RETRY) & (pl.col("queue_max_offset") > 0))["topic"]
-    return {*with_messages, *(RETRY + group for group in came_back["consumer_group"].drop_nulls())}
+    return {*with_messages, *(RETRY + group for group in redelivered_messages["consumer_group"].drop_nulls())}
 
 
 def retry_findings(
-    came_back: pl.DataFrame,
+    redelivered_messages: pl.DataFrame,
     ends: pl.DataFrame,
     cluster: str,
     warn_messages: int,
@@ -119,12 +119,14 @@ def retry_findings(
 ) -> pl.DataFrame:
     """Return RETRY_GROWTH: messages sent back, by the consumers' logs; for a group without one, by its topic's end.
 
-    ``came_back`` has the rows of evidence/deliveries.py's came_back of all shards. ``ends`` has the rows of
+    ``redelivered_messages`` has evidence/deliveries.py's rows of all shards. ``ends`` has the rows of
     `returned_ends_of_shard` of all shards and those of topic statistics. Fewer than ``warn_messages`` are info.
     ``groups`` and ``topics`` are those known: the name of a retry topic of POP has both.
     """
     own = RETRY + pl.col("consumer_group")
-    logged = came_back.select(*GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id")
+    logged = redelivered_messages.select(
+        *GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id"
+    )
     named = _growth(ends, RETRY).join(_retry_owners(ends, groups, topics), on="topic")
     grown = named.join(logged, on=GROUP, how="anti")
     by = (*GROUP, "topic", "pop_topic")
@@ -174,8 +176,8 @@ def _retry_owners(ends: pl.DataFrame, groups: Collection[str], topics: Collectio
 
 
 def dead_letters(
-    came_back: pl.DataFrame,
-    most_tries: pl.DataFrame,
+    redelivered_messages: pl.DataFrame,
+    max_reconsume_times: pl.DataFrame,
     topic_config: pl.DataFrame,
     ends: pl.DataFrame,
     cluster: str,
@@ -183,17 +185,17 @@ def dead_letters(
 ) -> pl.DataFrame:
     """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
 
-    ``came_back`` and ``ends`` are as in `retry_findings`, ``most_tries`` has the rows of evidence/deliveries.py's
-    most_tries_of_shard of all shards. Messages are counted by the log of the consumers; for a group without one, by how
-    much its topic grew.
+    ``redelivered_messages`` and ``ends`` are as in `retry_findings`.
+    ``max_reconsume_times`` has the rows of evidence/deliveries.py's most_tries_of_shard of all shards.
+    Messages are counted by the log of the consumers; for a group without one, by how much its topic grew.
     """
     created = _created(topic_config).select(
         *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
     grown = _growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages")
-    logged = _last_tries(came_back, most_tries, pl.concat([created.select(GROUP), grown.select(GROUP)])).select(
-        *GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages")
-    )
+    logged = _last_tries(
+        redelivered_messages, max_reconsume_times, pl.concat([created.select(GROUP), grown.select(GROUP)])
+    ).select(*GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
     of_topic = grown.join(logged, on=GROUP, how="anti")
     given_up = pl.concat([created, of_topic, logged], how="diagonal")
     found = (
@@ -215,14 +217,16 @@ def dead_letters(
     return finding(_with_topic(found, DLQ), DEAD_LETTER, cluster, severity="warning", summary=summary)
 
 
-def _last_tries(came_back: pl.DataFrame, most_tries: pl.DataFrame, gave_up: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of ``came_back`` that were the last try of their message.
+def _last_tries(
+    redelivered_messages: pl.DataFrame, max_reconsume_times: pl.DataFrame, gave_up: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the rows of ``redelivered_messages`` that were the last try of their message.
 
     No message of a group comes back more often than its consumers' maxReconsumeTimes allow. If the group gave up
     messages (``gave_up``), the highest number that was seen is this limit; otherwise only the default is known.
     """
-    of_group = most_tries.group_by(GROUP).agg(pl.col("most_tries").max()).join(gave_up, on=GROUP, how="semi")
-    known = came_back.join(of_group, on=GROUP, how="left")
+    of_group = max_reconsume_times.group_by(GROUP).agg(pl.col("most_tries").max()).join(gave_up, on=GROUP, how="semi")
+    known = redelivered_messages.join(of_group, on=GROUP, how="left")
     limit = pl.min_horizontal("most_tries", pl.lit(MAX_RECONSUME, pl.Int64))
     return known.filter(pl.col("reconsume_times") >= limit)
 

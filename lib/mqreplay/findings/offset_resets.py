@@ -116,7 +116,7 @@ def reset_findings(
 def _effects(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Return ``by``, back and ahead (most messages), again (in all), and the largest move as text with its direction.
 
-    Several clients may be told of one queue: it counts once.
+    A queue whose reset several clients receive counts once.
     """
     queue = ["broker_name", "queue_id"]
     moved = rows.filter(pl.col("moved").is_not_null())

@@ -74,7 +74,7 @@ def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: i
     settings = _settings(of_keepers, cluster, warn_s)
     groups = _sessions(exceptional.filter(pl.col("why") != KEPT), gap_s).with_columns(_lasts(warn_s).alias("lasts"))
     kept = _with_lag(_sessions(of_keepers, gap_s), groups, gap_s)
-    # A short lag is told with the reads that followed from it.
+    # A short lag is part of the finding about the reads that followed from it.
     alone = groups.join(
         kept.select("lag_number").drop_nulls().unique(), left_on="number", right_on="lag_number", how="anti"
     )

@@ -1,4 +1,4 @@
-"""Queues whose offset stood still while messages waited and members held them."""
+"""Queues whose offset did not move while messages waited and members held them."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def who(row: Mapping[str, Any]) -> str:
     >>> who({"client_id": "c1", "consumer_group": "g"}), who({"broker_name": "b", "broker_id": 0})
     ('c1, group g', 'b-0')
     """
-    return _said(WHO, row)
+    return _filled(WHO, row)
 
 
 def what(wording: Wording, row: Mapping[str, Any]) -> str:
@@ -115,10 +115,10 @@ def what(wording: Wording, row: Mapping[str, Any]) -> str:
     >>> what(WORDINGS["silver.offset_change"], row)
     'offset 1,200 -> 35, queue b/2 of T'
     """
-    return ", ".join(said for phrase in wording.phrases if (said := _said(phrase, row)))
+    return ", ".join(text for phrase in wording.phrases if (text := _filled(phrase, row)))
 
 
-def _said(phrase: Phrase, row: Mapping[str, Any]) -> str:
+def _filled(phrase: Phrase, row: Mapping[str, Any]) -> str:
     for text in _alternatives(phrase):
         names = [name for _, name, _, _ in Formatter().parse(text) if name]
         values = {name: row.get(name) for name in names}

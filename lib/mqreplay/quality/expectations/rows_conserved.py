@@ -30,7 +30,7 @@ COUNTED_BY_RECORD = frozenset({"silver.topic_stats"})
 COUNTS = ["rows_in", "rows_out", "rows_quarantined", "rows_duplicate"]
 EXPIRED = "rows_expired"
 FILES = "table.files_not_adding_up"
-GIVEN = "table.rows_given_by_kind"
+ROWS_OF_FILES = "table.rows_given_by_kind"
 SAMPLE = 20
 
 
@@ -61,7 +61,7 @@ class FilesNotAddingUp(TableMetricProvider):
 class RowsGivenByKind(TableMetricProvider):
     """Rows of the read files in silver, by kind of file."""
 
-    metric_name = GIVEN
+    metric_name = ROWS_OF_FILES
 
     @metric_value(engine=SqlAlchemyExecutionEngine)
     def _sql(
@@ -78,7 +78,7 @@ class ExpectRowsConserved(BatchExpectation):
 
     silver_rows: dict[str, Any]  # number of rows by silver table; or a suite parameter
 
-    metric_dependencies = ("table.row_count", FILES, GIVEN)
+    metric_dependencies = ("table.row_count", FILES, ROWS_OF_FILES)
     success_keys = ("silver_rows",)
     args_keys = ()
 
@@ -89,7 +89,7 @@ class ExpectRowsConserved(BatchExpectation):
         execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         files, first = metrics[FILES]
-        tables = _tables_not_adding_up(metrics[GIVEN], self._get_success_kwarg("silver_rows"))
+        tables = _tables_not_adding_up(metrics[ROWS_OF_FILES], self._get_success_kwarg("silver_rows"))
         unexpected = (tables + first)[:SAMPLE]
         judged, broken = metrics["table.row_count"] + len(KINDS_OF_TABLE), files + len(tables)
         result = {
@@ -112,10 +112,10 @@ class ExpectRowsConserved(BatchExpectation):
         return [RenderedTableContent(content_block_type="table", table=rows, header_row=["Where", "What"])]
 
 
-def _tables_not_adding_up(given: dict[str, int], held: dict[str, int]) -> list[dict[str, Any]]:
+def _tables_not_adding_up(gave: dict[str, int], held: dict[str, int]) -> list[dict[str, Any]]:
     broken = []
     for table, kinds in KINDS_OF_TABLE.items():
-        expected, actual = sum(given.get(kind, 0) for kind in kinds), held.get(table, 0)
+        expected, actual = sum(gave.get(kind, 0) for kind in kinds), held.get(table, 0)
         if expected != actual:
             problem = f"its files ({', '.join(kinds)}) gave {expected} rows, it holds {actual}"
             broken.append({"where": table, "problem": problem})
