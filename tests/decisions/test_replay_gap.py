@@ -76,6 +76,11 @@ def test_polled_lists_of_members_replace_heartbeats() -> None:
     assert missing_kinds(DAY, {"heartbeats"}, FINDING_NEEDS, polled=True).is_empty()
 
 
+def test_a_kind_without_advice_has_a_gap_all_the_same() -> None:
+    found = missing_kinds(DAY, {"consumer_lists"}, {"of_a_package": (Need("consumer_lists"),)})
+    assert found["reason"].to_list() == ["no record of lists of the groups' members"]
+
+
 def test_a_whole_recording_has_no_gap() -> None:
     assert missing_kinds(DAY, set(), FINDING_NEEDS).is_empty()
 

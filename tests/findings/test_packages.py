@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from mqreplay.evidence_advice import Need
 from mqreplay.findings import packages, shape
-from mqreplay.findings.kind import Cause, FindingKind, Need
+from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.packages import find_of_packages, kinds_of_packages
 from mqreplay.findings.registry import SHIPPED
 from silver_moments import at

@@ -23,6 +23,7 @@ warehouse, and to see the evidence of one of them:
 
 - **Severity.** `critical` and `warning` need an action. `info` is worth knowing, or follows from another finding.
 - **Cause and effect.** If a finding follows from another one, `follows_from` names that cause. Fix the cause first.
+- **Own kinds.** A Python package can add kinds: [A new finding](development/a-new-finding.md).
 - **Missing evidence.** Without the required evidence, a kind cannot be found. gold.replay_gap has a row that says so.
   [Recording](recording.md) compares the ways to record.
 

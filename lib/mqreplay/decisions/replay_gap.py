@@ -83,7 +83,8 @@ def next_time(decision: str, kind: str, recorded: Collection[str]) -> str:
 
 def _not_recorded(need: Need, mode: Mode, missing: Collection[str]) -> str:
     kind = need.next_time(EVIDENCE.keys() - set(missing))
-    return f"no record of {label_of(kind)}. Next time: {all_ways(kind, mode)}"
+    ways = all_ways(kind, mode)
+    return f"no record of {label_of(kind)}" + (f". Next time: {ways}" if ways else "")
 
 
 def undetermined_of_shard(decision: str, rows: pl.DataFrame, instant: str) -> pl.DataFrame:

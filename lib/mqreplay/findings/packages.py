@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 import polars as pl
 from polars.exceptions import PanicException
 
-from mqreplay.evidence_advice import EVIDENCE
+from mqreplay.decode.kinds import FILE_KINDS
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
@@ -84,7 +84,7 @@ def _problem(kind: object, point: EntryPoint, known: Mapping[str, FindingKind]) 
         return f"confidence should be above 0 and at most 1, and is {kind.confidence}"
     settings = {key for each in known.values() for key in (*each.thresholds, each.ends_after)}
     unknown = {
-        *({need.kind for need in kind.needs} - EVIDENCE.keys()),
+        *({need.kind for need in kind.needs} - FILE_KINDS.keys()),
         *({column for cause in kind.causes for column in cause.same} - SCHEMA.keys()),
         *({cause.name for cause in kind.causes} - {*known, kind.name}),
         *({*kind.thresholds, kind.ends_after} - {*settings, None}),

@@ -1,4 +1,4 @@
-"""The shape of a finding: every family makes the same columns, so that one table holds them all."""
+"""The shape of a finding: every kind has the same columns, so that one table holds them all."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "evidence": EVIDENCE,
     "evidence_count": pl.Int64(),
 }
-# What gold.finding does not keep: families say by it what their evidence says about the cause, see causes.py.
+# Columns that gold.finding does not keep: what the evidence of a finding shows about its cause, see causes.py.
 HIDDEN: dict[str, pl.DataType] = {
     "cause_id": pl.String(),  # the cause by the evidence; empty: none; null: time and place decide
     "redelivered": pl.Int64(),  # messages that the group received more than once
