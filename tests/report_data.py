@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from mqreplay.report.coverage import Coverage, Help
+from mqreplay.report.coverage import Coverage, RecordingAdvice
 from mqreplay.report.data import Listing, ReportData, Row
 from mqreplay.report.evidence_rows import EvidenceRow, EvidenceRows
 
@@ -52,7 +52,11 @@ def judged(**differs: Any) -> Coverage:
 def unjudged(**differs: Any) -> Coverage:
     """Decisions that could not be judged, and what would help."""
     base: dict[str, Any] = {"decision": "gold.allocation", "one": "rebalance", "name": "rebalances"}
-    lacks = {"missing": ("rebalance_log",), "helps": (Help("record it", "record it"),), "findings": ("idle_consumer",)}
+    lacks = {
+        "missing": ("rebalance_log",),
+        "helps": (RecordingAdvice("record it", "record it"),),
+        "findings": ("idle_consumer",),
+    }
     return Coverage(**base | lacks | differs)
 
 

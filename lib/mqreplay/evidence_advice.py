@@ -1,4 +1,4 @@
-"""How to record each kind of evidence, depending on how the recording was made."""
+"""What decisions and findings need, and how to record it, depending on how the recording was made."""
 
 from __future__ import annotations
 
@@ -6,78 +6,45 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from mqreplay.decode.kind import RecordingWays
+from mqreplay.decode.kinds import FILE_KINDS
+
 Mode = Literal["network", "hooks", "files"]
 NETWORK_KIND: Final = "recorder_events"
 HOOK_KINDS: Final = frozenset({"consume_log", "produce_log"})
 MODE_KINDS: Final = HOOK_KINDS | {NETWORK_KIND}  # mode_of uses these
+# The kinds of files that decisions need and how to record them, in the order of importance.
+EVIDENCE: Final[dict[str, RecordingWays]] = {
+    stem: kind.recording for stem, kind in FILE_KINDS.items() if kind.recording is not None
+}
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """One kind of file of a recording.
+class Need:
+    """A kind of file that a decision or finding needs, and what replaces it.
 
-    ``label`` names it for a reader. ``network`` says how to get it with `mqreplay record`, ``files`` how to get it
-    otherwise, and ``instead`` is another way. ``by_hooks``: hooks in clients or brokers can write it.
+    One of ``or_recorded`` is enough. If the recorder polled the cluster, one of ``or_polled`` is enough, too.
+    ``easier`` is one of these that is easier to record: the advice for the next recording names it.
     """
 
-    label: str
-    network: str
-    files: str = ""
-    instead: str = ""
-    by_hooks: bool = True
+    kind: str
+    or_recorded: tuple[str, ...] = ()
+    or_polled: tuple[str, ...] = ()
+    easier: str = ""
 
+    def is_replaced_by_other_kind(self, missing: Collection[str], polled: bool) -> bool:
+        """Return whether another recorded kind replaces this one."""
+        others = self.or_recorded + (self.or_polled if polled else ())
+        return any(other not in missing for other in others)
 
-CAPTURE: Final = "capture the brokers' ports with tcpdump and run `mqreplay import` on the capture"
-RECORD: Final = "run `mqreplay record`"
-AGAIN: Final = "run `mqreplay record` without --group and --topic for the whole night"
-OF_CONSUMERS: Final = "write consume_log.jsonl in a hook of the consumers (docs/recording.md)"
-OF_PRODUCERS: Final = "write produce_log.jsonl in a hook of the producers (docs/recording.md)"
-CLIENT_LOG: Final = "import rocketmq_client.log of each client"
-BROKER_LOG: Final = "import broker.log of each broker"
-# In the order of importance.
-EVIDENCE: Final[dict[str, Evidence]] = {
-    "consumer_offset": Evidence(
-        "copies of consumerOffset.json", AGAIN, RECORD, "run `mqreplay record --store` on each broker", by_hooks=False
-    ),
-    "pull_log": Evidence("pulls", CAPTURE, CAPTURE),
-    "rebalance_log": Evidence("rebalances", CLIENT_LOG, RECORD, CLIENT_LOG),
-    "assignments": Evidence("queues that clients hold", AGAIN, RECORD, CLIENT_LOG),
-    "heartbeats": Evidence("heartbeats and unregistrations", BROKER_LOG, RECORD, BROKER_LOG),
-    "routes": Evidence("routes of the topics", AGAIN, RECORD),
-    "broker_runtime": Evidence("runtime figures of the brokers", AGAIN, RECORD),
-    "topic_stats": Evidence("the end offsets of the queues", AGAIN, RECORD, "import output of mqadmin topicStatus"),
-    "offset_commits": Evidence("offset commits", CAPTURE, CAPTURE),
-    "server_requests": Evidence("resets that brokers push to clients", CAPTURE, CAPTURE),
-    "consume_log": Evidence("consumed messages", OF_CONSUMERS, OF_CONSUMERS),
-    "produce_log": Evidence("sent messages", OF_PRODUCERS, OF_PRODUCERS),
-    "brokers": Evidence(
-        "brokers.json",
-        "run `mqreplay record` with --physical-memory",
-        "add brokers.json with physical_memory_bytes",
-        "run `mqreplay record` with --physical-memory",
-        by_hooks=False,
-    ),
-    "subscription_groups": Evidence(
-        "subscriptionGroup.json", AGAIN, RECORD, "copy it with the snapshots", by_hooks=False
-    ),
-    "topics": Evidence("topics.json", AGAIN, RECORD, "copy it with the snapshots", by_hooks=False),
-}
+    def next_time(self, recorded: Collection[str]) -> str:
+        """Return the kind to record next time, so that the decision is no longer undetermined for lack of this one.
 
-# By decision: missing kind -> a kind that is easier to record and is enough.
-EASIER: Final[dict[str, dict[str, str]]] = {
-    "gold.group_status": {"pull_log": "topic_stats", "offset_commits": "consumer_offset"},
-    "finding stuck_queue": {"pull_log": "topic_stats"},
-}
-
-
-def easier_kind(decision: str, kind: str, recorded: Collection[str]) -> str:
-    """Return the kind to record next time, so that the decision is no longer undetermined for lack of ``kind``.
-
-    >>> easier_kind("gold.group_status", "pull_log", {"routes"}), easier_kind("gold.pull_route", "pull_log", set())
-    ('topic_stats', 'pull_log')
-    """
-    easier = EASIER.get(decision, {}).get(kind, kind)
-    return kind if easier in recorded else easier
+        >>> need = Need("pull_log", or_polled=("topic_stats",), easier="topic_stats")
+        >>> need.next_time({"routes"}), need.next_time({"topic_stats"}), Need("pull_log").next_time(set())
+        ('topic_stats', 'pull_log', 'pull_log')
+        """
+        return self.easier if self.easier and self.easier not in recorded else self.kind
 
 
 def mode_of(recorded: Collection[str]) -> Mode:
@@ -93,7 +60,7 @@ def mode_of(recorded: Collection[str]) -> Mode:
 
 def label_of(kind: str) -> str:
     """Return the name of a kind of file for a reader."""
-    return EVIDENCE[kind].label if kind in EVIDENCE else kind
+    return FILE_KINDS[kind].label if kind in FILE_KINDS else kind
 
 
 def how_to_record(kind: str, mode: Mode) -> str:
@@ -102,12 +69,12 @@ def how_to_record(kind: str, mode: Mode) -> str:
     >>> how_to_record("routes", "files"), how_to_record("routes", "hooks")
     ('run `mqreplay record`', 'write routes.jsonl in the hooks')
     """
-    evidence = EVIDENCE.get(kind)
-    if evidence is None:
+    ways = EVIDENCE.get(kind)
+    if ways is None:
         return ""
     if mode == "network":
-        return evidence.network
-    return f"write {kind}.jsonl in the hooks" if mode == "hooks" and evidence.by_hooks else evidence.files
+        return ways.network
+    return f"write {kind}.jsonl in the hooks" if mode == "hooks" and ways.by_hooks else ways.files
 
 
 def all_ways(kind: str, mode: Mode) -> str:

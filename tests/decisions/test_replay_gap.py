@@ -11,14 +11,14 @@ import pytest
 from mqreplay.decisions.replay_gap import NEEDED, lacking, missing_kinds, replay_gap, undetermined_of_shard
 from mqreplay.decode.kinds import KINDS
 from mqreplay.evidence.gap_rows import GAP
-from mqreplay.evidence_advice import EVIDENCE
+from mqreplay.evidence_advice import EVIDENCE, Need
 from mqreplay.findings.every import KINDS as FINDINGS
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from silver_moments import BEGAN, at
 
 DAY = BEGAN.date()
-FINDING_NEEDS = {"consumer_lost": {"heartbeats": "record heartbeats"}, "clock_skew": {}}
+FINDING_NEEDS = {"consumer_lost": (Need("heartbeats", or_polled=("consumer_lists",)),), "clock_skew": ()}
 PULLS = {
     "day": pl.Date,
     "consumer_group": pl.String,
@@ -76,14 +76,19 @@ def test_polled_lists_of_members_replace_heartbeats() -> None:
     assert missing_kinds(DAY, {"heartbeats"}, FINDING_NEEDS, polled=True).is_empty()
 
 
+def test_a_kind_without_advice_has_a_gap_all_the_same() -> None:
+    found = missing_kinds(DAY, {"consumer_lists"}, {"of_a_package": (Need("consumer_lists"),)})
+    assert found["reason"].to_list() == ["no record of lists of the groups' members"]
+
+
 def test_a_whole_recording_has_no_gap() -> None:
     assert missing_kinds(DAY, set(), FINDING_NEEDS).is_empty()
 
 
 def test_each_kind_of_file_that_is_needed_exists() -> None:
     copied = {"brokers", "consumer_offset", "subscription_groups", "topics"}
-    assert {kind for _, kind in NEEDED} <= KINDS.keys() | copied
-    needed = {kind for each in FINDINGS.values() for kind in each.needs} | {kind for _, kind in NEEDED}
+    assert {need.kind for needs in NEEDED.values() for need in needs} <= KINDS.keys() | copied
+    needed = {need.kind for needs in (*NEEDED.values(), *(each.needs for each in FINDINGS.values())) for need in needs}
     assert needed <= EVIDENCE.keys()
 
 
@@ -123,13 +128,13 @@ def test_days_are_separate() -> None:
 
 def test_polls_of_the_recorder_stand_in_for_what_clients_would_have_recorded() -> None:
     missing = {"rebalance_log", "heartbeats", "pull_log"}
-    found = missing_kinds(DAY, missing, {"stuck_queue": {"pull_log": "record pulls"}}, polled=True)
+    found = missing_kinds(DAY, missing, {"stuck_queue": FINDINGS["stuck_queue"].needs}, polled=True)
     assert sorted(found["decision"]) == ["gold.pull_route", "gold.slave_suggestion"]
     assert "gold.allocation" in missing_kinds(DAY, missing, {})["decision"].to_list()
 
 
 def test_a_kind_that_stands_in_must_be_recorded_itself() -> None:
-    needs = {"stuck_queue": {"pull_log": "record pulls"}, "orphan_queue": {"assignments": "record what clients hold"}}
+    needs = {name: FINDINGS[name].needs for name in ("stuck_queue", "orphan_queue")}
 
     def lacked(*missing: str, polled: bool) -> set[str]:
         return {d for d in missing_kinds(DAY, missing, needs, polled)["decision"] if d.startswith("finding")}

@@ -9,8 +9,9 @@ from typing import Any
 
 from made_warehouse import CLUSTER, made_warehouse
 from mqreplay.decisions.replay_gap import missing_kinds, replay_gap
+from mqreplay.evidence_advice import Need
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.coverage import AREAS, Coverage, coverage, most_helpful, not_judged
+from mqreplay.report.coverage import DECISION_KINDS, Coverage, coverage, most_helpful, not_judged
 from mqreplay.report.verdict import level, verdict
 
 DAY = dt.date(2026, 11, 21)
@@ -37,7 +38,7 @@ def finding(severity: str, summary: str = "S stood still.", follows_from: str | 
 def covered(
     path: Path, judgements: Sequence[dict[str, Any]], lacks: Sequence[str] = (), **tables: Sequence[dict[str, Any]]
 ) -> dict[str, Coverage]:
-    gaps = replay_gap(missing_kinds(DAY, lacks, {"slave_pull": {"pull_log": "record pulls"}}), CLUSTER).to_dicts()
+    gaps = replay_gap(missing_kinds(DAY, lacks, {"slave_pull": (Need("pull_log"),)}), CLUSTER).to_dicts()
     rows = {"bronze.source_file": [COPIES], "gold.judgement": judgements, "gold.replay_gap": gaps}
     named = {name.replace("__", "."): each for name, each in tables.items()}
     found = coverage(made_warehouse(path, {**rows, **named}), CLUSTER)
@@ -46,7 +47,7 @@ def covered(
 
 def test_every_kind_of_decision_is_in_it_though_nothing_was_replayed(tmp_path: Path) -> None:
     found = coverage(Warehouse(str(tmp_path)), CLUSTER)
-    assert [each.decision for each in found] == [area.decision for area in AREAS]
+    assert [each.decision for each in found] == [kind.decision for kind in DECISION_KINDS]
     assert verdict([], found) == "Nothing could be judged."
     assert level([], found) == "unknown"
 
@@ -62,17 +63,16 @@ def test_judgements_are_counted_and_the_most_frequent_reason_comes_first(tmp_pat
     assert (found.judged, found.agreed, found.differing, found.undetermined) == (9, 7, 2, 2_260)
     assert found.reasons == ((NO_MEMORY, 2_259), ("no reason of ours", 1))
     assert found.state == "partly judged"
-    assert found.sentence == (
-        "2,260 slave suggestions undetermined: the broker's physical memory is not known; no reason of ours. "
-        "Add physical_memory_bytes to brokers.json."
-    )
+    assert found.lacks == "the broker's physical memory is not known; no reason of ours"
+    assert found.helps[0].ways == "add physical_memory_bytes to brokers.json"
 
 
 def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
     found = covered(tmp_path, [judged("gold.allocation", "agree", 7)], ["pull_log"])
     pulls = found["gold.pull_route"]
     assert (pulls.state, pulls.missing, pulls.findings) == ("not judged", ("pull_log",), ("slave_pull",))
-    assert pulls.sentence.startswith("Pulls not judged: no record of pulls. Capture the brokers' ports with tcpdump")
+    assert pulls.lacks == "no record of pulls"
+    assert pulls.helps[0].ways.startswith("capture the brokers' ports with tcpdump")
     every = list(found.values())
     assert [each.name for each in not_judged(every)] == ["pulls", "slave suggestions", "group statuses"]
     assert level([], every) == "unknown"
@@ -84,7 +84,7 @@ def test_missing_evidence_is_not_a_quiet_night(tmp_path: Path) -> None:
 def test_offset_changes_and_members_that_could_not_be_judged_are_named(tmp_path: Path) -> None:
     rebalances = [judged("gold.allocation", "agree", 4)]
     gaps = replay_gap(
-        missing_kinds(DAY, ["consumer_offset", "heartbeats"], {"consumer_lost": {"heartbeats": ""}}), CLUSTER
+        missing_kinds(DAY, ["consumer_offset", "heartbeats"], {"consumer_lost": (Need("heartbeats"),)}), CLUSTER
     ).to_dicts()
     owner = {"day": DAY, "consumer_group": "g", "topic": "t", "broker_name": "b", "queue_id": 1, "client_id": "c"}
     owner |= {"from_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC), "source": "assignments"}
@@ -141,10 +141,8 @@ def test_rows_of_tables_without_a_rule_are_counted(tmp_path: Path) -> None:
     rows = [{**status, "status": "OK", "reason": "r"}, {**status, "topic": "u", **unknown}]
     found = covered(tmp_path, [], gold__group_status=rows)["gold.group_status"]
     assert (found.judged, found.agreed, found.differing, found.undetermined) == (1, None, None, 1)
-    assert found.sentence == (
-        "1 group status undetermined: the end of a queue is not known. "
-        "Run `mqreplay record`, or import output of mqadmin topicStatus."
-    )
+    assert found.lacks == "the end of a queue is not known"
+    assert found.helps[0].ways == "run `mqreplay record`, or import output of mqadmin topicStatus"
 
 
 def test_what_lets_the_most_be_judged_comes_first(tmp_path: Path) -> None:

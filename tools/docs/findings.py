@@ -23,6 +23,7 @@ warehouse, and to see the evidence of one of them:
 
 - **Severity.** `critical` and `warning` need an action. `info` is worth knowing, or follows from another finding.
 - **Cause and effect.** If a finding follows from another one, `follows_from` names that cause. Fix the cause first.
+- **Own kinds.** A Python package can add kinds: [A new finding](development/a-new-finding.md).
 - **Missing evidence.** Without the required evidence, a kind cannot be found. gold.replay_gap has a row that says so.
   [Recording](recording.md) compares the ways to record.
 
@@ -31,6 +32,7 @@ warehouse, and to see the evidence of one of them:
 {sections}
 """
 
+OTHER = "Other findings"  # also has the kinds that no topic names, such as those of users' packages
 TOPICS: Mapping[str, tuple[str, ...]] = {
     "Brokers and pulls": ("broker_down", "slave_pull", "failover_pull", "stale_slave_offsets"),
     "Offsets and progress": (
@@ -42,9 +44,12 @@ TOPICS: Mapping[str, tuple[str, ...]] = {
     ),
     "Messages": ("duplicate_delivery", "retry_growth", "dead_letter"),
     "Topics, clocks and files": ("queue_count_changed", "clock_skew", "torn_snapshot"),
+    OTHER: (
+        *("negative_offset", "lag_grows", "revive_lag", "pop_order_blocked", "duplicate_client_id"),
+        *("broker_unlisted", "master_changed", "slave_config_drift"),
+    ),
 }
 ANY_EVIDENCE = "**Required evidence.** No single kind of file is required: several kinds show it."
-OTHER = "Other findings"  # kinds that TOPICS does not name
 PLACES = {"consumer_group": "group", "topic": "topic", "broker_name": "broker"}
 
 
@@ -58,9 +63,9 @@ def page() -> str:
 
 
 def kinds_by_topic() -> dict[str, list[FindingKind]]:
-    """Return all kinds, in the order of TOPICS; kinds that it does not name come last."""
+    """Return all kinds in the order of TOPICS; the kinds that it does not name come last."""
     named = {name for names in TOPICS.values() for name in names}
-    topics = dict(TOPICS) | {OTHER: tuple(name for name in KINDS if name not in named)}
+    topics = dict(TOPICS) | {OTHER: (*TOPICS[OTHER], *(name for name in KINDS if name not in named))}
     found = {topic: [KINDS[name] for name in names if name in KINDS] for topic, names in topics.items()}
     return {topic: kinds for topic, kinds in found.items() if kinds}
 
@@ -72,11 +77,11 @@ def section(kind: FindingKind) -> str:
         kind.meaning,
         f"**Rule.** {kind.rule}",
         f"**RocketMQ.** {_code(kind.follows)}" if kind.follows else "",
-        _list("Required evidence", map(_evidence, kind.needs)) or ANY_EVIDENCE,
+        _list("Required evidence", (_evidence(need.kind) for need in kind.needs)) or ANY_EVIDENCE,
         _list("Settings", map(_threshold, kind.thresholds)),
         f"**Watch.** {_watched(kind)}",
         _list("Can follow from", (f"{_link(cause.name)}: {_when(cause)}" for cause in kind.causes)),
-        _line("Can cause", (_link(each.name) for each in KINDS.values() if _follows(each, kind.name))),
+        _line("Can cause", map(_link, _effects(kind))),
         f"**What to do.** {kind.advice}",
         f"**Example.** {kind.example}" if kind.example else "",
     ]
@@ -131,8 +136,10 @@ def _when(cause: Cause) -> str:
     return f"{same}, from {cause.before_s} s before its start to {end}{master}{critical}"
 
 
-def _follows(kind: FindingKind, cause: str) -> bool:
-    return any(each.name == cause for each in kind.causes)
+def _effects(cause: FindingKind) -> list[str]:
+    """Return the names of the kinds that can follow from this one, in the order of the page."""
+    kinds = (kind for of_topic in kinds_by_topic().values() for kind in of_topic)
+    return [kind.name for kind in kinds if any(each.name == cause.name for each in kind.causes)]
 
 
 def _list(title: str, lines: Iterable[str]) -> str:

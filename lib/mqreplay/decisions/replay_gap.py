@@ -9,44 +9,27 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from mqreplay.evidence.gap_rows import GAP, PLACE
-from mqreplay.evidence_advice import EVIDENCE, MODE_KINDS, Mode, all_ways, easier_kind, label_of, mode_of
+from mqreplay.evidence_advice import EVIDENCE, MODE_KINDS, Mode, Need, all_ways, label_of, mode_of
 
-# A gold table, and a kind of file (decode/kinds.py) that its judgement needs.
-NEEDED = (
-    ("gold.allocation", "rebalance_log"),
-    ("gold.pull_route", "pull_log"),
-    ("gold.pull_route", "routes"),
-    ("gold.slave_suggestion", "pull_log"),
-    ("gold.slave_suggestion", "broker_runtime"),
-    ("gold.slave_suggestion", "brokers"),
-    ("gold.slave_suggestion", "subscription_groups"),
-    ("gold.offset_continuity", "consumer_offset"),
-    ("gold.offset_continuity", "offset_commits"),
-    ("gold.offset_continuity", "server_requests"),
-    ("gold.queue_owner", "assignments"),
-    ("gold.queue_owner", "heartbeats"),
-    ("gold.group_status", "offset_commits"),
-    ("gold.group_status", "pull_log"),
-    ("gold.failover_exposure", "consumer_offset"),
-    ("gold.failover_exposure", "broker_runtime"),
-    ("gold.delivery_audit", "consume_log"),
-    ("gold.delivery_audit", "produce_log"),
-)
-# By decision and kind: alternatives that the recorder writes; one is enough if it polled the cluster.
 ENDS = ("topic_stats", "consume_stats")
-POLLED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "gold.allocation": {"rebalance_log": ("assignments",)},
-    "gold.queue_owner": {"heartbeats": ("consumer_lists",)},
-    "gold.group_status": {"offset_commits": ("consumer_offset",), "pull_log": ENDS},
-    "finding consumer_lost": {"heartbeats": ("consumer_lists",)},
-    "finding strategy_conflict": {"rebalance_log": ("assignments",)},
-    "finding subscription_conflict": {"heartbeats": ("assignments", "consumer_connections")},
-    "finding stuck_queue": {"pull_log": ENDS},
-}
-# The same for what clients recorded.
-OF_CLIENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    f"finding {name}": {"assignments": ("rebalance_log", "pull_log")}
-    for name in ("orphan_queue", "double_owned_queue", "idle_consumer")
+# What the judgement of a gold table needs.
+NEEDED: Mapping[str, tuple[Need, ...]] = {
+    "gold.allocation": (Need("rebalance_log", or_polled=("assignments",)),),
+    "gold.pull_route": (Need("pull_log"), Need("routes")),
+    "gold.slave_suggestion": (
+        Need("pull_log"),
+        Need("broker_runtime"),
+        Need("brokers"),
+        Need("subscription_groups"),
+    ),
+    "gold.offset_continuity": (Need("consumer_offset"), Need("offset_commits"), Need("server_requests")),
+    "gold.queue_owner": (Need("assignments"), Need("heartbeats", or_polled=("consumer_lists",))),
+    "gold.group_status": (
+        Need("offset_commits", or_polled=("consumer_offset",), easier="consumer_offset"),
+        Need("pull_log", or_polled=ENDS, easier="topic_stats"),
+    ),
+    "gold.failover_exposure": (Need("consumer_offset"), Need("broker_runtime")),
+    "gold.delivery_audit": (Need("consume_log"), Need("produce_log")),
 }
 KEY = ("decision", "evidence", "day", *PLACE, "reason")
 
@@ -54,26 +37,27 @@ KEY = ("decision", "evidence", "day", *PLACE, "reason")
 def missing_kinds(
     day: dt.date,
     missing: Collection[str],
-    finding_needs: Mapping[str, Collection[str]],
+    finding_needs: Mapping[str, Collection[Need]],
     polled: bool = False,
 ) -> pl.DataFrame:
     """Return the gaps (columns of GAP) for missing kinds of files in the recording of ``day``.
 
     ``missing`` are these kinds. If the recorder ``polled`` the cluster, its polls replace some of them.
-    ``finding_needs`` maps the name of each kind of finding to the kinds of files that it needs.
+    ``finding_needs`` maps the name of each kind of finding to what it needs.
     """
     mode = "network" if polled else mode_of({*MODE_KINDS} - set(missing))
-    of_findings = ((f"finding {name}", kind) for name, kinds in finding_needs.items() for kind in kinds)
+    needed = {**NEEDED, **{f"finding {name}": needs for name, needs in finding_needs.items()}}
     rows = [
         {
             "day": day,
             "decision": decision,
-            "evidence": kind,
+            "evidence": need.kind,
             "decisions": 0,
-            "reason": _not_recorded(decision, kind, mode, missing),
+            "reason": _not_recorded(need, mode, missing),
         }
-        for decision, kind in (*NEEDED, *of_findings)
-        if kind in missing and not _stood_in(decision, kind, missing, polled)
+        for decision, needs in needed.items()
+        for need in needs
+        if need.kind in missing and not need.is_replaced_by_other_kind(missing, polled)
     ]
     return pl.DataFrame(rows, GAP)
 
@@ -88,17 +72,19 @@ def lacking(missing: Collection[str], pulls: pl.DataFrame) -> set[str]:
     return {*missing, *(["pull_log"] if only_answers else [])}
 
 
-def _stood_in(decision: str, kind: str, missing: Collection[str], polled: bool) -> bool:
-    """Return whether another recorded kind replaces a kind."""
-    others = OF_CLIENTS.get(decision, {}).get(kind, ())
-    if polled:
-        others += POLLED.get(decision, {}).get(kind, ())
-    return any(other not in missing for other in others)
+def next_time(decision: str, kind: str, recorded: Collection[str]) -> str:
+    """Return the kind to record next time, so that the gold table is no longer undetermined for lack of ``kind``.
+
+    >>> next_time("gold.group_status", "pull_log", {"routes"}), next_time("gold.pull_route", "pull_log", set())
+    ('topic_stats', 'pull_log')
+    """
+    return next((need.next_time(recorded) for need in NEEDED.get(decision, ()) if need.kind == kind), kind)
 
 
-def _not_recorded(decision: str, kind: str, mode: Mode, missing: Collection[str]) -> str:
-    kind = easier_kind(decision, kind, EVIDENCE.keys() - set(missing))
-    return f"no record of {label_of(kind)}. Next time: {all_ways(kind, mode)}"
+def _not_recorded(need: Need, mode: Mode, missing: Collection[str]) -> str:
+    kind = need.next_time(EVIDENCE.keys() - set(missing))
+    ways = all_ways(kind, mode)
+    return f"no record of {label_of(kind)}" + (f". Next time: {ways}" if ways else "")
 
 
 def undetermined_of_shard(decision: str, rows: pl.DataFrame, instant: str) -> pl.DataFrame:

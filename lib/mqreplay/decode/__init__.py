@@ -9,7 +9,9 @@ Files of a snapshot, read whole:
     client_offsets      <group>.offsets.json of a broadcasting consumer
     brokers             brokers.json of the recording
 
-Lines of a recording: `kinds.KINDS` maps a file's stem to its decoder and columns
+kind: the record of a kind of file, which is in the module of its decoder; kinds: all records by stem
+
+Lines of a recording:
     pull_log, offset_commits, heartbeats, consumer_lists, routes, rebalance_log, assignments, broker_runtime,
     cluster_info, lock_requests, message_logs (consume_log, produce_log), topic_stats, server_requests,
     consumer_connections, consume_stats, recorder_events, pop_log, pop_acks, pop_assignments

@@ -8,6 +8,7 @@ from mqreplay.decode.body import answer_of
 from mqreplay.decode.columns import PlainColumns, missing, source_of
 from mqreplay.decode.fields import wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import AGAIN, CLIENT_LOG, RECORD, Kind, RecordingWays
 from mqreplay.decode.running_info import running_info_of
 from mqreplay.decode.subscriptions import SUBSCRIPTIONS
 
@@ -103,3 +104,15 @@ def _queue(queue: Any) -> tuple[object, ...]:
         raise wrong_type("an entry of queues", "an object", queue)
     columns = _QUEUE.take(queue)
     return tuple(columns[name] for name in _QUEUE_TYPES)
+
+
+KIND: Final = Kind(
+    stem="assignments",
+    table="silver.assignment",
+    label="queues that clients hold",
+    decode=decode_assignment,
+    columns=COLUMNS,
+    required=REQUIRED,
+    phrases=("holds {queues}", "error: {error}"),
+    recording=RecordingWays(AGAIN, RECORD, CLIENT_LOG, importance=4),
+)

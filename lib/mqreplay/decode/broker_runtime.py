@@ -9,6 +9,7 @@ from mqreplay.decode.columns import TIME_MAX, TIME_MIN, PlainColumns
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN
 from mqreplay.decode.fields import str_of, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import AGAIN, RECORD, Kind, RecordingWays
 from mqreplay.errors import DecodeError
 
 _TYPES: Final = {
@@ -87,3 +88,17 @@ def _figure(table: dict[str, str], name: str, low: int, high: int, code: str) ->
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 19) or not low <= int(text) <= high:
         raise DecodeError(code, f"{name} in table should be {low} to {high}, and is {str_of(text)}")
     return int(text)
+
+
+KIND: Final = Kind(
+    stem="broker_runtime",
+    table="silver.broker_runtime",
+    label="runtime figures of the brokers",
+    decode=decode_broker_runtime,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+    renamed={"full": "full_table", "boot_timestamp": "boot_ts", "table": "runtime"},
+    phrases=("no answer: {error}",),
+    recording=RecordingWays(AGAIN, RECORD, importance=7),
+)

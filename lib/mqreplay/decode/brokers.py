@@ -6,10 +6,11 @@ An absent setting has the default of RocketMQ's BrokerConfig or MessageStoreConf
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_fastjson
 from mqreplay.decode.fields import bare_int, int_field, object_of, table_of, text_field, wrong_type
+from mqreplay.decode.kind import FileKind, RecordingWays
 from mqreplay.errors import DecodeError
 
 LONGEST_CLUSTER = 255  # characters, as other names of RocketMQ; each row of a recording's tables carries the name
@@ -173,3 +174,14 @@ def _number(properties: Mapping[str, str], name: str, default: int) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
         raise wrong_type(f"the property {name}", "a whole number", text)
     return int(text)
+
+
+WITH_MEMORY: Final = "run `mqreplay record` with --physical-memory"
+KIND: Final = FileKind(
+    stem="brokers",
+    table="silver.broker",
+    label="brokers.json",
+    recording=RecordingWays(
+        WITH_MEMORY, "add brokers.json with physical_memory_bytes", WITH_MEMORY, by_hooks=False, importance=13
+    ),
+)

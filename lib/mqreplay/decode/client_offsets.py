@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mqreplay.decode.fastjson_text import Value, read_fastjson
 from mqreplay.decode.fields import table_of, wrong_type
+from mqreplay.decode.kind import FileKind
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 
 
@@ -42,3 +43,11 @@ def _offset(value: Value, queue: MessageQueue) -> int:
     if type(value) is not int:
         raise wrong_type(f"the offset of {queue}", "a whole number", value)
     return value
+
+
+KIND: Final = FileKind(
+    stem="client_offsets",
+    table="silver.offset_change",
+    label="offsets of broadcasting clients",
+    time="to_ts",
+)

@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import object_of, text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 
 _TYPES: Final = {
     "ts": "timestamp_ms",
@@ -71,3 +72,14 @@ def _clusters(table: Mapping[Key, Value]) -> dict[str, list[str]]:
             raise wrong_type("a cluster name", "a string", name)
         clusters[name] = texts_of(names, f"the brokers of {name}")
     return clusters
+
+
+KIND: Final = Kind(
+    stem="cluster_info",
+    table="silver.cluster_info",
+    label="lists of the cluster's brokers",
+    decode=decode_cluster_info,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+)

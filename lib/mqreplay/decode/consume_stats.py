@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns, instant_field, missing
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
 from mqreplay.decode.fields import int_field, object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 
 _TYPES: Final = {
@@ -85,3 +86,15 @@ def _number(body: Mapping[Key, Value], name: str) -> float | None:
     if type(value) not in (int, float) or not abs(value) < 1e300:  # type: ignore[arg-type]
         raise wrong_type(name, "a number", value)
     return float(value)  # type: ignore[arg-type]
+
+
+KIND: Final = Kind(
+    stem="consume_stats",
+    table="silver.consume_stats",
+    label="offsets and ends of the groups' queues",
+    decode=decode_consume_stats,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+    phrases=("offsets and ends of {offsets}", "error: {error}"),
+)

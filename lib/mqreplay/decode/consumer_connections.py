@@ -9,6 +9,7 @@ from mqreplay.decode.columns import PlainColumns, missing
 from mqreplay.decode.fastjson_text import Value
 from mqreplay.decode.fields import int_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 from mqreplay.decode.subscriptions import SUBSCRIPTIONS, subscriptions_of
 
 _TYPES: Final = {
@@ -74,3 +75,14 @@ def _connection(value: Value) -> tuple[str, str | None, str | None, int]:
         text_field(data, "language", None),
         int_field(data, "version", 0),
     )
+
+
+KIND: Final = Kind(
+    stem="consumer_connections",
+    table="silver.consumer_connection",
+    label="connections of the groups' members",
+    decode=decode_consumer_connection,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+)

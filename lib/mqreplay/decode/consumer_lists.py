@@ -7,6 +7,7 @@ from typing import Final
 from mqreplay.decode.body import body_of, items_of, texts_of
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 
 _TYPES: Final = {
     "ts": "timestamp_ms",
@@ -41,8 +42,19 @@ def decode_consumer_list(line: bytes) -> dict[str, object]:
     """
     record = read_object(line)
     answer = _PLAIN.take(record)
-    given = record.get("cid_all")
-    if given is None and (body := body_of(record, "body")) is not None:
-        given = items_of(body, "consumerIdList")
-    answer["cid_all"] = None if given is None else texts_of(given, "cid_all")
+    cid_all = record.get("cid_all")
+    if cid_all is None and (body := body_of(record, "body")) is not None:
+        cid_all = items_of(body, "consumerIdList")
+    answer["cid_all"] = None if cid_all is None else texts_of(cid_all, "cid_all")
     return answer
+
+
+KIND: Final = Kind(
+    stem="consumer_lists",
+    table="silver.consumer_list",
+    label="lists of the groups' members",
+    decode=decode_consumer_list,
+    columns=COLUMNS,
+    required=REQUIRED,
+    phrases=("{broker_name} lists {cid_all}", "error: {error}"),
+)

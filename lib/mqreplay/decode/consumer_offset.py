@@ -21,6 +21,7 @@ from typing import Final
 
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_key, read_value
 from mqreplay.decode.fields import data_version_of, int_field, object_of
+from mqreplay.decode.kind import AGAIN, OFFSETS, QUEUE, RECORD, FileKind, RecordingWays
 from mqreplay.decode.offset_table import Entries, read_offset_table
 from mqreplay.decode.text import TAKE_BAK, expected, fail, refuse_trailing, skip_space, text_of
 from mqreplay.errors import DecodeError
@@ -235,3 +236,16 @@ def _columns(entries: Entries, others: dict[Key, Value]) -> ConsumerOffsets:
         out.topic.extend([topic] * count)
         out.consumer_group.extend([group] * count)
     return out
+
+
+KIND: Final = FileKind(
+    stem="consumer_offset",
+    table="silver.offset_change",
+    label="copies of consumerOffset.json",
+    time="to_ts",
+    by_recorder=True,
+    phrases=(OFFSETS, QUEUE, ("in the file of {source_name}",)),
+    recording=RecordingWays(
+        AGAIN, RECORD, "run `mqreplay record --store` on each broker", by_hooks=False, importance=1
+    ),
+)

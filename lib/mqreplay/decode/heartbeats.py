@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns, missing, one_of, source_of
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import bool_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import BROKER_LOG, RECORD, Kind, RecordingWays
 from mqreplay.decode.subscriptions import SUBSCRIPTIONS, subscriptions_of
 
 _TYPES: Final = {
@@ -111,3 +112,27 @@ def _consumer(data: Mapping[Key, Value], listed: bool) -> tuple[object, ...]:
         bool_field(data, "unitMode", False),
         subscriptions_of(items_of(data, "subscriptionDataSet"), "subscriptionDataSet") if listed else None,
     )
+
+
+KIND: Final = Kind(
+    stem="heartbeats",
+    table="silver.heartbeat",
+    label="heartbeats and unregistrations",
+    decode=decode_heartbeat,
+    columns=COLUMNS,
+    required=REQUIRED,
+    renamed={
+        "consumers": "consumer_data_set",
+        "consumer_group": "unregistered_consumer_group",
+        "producer_group": "unregistered_producer_group",
+        "closed_group": "closed_consumer_group",
+    },
+    phrases=(
+        "{kind} to {broker_name}-{broker_id}",
+        "{consumer_data_set}",
+        "group {closed_consumer_group}",
+        "last heartbeat {heard_ts}",
+        "error: {error}",
+    ),
+    recording=RecordingWays(BROKER_LOG, RECORD, BROKER_LOG, importance=5),
+)

@@ -8,6 +8,7 @@ from mqreplay.decode.body import body_of, items_of
 from mqreplay.decode.columns import PlainColumns, missing, one_of
 from mqreplay.decode.fields import text_field
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 from mqreplay.decode.message_queue import message_queues_of
 
 _TYPES: Final = {
@@ -63,3 +64,13 @@ def decode_lock_request(line: bytes) -> dict[str, object]:
     granted = None if response is None else message_queues_of(items_of(response, "lockOKMQSet"), "lockOKMQSet")
     lock["lock_ok_mq_set"] = granted
     return lock
+
+
+KIND: Final = Kind(
+    stem="lock_requests",
+    table="silver.lock",
+    label="lock requests",
+    decode=decode_lock_request,
+    columns=COLUMNS,
+    required=REQUIRED,
+)

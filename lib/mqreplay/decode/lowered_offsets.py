@@ -6,6 +6,7 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 
 COLUMNS: Final = {
     "ts": "timestamp_ms",
@@ -45,3 +46,14 @@ def decode_lowered_offset(line: bytes) -> dict[str, object]:
     9
     """
     return _PLAIN.take(read_object(line))
+
+
+KIND: Final = Kind(
+    stem="lowered_offsets",
+    table="silver.lowered_offset",
+    label="commits that lowered an offset",
+    decode=decode_lowered_offset,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+)

@@ -6,6 +6,7 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import QUEUE, Kind, RecordingWays
 
 CONSUME_COLUMNS: Final = {
     "ts": "timestamp_ms",
@@ -86,3 +87,33 @@ def decode_produce(line: bytes) -> dict[str, object]:
     'time-out'
     """
     return PRODUCE.take(read_object(line))
+
+
+OF_CONSUMERS: Final = "write consume_log.jsonl in a hook of the consumers (docs/recording.md)"
+OF_PRODUCERS: Final = "write produce_log.jsonl in a hook of the producers (docs/recording.md)"
+CONSUME_KIND: Final = Kind(
+    stem="consume_log",
+    table="silver.consume",
+    label="consumed messages",
+    decode=decode_consume,
+    columns=CONSUME_COLUMNS,
+    required=CONSUME_REQUIRED,
+    plain=CONSUME,
+    phrases=(
+        "message {msg_id} at offset {queue_offset:,}",
+        QUEUE,
+        "{status}",
+        "redelivery {reconsume_times}",
+    ),
+    recording=RecordingWays(OF_CONSUMERS, OF_CONSUMERS, importance=11),
+)
+PRODUCE_KIND: Final = Kind(
+    stem="produce_log",
+    table="silver.produce",
+    label="sent messages",
+    decode=decode_produce,
+    columns=PRODUCE_COLUMNS,
+    required=PRODUCE_REQUIRED,
+    plain=PRODUCE,
+    recording=RecordingWays(OF_PRODUCERS, OF_PRODUCERS, importance=12),
+)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.decode.fields import int_field, object_of, table_of, text_field
+from mqreplay.decode.kind import FileKind
 from mqreplay.errors import DecodeError
 
 
@@ -40,3 +41,11 @@ def decode_message_request_mode(data: bytes) -> list[MessageRequestMode]:
             share = int_field(body, "popShareQueueNum", 0, low=-(2**31))
             rows.append(MessageRequestMode(topic, group, mode, share))
     return rows
+
+
+KIND: Final = FileKind(
+    stem="message_request_modes",
+    table="silver.message_request_mode",
+    label="messageRequestMode.json",
+    by_recorder=True,
+)

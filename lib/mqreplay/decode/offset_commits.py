@@ -6,6 +6,7 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns, missing, one_of
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import CAPTURE, ON_BROKER, QUEUE, Kind, RecordingWays
 
 COLUMNS: Final = {
     "ts": "timestamp_ms",
@@ -49,3 +50,15 @@ def decode_offset_commit(line: bytes) -> dict[str, object]:
     if one_of("kind", commit["kind"], KINDS_OF_REQUEST) == "UPDATE" and commit["commit_offset"] is None:
         raise missing("commit_offset")
     return commit
+
+
+KIND: Final = Kind(
+    stem="offset_commits",
+    table="silver.offset_commit",
+    label="offset commits",
+    decode=decode_offset_commit,
+    columns=COLUMNS,
+    required=REQUIRED,
+    phrases=("{kind} offset {commit_offset:,}", QUEUE, ON_BROKER, "error: {error}"),
+    recording=RecordingWays(CAPTURE, CAPTURE, importance=9),
+)

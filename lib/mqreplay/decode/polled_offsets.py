@@ -36,7 +36,7 @@ class PolledOffsets(NamedTuple):
 
 
 def decode_polled_offsets(line: bytes) -> PolledOffsets:
-    """Return the content of one line, given as its bytes.
+    """Return the content of the bytes of one line.
 
     Raises:
         DecodeError: the codes of `mqreplay.decode.consumer_offset`, missing_field, bad_time.

@@ -13,6 +13,7 @@ from mqreplay.decode.columns import PlainColumns, missing, one_of
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import INT_MAX, INT_MIN, int_field, object_of, text_field, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 from mqreplay.errors import DecodeError, IllegalArgument, NumberFormat
 
 _TYPES: Final = {
@@ -136,3 +137,13 @@ def _text(ack: Mapping[Key, Value], short: str, full: str) -> str:
 
 def _number(ack: Mapping[Key, Value], short: str, full: str) -> int:
     return int_field(ack, _name(ack, short, full), 0, LONG_MIN, LONG_MAX)
+
+
+KIND: Final = Kind(
+    stem="pop_acks",
+    table="silver.pop_ack",
+    label="acknowledgements of POP",
+    decode=decode_pop_ack,
+    columns=COLUMNS,
+    required=REQUIRED,
+)

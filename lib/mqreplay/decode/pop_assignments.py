@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns, missing
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import object_of, text_field
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 from mqreplay.decode.message_queue import message_queue_of
 
 _TYPES: Final = {
@@ -83,3 +84,13 @@ def _assigned(body: Mapping[Key, Value]) -> tuple[str | None, list[tuple[str, in
         modes.append(text_field(assigned, "mode", None))
         queues.append((queue.broker_name, queue.queue_id))
     return (modes[0] if modes else None), sorted(queues)
+
+
+KIND: Final = Kind(
+    stem="pop_assignments",
+    table="silver.pop_assignment",
+    label="assignments by brokers",
+    decode=decode_pop_assignment,
+    columns=COLUMNS,
+    required=REQUIRED,
+)

@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 from mqreplay.errors import DecodeError, IllegalArgument, NumberFormat
 
 _TYPES: Final = {
@@ -112,3 +113,14 @@ def _named(message: Mapping[Key, Value]) -> dict[str, object]:
     if not all(isinstance(name, str) for name in message):
         raise wrong_type("messages", "objects with names", message)
     return {str(name): value for name, value in message.items()}
+
+
+KIND: Final = Kind(
+    stem="pop_log",
+    table="silver.pop",
+    label="requests of POP",
+    decode=decode_pop,
+    columns=COLUMNS,
+    required=REQUIRED,
+    time="request_ts",
+)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value, read_fastjson
 from mqreplay.decode.fields import INT_MAX, INT_MIN, bare_int, int_field, object_of, table_of, text_field, wrong_type
+from mqreplay.decode.kind import QUEUE, FileKind
 from mqreplay.errors import DecodeError
 
 SEPARATOR: Final = "@"  # ConsumerOrderInfoManager#buildKey
@@ -116,3 +117,12 @@ def _pairs(fields: Mapping[Key, Value], name: str, low: int, high: int) -> list[
             raise DecodeError("bad_number", f"a value of {name} should be {low} to {high}, and is {number}")
         found.append((bare_int(key, f"an offset of {name}"), number))
     return sorted(found)
+
+
+KIND: Final = FileKind(
+    stem="pop_orders",
+    table="silver.pop_order",
+    label="consumerOrderInfo.json",
+    by_recorder=True,
+    phrases=(QUEUE, "first offset and distances {offset_list}", "acknowledged bits {commit_offset_bit}", "{change}"),
+)

@@ -8,6 +8,7 @@ from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.consumer_connections import COLUMNS as OF_BROKERS
 from mqreplay.decode.consumer_connections import decode_consumer_connection
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 
 _OF_BROKER: Final = ("broker_name", "broker_id")
 COLUMNS: Final = {"proxy_addr": "string"} | {name: kind for name, kind in OF_BROKERS.items() if name not in _OF_BROKER}
@@ -30,5 +31,16 @@ def decode_proxy_connection(line: bytes) -> dict[str, object]:
     ('10.0.0.9:8080', [('c', None, None, 0)])
     """
     answer = decode_consumer_connection(line)
-    given = _PLAIN.take(read_object(line))
-    return given | {name: value for name, value in answer.items() if name not in _OF_BROKER}
+    columns = _PLAIN.take(read_object(line))
+    return columns | {name: value for name, value in answer.items() if name not in _OF_BROKER}
+
+
+KIND: Final = Kind(
+    stem="proxy_connections",
+    table="silver.proxy_connection",
+    label="connections by a proxy",
+    decode=decode_proxy_connection,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+)

@@ -6,6 +6,7 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import CAPTURE, ON_BROKER, QUEUE, Kind, RecordingWays
 
 COLUMNS: Final = {
     "request_ts": "timestamp_ms",
@@ -71,3 +72,17 @@ def decode_pull(line: bytes) -> dict[str, object]:
     (7, 8, None)
     """
     return PLAIN.take(read_object(line))
+
+
+KIND: Final = Kind(
+    stem="pull_log",
+    table="silver.pull",
+    label="pulls",
+    decode=decode_pull,
+    columns=COLUMNS,
+    required=REQUIRED,
+    time="request_ts",
+    plain=PLAIN,
+    phrases=("pull at offset {queue_offset:,}", QUEUE, ON_BROKER, "answer {response_name}", "error: {error}"),
+    recording=RecordingWays(CAPTURE, CAPTURE, importance=2),
+)

@@ -8,6 +8,7 @@ from mqreplay.decode.body import texts_of
 from mqreplay.decode.columns import PlainColumns, source_of
 from mqreplay.decode.fields import INT_MAX, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import CLIENT_LOG, RECORD, Kind, RecordingWays
 from mqreplay.errors import DecodeError
 
 _TYPES: Final = {
@@ -69,3 +70,19 @@ def _pair(queue: object, name: str) -> tuple[str, int]:
     if not 0 <= queue_id <= INT_MAX:
         raise DecodeError("bad_number", f"a queue id in {name} should be 0 to {INT_MAX}, and is {queue_id}")
     return broker_name, queue_id
+
+
+KIND: Final = Kind(
+    stem="rebalance_log",
+    table="silver.rebalance",
+    label="rebalances",
+    decode=decode_rebalance,
+    columns=COLUMNS,
+    required=REQUIRED,
+    phrases=(
+        "{strategy} gives {mq_divided} of {topic}",
+        "from {mq_all_size} queues for {cid_all_size} clients",
+        "error: {error}",
+    ),
+    recording=RecordingWays(CLIENT_LOG, RECORD, CLIENT_LOG, importance=3),
+)

@@ -6,6 +6,7 @@ from typing import Final
 
 from mqreplay.decode.columns import PlainColumns
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import Kind
 
 COLUMNS: Final = {
     "ts": "timestamp_ms",
@@ -32,3 +33,15 @@ def decode_recorder_event(line: bytes) -> dict[str, object]:
     1795228800000
     """
     return _PLAIN.take(read_object(line))
+
+
+KIND: Final = Kind(
+    stem="recorder_events",
+    table="silver.recorder_event",
+    label="events of the recorder",
+    decode=decode_recorder_event,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+    phrases=("{kind} {detail}",),
+)

@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns, missing
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import int_field, object_of, text_field
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import AGAIN, RECORD, Kind, RecordingWays
 
 _TYPES: Final = {
     "ts": "timestamp_ms",
@@ -93,3 +94,14 @@ def _queue_data(data: Mapping[Key, Value]) -> tuple[str, int, int, int, int]:
         int_field(data, "perm", 0),
         int_field(data, flag, 0),
     )
+
+
+KIND: Final = Kind(
+    stem="routes",
+    table="silver.route",
+    label="routes of the topics",
+    decode=decode_route,
+    columns=COLUMNS,
+    required=REQUIRED,
+    recording=RecordingWays(AGAIN, RECORD, importance=6),
+)

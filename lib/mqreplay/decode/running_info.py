@@ -42,7 +42,7 @@ class HeldQueue(NamedTuple):
 class PopQueue(NamedTuple):
     """A queue that a client consumes by POP; several clients share it.
 
-    Queue id -1 stands for all queues of the broker. ``wait_ack_msgs`` counts messages that the client was given and has
+    Queue id -1 means all queues of the broker. ``wait_ack_msgs`` counts messages that the client received and has
     not acknowledged; ``last_pop_ts`` is epoch ms.
     """
 
@@ -97,17 +97,17 @@ def running_info_of(body: Mapping[Key, Value]) -> RunningInfo:
     rows = keyed_by_queue(object_of(table, "mqTable"), "mqTable")
     queues = [_queue(queue, object_of(state, "a queue of mqTable")) for queue, state in rows]
     shared = _pop_queues(body)
-    given = _texts(body)
-    consume_type = given.get("PROP_CONSUME_TYPE")
+    properties = _texts(body)
+    consume_type = properties.get("PROP_CONSUME_TYPE")
     return RunningInfo(
         queues if queues or not (shared or consume_type == PULL_CONSUMER) else None,
         shared,
-        strategy_name(given.get("allocateMessageQueueStrategy")),
-        given.get("messageModel"),
+        strategy_name(properties.get("allocateMessageQueueStrategy")),
+        properties.get("messageModel"),
         consume_type,
-        given.get("consumeFromWhere"),
+        properties.get("consumeFromWhere"),
         subscriptions_of(items_of(body, "subscriptionSet"), "subscriptionSet"),
-        {name: text for name, text in given.items() if not _OBJECT.fullmatch(text)},
+        {name: text for name, text in properties.items() if not _OBJECT.fullmatch(text)},
     )
 
 

@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns, missing
 from mqreplay.decode.fastjson_text import Key, Value
 from mqreplay.decode.fields import object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import CAPTURE, Kind, RecordingWays
 from mqreplay.decode.message_queue import keyed_by_queue
 
 _TYPES: Final = {
@@ -97,3 +98,19 @@ def _reset_offsets(table: Mapping[Key, Value]) -> list[tuple[str, str, int, int]
             raise wrong_type(f"the offset of {queue}", "a whole number", offset)
         rows.append((*queue, offset))
     return rows
+
+
+KIND: Final = Kind(
+    stem="server_requests",
+    table="silver.server_request",
+    label="resets that brokers push to clients",
+    decode=decode_server_request,
+    columns=COLUMNS,
+    required=REQUIRED,
+    phrases=(
+        ("{name} from {client_addr} to {broker_name}-{broker_id}", "{name} from {broker_name}-{broker_id}"),
+        ("{reset_offsets}", "{topic}"),
+        "refused: {error}",
+    ),
+    recording=RecordingWays(CAPTURE, CAPTURE, importance=10),
+)

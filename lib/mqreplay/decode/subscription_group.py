@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mqreplay.decode.fastjson_text import LONG_MAX, read_fastjson
 from mqreplay.decode.fields import (
@@ -13,6 +13,7 @@ from mqreplay.decode.fields import (
     object_of,
     table_of,
 )
+from mqreplay.decode.kind import AGAIN, RECORD, FileKind, RecordingWays
 from mqreplay.errors import DecodeError
 
 
@@ -71,3 +72,12 @@ def decode_subscription_group(data: bytes) -> SubscriptionGroups:
             )
         )
     return SubscriptionGroups(rows, data_version_of(object_of(root, "subscriptionGroup.json")))
+
+
+KIND: Final = FileKind(
+    stem="subscription_groups",
+    table="silver.subscription_group",
+    label="subscriptionGroup.json",
+    by_recorder=True,
+    recording=RecordingWays(AGAIN, RECORD, "copy it with the snapshots", by_hooks=False, importance=14),
+)

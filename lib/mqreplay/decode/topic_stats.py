@@ -10,6 +10,7 @@ from mqreplay.decode.columns import PlainColumns, instant_field, missing
 from mqreplay.decode.fastjson_text import LONG_MAX, LONG_MIN, Key, Value
 from mqreplay.decode.fields import int_field, object_of, wrong_type
 from mqreplay.decode.jsonl import read_object
+from mqreplay.decode.kind import AGAIN, RECORD, Kind, RecordingWays
 from mqreplay.decode.message_queue import MessageQueue, keyed_by_queue
 
 _TYPES: Final = {
@@ -79,3 +80,15 @@ def _row(queue: MessageQueue, offset: Mapping[Key, Value]) -> tuple[str, str, in
         int_field(offset, "maxOffset", 0, LONG_MIN, LONG_MAX),
         instant_field(offset, "lastUpdateTimestamp", 0),
     )
+
+
+KIND: Final = Kind(
+    stem="topic_stats",
+    table="silver.topic_stats",
+    label="the end offsets of the queues",
+    decode=decode_topic_stats,
+    columns=COLUMNS,
+    required=REQUIRED,
+    by_recorder=True,
+    recording=RecordingWays(AGAIN, RECORD, "import output of mqadmin topicStatus", importance=8),
+)

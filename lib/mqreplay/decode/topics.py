@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.decode.fields import (
@@ -14,6 +14,7 @@ from mqreplay.decode.fields import (
     table_of,
     text_field,
 )
+from mqreplay.decode.kind import AGAIN, RECORD, FileKind, RecordingWays
 from mqreplay.errors import DecodeError
 
 
@@ -67,3 +68,13 @@ def decode_topics(data: bytes) -> Topics:
             )
         )
     return Topics(rows, data_version_of(object_of(root, "topics.json")))
+
+
+KIND: Final = FileKind(
+    stem="topics",
+    table="silver.topic_config",
+    label="topics.json",
+    by_recorder=True,
+    phrases=("topic {topic}: {read_queue_nums} read and {write_queue_nums} write queues", "{change}"),
+    recording=RecordingWays(AGAIN, RECORD, "copy it with the snapshots", by_hooks=False, importance=15),
+)

@@ -5,11 +5,26 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.broker_outages import BROKER
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import counted, evidence, finding, seconds, whole_seconds
+
+
+def find_unlisted(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
+    """Return the brokers that answer and that no name server lists."""
+    return unlisted_findings(evidence.unlisted, evidence.cluster)
+
+
+def find_new_masters(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
+    """Return the broker names with another master than before."""
+    return master_findings(evidence.master_changes, evidence.cluster)
+
 
 BROKER_UNLISTED = FindingKind(
     name="broker_unlisted",
+    find=find_unlisted,
     meaning="A broker answers every request, and no name server lists it. Clients learn of brokers from name servers"
     " alone, so they have lost its queues: nobody reads what is left in them, and nobody writes to them.",
     rule="The recorder got answers from a broker at an address that the name servers had listed, and for longer than"
@@ -19,13 +34,14 @@ BROKER_UNLISTED = FindingKind(
     " `mqadmin getBrokerConfig -b BROKER_ADDR -n NAMESRV`. Read broker.log for `registerBroker` and namesrv.log for the"
     " address. A broker of a new version may wait for its partner before it registers (skipPreOnline).",
     confidence=1.0,
-    needs=("broker_runtime",),
+    needs=(Need("broker_runtime"),),
     thresholds=("findings.dispute_s",),
     example="The master of broker-b answered at 10.0.0.2:10911, and no name server listed it for 116 s.",
     causes=(Cause("broker_down", same=("broker_name", "broker_id"), after_s=60),),
 )
 MASTER_CHANGED = FindingKind(
     name="master_changed",
+    find=find_new_masters,
     meaning="Another broker became the master of a broker name: a controller elected a replica, or an operator changed"
     " the roles. What the old master had and the new one did not is lost or comes back with it, and offsets that the"
     " new one had not copied are older.",
@@ -34,7 +50,7 @@ MASTER_CHANGED = FindingKind(
     advice="Find out why the old master went: its broker.log, and the controller's log for `elect`. Look at the state:"
     " `mqadmin getSyncStateSet -a CONTROLLER_ADDR -b BROKER_NAME`. Make consumers idempotent by message key.",
     confidence=1.0,
-    needs=("broker_runtime",),
+    needs=(Need("broker_runtime"),),
     thresholds=("findings.same_cause_gap_s",),
     example="The master of broker-a changed from 10.0.0.1:10911 to 10.0.0.2:10911 within 10 s; by the last polls the"
     " new one had all of its log.",

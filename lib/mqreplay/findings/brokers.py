@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.broker_outages import BROKER, ROUTE
+from mqreplay.evidence.broker_outages import BROKER, ROUTE, with_outage
 from mqreplay.evidence.held_standstills import REFUSED
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.pulls import SLAVE_PULL
 from mqreplay.findings.shape import counted, evidence, evidence_row, finding, one_or_none, record_key
 
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return outages of brokers, reads from slaves without an outage, and slaves that refuse reads (slave_pull)."""
+    cluster, gap_s = evidence.cluster, limits.same_cause_gap_s
+    failovers = with_outage(evidence.failovers, evidence.outages, limits.failed_over_s, gap_s)
+    return pl.concat(
+        [
+            outage_findings(evidence.outages, failovers, cluster),
+            failover_findings(failovers, cluster, gap_s),
+            refusing_slaves(evidence.refusals, cluster, gap_s),
+        ]
+    )
+
+
 BROKER_DOWN = FindingKind(
     name="broker_down",
+    find=find,
     meaning="A broker did not answer for a while. Without its master, clients read from a slave, whose copies of the"
     " offsets are older, and they cannot write to this broker name.",
     rule="Somebody asked a broker and got an error, and the broker answered nobody for longer than down_s seconds."
@@ -22,13 +40,14 @@ BROKER_DOWN = FindingKind(
     " Look for an OutOfMemoryError, a killed process, a full disk or a long pause of the JVM. Check that the broker is"
     " registered again: `mqadmin clusterList -n NAMESRV`. Make consumers idempotent by message key.",
     confidence=1.0,
-    needs=("broker_runtime",),
+    needs=(Need("broker_runtime"),),
     thresholds=("findings.down_s", "findings.unseen_down_s", "findings.failed_over_s"),
     example="The master of broker-a did not answer for 88 s; 132 pulls of 11 groups went to a slave instead. 3 messages"
     " were delivered again.",
 )
 FAILOVER_PULL = FindingKind(
     name="failover_pull",
+    find=find,
     meaning="The name servers no longer listed a master, so its clients read from a slave. No outage of the master was"
     " recorded: it may have been cut off from the name servers, or nothing polled it.",
     rule="Pulls went to a slave, since the route of the client had no master, and no broker_down covers them."
@@ -38,7 +57,7 @@ FAILOVER_PULL = FindingKind(
     " `the broker's channel destroyed` and `brokers expired` say when and why it was dropped. A slave's copies of the"
     " offsets are older, so make consumers idempotent by message key.",
     confidence=1.0,
-    needs=("pull_log",),
+    needs=(Need("pull_log"),),
     thresholds=("findings.failed_over_s", "findings.same_cause_gap_s"),
     example="The master of broker-a was missing from the route: 132 pulls of 11 groups went to a slave instead.",
     causes=(Cause("broker_down", same=("broker_name",), after_s=120, of_master=True),),

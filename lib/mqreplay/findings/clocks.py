@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import INSTANT, evidence, finding
+
+
+def find(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
+    """Return the clients whose clock is wrong."""
+    return clock_findings(evidence.clocks, evidence.activity, evidence.cluster)
+
 
 CLOCK_SKEW = FindingKind(
     name="clock_skew",
+    find=find,
     meaning="The clock of a client is wrong. mqreplay corrects the times of this client before it judges anything, but"
     " the client itself still uses its clock: for consumeTimestamp, for delays and in its logs.",
     rule="The offsets that a client committed are in copies of the master's file more than clock_skew_s seconds before"
     " or after the client says that it sent them.",
     advice="Synchronize the clock of the client's host: `chronyc tracking` or `timedatectl` shows whether NTP runs.",
     confidence=0.9,
-    needs=("consumer_offset",),
+    needs=(Need("consumer_offset"),),
     thresholds=("findings.clock_skew_s",),
     example="The clock of client 10.0.0.7@4711 is about 90 s ahead of the brokers' clocks. Its times were corrected.",
 )
@@ -34,7 +44,7 @@ def activity_of_shard(clocks: pl.DataFrame, pull: pl.DataFrame, offset_commit: p
 
 
 def clock_findings(clocks: pl.DataFrame, activity: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    """Return CLOCK_SKEW, one for each day and stretch of time in which a client's clock was off.
+    """Return CLOCK_SKEW, one for each day and time span in which a client's clock was off.
 
     ``clocks`` is evidence/client_clocks.py's frame, ``activity`` the rows of `activity_of_shard` of all shards.
     """

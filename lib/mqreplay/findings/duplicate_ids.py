@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
-from mqreplay.findings.shape import EVIDENCE, evidence_row, finding, row_key, seconds
+from mqreplay.findings.limits import Limits
+from mqreplay.findings.shape import EVIDENCE, evidence_row, finding, none, row_key, seconds
+
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the client ids that several processes of one group use."""
+    duplicates = evidence.polled.duplicates
+    if duplicates is None:
+        return none()
+    return duplicate_id_findings(duplicates, evidence.unshared_groups, evidence.cluster, limits.dispute_s)
+
 
 DUPLICATE_CLIENT_ID = FindingKind(
     name="duplicate_client_id",
+    find=find,
     meaning=(
         "Processes with one client id take the same queues: each message of these is consumed several times, and other"
         " queues have no owner."

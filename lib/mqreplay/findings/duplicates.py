@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.asked_resets import wide_resets
 from mqreplay.evidence.deliveries import MESSAGE
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.redelivery_causes import RETAKEN, with_cause
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
 
+
+def find(evidence: FindingEvidence, limits: Limits, found: pl.DataFrame) -> pl.DataFrame:
+    """Return the messages that a group received more than once; ``found`` are the findings that may be their cause."""
+    return duplicate_findings(
+        evidence.repeated_deliveries,
+        found,
+        evidence.offset_continuity,
+        pl.concat([evidence.resets, wide_resets(evidence.asked_resets).select(evidence.resets.columns)]),
+        evidence.queue_owner,
+        evidence.cluster,
+        gap_s=limits.lost_s,
+        after_s=limits.failed_over_s,
+        warn_messages=limits.duplicate_warn_messages,
+    )
+
+
 DUPLICATE_DELIVERY = FindingKind(
     name="duplicate_delivery",
+    find_in_findings=find,
     meaning="A group processed messages more than once. RocketMQ delivers at least once, so this may happen whenever a"
     " queue changes hands, an offset goes back or a broker is down.",
     rule="One offset of a queue was consumed with success more than once by the group. A cause must lie between the two"
@@ -22,7 +43,7 @@ DUPLICATE_DELIVERY = FindingKind(
     advice="Make consumers idempotent by message key. `mqreplay explain FINDING` lists the deliveries. If no cause is"
     " named, read rocketmq_client.log of the two clients for `add a new mq` and `remove unnecessary mq` at this time.",
     confidence=1.0,
-    needs=("consume_log",),
+    needs=(Need("consume_log"),),
     thresholds=("findings.duplicate_warn_messages", "findings.lost_s", "findings.failed_over_s"),
     example="Group reset-group received 275 messages of pay-topic more than once: its offsets had gone back.",
     causes=(

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import polars as pl
+
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
+from mqreplay.findings.limits import Limits
+
+# Both return findings of shape.SCHEMA's columns. The second one also gets the findings of all other kinds.
+Find = Callable[[FindingEvidence, Limits], pl.DataFrame]
+FindInFindings = Callable[[FindingEvidence, Limits, pl.DataFrame], pl.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -21,11 +32,13 @@ class Cause:
 class FindingKind:
     """One kind of finding. docs/findings.md is generated from these records.
 
+    ``find`` returns the findings; kinds that one function finds together name the same function. A kind that is made of
+    other findings has ``find_in_findings`` instead.
     ``meaning`` says what an operator must understand by it. ``rule`` says when there is one; ``follows`` names
     RocketMQ's class and method behind it, if there is one. ``advice`` names what to do next, with the command or the
-    log to read. ``needs`` are the kinds of files (decode/kinds.py) without which it cannot be judged. ``thresholds``
-    are the settings that decide, as ``section.key``. ``example`` is a summary as it may read. ``causes`` are in the
-    order in which they are believed. ``ends_after`` is the setting, in seconds, after which `nightly --watch` closes a
+    log to read. ``needs`` are the kinds of files without which it cannot be judged, and what replaces them.
+    ``thresholds`` are the settings that decide, as ``section.key``. ``example`` is a possible summary. ``causes`` are
+    in the order of their priority. ``ends_after`` is the setting, in seconds, after which `nightly --watch` closes a
     finding without new evidence; None: only the complete day can decide, so watch does not report this kind.
     """
 
@@ -33,10 +46,17 @@ class FindingKind:
     rule: str
     advice: str
     confidence: float
+    find: Find | None = None
+    find_in_findings: FindInFindings | None = None
     meaning: str = ""
     follows: str = ""
-    needs: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
     thresholds: tuple[str, ...] = ()
     example: str = ""
     causes: tuple[Cause, ...] = ()
     ends_after: str | None = "findings.same_cause_gap_s"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a kind with no function, or with both."""
+        if (self.find is None) == (self.find_in_findings is None):
+            raise ValueError(f"{self.name}: give either find or find_in_findings")

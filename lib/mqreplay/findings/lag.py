@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.growing_lag import growing_lag
+from mqreplay.evidence.held_standstills import held_standstills
 from mqreplay.evidence.queue_events import KEY
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
+
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the groups whose lag grew on queues without a known holder."""
+    held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
+    lags = growing_lag(
+        evidence.standstills,
+        held,
+        evidence.advances,
+        evidence.members,
+        evidence.heartbeat,
+        evidence.outages,
+        limits.stuck_s,
+    )
+    return lag_findings(lags, evidence.members, evidence.cluster, limits.same_cause_gap_s)
+
 
 LAG_GROWS = FindingKind(
     name="lag_grows",
+    find=find,
     meaning=(
         "Messages arrive in a topic, and the group does not advance: its consumers hang or refuse every message, its"
         " last member left, or nobody reads these queues. stuck_queue says the same of queues whose holder is known;"
@@ -33,7 +55,7 @@ LAG_GROWS = FindingKind(
         "Group pay-push did not advance on payments in broker-a/0, broker-b/0 for 262 s while messages arrived; 1132"
         " messages waited. The brokers list no member of it."
     ),
-    needs=("topic_stats",),
+    needs=(Need("topic_stats"),),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),

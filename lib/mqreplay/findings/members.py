@@ -7,8 +7,12 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.conflicts import strategy_conflicts, subscription_conflicts
 from mqreplay.evidence.membership import EXPIRED
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import (
     INSTANT,
     counted,
@@ -20,8 +24,29 @@ from mqreplay.findings.shape import (
     seconds,
 )
 
+
+def find_conflicts(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the groups whose members have different strategies or subscriptions."""
+    sessions = evidence.members
+    return conflict_findings(
+        strategy_conflicts(evidence.rebalance, sessions, limits.rebalance_interval_s, evidence.polled.strategies),
+        subscription_conflicts(evidence.heartbeat, sessions, limits.heartbeat_interval_s),
+        evidence.cluster,
+        limits.dispute_s,
+    )
+
+
+def find_lost(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the consumers that disappeared without unregistering."""
+    sessions, polled = evidence.members, evidence.polled
+    until = heard_until(sessions, evidence.recorded_until)
+    lost = lost_consumers(sessions, evidence.queue_owner, until, limits.lost_s, polled.vanished, polled.unwatched)
+    return lost_findings(lost, evidence.cluster)
+
+
 STRATEGY_CONFLICT = FindingKind(
     name="strategy_conflict",
+    find=find_conflicts,
     meaning=(
         "Members of a group share out the same queues in different ways: some queues have two owners, others have none."
     ),
@@ -32,12 +57,13 @@ STRATEGY_CONFLICT = FindingKind(
         " uses which: `mqreplay explain FINDING`, or `mqadmin consumerStatus -g GROUP -i CLIENT_ID`."
     ),
     confidence=1.0,
-    needs=("rebalance_log",),
+    needs=(Need("rebalance_log", or_polled=("assignments",)),),
     thresholds=("findings.dispute_s", "findings.rebalance_interval_s"),
     example=("Members of group mixalg-group shared out pay-topic by different strategies: AVG against AVG_BY_CIRCLE."),
 )
 SUBSCRIPTION_CONFLICT = FindingKind(
     name="subscription_conflict",
+    find=find_conflicts,
     meaning=(
         "A broker keeps one subscription for a group: that of the last heartbeat. Members with another one get queues"
         " that they do not consume, and miss messages."
@@ -49,7 +75,7 @@ SUBSCRIPTION_CONFLICT = FindingKind(
         " `mqadmin consumerConnection -g GROUP`, and `mqreplay explain FINDING`."
     ),
     confidence=1.0,
-    needs=("heartbeats",),
+    needs=(Need("heartbeats", or_polled=("assignments", "consumer_connections")),),
     thresholds=("findings.dispute_s", "findings.heartbeat_interval_s"),
     example=(
         "Members of group mixsub-group subscribed to different things: order-topic TAG * against pay-topic TAG *."
@@ -57,6 +83,7 @@ SUBSCRIPTION_CONFLICT = FindingKind(
 )
 CONSUMER_LOST = FindingKind(
     name="consumer_lost",
+    find=find_lost,
     meaning=(
         "A consumer died or was cut off. Other members take its queues, and get the messages again that it had not"
         " committed."
@@ -71,7 +98,7 @@ CONSUMER_LOST = FindingKind(
         " What it held last: `mqreplay explain FINDING`. Make consumers idempotent by message key."
     ),
     confidence=0.9,
-    needs=("heartbeats",),
+    needs=(Need("heartbeats", or_polled=("consumer_lists",)),),
     thresholds=("findings.lost_s", "findings.silent_s"),
     example=(
         "Consumer 10.20.12.3@13793#3080932234582 of group crash-group disappeared without unregistering while it held 2"

@@ -10,10 +10,13 @@ from mqreplay.core.pop_retry_topic import retry_topic_owners
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence.arrays.saturating import less, total
-from mqreplay.evidence.queue_ends import pulled_ends
+from mqreplay.evidence.queue_ends import polled_ends, pulled_ends
 from mqreplay.evidence.queue_events import QUEUE
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import (
     counted,
     evidence_row,
@@ -22,8 +25,40 @@ from mqreplay.findings.shape import (
     row_key,
 )
 
+
+def find_retries(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the groups that sent messages back."""
+    return retry_findings(
+        evidence.came_back,
+        known_ends(evidence),
+        evidence.cluster,
+        limits.retry_warn_messages,
+        limits.retry_gap_s,
+        evidence.groups,
+        frozenset(evidence.topic_config["topic"]),
+    )
+
+
+def find_dead_letters(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the groups that gave up messages."""
+    return dead_letters(
+        evidence.came_back,
+        evidence.most_tries,
+        evidence.topic_config,
+        known_ends(evidence),
+        evidence.cluster,
+        limits.same_cause_gap_s,
+    )
+
+
+def known_ends(evidence: FindingEvidence) -> pl.DataFrame:
+    """Return the ends of retry and dead letter topics by answers to pulls, and the ends of all queues by polls."""
+    return pl.concat([evidence.returned_ends, polled_ends(evidence.topic_stats)])
+
+
 RETRY_GROWTH = FindingKind(
     name="retry_growth",
+    find=find_retries,
     meaning="A listener could not process messages, and the group receives them again from its retry topic. Each try"
     " waits longer, from 10 s to 2 h; after the last one the message becomes a dead letter. With POP the broker puts a"
     " message back by itself when its invisible time ends without an acknowledgement: the listener failed, hangs, or"
@@ -35,7 +70,7 @@ RETRY_GROWTH = FindingKind(
     advice="Read the log of the consumers for the exception that the listener threw at this time. To see the messages:"
     " `mqadmin printMsg -t %RETRY%GROUP -n NAMESRV`. Correct the listener before the last try.",
     confidence=1.0,
-    needs=("consume_log",),
+    needs=(Need("consume_log"),),
     thresholds=("findings.retry_warn_messages", "findings.retry_gap_s"),
     example="Group refund-group could not process messages and sent them back, 24 times.",
     # Tries end as a dead letter.
@@ -44,6 +79,7 @@ RETRY_GROWTH = FindingKind(
 )
 DEAD_LETTER = FindingKind(
     name="dead_letter",
+    find=find_dead_letters,
     meaning="The group failed on a message at every try; with POP a try also fails when the message's invisible time"
     " ends without an acknowledgement. The message lies in the dead letter topic, and no consumer receives it any"
     " more.",
@@ -52,7 +88,7 @@ DEAD_LETTER = FindingKind(
     advice="Read the messages: `mqadmin printMsg -t %DLQ%GROUP -n NAMESRV`. Correct the listener, then send them again"
     " with `mqadmin resendMessage` or a producer: nothing does so by itself.",
     confidence=0.95,
-    needs=("topics",),
+    needs=(Need("topics"),),
     thresholds=("findings.same_cause_gap_s",),
     example="Group refund-group gave up 3 messages, now in topic %DLQ%refund-group.",
 )
@@ -66,14 +102,14 @@ def returned_ends_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     return pulled_ends(pull.filter(topic.starts_with(RETRY) | topic.starts_with(DLQ)))
 
 
-def retried_topics(came_back: pl.DataFrame, ends: pl.DataFrame) -> set[str]:
+def retried_topics(redelivered_messages: pl.DataFrame, ends: pl.DataFrame) -> set[str]:
     """Return the retry topics that hold messages; the frames are as in `retry_findings`."""
     with_messages = ends.filter(pl.col("topic").str.starts_with(RETRY) & (pl.col("queue_max_offset") > 0))["topic"]
-    return {*with_messages, *(RETRY + group for group in came_back["consumer_group"].drop_nulls())}
+    return {*with_messages, *(RETRY + group for group in redelivered_messages["consumer_group"].drop_nulls())}
 
 
 def retry_findings(
-    came_back: pl.DataFrame,
+    redelivered_messages: pl.DataFrame,
     ends: pl.DataFrame,
     cluster: str,
     warn_messages: int,
@@ -83,12 +119,14 @@ def retry_findings(
 ) -> pl.DataFrame:
     """Return RETRY_GROWTH: messages sent back, by the consumers' logs; for a group without one, by its topic's end.
 
-    ``came_back`` has the rows of evidence/deliveries.py's came_back of all shards. ``ends`` has the rows of
+    ``redelivered_messages`` has evidence/deliveries.py's rows of all shards. ``ends`` has the rows of
     `returned_ends_of_shard` of all shards and those of topic statistics. Fewer than ``warn_messages`` are info.
     ``groups`` and ``topics`` are those known: the name of a retry topic of POP has both.
     """
     own = RETRY + pl.col("consumer_group")
-    logged = came_back.select(*GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id")
+    logged = redelivered_messages.select(
+        *GROUP, own.alias("topic"), "ts", pl.lit(1, pl.Int64).alias("messages"), "record_id"
+    )
     named = _growth(ends, RETRY).join(_retry_owners(ends, groups, topics), on="topic")
     grown = named.join(logged, on=GROUP, how="anti")
     by = (*GROUP, "topic", "pop_topic")
@@ -138,8 +176,8 @@ def _retry_owners(ends: pl.DataFrame, groups: Collection[str], topics: Collectio
 
 
 def dead_letters(
-    came_back: pl.DataFrame,
-    most_tries: pl.DataFrame,
+    redelivered_messages: pl.DataFrame,
+    max_reconsume_times: pl.DataFrame,
     topic_config: pl.DataFrame,
     ends: pl.DataFrame,
     cluster: str,
@@ -147,17 +185,17 @@ def dead_letters(
 ) -> pl.DataFrame:
     """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
 
-    ``came_back`` and ``ends`` are as in `retry_findings`, ``most_tries`` has the rows of evidence/deliveries.py's
-    most_tries_of_shard of all shards. Messages are counted by the log of the consumers; for a group without one, by how
-    much its topic grew.
+    ``redelivered_messages`` and ``ends`` are as in `retry_findings`.
+    ``max_reconsume_times`` has the rows of evidence/deliveries.py's most_tries_of_shard of all shards.
+    Messages are counted by the log of the consumers; for a group without one, by how much its topic grew.
     """
     created = _created(topic_config).select(
         *GROUP, "ts", _row("silver.topic_config", "source_name", "topic"), pl.lit(None, pl.Int64).alias("messages")
     )
     grown = _growth(ends, DLQ).select(_group_of(DLQ), "ts", "messages")
-    logged = _last_tries(came_back, most_tries, pl.concat([created.select(GROUP), grown.select(GROUP)])).select(
-        *GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages")
-    )
+    logged = _last_tries(
+        redelivered_messages, max_reconsume_times, pl.concat([created.select(GROUP), grown.select(GROUP)])
+    ).select(*GROUP, "ts", _row("silver.consume", "record_id"), pl.lit(1, pl.Int64).alias("messages"))
     of_topic = grown.join(logged, on=GROUP, how="anti")
     given_up = pl.concat([created, of_topic, logged], how="diagonal")
     found = (
@@ -179,14 +217,16 @@ def dead_letters(
     return finding(_with_topic(found, DLQ), DEAD_LETTER, cluster, severity="warning", summary=summary)
 
 
-def _last_tries(came_back: pl.DataFrame, most_tries: pl.DataFrame, gave_up: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of ``came_back`` that were the last try of their message.
+def _last_tries(
+    redelivered_messages: pl.DataFrame, max_reconsume_times: pl.DataFrame, gave_up: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the rows of ``redelivered_messages`` that were the last try of their message.
 
     No message of a group comes back more often than its consumers' maxReconsumeTimes allow. If the group gave up
     messages (``gave_up``), the highest number that was seen is this limit; otherwise only the default is known.
     """
-    of_group = most_tries.group_by(GROUP).agg(pl.col("most_tries").max()).join(gave_up, on=GROUP, how="semi")
-    known = came_back.join(of_group, on=GROUP, how="left")
+    of_group = max_reconsume_times.group_by(GROUP).agg(pl.col("most_tries").max()).join(gave_up, on=GROUP, how="semi")
+    known = redelivered_messages.join(of_group, on=GROUP, how="left")
     limit = pl.min_horizontal("most_tries", pl.lit(MAX_RECONSUME, pl.Int64))
     return known.filter(pl.col("reconsume_times") >= limit)
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.odd_offsets import ENTRY, NEGATIVE, PAST_END, UNSURE
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.offsets import OFFSET_BEYOND_MAX, group_text
 from mqreplay.findings.shape import counted, evidence_row, finding, key_of, none, one_or_none
 
+
+def find(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
+    """Return negative offsets, and offset_beyond_max by other evidence than copies of brokers' files."""
+    return odd_offset_findings(evidence.odd_offsets, evidence.offset_continuity, evidence.cluster)
+
+
 NEGATIVE_OFFSET = FindingKind(
     name="negative_offset",
+    find=find,
     meaning=(
         "The saved offset of a queue is negative. The broker answers a client that asks for it as if there were none,"
         " and a pull at it with the begin of the queue: the group skips messages, or consumes old ones again. Its lag"

@@ -5,12 +5,28 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.reset_effects import reset_rows, with_reset_session
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.offsets import GROUP_TOPIC, addresses_text, group_text, queue_count
 from mqreplay.findings.shape import counted, evidence_row, finding, key_of, one_or_none
 
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the resets of offsets."""
+    return reset_findings(
+        evidence.resets,
+        evidence.offset_continuity,
+        evidence.cluster,
+        RESET_GAP_S,
+        limits.reset_reach_s,
+        evidence.asked_resets,
+    )
+
+
 OFFSET_RESET = FindingKind(
     name="offset_reset",
+    find=find,
     meaning=(
         "Somebody set the offsets of a consumer group. Set back, the group consumes messages again; set ahead, it never"
         " consumes those in between."
@@ -34,6 +50,7 @@ OFFSET_RESET = FindingKind(
         " most 240 messages delivered again."
     ),
 )
+RESET_GAP_S = 30  # one reset reaches all its clients within seconds
 CONCLUDED = ", concluded from the offsets that its brokers hold"
 FROM_OUTSIDE = "; no client of the group committed that"
 OPEN = "; whether it was carried out, and to which offsets, is not recorded."
@@ -99,7 +116,7 @@ def reset_findings(
 def _effects(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Return ``by``, back and ahead (most messages), again (in all), and the largest move as text with its direction.
 
-    Several clients may be told of one queue: it counts once.
+    A queue whose reset several clients receive counts once.
     """
     queue = ["broker_name", "queue_id"]
     moved = rows.filter(pl.col("moved").is_not_null())

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import polars as pl
 
+from mqreplay.evidence.broker_outages import BROKER
 from mqreplay.evidence.offset_causes import COPIED
 from mqreplay.evidence.queue_events import COMMITS, COPIES
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.offset_breaks import (
     HANDOVER,
     RESTART,
@@ -20,8 +23,24 @@ from mqreplay.findings.offset_breaks import (
 )
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none
 
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the offsets that went back, jumped ahead, or point past the end by copies of brokers' files."""
+    return offset_findings(
+        evidence.offset_continuity,
+        evidence.queue_owner,
+        pl.concat([evidence.outages.select(*BROKER, "from_ts"), evidence.restarts]),
+        evidence.cluster,
+        limits.same_cause_gap_s,
+        limits.dispute_s,
+        evidence.resets,
+        limits.duplicate_warn_messages,
+    )
+
+
 OFFSET_REWIND = FindingKind(
     name="offset_rewind",
+    find=find,
     meaning=(
         "The saved offset of a queue is lower than before, so the group consumes messages again. The brokers store"
         " whatever offset they are sent."
@@ -58,6 +77,7 @@ OFFSET_REWIND = FindingKind(
 )
 OFFSET_JUMP = FindingKind(
     name="offset_jump",
+    find=find,
     meaning="The saved offset of a queue rose past messages that the group was never given: it does not consume them.",
     rule="An offset rose past messages that the group was never given: a reset led there, or the next pull skips them.",
     follows="ConsumerOffsetManager#commitOffset stores what it is sent",
@@ -75,6 +95,7 @@ OFFSET_JUMP = FindingKind(
 )
 OFFSET_BEYOND_MAX = FindingKind(
     name="offset_beyond_max",
+    find=find,
     meaning=(
         "The saved offset of a queue is greater than the end of the queue. The group gets no new message of it until"
         " its next pull, which the broker answers with the end of the queue: messages before that end may be skipped."

@@ -7,15 +7,54 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.ownership import disputes, due_queues, idle_members, subscribers
 from mqreplay.evidence.queue_events import KEY
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
 from mqreplay.findings.duplicate_ids import BY_DUPLICATE
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
+from mqreplay.findings.messages import known_ends, retried_topics
 from mqreplay.findings.shape import EVIDENCE, counted, evidence, evidence_row, finding, one_or_none, row_key
 
-OWNERS = ("assignments",)
+# Rebalances and pulls of clients show owners, too.
+OWNERS = (Need("assignments", or_recorded=("rebalance_log", "pull_log")),)
+
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return queues without an owner or with several, and members without a queue."""
+    rebalance, owners, unshared = evidence.rebalance, evidence.queue_owner, evidence.unshared_groups
+    polled = evidence.polled
+    subscribed = subscribers(evidence.members, evidence.heartbeat, rebalance, owners)
+    due = due_queues(
+        rebalance,
+        evidence.pulled_queues,
+        subscribed,
+        owners,
+        unshared,
+        limits.rebalance_interval_s,
+        polled.queues,
+        polled.unwatched,
+    )
+    rebalanced = rebalance.select("consumer_group", pl.lit(REBALANCE).alias("table_name")).unique()
+    return ownership_findings(
+        disputes(owners, due, polled.duplicates),
+        idle_members(subscribed, owners, unshared, rebalance, limits.rebalance_interval_s, polled.unwatched),
+        rebalanced if polled.shown is None else pl.concat([rebalanced, polled.shown]),
+        evidence.cluster,
+        limits.dispute_s,
+        limits.idle_s,
+        limits.idle_rebalances,
+        limits.rebalance_interval_s,
+        limits.same_cause_gap_s,
+        retried_topics(evidence.came_back, known_ends(evidence)),
+    )
+
+
 ORPHAN_QUEUE = FindingKind(
     name="orphan_queue",
+    find=find,
     meaning="No member of the group held the queue: its messages waited.",
     rule="A queue that the group's members saw was held by none of them, longer than lists take to spread.",
     follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
@@ -40,6 +79,7 @@ ORPHAN_QUEUE = FindingKind(
 )
 DOUBLE_OWNED_QUEUE = FindingKind(
     name="double_owned_queue",
+    find=find,
     meaning="Several members consumed the same queue. Each got its messages, and each overwrote the others' offsets.",
     rule="Several clients of a group held one queue at once, longer than lists take to spread.",
     follows="RebalanceImpl#rebalanceByTopic: each member computes for itself",
@@ -63,6 +103,7 @@ DOUBLE_OWNED_QUEUE = FindingKind(
 )
 IDLE_CONSUMER = FindingKind(
     name="idle_consumer",
+    find=find,
     meaning="A running consumer did no work, since the strategy gave it no queue. Retry topics do not count.",
     rule=(
         "A member held no queue of its topics for longer than two rebalance intervals, or got none in two rebalances"

@@ -6,11 +6,20 @@ import polars as pl
 
 from mqreplay.evidence.queue_events import KEY
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
+
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the queues that a message without acknowledgement blocks."""
+    return pop_order_findings(evidence.blocked_orders, evidence.cluster, limits.same_cause_gap_s)
+
 
 POP_ORDER_BLOCKED = FindingKind(
     name="pop_order_blocked",
+    find=find,
     meaning="A group that consumes by POP in order does not acknowledge a message, so the broker gives it no later"
     " message of this queue: it gives out the same one again and again, or waits for its consumer.",
     rule="Successive copies of a master's consumerOrderInfo.json show the same first message without acknowledgement"

@@ -5,12 +5,24 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.evidence.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.pull_runs import joined_runs, pull_runs
 from mqreplay.findings.shape import counted, evidence_rows, finding, none, record_key
 
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the reads from slaves to which a suggestion led."""
+    return pull_findings(
+        evidence.exceptional_pulls, evidence.cluster, limits.same_cause_gap_s, limits.slave_pull_warn_s
+    )
+
+
 SLAVE_PULL = FindingKind(
     name="slave_pull",
+    find=find,
     meaning="Consumers read from a slave although the master was in their route. Either a group lagged so far that the"
     " master no longer had its messages in memory, or a setting of the slave keeps readers that do not lag.",
     rule="The master's answer before had suggested the slave: what was read lay further back in the commit log than"
@@ -21,7 +33,7 @@ SLAVE_PULL = FindingKind(
     advice="Run `mqadmin consumerProgress -g GROUP -n NAMESRV` to see whether the group still lags. Make its listener"
     " faster or add consumers, up to the number of queues. `mqreplay explain FINDING` lists the pulls and distances.",
     confidence=1.0,
-    needs=("pull_log",),
+    needs=(Need("pull_log"),),
     thresholds=("findings.slave_pull_warn_s", "findings.same_cause_gap_s"),
     example="Group bulk-group read bulk-topic of broker-a from a slave in 3688 pulls: it lagged further behind than the"
     " broker keeps in memory.",
@@ -62,7 +74,7 @@ def pull_findings(exceptional: pl.DataFrame, cluster: str, gap_s: int, warn_s: i
     settings = _settings(of_keepers, cluster, warn_s)
     groups = _sessions(exceptional.filter(pl.col("why") != KEPT), gap_s).with_columns(_lasts(warn_s).alias("lasts"))
     kept = _with_lag(_sessions(of_keepers, gap_s), groups, gap_s)
-    # A short lag is told with the reads that followed from it.
+    # A short lag is part of the finding about the reads that followed from it.
     alone = groups.join(
         kept.select("lag_number").drop_nulls().unique(), left_on="number", right_on="lag_number", how="anti"
     )

@@ -7,11 +7,21 @@ import polars as pl
 from mqreplay.core.pop_revive import REVIVE_GROUP
 from mqreplay.evidence.queue_events import QUEUE
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
+
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the brokers that revive messages of POP late."""
+    return revive_findings(evidence.revive_lags, evidence.cluster, limits.same_cause_gap_s)
+
 
 REVIVE_LAG = FindingKind(
     name="revive_lag",
+    find=find,
     meaning="A broker does not work off its revive topic, in which it keeps what POP handed out and what was"
     " acknowledged. Messages that no consumer acknowledged come back late, or not at all.",
     rule="The end of a revive queue grew again and again for revive_lag_s seconds, and each time, revive_lag_s seconds"
@@ -23,7 +33,7 @@ REVIVE_LAG = FindingKind(
     " `mqadmin consumerProgress -g CID_RMQ_SYS_REVIVE_GROUP -n NAMESRV`.",
     confidence=0.9,
     thresholds=("findings.revive_lag_s", "findings.same_cause_gap_s"),
-    needs=("topic_stats", "consumer_offset"),
+    needs=(Need("topic_stats"), Need("consumer_offset")),
     example="Broker broker-a did not work off 8 revive queues for 240 s: 1132 checkpoints and acknowledgements waited."
     " Messages that were not acknowledged come back late.",
     causes=(

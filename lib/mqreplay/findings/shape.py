@@ -1,4 +1,4 @@
-"""The shape of a finding: every family makes the same columns, so that one table holds them all."""
+"""The shape of a finding: every kind has the same columns, so that one table holds them all."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "evidence": EVIDENCE,
     "evidence_count": pl.Int64(),
 }
-# What gold.finding does not keep: families say by it what their evidence says about the cause, see causes.py.
+# Columns that gold.finding does not keep: what the evidence of a finding shows about its cause, see causes.py.
 HIDDEN: dict[str, pl.DataType] = {
     "cause_id": pl.String(),  # the cause by the evidence; empty: none; null: time and place decide
     "redelivered": pl.Int64(),  # messages that the group received more than once
@@ -67,7 +67,7 @@ def finding(
 
     ``rows`` has from_ts, to_ts, evidence and those columns of PLACE and HIDDEN that are known. The first EVIDENCE_ROWS
     rows of evidence are kept; evidence_count is the number of all, unless ``rows`` has a column with that name.
-    ``severity``, ``advice`` and ``confidence`` are literals or expressions. The last two are the kind's unless given.
+    ``severity``, ``advice`` and ``confidence`` are literals or expressions. The kind has defaults of the last two.
     """
     count = pl.col("evidence_count") if "evidence_count" in rows.columns else pl.col("evidence").list.len()
     known = [
@@ -75,7 +75,7 @@ def finding(
         for name, of in (PLACE | HIDDEN).items()
     ]
     certainty = kind.confidence if confidence is None else confidence
-    told = {
+    columns = {
         "kind": pl.lit(kind.name),
         "severity": pl.lit(severity) if isinstance(severity, str) else severity,
         "confidence": certainty if isinstance(certainty, pl.Expr) else pl.lit(certainty),
@@ -84,7 +84,7 @@ def finding(
         "evidence": pl.col("evidence").list.head(EVIDENCE_ROWS),
         "evidence_count": count,
     }
-    named = [expr.alias(name) for name, expr in told.items()]
+    named = [expr.alias(name) for name, expr in columns.items()]
     made = rows.select(*known, "from_ts", "to_ts", *named)
     ids = [_finding_id(kind.name, cluster, row) for row in made.select(*PLACE, pl.col("from_ts").dt.epoch("ms")).rows()]
     return made.with_columns(pl.Series("finding_id", ids, pl.String)).select(

@@ -6,11 +6,20 @@ import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import counted, evidence, finding, seconds
+
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the members with many more queues than the others."""
+    return uneven_findings(evidence.uneven_shares, evidence.cluster, limits.rebalance_interval_s, limits.dispute_s)
+
 
 UNEVEN_ALLOCATION = FindingKind(
     name="uneven_allocation",
+    find=find,
     meaning="A member has many more queues than the others: it is the first to lag.",
     rule=(
         "A member took at least `findings.uneven_queues` queues more than a fair share, longer than lists take to"

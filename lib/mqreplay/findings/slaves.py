@@ -6,7 +6,10 @@ import polars as pl
 
 from mqreplay.evidence.arrays.saturating import total
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import (
     counted,
     evidence,
@@ -18,8 +21,20 @@ from mqreplay.findings.shape import (
     whole_seconds,
 )
 
+
+def find_stale(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the slaves that no longer copy the offsets of their master."""
+    return stale_slave_offsets(evidence.offset_continuity, evidence.cluster, limits.stale_slave_s)
+
+
+def find_drift(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the slaves that have another configuration than their master."""
+    return config_drift(evidence.config_drift, evidence.outages, evidence.cluster, limits.same_cause_gap_s)
+
+
 STALE_SLAVE_OFFSETS = FindingKind(
     name="stale_slave_offsets",
+    find=find_stale,
     meaning="A slave no longer copied the consumer offsets of its master. If the master were lost now, consumers that"
     " read their offsets from the slave would receive old messages again.",
     rule="A slave's copy of an offset stayed below every value that its master held in the last stale_slave_s seconds.",
@@ -27,7 +42,7 @@ STALE_SLAVE_OFFSETS = FindingKind(
     advice="Read broker.log of the slave for `SyncConsumerOffset Exception`: it says why the copy fails. Check that the"
     " slave reaches its master: `mqadmin clusterList -n NAMESRV` and `mqadmin getBrokerConfig -b SLAVE_ADDR`.",
     confidence=0.9,
-    needs=("consumer_offset",),
+    needs=(Need("consumer_offset"),),
     thresholds=("findings.stale_slave_s",),
     example="Slave 1 of broker-a kept offsets of 8 queues of 2 groups below all that its master held for 150 s. If"
     " consumers read them now, they would receive up to 398 messages again.",
@@ -36,6 +51,7 @@ STALE_SLAVE_OFFSETS = FindingKind(
 )
 SLAVE_CONFIG_DRIFT = FindingKind(
     name="slave_config_drift",
+    find=find_drift,
     meaning="A slave lacks topics or groups of its master, or has other values of them. It answers pulls by its own"
     " copies: if the master is lost, consumers of these topics and groups get nothing from the slave"
     " (TOPIC_NOT_EXIST, SUBSCRIPTION_GROUP_NOT_EXIST, NO_PERMISSION), or read only some of the queues. A slave that"
@@ -50,7 +66,7 @@ SLAVE_CONFIG_DRIFT = FindingKind(
     " TOPIC -r READ_QUEUES -w WRITE_QUEUES -p PERM -n NAMESRV`, `mqadmin updateSubGroup -b SLAVE_ADDR -g GROUP -n"
     " NAMESRV`.",
     confidence=0.9,
-    needs=("topics", "subscription_groups"),
+    needs=(Need("topics"), Need("subscription_groups")),
     thresholds=("findings.config_drift_s", "findings.same_cause_gap_s"),
     example="Slave 1 of broker-a had another configuration than its master for 900 s: it lacked topic pay, group"
     " pay-group; it had other values of topic orders (perm 2 instead of 6).",

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import INSTANT, counted, evidence, finding
+
+
+def find(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
+    """Return the brokers and clients with snapshot files that are not whole."""
+    return snapshot_findings(evidence.refused_snapshots, evidence.cluster)
+
 
 TORN_SNAPSHOT = FindingKind(
     name="torn_snapshot",
+    find=find,
     meaning="A file of a broker was copied while the broker wrote it, so the copy is empty or cut short, or it"
     " was saved in another encoding (utf_16), which brokers cannot read. mqreplay ignores the copy and uses the ones"
     " before and after it.",

@@ -1,16 +1,28 @@
-"""Queues whose offset stood still while messages waited and members held them."""
+"""Queues whose offset did not move while messages waited and members held them."""
 
 from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.held_standstills import held_standstills
 from mqreplay.evidence.queue_events import KEY
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import counted, evidence, finding, one_or_none, whole_seconds
+
+
+def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
+    """Return the queues whose offset did not move while a member held them."""
+    held = held_standstills(evidence.standstills, evidence.refused_pulls, evidence.queue_owner, limits.stuck_s)
+    return stuck_findings(held, evidence.cluster, limits.same_cause_gap_s)
+
 
 STUCK_QUEUE = FindingKind(
     name="stuck_queue",
+    find=find,
     meaning=(
         "Messages wait in a queue that a member holds, and its offset does not move. One message whose processing never"
         " finishes holds a whole queue back; so does a broker that refuses its pulls."
@@ -27,7 +39,7 @@ STUCK_QUEUE = FindingKind(
     example=(
         "Group stuck-group stood still on stuck-topic in broker-a/0 at 30 for 95 s, with up to 102 messages waiting."
     ),
-    needs=("pull_log",),
+    needs=(Need("pull_log", or_polled=("topic_stats", "consume_stats"), easier="topic_stats"),),
     causes=(
         Cause("strategy_conflict", same=("consumer_group",)),
         Cause("subscription_conflict", same=("consumer_group",)),

@@ -6,7 +6,10 @@ import polars as pl
 
 from mqreplay.core.pop_assignment import LMQ_PREFIX
 from mqreplay.evidence.time_spans import with_session
+from mqreplay.evidence_advice import Need
+from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
+from mqreplay.findings.limits import Limits
 from mqreplay.findings.shape import (
     counted,
     evidence,
@@ -16,8 +19,20 @@ from mqreplay.findings.shape import (
     row_key,
 )
 
+
+def find_changed_counts(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
+    """Return the topics whose number of queues changed."""
+    return changed_counts(evidence.topic_config, evidence.cluster)
+
+
+def find_orphan_keys(evidence: FindingEvidence, _limits: Limits) -> pl.DataFrame:
+    """Return the offsets of queues that no longer exist."""
+    return orphan_offset_keys(evidence.orphan_offsets, evidence.cluster)
+
+
 QUEUE_COUNT_CHANGED = FindingKind(
     name="queue_count_changed",
+    find=find_changed_counts,
     meaning="Somebody changed the number of queues of a topic. Consumers rebalance. Messages of one key may go to"
     " another queue than before, which matters for ordered topics.",
     rule="topics.json of a master holds another number of read or write queues than the copy before. Changes of one"
@@ -27,11 +42,12 @@ QUEUE_COUNT_CHANGED = FindingKind(
     " shows no lag on the queues to remove, and only then lower readQueueNums: what is left in a queue above"
     " readQueueNums is not delivered. `mqadmin topicStatus -t TOPIC -n NAMESRV` shows the queues and their offsets.",
     confidence=1.0,
-    needs=("topics",),
+    needs=(Need("topics"),),
     example="Topic grow-topic went from 2 read and 2 write queues to 4 and 4 on broker-a, broker-b.",
 )
 ORPHAN_OFFSET_KEY = FindingKind(
     name="orphan_offset_key",
+    find=find_orphan_keys,
     meaning="A broker keeps consumer offsets of queues that no longer exist. This is harmless, until queues with these"
     " numbers are created again: consumers would then start from the old offsets.",
     rule="The last copy of a master's consumerOffset.json has an offset of a queue or topic that its topics.json does"
@@ -40,7 +56,7 @@ ORPHAN_OFFSET_KEY = FindingKind(
     advice="Before you create these queues again, check the old offsets with `mqadmin consumerProgress -g GROUP -n"
     " NAMESRV`, or read consumerOffset.json. If the topic will not come back, there is nothing to do.",
     confidence=0.9,
-    needs=("topics",),
+    needs=(Need("topics"),),
     example="Broker broker-a keeps 2 offsets of 1 group on queues of grow-topic that it no longer has.",
     ends_after=None,  # the configuration of a new topic may be polled after its first offset
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.kinds import FILE_KINDS, KINDS
 
-OF_SNAPSHOTS = ("consumer_offset", "topics", "subscription_groups", "message_request_modes", "pop_orders")
-BY_RECORDER = (*OF_SNAPSHOTS, *(kind.stem for kind in KINDS.values() if kind.by_recorder))
+BY_RECORDER = tuple(stem for stem, kind in FILE_KINDS.items() if kind.by_recorder)
+OF_SNAPSHOTS = tuple(stem for stem in BY_RECORDER if stem not in KINDS)

@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 import polars as pl
 
-from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, easier_kind, how_to_record, label_of, mode_of
+from mqreplay.decisions.replay_gap import next_time
+from mqreplay.evidence_advice import EVIDENCE, Mode, all_ways, how_to_record, label_of, mode_of
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.report.text import counted
 from mqreplay.report.undetermined import NO_POLL, plain_reason, reason_of
 from mqreplay.report.window import Window
 
@@ -20,8 +20,8 @@ State = Literal["judged", "partly judged", "not judged", "none"]
 
 
 @dataclass(frozen=True)
-class Area:
-    """One kind of decision: its gold table, and its noun. ``rows`` is the table whose rows, or ``count``, are counted.
+class DecisionKind:
+    """One kind of decision: its gold table and its noun. ``rows`` is the table whose rows, or ``count``, are counted.
 
     Members are no rows of a gold table: their decision is a kind of finding.
     """
@@ -35,22 +35,22 @@ class Area:
     count: pl.Expr | None = None
 
 
-AREAS: Final = (
-    Area("gold.allocation", "rebalance", "rebalances"),
-    Area("gold.pull_route", "pull", "pulls"),
-    Area("gold.slave_suggestion", "slave suggestion", "slave suggestions"),
-    Area("gold.pop_receipt", "message of POP", "messages of POP"),
-    Area("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
-    Area("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),
-    Area("gold.queue_owner", "queue owner", "queue owners", "gold.queue_owner"),
-    Area(
+DECISION_KINDS: Final = (
+    DecisionKind("gold.allocation", "rebalance", "rebalances"),
+    DecisionKind("gold.pull_route", "pull", "pulls"),
+    DecisionKind("gold.slave_suggestion", "slave suggestion", "slave suggestions"),
+    DecisionKind("gold.pop_receipt", "message of POP", "messages of POP"),
+    DecisionKind("gold.pop_assignment", "assignment by a broker", "assignments by a broker"),
+    DecisionKind("gold.offset_continuity", "offset change", "offset changes", "silver.offset_change"),
+    DecisionKind("gold.queue_owner", "queue owner", "queue owners", "gold.queue_owner"),
+    DecisionKind(
         f"{FINDING}consumer_lost",
         "member",
         "members",
         "silver.heartbeat",
         count=pl.col("client_id").filter(pl.col("kind") == "HEART_BEAT").n_unique(),
     ),
-    Area(
+    DecisionKind(
         "gold.group_status",
         "group status",
         "group statuses",
@@ -58,7 +58,7 @@ AREAS: Final = (
         pl.col("status") == "undetermined",
         pl.col("reason"),
     ),
-    Area(
+    DecisionKind(
         "gold.failover_exposure",
         "failover estimate",
         "failover estimates",
@@ -66,7 +66,7 @@ AREAS: Final = (
         pl.col("redelivered").is_null() & pl.col("bytes_behind").is_null(),
         pl.lit(NO_POLL),
     ),
-    Area(
+    DecisionKind(
         "gold.delivery_audit",
         "delivery audit",
         "delivery audits",
@@ -75,11 +75,11 @@ AREAS: Final = (
         pl.col("reason"),
     ),
 )
-NAMES: Final = {area.decision: area.many for area in AREAS}
+NAMES: Final = {decision_kind.decision: decision_kind.many for decision_kind in DECISION_KINDS}
 
 
 @dataclass(frozen=True)
-class Help:
+class RecordingAdvice:
     """What to do so that more can be judged next time: the best way, and all ways."""
 
     best: str
@@ -106,7 +106,7 @@ class Coverage:
     reasons: tuple[tuple[str, int], ...] = ()
     missing: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
-    helps: tuple[Help, ...] = ()
+    helps: tuple[RecordingAdvice, ...] = ()
 
     @property
     def state(self) -> State:
@@ -122,38 +122,33 @@ class Coverage:
             return "; ".join(list(dict.fromkeys(plain_reason(text) for text, _ in self.reasons))[:2])
         return f"no record of {listed([label_of(kind) for kind in self.missing])}" if self.missing else ""
 
-    @property
-    def sentence(self) -> str:
-        """What could not be judged, why, and what would help; empty if all was judged."""
-        if self.state in ("judged", "none"):
-            return ""
-        what = f"{self.name} {self.state}"
-        if self.undetermined:
-            what = f"{counted(self.undetermined, self.one, self.name)} undetermined"
-        return " ".join([f"{_capital(what)}: {self.lacks}.", *(f"{_capital(each.ways)}." for each in self.helps[:1])])
-
 
 def coverage(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> list[Coverage]:
-    """Return what was judged of each kind of decision since a day (None: on all days), in the order of AREAS.
+    """Return what was judged of each kind of decision since a day (None: on all days), in the order of DECISION_KINDS.
 
     Kinds without any are in it, too.
     """
     here = Window(warehouse, cluster, since).read
     if not warehouse.exists("gold.judgement"):  # ingested, but not replayed
-        return [Coverage(area.decision, area.one, area.many) for area in AREAS]
+        return [
+            Coverage(decision_kind.decision, decision_kind.one, decision_kind.many) for decision_kind in DECISION_KINDS
+        ]
     kinds = here("bronze.source_file").filter(pl.col("rows_in") > 0).select("kind").unique().collect()
     recorded = set(kinds["kind"])
     lacks = _missing(here("gold.replay_gap"))
     judgements = here("gold.judgement").group_by("decision", "judgement", "reason").agg(pl.col("decisions").sum())
-    counts = [_Counts() for _ in AREAS]
-    by_decision = {area.decision: count for area, count in zip(AREAS, counts, strict=True)}
+    counts = [_Counts() for _ in DECISION_KINDS]
+    by_decision = {decision_kind.decision: count for decision_kind, count in zip(DECISION_KINDS, counts, strict=True)}
     for decision, judgement, reason, decisions in judgements.sort("decision", "judgement", "reason").collect().rows():
         if decision in by_decision:
             by_decision[decision].add(judgement, reason, decisions)
-    for area, count in zip(AREAS, counts, strict=True):
-        if area.rows:
-            _count_rows(count, area, here(area.rows))
-    return [_coverage(area, count, lacks, recorded) for area, count in zip(AREAS, counts, strict=True)]
+    for decision_kind, count in zip(DECISION_KINDS, counts, strict=True):
+        if decision_kind.rows:
+            _count_rows(count, decision_kind, here(decision_kind.rows))
+    return [
+        _coverage(decision_kind, count, lacks, recorded)
+        for decision_kind, count in zip(DECISION_KINDS, counts, strict=True)
+    ]
 
 
 @dataclass
@@ -172,10 +167,10 @@ class _Counts:
         self.differing += decisions if judgement == "differ" else 0
 
 
-def _count_rows(counts: _Counts, area: Area, rows: pl.LazyFrame) -> None:
-    is_open = pl.lit(False) if area.is_open is None else area.is_open.fill_null(True)
-    reason = pl.lit("") if area.reason is None else area.reason
-    number_of = pl.len() if area.count is None else area.count
+def _count_rows(counts: _Counts, decision_kind: DecisionKind, rows: pl.LazyFrame) -> None:
+    is_open = pl.lit(False) if decision_kind.is_open is None else decision_kind.is_open.fill_null(True)
+    reason = pl.lit("") if decision_kind.reason is None else decision_kind.reason
+    number_of = pl.len() if decision_kind.count is None else decision_kind.count
     counted_rows = rows.group_by(is_open.alias("is_open"), pl.when(is_open).then(reason).alias("reason")).agg(number_of)
     for open_, why, decisions in counted_rows.collect().rows():
         counts.add("undetermined" if open_ else "judged", why or "", decisions)
@@ -191,15 +186,17 @@ def _missing(gaps: pl.LazyFrame) -> dict[str, list[str]]:
     return found
 
 
-def _coverage(area: Area, counts: _Counts, lacks: Mapping[str, Sequence[str]], recorded: Collection[str]) -> Coverage:
+def _coverage(
+    decision_kind: DecisionKind, counts: _Counts, lacks: Mapping[str, Sequence[str]], recorded: Collection[str]
+) -> Coverage:
     reasons = sorted(counts.undetermined.items(), key=lambda each: (-each[1], each[0]))
-    mode, lacked = mode_of(recorded), lacks.get(area.decision, [])
-    missing = list(dict.fromkeys(easier_kind(area.decision, kind, recorded) for kind in lacked))
-    helps: dict[Help, None] = {}
+    mode, lacked = mode_of(recorded), lacks.get(decision_kind.decision, [])
+    missing = list(dict.fromkeys(next_time(decision_kind.decision, kind, recorded) for kind in lacked))
+    helps: dict[RecordingAdvice, None] = {}
     for text, _ in reasons:
         known = reason_of(text)
         if known is not None and known.advice:
-            helps[Help(known.advice, known.advice)] = None
+            helps[RecordingAdvice(known.advice, known.advice)] = None
         elif known is not None and known.kind not in recorded:
             helps[_help(known.kind, mode)] = None
     helps |= dict.fromkeys(_help(kind, mode) for kind in missing)
@@ -208,11 +205,11 @@ def _coverage(area: Area, counts: _Counts, lacks: Mapping[str, Sequence[str]], r
         for decision, kinds in lacks.items()
         if decision.startswith(FINDING) and set(kinds) & set(lacked)
     ]
-    has_rule = not area.rows
+    has_rule = not decision_kind.rows
     return Coverage(
-        area.decision,
-        area.one,
-        area.many,
+        decision_kind.decision,
+        decision_kind.one,
+        decision_kind.many,
         counts.judged,
         counts.agreed if has_rule else None,
         counts.differing if has_rule else None,
@@ -224,8 +221,8 @@ def _coverage(area: Area, counts: _Counts, lacks: Mapping[str, Sequence[str]], r
     )
 
 
-def _help(kind: str, mode: Mode) -> Help:
-    return Help(how_to_record(kind, mode), all_ways(kind, mode))
+def _help(kind: str, mode: Mode) -> RecordingAdvice:
+    return RecordingAdvice(how_to_record(kind, mode), all_ways(kind, mode))
 
 
 def most_helpful(coverages: Sequence[Coverage], most: int = 3) -> list[tuple[str, list[str]]]:
@@ -258,7 +255,3 @@ def listed(words: Sequence[str]) -> str:
     'pulls, rebalances and offsets'
     """
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -9,14 +9,9 @@ from functools import cached_property
 from string import Formatter
 from typing import Any
 
-Phrase = str | tuple[str, ...]  # a text with names of columns in braces, or several of which the first that fits counts
-QUEUE = "queue {broker_name}/{queue_id} of {topic}"
-ON_BROKER = "on {broker_name}-{broker_id}"
-OFFSETS = (
-    "offset {previous_offset:,} -> {new_offset:,}",
-    "offset {new_offset:,}",
-    "offset {previous_offset:,} removed",
-)
+from mqreplay.decode.kind import OFFSETS, ON_BROKER, QUEUE, Phrase
+from mqreplay.decode.kinds import FILE_KINDS
+
 WHO: Phrase = (
     "{client_id}, group {consumer_group}",
     "{client_id}",
@@ -52,59 +47,8 @@ class Wording:
 
 
 WORDINGS: Mapping[str, Wording] = {
+    **{kind.table: Wording(kind.time, kind.phrases) for kind in FILE_KINDS.values() if kind.phrases},
     "bronze.quarantine": Wording("", ("{code}: {reason}",)),
-    "silver.assignment": Wording("ts", ("holds {queues}", "error: {error}")),
-    "silver.broker_runtime": Wording("ts", ("no answer: {error}",)),
-    "silver.consume": Wording(
-        "ts",
-        (
-            "message {msg_id} at offset {queue_offset:,}",
-            QUEUE,
-            "{status}",
-            "redelivery {reconsume_times}",
-        ),
-    ),
-    "silver.consume_stats": Wording("ts", ("offsets and ends of {offsets}", "error: {error}")),
-    "silver.consumer_list": Wording("ts", ("{broker_name} lists {cid_all}", "error: {error}")),
-    "silver.heartbeat": Wording(
-        "ts",
-        (
-            "{kind} to {broker_name}-{broker_id}",
-            "{consumer_data_set}",
-            "group {closed_consumer_group}",
-            "last heartbeat {heard_ts}",
-            "error: {error}",
-        ),
-    ),
-    "silver.offset_change": Wording("to_ts", (OFFSETS, QUEUE, ("in the file of {source_name}",))),
-    "silver.offset_commit": Wording("ts", ("{kind} offset {commit_offset:,}", QUEUE, ON_BROKER, "error: {error}")),
-    "silver.pull": Wording(
-        "request_ts",
-        ("pull at offset {queue_offset:,}", QUEUE, ON_BROKER, "answer {response_name}", "error: {error}"),
-    ),
-    "silver.pop_order": Wording(
-        "ts", (QUEUE, "first offset and distances {offset_list}", "acknowledged bits {commit_offset_bit}", "{change}")
-    ),
-    "silver.rebalance": Wording(
-        "ts",
-        (
-            "{strategy} gives {mq_divided} of {topic}",
-            "from {mq_all_size} queues for {cid_all_size} clients",
-            "error: {error}",
-        ),
-    ),
-    "silver.recorder_event": Wording("ts", ("{kind} {detail}",)),
-    "silver.server_request": Wording(
-        "ts",
-        (
-            ("{name} from {client_addr} to {broker_name}-{broker_id}", "{name} from {broker_name}-{broker_id}"),
-            ("{reset_offsets}", "{topic}"),
-            "refused: {error}",
-        ),
-    ),
-    "silver.topic_config": Wording(
-        "ts", ("topic {topic}: {read_queue_nums} read and {write_queue_nums} write queues", "{change}")
-    ),
     "gold.allocation": Wording(
         "rebalance_ts", ("{strategy} of {topic}", "expected {expected}", "took {actual}", "{judgement}: {reason}")
     ),
@@ -161,7 +105,7 @@ def who(row: Mapping[str, Any]) -> str:
     >>> who({"client_id": "c1", "consumer_group": "g"}), who({"broker_name": "b", "broker_id": 0})
     ('c1, group g', 'b-0')
     """
-    return _said(WHO, row)
+    return _filled(WHO, row)
 
 
 def what(wording: Wording, row: Mapping[str, Any]) -> str:
@@ -171,10 +115,10 @@ def what(wording: Wording, row: Mapping[str, Any]) -> str:
     >>> what(WORDINGS["silver.offset_change"], row)
     'offset 1,200 -> 35, queue b/2 of T'
     """
-    return ", ".join(said for phrase in wording.phrases if (said := _said(phrase, row)))
+    return ", ".join(text for phrase in wording.phrases if (text := _filled(phrase, row)))
 
 
-def _said(phrase: Phrase, row: Mapping[str, Any]) -> str:
+def _filled(phrase: Phrase, row: Mapping[str, Any]) -> str:
     for text in _alternatives(phrase):
         names = [name for _, name, _, _ in Formatter().parse(text) if name]
         values = {name: row.get(name) for name in names}

@@ -18,43 +18,19 @@ from great_expectations.expectations.metrics.table_metric_provider import TableM
 from great_expectations.render import LegacyDiagnosticRendererType, RenderedTableContent
 from great_expectations.render.renderer.renderer import renderer
 
+from mqreplay.decode.kinds import FILE_KINDS
+
 # Silver table -> kinds of files that give its rows.
 KINDS_OF_TABLE = {
-    "silver.assignment": ("assignments",),
-    "silver.broker": ("brokers",),
-    "silver.broker_runtime": ("broker_runtime",),
-    "silver.cluster_info": ("cluster_info",),
-    "silver.consume": ("consume_log",),
-    "silver.consume_stats": ("consume_stats",),
-    "silver.consumer_connection": ("consumer_connections",),
-    "silver.consumer_list": ("consumer_lists",),
-    "silver.heartbeat": ("heartbeats",),
-    "silver.lock": ("lock_requests",),
-    "silver.message_request_mode": ("message_request_modes",),
-    "silver.offset_change": ("client_offsets", "consumer_offset"),
-    "silver.offset_commit": ("offset_commits",),
-    "silver.lowered_offset": ("lowered_offsets",),
-    "silver.pop": ("pop_log",),
-    "silver.pop_ack": ("pop_acks",),
-    "silver.pop_assignment": ("pop_assignments",),
-    "silver.pop_order": ("pop_orders",),
-    "silver.produce": ("produce_log",),
-    "silver.proxy_connection": ("proxy_connections",),
-    "silver.pull": ("pull_log",),
-    "silver.rebalance": ("rebalance_log",),
-    "silver.recorder_event": ("recorder_events",),
-    "silver.route": ("routes",),
-    "silver.server_request": ("server_requests",),
-    "silver.subscription_group": ("subscription_groups",),
-    "silver.topic_config": ("topics",),
-    "silver.topic_stats": ("topic_stats",),
+    table: tuple(sorted(kind.stem for kind in FILE_KINDS.values() if kind.table == table))
+    for table in sorted({kind.table for kind in FILE_KINDS.values()})
 }
 # A line of topic_stats gives many rows, so count its records.
 COUNTED_BY_RECORD = frozenset({"silver.topic_stats"})
 COUNTS = ["rows_in", "rows_out", "rows_quarantined", "rows_duplicate"]
 EXPIRED = "rows_expired"
 FILES = "table.files_not_adding_up"
-GIVEN = "table.rows_given_by_kind"
+ROWS_OF_FILES = "table.rows_given_by_kind"
 SAMPLE = 20
 
 
@@ -85,7 +61,7 @@ class FilesNotAddingUp(TableMetricProvider):
 class RowsGivenByKind(TableMetricProvider):
     """Rows of the read files in silver, by kind of file."""
 
-    metric_name = GIVEN
+    metric_name = ROWS_OF_FILES
 
     @metric_value(engine=SqlAlchemyExecutionEngine)
     def _sql(
@@ -102,7 +78,7 @@ class ExpectRowsConserved(BatchExpectation):
 
     silver_rows: dict[str, Any]  # number of rows by silver table; or a suite parameter
 
-    metric_dependencies = ("table.row_count", FILES, GIVEN)
+    metric_dependencies = ("table.row_count", FILES, ROWS_OF_FILES)
     success_keys = ("silver_rows",)
     args_keys = ()
 
@@ -113,7 +89,7 @@ class ExpectRowsConserved(BatchExpectation):
         execution_engine: ExecutionEngine[Any] | None = None,
     ) -> dict[str, Any]:
         files, first = metrics[FILES]
-        tables = _tables_not_adding_up(metrics[GIVEN], self._get_success_kwarg("silver_rows"))
+        tables = _tables_not_adding_up(metrics[ROWS_OF_FILES], self._get_success_kwarg("silver_rows"))
         unexpected = (tables + first)[:SAMPLE]
         judged, broken = metrics["table.row_count"] + len(KINDS_OF_TABLE), files + len(tables)
         result = {
@@ -136,10 +112,10 @@ class ExpectRowsConserved(BatchExpectation):
         return [RenderedTableContent(content_block_type="table", table=rows, header_row=["Where", "What"])]
 
 
-def _tables_not_adding_up(given: dict[str, int], held: dict[str, int]) -> list[dict[str, Any]]:
+def _tables_not_adding_up(gave: dict[str, int], held: dict[str, int]) -> list[dict[str, Any]]:
     broken = []
     for table, kinds in KINDS_OF_TABLE.items():
-        expected, actual = sum(given.get(kind, 0) for kind in kinds), held.get(table, 0)
+        expected, actual = sum(gave.get(kind, 0) for kind in kinds), held.get(table, 0)
         if expected != actual:
             problem = f"its files ({', '.join(kinds)}) gave {expected} rows, it holds {actual}"
             broken.append({"where": table, "problem": problem})
