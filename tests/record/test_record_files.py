@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from mqreplay.decode.recording_files import classify
 from mqreplay.errors import InputError, RecordingFull
-from mqreplay.ingest.recording import classify
 from mqreplay.record.durable import append_whole
 from mqreplay.record.gzip_member import gzip_member, read_lines, restore
 from mqreplay.record.record_files import RESERVED, RecordFiles

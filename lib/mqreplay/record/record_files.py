@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from mqreplay.decode.recording_files import SNAPSHOT_KINDS
 from mqreplay.errors import RecordingFull
-from mqreplay.ingest.recording import SNAPSHOT_KINDS
 from mqreplay.record.durable import UNFINISHED, append_whole, replace_file, sync
 from mqreplay.record.gzip_member import gzip_member, read_lines, restore
 from mqreplay.record.offset_table import OffsetTable, offset_line

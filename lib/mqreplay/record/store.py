@@ -15,7 +15,7 @@ from typing import Any, Final
 from mqreplay import __version__
 from mqreplay.decode.consumer_offset import LMQ_FILE_NAME
 from mqreplay.errors import InputError, RecordingFull
-from mqreplay.lake.local_folder import output_folder
+from mqreplay.local_files import output_folder
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.record_files import EVENTS, RecordFiles
 from mqreplay.record.store_folder import (

@@ -20,15 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from mqreplay.crash import is_of_machine
 from mqreplay.decode.capture.calls import Call, Calls
 from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
+from mqreplay.decode.recording_files import RECORD_TABLES, classify
 from mqreplay.errors import DecodeError, InputError, OwnDiskError, UnreadableInput
-from mqreplay.ingest.recording import RECORD_TABLES, classify
-from mqreplay.lake.local_folder import check_on_disk, output_folder
+from mqreplay.local_files import check_on_disk, output_folder
+from mqreplay.machine_failures import is_machine_failure
 from mqreplay.printable import printable
 from mqreplay.record.durable import UNFINISHED
 from mqreplay.record.imports.broker_names import BrokerNames
@@ -145,7 +145,7 @@ def _write(captures: Captures, folder: Path) -> None:
                 there = {classify(name)[0] for name in os.listdir(folder)}
             _write_or_remove(captures, folder, there)
     except OwnDiskError as error:
-        if is_of_machine(error):
+        if is_machine_failure(error):
             raise
         raise InputError(f"{folder} is not a writable folder: {error.detail}") from None
 
@@ -156,7 +156,7 @@ def _write_or_remove(captures: Captures, folder: Path, there: set[str]) -> None:
     except BaseException as error:
         with suppress(OSError):
             _remove_unfinished(folder)
-        if isinstance(error, OwnDiskError) and not is_of_machine(error):
+        if isinstance(error, OwnDiskError) and not is_machine_failure(error):
             why = error.detail
             raise InputError(f"writing into {folder} failed: {why}; no file was kept; run it again") from None
         raise

@@ -10,15 +10,14 @@ from typing import Final, NamedTuple
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import (
     FILE_NAME,
-    LARGEST_OFFSET,
     ConsumerOffsets,
     decode_consumer_offset,
     impossible_offsets,
     strange_keys,
 )
+from mqreplay.decode.offset_lines import Shape, offset_shape, table_lines
 from mqreplay.decode.text import MARK_BYTES, TAKE_BAK
 from mqreplay.errors import DecodeError
-from mqreplay.ingest.offset_bytes import OffsetBytes
 from mqreplay.record.store_folder import BAK, DECODERS, DELAY_OFFSETS
 
 SHOWN: Final = 3  # names of files, keys or offsets in a note
@@ -51,7 +50,7 @@ class CopyCheck:
     _strange: dict[str, None] = field(default_factory=dict)
     _impossible: dict[tuple[str, int, int], None] = field(default_factory=dict)
     _last: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    _offsets: dict[str, OffsetBytes] = field(default_factory=lambda: defaultdict(OffsetBytes))
+    _shapes: dict[str, Shape | None] = field(default_factory=dict)
 
     def add(self, folder: str, ms: int, name: str, path: str, data: bytes) -> str | None:
         """Add the copy ``name`` of ``folder``, time ``ms``. Return why it must not be copied: it is another file."""
@@ -76,13 +75,10 @@ class CopyCheck:
         decode = DECODERS.get(name, decode_client_offsets)
         if name == FILE_NAME and not copy.name.endswith(BAK):
             # Most copies differ from the one before in some numbers only: these are read without decoding the file.
-            found = self._offsets[copy.folder].difference(data)
-            if found is None:
-                got = decode_consumer_offset(data)
-                self._offsets[copy.folder].remember(data, got)
-                self._see(got)
-            elif len(found.new) and (found.new.min() < 0 or found.new.max() > LARGEST_OFFSET):
+            shape = offset_shape(data)
+            if shape is None or shape != self._shapes.get(copy.folder):
                 self._see(decode_consumer_offset(data))
+                self._shapes[copy.folder] = shape if table_lines(data) is not None else None
         else:
             decoded = decode(data)
             if isinstance(decoded, ConsumerOffsets):

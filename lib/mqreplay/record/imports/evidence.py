@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mqreplay.errors import DecodeError, InputError
-from mqreplay.ingest.lines import trouble_of
-from mqreplay.ingest.recording import escaped
+from mqreplay.local_files import escaped, trouble_of
 from mqreplay.record.imports.archives import Spool, members_of
 from mqreplay.record.imports.layout import ARCHIVE, NOT_USED, UNFINISHED, Place, place_of
 from mqreplay.record.imports.sources import Source, source_of

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from mqreplay.decode.recording_files import RECORD_TABLES, classify
 from mqreplay.errors import DecodeError, InputError
-from mqreplay.ingest.recording import RECORD_TABLES, classify
-from mqreplay.lake.local_folder import check_on_disk
+from mqreplay.local_files import check_on_disk
 from mqreplay.printable import json_text
 from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.decode.recording_files import RECORD_TABLES
 from mqreplay.record.imports.name_times import NameTime, time_of_path, without_times
 from mqreplay.record.imports.other_files import why_in_folder, why_not_of_config, why_not_used
 

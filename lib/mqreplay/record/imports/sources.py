@@ -15,8 +15,7 @@ from typing import Any, BinaryIO, Final, Protocol, cast
 
 from mqreplay.decode.text import MAX_BYTES
 from mqreplay.errors import DecodeError, OwnDiskError, UnreadableInput
-from mqreplay.ingest.lines import unreadable
-from mqreplay.ingest.opening import open_recorded
+from mqreplay.local_files import open_regular, unreadable
 
 MOST_INFLATED: Final = 64 * 1024**3  # bytes of one file
 _CHUNK: Final = 1 << 20
@@ -133,7 +132,7 @@ def open_input(path: str, is_unpacked: bool = False) -> io.BufferedReader:
     Raises OSError if this machine lacks open files or memory.
     """
     try:
-        return io.BufferedReader(_InputFile(open_recorded(path, None), path, is_unpacked), 1 << 18)
+        return io.BufferedReader(_InputFile(open_regular(path), path, is_unpacked), 1 << 18)
     except OSError as error:
         raise _failed(error, path, is_unpacked) from error
 
