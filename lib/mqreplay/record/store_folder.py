@@ -23,7 +23,7 @@ from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
-from mqreplay.record.imports.broker_identity import identity_of
+from mqreplay.record.broker_identity import identity_of
 from mqreplay.record.whole_copy import signature_of
 
 OFFSETS_FILE: Final = FILE_NAME

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from mqreplay.record.imports.broker_identity import Configs
+from mqreplay.record.broker_identity import Configs
 from mqreplay.record.imports.brokers_file import BrokersFile
-from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, why_unreadable
+from mqreplay.record.imports.files.imported_files import MOST_TEXT, UNREADABLE, Evidence, why_unreadable
+from mqreplay.record.imports.files.layout import BROKER_CONFIG, BROKERS
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS
 
 
 def described_brokers(evidence: Evidence, brokers: BrokersFile, report: ImportReport) -> Configs:

@@ -18,27 +18,27 @@ from mqreplay.decode.recording_files import RECORD_TABLES, classify
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.local_files import check_on_disk
 from mqreplay.printable import json_text
-from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
+from mqreplay.record.imports.brokers.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
-from mqreplay.record.imports.copy_brokers import CopyBrokers, config_of
+from mqreplay.record.imports.captures.unpack import Captures
 from mqreplay.record.imports.described_brokers import described_brokers
-from mqreplay.record.imports.evidence import Evidence, gather, why_unreadable
+from mqreplay.record.imports.files.imported_files import Evidence, gather, why_unreadable
+from mqreplay.record.imports.files.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
+from mqreplay.record.imports.files.sources import Source, Writer
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
-from mqreplay.record.imports.log_files import LogScan, scan_logs
-from mqreplay.record.imports.log_identity import brokers_in_logs
-from mqreplay.record.imports.log_refusals import why_no_log
-from mqreplay.record.imports.logs import import_logs
+from mqreplay.record.imports.logs.import_logs import import_logs
+from mqreplay.record.imports.logs.log_files import LogScan, scan_logs
+from mqreplay.record.imports.logs.log_identity import brokers_in_logs
+from mqreplay.record.imports.logs.log_text import why_no_log
 from mqreplay.record.imports.missing_evidence import missing_evidence
-from mqreplay.record.imports.mqadmin import Admin
-from mqreplay.record.imports.mqadmin_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
-from mqreplay.record.imports.name_times import zone_misfit, zone_of
-from mqreplay.record.imports.renamed_files import refuse_renamed
-from mqreplay.record.imports.rocksdb_folders import take_out
-from mqreplay.record.imports.snapshots import Snapshots
-from mqreplay.record.imports.sources import Source, Writer
+from mqreplay.record.imports.mqadmin.admin import Admin
+from mqreplay.record.imports.mqadmin.output_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
 from mqreplay.record.imports.staging import SPOOL, RecordingWriter, final_folder, staged, staging_of
-from mqreplay.record.unpack import Captures
+from mqreplay.record.imports.stores.copy_brokers import CopyBrokers, config_of
+from mqreplay.record.imports.stores.renamed_files import refuse_renamed
+from mqreplay.record.imports.stores.rocksdb_folders import take_out
+from mqreplay.record.imports.stores.snapshots import Snapshots
+from mqreplay.record.imports.times.name_times import zone_misfit, zone_of
 
 # Kinds whose records name their source, so that an event in two sources counts once.
 SEVERAL_SOURCES: Final = frozenset({"assignments", "rebalance_log", "heartbeats"})

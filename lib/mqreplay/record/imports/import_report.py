@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mqreplay.printable import printable
-from mqreplay.record.imports.log_text import OTHER, LineCount
-from mqreplay.record.imports.snapshots import Copied
+from mqreplay.record.imports.logs.log_text import OTHER, LineCount
+from mqreplay.record.imports.stores.snapshots import Copied
 
 SHOWN: Final = 3  # paths of one reason; --json has all
 

@@ -22,7 +22,7 @@ from mqreplay.errors import DecodeError, InputError, OwnDiskError
 from mqreplay.local_files import output_folder, trouble_of
 from mqreplay.machine_failures import is_machine_failure
 from mqreplay.record.durable import sync
-from mqreplay.record.imports.sources import Source
+from mqreplay.record.imports.files.sources import Source
 from mqreplay.record.own_files import open_own, own_disk
 
 STAGING: Final = ".import.unfinished"  # suffix of the name of --out
