@@ -73,7 +73,7 @@ def local_folder(text: str, what: str) -> Path:
 
 
 def check_on_disk(paths: Iterable[str], command: str) -> None:
-    """Raise InputError if the ``command``, which reads files of this machine, is given the URI of a store."""
+    """Raise InputError if the ``command``, which reads files of this machine, gets the URI of a store."""
     for path in paths:
         if is_remote(path):
             raise InputError(f"mqreplay {command} reads files of this machine: copy {path} to a local folder first")

@@ -178,8 +178,8 @@ class StoreRecorder:
         return watched
 
     def _event(self, kind: str, detail: str | None = None, **fields: Any) -> None:
-        given = {} if detail is None else {"detail": detail}
-        self._files.append(EVENTS, {"ts": self._now(), "kind": kind, **given, **fields})
+        optional = {} if detail is None else {"detail": detail}
+        self._files.append(EVENTS, {"ts": self._now(), "kind": kind, **optional, **fields})
 
     def _now(self) -> int:
         return self._clock.now_ms(steady_ms())

@@ -17,7 +17,7 @@ from mqreplay.record.imports.mqadmin.outputs import outputs_of
 from mqreplay.record.imports.staging import line_of
 from mqreplay.record.imports.times.name_times import dated
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "mqadmin" / "data"
 TEXTS = [p.read_text() for p in sorted(DATA.rglob("*")) if p.is_file() and p.stat().st_size < 20_000]
 PIECES = [
     *("consumerOffset", "topics", "subscriptionGroup", "delayOffset", ".json", ".bak", ".gz", ".tmp", "offsets.json"),

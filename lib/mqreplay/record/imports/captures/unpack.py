@@ -75,8 +75,8 @@ class Captures:
             if (found := _record(call, self._names, self.done)) is not None:
                 yield found
         counts = {
-            "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.given_up,
-            "incomplete commands that were given up: too many at the same time": calls.given_up,
+            "commands that tcpdump cut or lost: capture with -s 0": calls.cut - calls.dropped,
+            "incomplete commands that were given up: too many at the same time": calls.dropped,
             "answers that were given up: too many open requests at the same time": calls.unanswered,
         }
         self.done.left_out += Counter({what: count for what, count in counts.items() if count})
@@ -92,7 +92,7 @@ def unpack(captures: Sequence[str], folder: str, out: TextIO, as_json: bool = Fa
     into = output_folder(folder)
     found = Captures(captures)
     _write(found, into)
-    print(json.dumps(found.done.as_dict(), indent=1) if as_json else _told(found.done, folder), file=out)
+    print(json.dumps(found.done.as_dict(), indent=1) if as_json else _summary(found.done, folder), file=out)
 
 
 def _in_order(captures: Sequence[str]) -> list[str]:
@@ -194,10 +194,12 @@ def _remove_unfinished(folder: Path) -> None:
 def _journaled(journal: Path) -> dict[str, list[int]]:
     """Return the files that a killed run was renaming; none if it was killed before all were written."""
     try:
-        given = json.loads(journal.read_bytes())
+        written = json.loads(journal.read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    return {name: identity for name, identity in given.items() if name in WRITTEN} if isinstance(given, dict) else {}
+    return (
+        {name: identity for name, identity in written.items() if name in WRITTEN} if isinstance(written, dict) else {}
+    )
 
 
 def _identity(path: Path) -> list[int]:
@@ -273,7 +275,7 @@ def _record(call: Call, names: Names, done: Unpacked) -> tuple[str, dict[str, ob
     return None
 
 
-def _told(done: Unpacked, folder: str) -> str:
+def _summary(done: Unpacked, folder: str) -> str:
     lines = [f"{count:>10,}  {stem}.jsonl.gz" for stem, count in sorted(done.records.items())]
     lines = [f"records in {folder}", *lines] if lines else ["no record of RocketMQ in these captures"]
     if done.left_out:

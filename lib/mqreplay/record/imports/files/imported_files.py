@@ -26,7 +26,7 @@ Found = tuple[Source, Place]
 
 
 @dataclass
-class Evidence:
+class ImportedFiles:
     """Files by the kind of their place, and the refused ones as (path, reason)."""
 
     by_kind: dict[str, list[Found]] = field(default_factory=lambda: defaultdict(list))
@@ -51,12 +51,12 @@ def why_unreadable(error: BaseException) -> str:
     return str(error)
 
 
-def gather(paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path]) -> Evidence:
+def gather(paths: Sequence[str], zone: dt.tzinfo, spool_folder: Path, without: Iterable[Path]) -> ImportedFiles:
     """Return all files below the paths; archives are unpacked into ``spool_folder``.
 
     Raises InputError for a wrong path.
     """
-    found = Evidence()
+    found = ImportedFiles()
 
     def wanted(member: Source) -> bool:
         return place_of(member.parts, zone).kind not in (NOT_USED, UNFINISHED)
@@ -73,7 +73,7 @@ def _with_members(source: Source, zone: dt.tzinfo, spool: Spool) -> list[Source]
     return members_of(source, spool) if place_of(source.parts, zone).kind == ARCHIVE else [source]
 
 
-def _place(source: Source, zone: dt.tzinfo, found: Evidence, seen: set[tuple[str, str]]) -> None:
+def _place(source: Source, zone: dt.tzinfo, found: ImportedFiles, seen: set[tuple[str, str]]) -> None:
     place = place_of(source.parts, zone)
     if place.kind == UNFINISHED:
         found.refuse(source, "a temporary file of the broker or of a copy; copy the file without this suffix")
@@ -101,7 +101,7 @@ def _digest(source: Source) -> str:
     return digest.hexdigest()
 
 
-def _sources(paths: Sequence[str], without: Sequence[str], found: Evidence) -> Iterator[Source]:
+def _sources(paths: Sequence[str], without: Sequence[str], found: ImportedFiles) -> Iterator[Source]:
     """Yield every regular file below the paths once, sorted by name."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
@@ -127,7 +127,7 @@ def _sources(paths: Sequence[str], without: Sequence[str], found: Evidence) -> I
                 found.refused.append((shown, f"it cannot be read: {trouble_of(error)}"))
 
 
-def _below(folder: str, without: Sequence[str], found: Evidence) -> Iterator[tuple[str, str]]:
+def _below(folder: str, without: Sequence[str], found: ImportedFiles) -> Iterator[tuple[str, str]]:
     """Yield (path below the folder, path) of each file, sorted by name. Links to folders are not followed."""
     root = os.path.realpath(folder)
 

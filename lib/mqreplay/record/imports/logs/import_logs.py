@@ -25,6 +25,7 @@ from mqreplay.record.imports.logs.broker_records import Broker, broker_fields, l
 from mqreplay.record.imports.logs.client_history import ClientHistory
 from mqreplay.record.imports.logs.held_queues import Record
 from mqreplay.record.imports.logs.log_files import LogScan, Process
+from mqreplay.record.imports.logs.log_identity import broker_in_lines
 from mqreplay.record.imports.logs.log_text import LineCount
 from mqreplay.record.imports.logs.log_zones import Span, Zones, client_offset, misfits, zones_of
 from mqreplay.record.imports.logs.registered_clients import Presence
@@ -217,17 +218,15 @@ class _Import:
 
         Where several pods wrote into one file, the folder names none of them.
         """
-        written = process.settings
-        addr = written.get("addr")
+        own = broker_in_lines(process)
+        addr = own.addr
         for folder in process.folders if process.writer.name is None else []:
             if folder in self._brokers:
                 return Broker(*self._brokers[folder], addr)
         if len(process.broker_names) > 1:
             return None
-        number = written.get("brokerId", "")
-        broker_id = int(number) if number.isdigit() else process.broker_id
-        if broker_id is not None and "brokerName" in written:
-            return Broker(written["brokerName"], broker_id, addr)
+        if own.name is not None and own.broker_id is not None:
+            return Broker(own.name, own.broker_id, addr)
         for place in (addr or "", *process.folders):
             if place in self._brokers:
                 return Broker(*self._brokers[place], addr)
@@ -300,7 +299,7 @@ def _slave_of_folder(process: Process) -> Broker | None:
     """Return the slave whose folder NAME-ID has the id with which its log registered at a name server."""
     for folder in reversed(process.folder.split("/")):
         named = id_of_last(folder)
-        if named is not None and process.broker_id and named[1] == process.broker_id:
+        if named is not None and process.registered_id and named[1] == process.registered_id:
             return Broker(*named, process.settings.get("addr"))
     return None
 

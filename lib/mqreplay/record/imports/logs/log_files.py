@@ -38,7 +38,7 @@ class Writer(NamedTuple):
 
 
 @dataclass
-class Stretch:
+class WriterLines:
     """The lines of one writer in one file, by their own clock (see Clock.wall_ms)."""
 
     source: Source
@@ -51,7 +51,7 @@ class Stretch:
     alone: bool = True  # no other process wrote lines under this name into the file
     settings: dict[str, str] = field(default_factory=dict)  # that a broker logged at its start
     broker_names: set[str] = field(default_factory=set)
-    broker_id: int | None = None  # by its registrations
+    registered_ids: set[int] = field(default_factory=set)  # of a broker at name servers
 
     @property
     def first_ms(self) -> int:
@@ -90,12 +90,12 @@ class Stretch:
                 self.broker_names.add(broker_name)
                 self.settings |= {"brokerName": broker_name, "addr": addr}
             case broker_facts.Registered(broker_id):
-                self.broker_id = broker_id
+                self.registered_ids.add(broker_id)
             case _:
                 pass
         self.facts += line.fact is not None
 
-    def take(self, rest: Stretch) -> None:
+    def take(self, rest: WriterLines) -> None:
         """Add the times of lines without a fact."""
         for layout, (first, last) in rest.spans.items():
             known = self.spans.get(layout, (first, last))
@@ -111,7 +111,7 @@ class Process:
     writer: Writer
     folder: str
     name: str  # for the user
-    parts: list[Stretch]
+    parts: list[WriterLines]
 
     @property
     def log(self) -> str:
@@ -148,9 +148,10 @@ class Process:
         return {name for part in self.parts for name in part.broker_names}
 
     @property
-    def broker_id(self) -> int | None:
-        """Return the id with which a broker registered."""
-        return next((part.broker_id for part in self.parts if part.broker_id is not None), None)
+    def registered_id(self) -> int | None:
+        """Return the id with which a broker registered; None also if there are several."""
+        ids = {broker_id for part in self.parts for broker_id in part.registered_ids}
+        return ids.pop() if len(ids) == 1 else None
 
     def lines(self) -> Iterator[LogLine]:
         """Yield its lines: those with a fact, and where no other process wrote, all that have a time."""
@@ -176,11 +177,11 @@ def scan_logs(sources: Sequence[Source]) -> LogScan:
     scan = LogScan()
     seen: set[str] = set()
     most_kept = _KEPT
-    groups: dict[tuple[Writer, str, str], list[Stretch]] = defaultdict(list)
+    groups: dict[tuple[Writer, str, str], list[WriterLines]] = defaultdict(list)
     for source in sources:
         count = LineCount()
         digest = hashlib.sha256()
-        parts = _stretches(source, count, digest, most_kept)
+        parts = _lines_of_writers(source, count, digest, most_kept)
         most_kept -= sum(len(part.kept) for part in parts.values() if part.kept is not None)
         if count.trouble is not None and count.read:
             scan.troubles.append((source, count.trouble))
@@ -197,8 +198,8 @@ def scan_logs(sources: Sequence[Source]) -> LogScan:
         scan.lines.add(count)
         for writer, part in parts.items():
             groups[writer, _home(source.folder), base_name(source.path)].append(part)
-    for (writer, folder, base), stretches in sorted(groups.items(), key=lambda group: _sorted_key(group[0])):
-        for parts_of_one in _apart(sorted(stretches, key=lambda part: (part.first_ms, part.last_ms))):
+    for (writer, folder, base), of_group in sorted(groups.items(), key=lambda group: _sorted_key(group[0])):
+        for parts_of_one in _apart(sorted(of_group, key=lambda part: (part.first_ms, part.last_ms))):
             named = parts_of_one[0].source.path if len(parts_of_one) == 1 else f"{folder}/{base}".lstrip("/")
             name = named if writer.name is None else f"{named} ({writer.name})"
             scan.processes.append(Process(writer, folder, name, parts_of_one))
@@ -225,23 +226,25 @@ def _home(folder: str) -> str:
     return above if name in OTHER_DAYS else folder
 
 
-def _stretches(source: Source, count: LineCount, digest: hashlib._Hash, most_kept: int) -> dict[Writer, Stretch]:
+def _lines_of_writers(
+    source: Source, count: LineCount, digest: hashlib._Hash, most_kept: int
+) -> dict[Writer, WriterLines]:
     """Return what each writer wrote into a file. A line without a fact is of the only log that its writer has.
 
     Of a file with many writers and less than ``most_kept`` lines, the lines are kept.
     """
-    parts: dict[Writer, Stretch] = {}
-    plain: dict[str | None, Stretch] = {}
+    parts: dict[Writer, WriterLines] = {}
+    plain: dict[str | None, WriterLines] = {}
     kept: list[LogLine] = []
     for line in log_lines(source, count, digest):
         if len(kept) < most_kept:
             kept.append(line)
         name = line.wrapping.name
         if line.log is None:
-            plain.setdefault(name, Stretch(source, Writer("", name))).add(line)
+            plain.setdefault(name, WriterLines(source, Writer("", name))).add(line)
         else:
             writer = Writer(line.log, name)
-            parts.setdefault(writer, Stretch(source, writer)).add(line)
+            parts.setdefault(writer, WriterLines(source, writer)).add(line)
     for writer in [writer for writer, part in parts.items() if writer.log == BROKER and part.is_only_settings]:
         # A name server, too, writes its listenPort.
         count.give_up(parts.pop(writer).facts, OTHER)
@@ -261,9 +264,9 @@ def _stretches(source: Source, count: LineCount, digest: hashlib._Hash, most_kep
     return parts
 
 
-def _keep(parts: Mapping[Writer, Stretch], lines: Iterable[LogLine]) -> None:
+def _keep(parts: Mapping[Writer, WriterLines], lines: Iterable[LogLine]) -> None:
     """Give each writer its lines."""
-    of_name: dict[str | None, list[Stretch]] = defaultdict(list)
+    of_name: dict[str | None, list[WriterLines]] = defaultdict(list)
     for writer, part in parts.items():
         part.kept = []
         of_name[writer.name].append(part)
@@ -273,9 +276,9 @@ def _keep(parts: Mapping[Writer, Stretch], lines: Iterable[LogLine]) -> None:
                 part.kept.append(line)
 
 
-def _apart(parts: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+def _apart(parts: Sequence[WriterLines]) -> Iterator[list[WriterLines]]:
     """Yield the files of each process: rotated files follow each other, those of two processes overlap in time."""
-    chains: list[list[Stretch]] = []
+    chains: list[list[WriterLines]] = []
     for part in parts:
         fitting = next((chain for chain in chains if part.first_ms >= chain[-1].last_ms - _OVERLAP_MS), None)
         if fitting is None:

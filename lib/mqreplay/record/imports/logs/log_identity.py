@@ -42,20 +42,19 @@ def brokers_in_logs(processes: Iterable[Process], zone: dt.tzinfo) -> dict[str, 
         several = len(process.broker_names) > 1
         if several or process.log not in OF_BROKER or process.writer.name is not None:
             continue
-        if (broker := _broker_of(process)) is not None:
+        broker = broker_in_lines(process)
+        if broker.name is not None or broker.broker_id is not None:
             found[home_of(process.folder, zone)].add(broker)
     merged = {home: _only(brokers) for home, brokers in found.items()}
     return {home: broker for home, broker in merged.items() if broker is not None}
 
 
-def _broker_of(process: Process) -> LogBroker | None:
+def broker_in_lines(process: Process) -> LogBroker:
+    """Return the broker that the lines of a log show, by its settings and by the only id of its registrations."""
     name, written = process.settings.get(NAME), process.settings.get(ID, "")
     # DLedger writes -1; a name server's answers then show the elected id, which may change.
-    registered = {part.broker_id for part in process.parts} - {None}
-    number = int(written) if written.isascii() and written.isdigit() else None
-    if number is None and len(registered) == 1:
-        number = registered.pop()
-    return None if name is None and number is None else LogBroker(name, number, process.settings.get("addr"))
+    number = int(written) if written.isascii() and written.isdigit() else process.registered_id
+    return LogBroker(name, number, process.settings.get("addr"))
 
 
 def _only(brokers: set[LogBroker]) -> LogBroker | None:

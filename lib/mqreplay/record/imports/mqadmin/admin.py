@@ -83,7 +83,7 @@ class Admin:
 
     zone: dt.tzinfo
     names: BrokerNames
-    zone_is_given: bool = False
+    zone_is_set: bool = False
     facts: dict[str, BrokerFacts] = field(default_factory=dict)  # by name-id
     name_servers: list[str] = field(default_factory=list)
     context: AdminContext = field(init=False)

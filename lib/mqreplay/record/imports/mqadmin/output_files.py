@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError
-from mqreplay.record.imports.files.imported_files import MOST_TEXT, UNREADABLE, Evidence, why_unreadable
+from mqreplay.record.imports.files.imported_files import MOST_TEXT, UNREADABLE, ImportedFiles, why_unreadable
 from mqreplay.record.imports.files.layout import TEXT, Place
 from mqreplay.record.imports.files.sources import Source, Writer
 from mqreplay.record.imports.import_report import ImportReport
@@ -51,7 +51,7 @@ class AdminOutputs:
     """
 
     admin: Admin
-    evidence: Evidence
+    imported: ImportedFiles
     instants: list[int] = field(default_factory=list)
     _answers: list[_Answer] = field(default_factory=list)
     _dated_by: Counter[str] = field(default_factory=Counter)
@@ -59,18 +59,18 @@ class AdminOutputs:
 
     def learn(self) -> None:
         """Read all outputs in order of time."""
-        for source, place in self.evidence.by_kind[TEXT]:
+        for source, place in self.imported.by_kind[TEXT]:
             try:
                 text, _ = text_of_bytes(source.read(MOST_TEXT))
             except UNREADABLE as error:
                 is_large = isinstance(error, DecodeError) and error.code == "too_large"
-                self.evidence.refuse(source, TOO_LARGE if is_large else why_unreadable(error))
+                self.imported.refuse(source, TOO_LARGE if is_large else why_unreadable(error))
                 continue
             outputs, json = self._outputs_of(text)
             if not outputs:
-                self.evidence.refuse(source, NO_USE if _LOG.search(place.name) else NO_OUTPUT)
-            zone, is_given = self.admin.zone, self.admin.zone_is_given
-            for output, time in times_of(outputs, place.time, source.modified_ms, zone, is_given):
+                self.imported.refuse(source, NO_USE if _LOG.search(place.name) else NO_OUTPUT)
+            zone, is_set = self.admin.zone, self.admin.zone_is_set
+            for output, time in times_of(outputs, place.time, source.modified_ms, zone, is_set):
                 if time.ms is None:
                     self._refuse(source, output, time.how or NO_TIME)
                 else:
@@ -93,7 +93,7 @@ class AdminOutputs:
                 for stem, line in lines:
                     KINDS[stem].decode(line)
             except DecodeError as error:
-                self.evidence.refuse(source, error.detail)
+                self.imported.refuse(source, error.detail)
                 continue
             self.instants += [answer.ts_ms] if answer.time.is_sure else []
             self._count_source(output, answer.time)
@@ -104,15 +104,15 @@ class AdminOutputs:
             what = f"mqadmin {output.command}" if answer.json is None else f"{answer.json.what}, as JSON"
             report.recognised.append((source.path, what, len(new)))
             if answer.json is None and (why := self.admin.failure_beside(output)) is not None:
-                self.evidence.refuse(source, f"{why} (what it printed before is used)")
+                self.imported.refuse(source, f"{why} (what it printed before is used)")
         report.left_out += self.admin.left_out
         report.notes += self._notes()
-        report.notes += self.admin.context.times.notes(report.time_zone, report.zone_is_given)
+        report.notes += self.admin.context.times.notes(report.time_zone, report.zone_is_set)
 
     def _outputs_of(self, text: str) -> tuple[list[Output], JsonAnswer | None]:
         if "\0" in text[:4096]:
             return [], None
-        outputs = outputs_of(text, self.admin.zone, self.admin.zone_is_given)
+        outputs = outputs_of(text, self.admin.zone, self.admin.zone_is_set)
         is_of_mqadmin = any(output.has_command_line or output.command != "topicRoute" for output in outputs)
         json = None if is_of_mqadmin else json_answer_of(text)
         return (outputs, None) if json is None else ([Output(None, 1, lines=text.splitlines())], json)
@@ -129,7 +129,7 @@ class AdminOutputs:
             why = failure
         elif output.is_empty:
             why = f"mqadmin {output.command} has no output in it"
-        self.evidence.refuse(source, why)
+        self.imported.refuse(source, why)
 
     def _count_source(self, output: Output, time: OutputTime) -> None:
         if time.how in (BY_LINE, BY_PATH) or time.ms is None:

@@ -45,14 +45,14 @@ class OutputTime(NamedTuple):
 
 
 def times_of(
-    outputs: Sequence[Output], named: NameTime | None, modified_ms: int | None, zone: dt.tzinfo, zone_is_given: bool
+    outputs: Sequence[Output], named: NameTime | None, modified_ms: int | None, zone: dt.tzinfo, zone_is_set: bool
 ) -> Iterator[tuple[Output, OutputTime]]:
     """Yield each output with its time.
 
     ``named`` is the time in the file's path. The path and the last change give the time of one output a command, since
     they give only one. An output after a dated one is from the same minute or later, unless its command is repeated.
     """
-    file = _File(outputs, dated(named, modified_ms), named, modified_ms, zone, zone_is_given)
+    file = _File(outputs, dated(named, modified_ms), named, modified_ms, zone, zone_is_set)
     earlier: Output | None = None
     since: set[tuple[object, ...]] = set()
     for at, output in enumerate(outputs):
@@ -65,7 +65,7 @@ def times_of(
             yield output, OutputTime(None, NO_DATE)
         else:
             since.add(output.identity)
-            yield output, _of_earlier(earlier, output, zone, zone_is_given)
+            yield output, _of_earlier(earlier, output, zone, zone_is_set)
 
 
 class _File(NamedTuple):
@@ -76,12 +76,12 @@ class _File(NamedTuple):
     named: NameTime | None
     modified_ms: int | None
     zone: dt.tzinfo
-    zone_is_given: bool
+    zone_is_set: bool
 
     def of_line(self, at: int, date: LineDate) -> OutputTime:
         """Return the time of an output after a line with a date; that of the path if the line has no instant."""
         if date.ms is not None:
-            return OutputTime(date.ms, BY_LINE, date.has_zone or self.zone_is_given)
+            return OutputTime(date.ms, BY_LINE, date.has_zone or self.zone_is_set)
         if self.when is not None and self.when.how == BY_PATH and self._is_only(at, self.when):
             return OutputTime(self.when.ms, BY_PATH, not self.when.zone_assumed)
         if date.day is not None:
@@ -116,12 +116,12 @@ class _File(NamedTuple):
         return at == (same[-1] if when.how == BY_CHANGE else same[0])
 
 
-def _of_earlier(earlier: Output, output: Output, zone: dt.tzinfo, zone_is_given: bool) -> OutputTime:
+def _of_earlier(earlier: Output, output: Output, zone: dt.tzinfo, zone_is_set: bool) -> OutputTime:
     date = earlier.date
     if date is None or date.ms is None:
         return OutputTime(None, "" if date is None else date.why or "")
     later = [at for at in latest_in(output.lines, zone) if date.ms < at < date.ms + DAY_MS]
-    return OutputTime(max([date.ms, *later]), BY_EARLIER_LINE, (date.has_zone or zone_is_given) and not later)
+    return OutputTime(max([date.ms, *later]), BY_EARLIER_LINE, (date.has_zone or zone_is_set) and not later)
 
 
 def _of_day(output: Output, when: Dated | None, day: NameTime, zone: dt.tzinfo) -> OutputTime:

@@ -15,7 +15,7 @@ from mqreplay.record.imports.mqadmin.terminal_lines import is_date_command, is_n
 from mqreplay.record.imports.times.date_lines import LineDate, date_of_line, is_clock, not_read
 from mqreplay.record.imports.times.name_times import MINUTE_MS, times_in
 
-_BORN = re.compile(r"\(born:([0-9]{13})\)")  # logback logs when it was configured: at the start of the command
+_CONFIGURED = re.compile(r"\(born:([0-9]{13})\)")  # logback logs when it was configured: at the start of the command
 _WATCHED = re.compile(r"Every [0-9.]+m?s: ")  # the first line of `watch`, which ends with the date
 _WATCH_DATE = re.compile(r"[^\W\d_]+ [^\W\d_]+ +[0-9]{1,2} [0-9:]{8} [0-9]{4}$")
 _TIMED_TABLES: Final = ("consumerProgress", "brokerConsumeStats")  # text follows their rows before a prompt
@@ -55,7 +55,7 @@ class Output:
         return self.command, tuple(sorted((name, text) for name, text in self.options.items() if name != "n"))
 
 
-def outputs_of(text: str, zone: dt.tzinfo, zone_is_given: bool = False) -> list[Output]:
+def outputs_of(text: str, zone: dt.tzinfo, zone_is_set: bool = False) -> list[Output]:
     """Return the outputs in a text in order; none if it is not mqadmin's.
 
     >>> [found] = outputs_of("$ mqadmin topicStatus -t orders -n h:9876\\n#Broker Name  #QID  #Min Offset\\n", dt.UTC)
@@ -64,7 +64,7 @@ def outputs_of(text: str, zone: dt.tzinfo, zone_is_given: bool = False) -> list[
     >>> outputs_of("notes of the night\\n{\\n", dt.UTC)
     []
     """
-    splitter = _Splitter(zone, zone_is_given)
+    splitter = _Splitter(zone, zone_is_set)
     for number, line in lines_of(text):
         splitter.take(number, line)
     return [output for output in splitter.all_outputs() if _is_of_mqadmin(output)]
@@ -73,8 +73,8 @@ def outputs_of(text: str, zone: dt.tzinfo, zone_is_given: bool = False) -> list[
 class _Splitter:
     """The outputs before the current line, and the one that it belongs to."""
 
-    def __init__(self, zone: dt.tzinfo, zone_is_given: bool) -> None:
-        self.zone, self.zone_is_given = zone, zone_is_given
+    def __init__(self, zone: dt.tzinfo, zone_is_set: bool) -> None:
+        self.zone, self.zone_is_set = zone, zone_is_set
         self.found: list[Output] = []
         self.now = Output(None, 1)
         self.before: LineDate | None = None  # the date that the next output has
@@ -87,7 +87,7 @@ class _Splitter:
         """Take the next line."""
         date_is_next, self.date_is_next = self.date_is_next, False
         if is_noise(line):
-            self._take_birth(line)
+            self._take_configuration_time(line)
             return
         if self._take_command(number, line) or self._take_date(line, date_is_next):
             return
@@ -118,11 +118,11 @@ class _Splitter:
         self.now.lines.append("")
         self.found.append(self.now)
 
-    def _take_birth(self, line: str) -> None:
-        """Take the time at which logback began: that of the output, or of the next one if this one has begun."""
-        if (born := _BORN.search(line)) is None:
+    def _take_configuration_time(self, line: str) -> None:
+        """Use the time at which logback was configured for the output, or for the next one if this one has begun."""
+        if (configured := _CONFIGURED.search(line)) is None:
             return
-        date = LineDate(int(born[1]), None, True)
+        date = LineDate(int(configured[1]), None, True)
         if self.begun:
             self.before = self.before or date
         elif self.now.date is None or self.now.date.ms is None:
@@ -142,16 +142,16 @@ class _Splitter:
         """Return the date in the line of a command: before the command, or at the end of the first line of `watch`."""
         if _WATCHED.match(line):
             found = _WATCH_DATE.search(line.rstrip())
-            return None if found is None else date_of_line(found[0], self.zone, self.zone_is_given)
+            return None if found is None else date_of_line(found[0], self.zone, self.zone_is_set)
         words = before.rpartition(" ")[0] if before.rstrip() == before else before
         exact = [time for time in times_in(words, self.zone) if time.precision_ms <= MINUTE_MS]
         return LineDate(exact[0].ms, None, exact[0].has_zone) if len(exact) == 1 else None
 
     def _take_date(self, line: str, is_next: bool) -> bool:
-        date = date_of_line(line, self.zone, self.zone_is_given)
+        date = date_of_line(line, self.zone, self.zone_is_set)
         if date is not None and is_clock(line) and self.before is not None and self.before.day is not None:
             day = dt.datetime.fromtimestamp(self.before.day.ms / 1000, self.zone)
-            date = date_of_line(f"{day:%Y-%m-%d} {line.strip()}", self.zone, self.zone_is_given) or date
+            date = date_of_line(f"{day:%Y-%m-%d} {line.strip()}", self.zone, self.zone_is_set) or date
         if date is None and is_next and line.strip() and not is_prompt(line) and header_of(line, None, False) is None:
             date = not_read(line.strip())
         if date is None or self._is_rest_of_row(line):

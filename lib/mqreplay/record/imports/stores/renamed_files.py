@@ -7,7 +7,7 @@ from typing import Final
 
 from mqreplay.decode.consumer_offset import FILE_NAME, LMQ_FILE_NAME
 from mqreplay.decode.encodings import text_of_bytes
-from mqreplay.record.imports.files.imported_files import UNREADABLE, Evidence, Found
+from mqreplay.record.imports.files.imported_files import UNREADABLE, Found, ImportedFiles
 from mqreplay.record.imports.files.layout import TEXT
 from mqreplay.record.imports.files.sources import Source
 
@@ -21,16 +21,16 @@ _TABLES: Final = (
 )
 
 
-def refuse_renamed(evidence: Evidence) -> None:
+def refuse_renamed(imported: ImportedFiles) -> None:
     """Refuse texts that are a broker's file under another name; the reason says how to name them."""
     others: list[Found] = []
-    for source, place in evidence.by_kind[TEXT]:
+    for source, place in imported.by_kind[TEXT]:
         why = why_renamed(_head(source))
         if why is None:
             others.append((source, place))
         else:
-            evidence.refuse(source, why)
-    evidence.by_kind[TEXT] = others
+            imported.refuse(source, why)
+    imported.by_kind[TEXT] = others
 
 
 def why_renamed(head: bytes) -> str | None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import Final
 
 from mqreplay.decode.consumer_offset import FILE_NAME
-from mqreplay.record.imports.files.imported_files import Evidence
+from mqreplay.record.imports.files.imported_files import ImportedFiles
 from mqreplay.record.imports.files.layout import SNAPSHOT, TEXT
 from mqreplay.record.imports.files.sources import Source
 
@@ -29,10 +29,10 @@ OF_BROKER: Final = (
 OTHER: Final = "RocksDB: no decision uses it: an index of messages or other state of a store"
 
 
-def take_out(evidence: Evidence) -> list[str]:
+def take_out(imported: ImportedFiles) -> list[str]:
     """Refuse the files of RocksDB's folders. Return notes about files of offsets beside them."""
     by_folder: dict[str, list[Source]] = defaultdict(list)
-    for source, _ in evidence.by_kind[TEXT]:
+    for source, _ in imported.by_kind[TEXT]:
         by_folder[source.folder].append(source)
     in_use: set[str] = set()
     taken: dict[str, str] = {}
@@ -43,11 +43,11 @@ def take_out(evidence: Evidence) -> list[str]:
             in_use.update([above] if is_of_broker else [])
             paths = [source.path for source in files if _FILE.fullmatch(source.parts[-1])]
             taken |= dict.fromkeys(sorted(paths), OF_BROKER if is_of_broker else OTHER)
-    evidence.by_kind[TEXT] = [found for found in evidence.by_kind[TEXT] if found[0].path not in taken]
-    evidence.refused += taken.items()
+    imported.by_kind[TEXT] = [found for found in imported.by_kind[TEXT] if found[0].path not in taken]
+    imported.refused += taken.items()
     return [
         f"{source.path} is old unless it was exported: beside it are offsets in RocksDB"
-        for source, place in evidence.by_kind[SNAPSHOT]
+        for source, place in imported.by_kind[SNAPSHOT]
         if place.name.startswith(FILE_NAME) and source.folder in in_use
     ]
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from mqreplay.decode.consumer_offset import FILE_NAME, FILE_NAMES, LMQ_FILE_NAME
 from mqreplay.errors import DecodeError
 from mqreplay.record.imports.brokers.broker_names import Named
-from mqreplay.record.imports.files.imported_files import UNREADABLE, Evidence, why_unreadable
+from mqreplay.record.imports.files.imported_files import UNREADABLE, ImportedFiles, why_unreadable
 from mqreplay.record.imports.files.layout import CLIENT_OFFSETS, OFFSET_LINES, OFFSET_LINES_NAME, SNAPSHOT, Place
 from mqreplay.record.imports.files.sources import Source
 from mqreplay.record.imports.staging import RecordingWriter
@@ -77,7 +77,7 @@ class Snapshots:
     """A writer of copies. ``copied`` counts them by folder name."""
 
     brokers: CopyBrokers
-    evidence: Evidence
+    imported: ImportedFiles
     writer: RecordingWriter
     copied: dict[str, Copied] = field(default_factory=lambda: defaultdict(Copied))
     unconfirmed: set[str] = field(default_factory=set)
@@ -95,27 +95,27 @@ class Snapshots:
             times.sort()
         for copy in copies:
             if isinstance(copy.broker, str):
-                self.evidence.refuse(copy.source, copy.broker)
+                self.imported.refuse(copy.source, copy.broker)
             elif copy.when is None:
-                self.evidence.refuse(copy.source, NO_TIME)
+                self.imported.refuse(copy.source, NO_TIME)
             elif copy.file_name == FILE_NAME and _is_near(copy.when.ms, of_lmq.get(copy.broker.key, ())):
-                self.evidence.refuse(copy.source, OF_LMQ)
+                self.imported.refuse(copy.source, OF_LMQ)
             else:
                 self._write(copy.source, copy.place, copy.broker.key, copy.when, copy.broker.how)
                 if not copy.broker.confirmed:
                     self.unconfirmed.add(copy.broker.key)
-        for source, place in self.evidence.by_kind[CLIENT_OFFSETS]:
+        for source, place in self.imported.by_kind[CLIENT_OFFSETS]:
             when = dated(place.time, source.modified_ms)
             if when is None:
-                self.evidence.refuse(source, NO_TIME)
+                self.imported.refuse(source, NO_TIME)
             else:
                 self._write(source, place, f"client-{place.owner}", when, "its folder")
-        for source, place in self.evidence.by_kind[OFFSET_LINES]:
+        for source, place in self.imported.by_kind[OFFSET_LINES]:
             self._take_offset_lines(source, place)
 
     def _named(self) -> Iterator[_Named]:
         """Yield the copies of brokers' files, each with its broker and time."""
-        found = self.evidence.by_kind[SNAPSHOT]
+        found = self.imported.by_kind[SNAPSHOT]
         beside = {
             (source.folder, place.name, place.broker_hints): dated(place.time, source.modified_ms)
             for source, place in found
@@ -133,25 +133,25 @@ class Snapshots:
 
     def _write(self, source: Source, place: Place, folder: str, when: Dated, named: str) -> None:
         if "/" in folder or not folder.isprintable() or not 0 < len(folder.encode()) <= LONGEST_NAME:
-            self.evidence.refuse(source, "its broker's name cannot be a folder name")
+            self.imported.refuse(source, "its broker's name cannot be a folder name")
             return
         try:
             data = source.read()
         except UNREADABLE as error:
-            self.evidence.refuse(source, why_unreadable(error))
+            self.imported.refuse(source, why_unreadable(error))
             return
         path = f"snapshots/{folder}/{when.ms}/{place.name}"
         digest = hashlib.sha256(data).hexdigest()
         if (known := self._written.get(path)) is not None:
             if known == digest:
-                self.evidence.repeated += 1
+                self.imported.repeated += 1
             else:
-                self.evidence.refuse(
+                self.imported.refuse(
                     source, "another copy of it has this time and other content; put the time into its name"
                 )
             return
         if (why := self.check.add(folder, when.ms, place.name, source.path, data)) is not None:
-            self.evidence.refuse(source, why)
+            self.imported.refuse(source, why)
             return
         self.writer.write(path, data)
         self._written[path] = digest
@@ -162,16 +162,16 @@ class Snapshots:
         named = self.brokers.names.find([parts[-3]], in_recording=True) if len(parts) >= 3 else None
         when = dated(place.time, None)
         if named is None or when is None:
-            self.evidence.refuse(source, "it is not in a folder snapshots/<broker>-<id>/<epoch_ms>")
+            self.imported.refuse(source, "it is not in a folder snapshots/<broker>-<id>/<epoch_ms>")
             return
         path = f"snapshots/{named.key}/{when.ms}/{OFFSET_LINES_NAME}"
         if path in self._written:
-            self.evidence.refuse(source, "another recording has the same file; import the recordings one by one")
+            self.imported.refuse(source, "another recording has the same file; import the recordings one by one")
             return
         try:
             self.writer.copy(source, path)
         except DecodeError as error:
-            self.evidence.refuse(source, error.detail)
+            self.imported.refuse(source, error.detail)
             return
         self._written[path] = ""
         self.copied[named.key].count(OFFSET_LINES_NAME, when, named.how)

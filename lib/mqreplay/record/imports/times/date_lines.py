@@ -50,7 +50,7 @@ class LineDate(NamedTuple):
     day: NameTime | None = None
 
 
-def date_of_line(line: str, zone: dt.tzinfo, zone_is_given: bool = False) -> LineDate | None:
+def date_of_line(line: str, zone: dt.tzinfo, zone_is_set: bool = False) -> LineDate | None:
     """Return the date of a line that consists of a date; None for another line.
 
     Times without a zone, and those with a short name of several zones, are in ``zone``; the latter only if the user
@@ -72,21 +72,21 @@ def date_of_line(line: str, zone: dt.tzinfo, zone_is_given: bool = False) -> Lin
         return None
     if text.startswith("RTC time"):  # timedatectl: the time of the line before it, without its zone
         return None
-    date = _date_of(text, zone, zone_is_given)
+    date = _date_of(text, zone, zone_is_set)
     if date is not None and date.ms is not None:
         return date
     without_label = _LABEL.sub("", text, count=1).strip(_MARKS)
-    return date if without_label == text else _date_of(without_label, zone, zone_is_given) or date
+    return date if without_label == text else _date_of(without_label, zone, zone_is_set) or date
 
 
-def _date_of(text: str, zone: dt.tzinfo, zone_is_given: bool) -> LineDate | None:
+def _date_of(text: str, zone: dt.tzinfo, zone_is_set: bool) -> LineDate | None:
     found = times_in(text, zone)
     if len(found) == 1 and (found[0].begin, found[0].end) == (0, len(text)):
         only = found[0]
         if only.precision_ms <= MINUTE_MS:
             return LineDate(only.ms, None, only.has_zone)
         return LineDate(None, _day_without_time(text), day=only)
-    return _Reader(text, zone, zone_is_given).date()
+    return _Reader(text, zone, zone_is_set).date()
 
 
 def is_clock(line: str) -> bool:
@@ -111,9 +111,9 @@ def not_read(text: str) -> LineDate:
 class _Reader:
     """The parts of a text that may be a date. Each part that is found is removed from ``left``."""
 
-    def __init__(self, text: str, zone: dt.tzinfo, zone_is_given: bool) -> None:
+    def __init__(self, text: str, zone: dt.tzinfo, zone_is_set: bool) -> None:
         self.text, self.left = text, text
-        self.zone, self.zone_is_given = zone, zone_is_given
+        self.zone, self.zone_is_set = zone, zone_is_set
 
     def date(self) -> LineDate | None:
         """Return the date; one without instant if the text looks like a date and is not understood."""
@@ -205,11 +205,11 @@ class _Reader:
         if len(names) == 1 and name in ("UTC", "GMT", "Z", "UCT"):
             return dt.UTC
         meanings = meanings_of(name)
-        if len(names) > 1 or (not meanings and not self.zone_is_given):
+        if len(names) > 1 or (not meanings and not self.zone_is_set):
             return f"the zone {' '.join(names)} of {self.text!r} before it is unknown; give --time-zone"
         if len(meanings) == 1:
             return dt.timezone(next(iter(meanings.values())))
-        if not self.zone_is_given:
+        if not self.zone_is_set:
             shown = [f"{place} ({_offset_text(hours)})" for place, hours in meanings.items()]
             return f"{name} in {self.text!r} may be {', '.join(shown[:-1])} or {shown[-1]}; give --time-zone"
         return _Named(self.zone, name, tuple(meanings.values()))

@@ -156,8 +156,8 @@ def _instant(fields: dict[str, str | None], zone: dt.tzinfo, span: tuple[int, in
         return None
     if not 0 <= ms <= TIME_MAX:
         return None
-    given = [fields.get(name) is not None for name in ("part", "second", "minute", "hour")]
-    precision = next((p for has, p in zip(given, (1, 1000, MINUTE_MS, HOUR_MS), strict=True) if has), DAY_MS)
+    is_named = [fields.get(name) is not None for name in ("part", "second", "minute", "hour")]
+    precision = next((p for has, p in zip(is_named, (1, 1000, MINUTE_MS, HOUR_MS), strict=True) if has), DAY_MS)
     return NameTime(ms, precision, named is not None, *span)
 
 

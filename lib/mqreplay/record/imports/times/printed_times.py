@@ -73,7 +73,7 @@ class PrintedTimes:
         self.latest_ahead_ms = max(self.latest_ahead_ms, ahead)
         return ahead > _AHEAD_MS
 
-    def notes(self, zone_name: str, zone_is_given: bool) -> list[str]:
+    def notes(self, zone_name: str, zone_is_set: bool) -> list[str]:
         """Return what the times show about their zone."""
         notes = []
         if self.latest_ahead_ms > _ZONE_MS:
@@ -81,11 +81,11 @@ class PrintedTimes:
             words = (
                 f"times that mqadmin printed are up to {hours:g} hours later than its outputs, so they are left out: "
             )
-            if zone_is_given:
+            if zone_is_set:
                 notes.append(f"{words}its host is not in {zone_name}, or the time of an output is wrong")
             else:
                 notes.append(f"{words}its host is probably {hours:g} hours ahead of {zone_name}; give --time-zone")
-        if not zone_is_given and len(self.offsets) == 1 and (offset := next(iter(self.offsets))) != "+00:00":
+        if not zone_is_set and len(self.offsets) == 1 and (offset := next(iter(self.offsets))) != "+00:00":
             notes.append(f"mqadmin printed the time 0 as that of a zone of {offset}; give --time-zone {offset}")
         return notes
 

@@ -25,8 +25,8 @@ FULL_MS: Final = 300_000  # interval at which all figures of a broker are writte
 RUNTIME_KEPT: Final = frozenset(FIGURES.values()) | {"bootTimestamp", "brokerVersionDesc"}
 
 
-class Evidence:
-    """A writer of readings. Times are by the recorder's clock, in epoch ms."""
+class PollWriter:
+    """A writer of the answers to polls. Times are by the recorder's clock, in epoch ms."""
 
     def __init__(
         self,
