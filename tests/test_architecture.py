@@ -49,6 +49,34 @@ def test_pure_package_loads_nothing_heavy(package: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+def run_without_tables(script: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a Python that cannot load Spark, polars and the libraries of tables."""
+    missing = ("pyspark", "py4j", "delta", "deltalake", "polars", "pyarrow", "pandas", "numpy", "duckdb", "obstore")
+    block = f"import sys; sys.modules.update(dict.fromkeys({missing!r}))\n"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
+    return subprocess.run(
+        [sys.executable, "-c", block + script], env=env, capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+
+def test_modules_of_record_load_without_spark_and_polars() -> None:
+    paths = [path.relative_to(LIB.parent).with_suffix("") for path in (LIB / "record").rglob("*.py")]
+    modules = [".".join(path.parts) for path in paths if path.name != "__init__"]
+    done = run_without_tables(f"import importlib; [importlib.import_module(m) for m in {modules!r}]")
+    assert modules
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", ["record --help", "import --help", "unpack --help", "import"])
+def test_recordings_are_made_without_spark_and_polars(command: str, tmp_path: Path) -> None:
+    arguments = command.split()
+    if command == "import":
+        arguments += ["data/sample/orders-4.9.7/mqadmin", "--out", str(tmp_path / "recording")]
+    done = run_without_tables(f"from mqreplay.cli.command_line import main; sys.exit(main({arguments!r}))")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "recording" / "topic_stats.jsonl.gz").exists() == (command == "import")
+
+
 def test_who_validates_nothing_does_not_wait_for_great_expectations() -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "lib")}
     script = "import sys, mqreplay.night, mqreplay.cli.terminal; print('great_expectations' in sys.modules)"

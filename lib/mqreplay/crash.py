@@ -16,70 +16,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from mqreplay import __version__
 from mqreplay.errors import OwnDiskError
 from mqreplay.lake.quiet import said_by_java
 from mqreplay.log_folder import log_folders
+from mqreplay.machine_failures import DEEPEST, MACHINE, Failure, described, error_chain
 from mqreplay.printable import printable
 
 LONGEST = 200  # characters of an error's own text that the terminal shows
-DEEPEST = 30  # causes of causes
 SECRET = re.compile(
     r"(?i)((?:password|passwd|secret|token|credential|access[._-]?key)[\w.\-]*[\"']?\s*[=:]\s*)[^\s,;\"']+"
 )
 IN_URL = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 
 
-class Failure(NamedTuple):
-    """What happened and what to do about it, for errors whose text has ``words``."""
-
-    words: str
-    happened: str
-    do: str
-
-
-MACHINE = (
-    Failure(
-        r"No space left on device|Disk quota exceeded",
-        "the disk is full",
-        "free some space in {places} and run it again",
-    ),
-    Failure(
-        r"Too many open files",
-        "too many files are open",
-        "raise the limit with `ulimit -n 65536` and run it again",
-    ),
-    Failure(
-        r"Read-only file system",
-        "the file system cannot be written",
-        "make {places} writable and run it again",
-    ),
-    Failure(
-        r"Input/output error",
-        "the disk reports an error",
-        "find the cause with `dmesg`, and run it again",
-    ),
-    Failure(
-        r"unable to create (new )?native thread|can't start new thread",
-        "no more threads can be started",
-        "raise the limit with `ulimit -u` and run it again",
-    ),
-    Failure(
-        r"OutOfMemoryError|Java heap space|GC overhead limit|Cannot allocate memory|MemoryError|"
-        r"insufficient memory for the Java Runtime",
-        "memory is short",
-        "set driver_memory under [spark] in a file for --conf (with spark-submit: its --driver-memory) to what the "
-        "machine has, and run it again",
-    ),
-    Failure(
-        r"Python worker exited unexpectedly|Python worker failed to connect back|"
-        r"BrokenProcessPool|process pool was terminated abruptly",
-        "a Python worker was killed",
-        "see whether memory was short (`dmesg` names a process that was killed), and run it again",
-    ),
-)
 NO_JAVA = Failure(
     r"JAVA_GATEWAY_EXITED|Java gateway process exited",
     "Java did not start",
@@ -142,20 +94,9 @@ def is_of_machine(error: BaseException) -> bool:
 
 def _causes(error: BaseException) -> Iterator[str]:
     """Yield the error as text, then its causes in Python and Java, down to the innermost one."""
-    seen: set[int] = set()
-    now: BaseException | None = error
-    while now is not None and id(now) not in seen and len(seen) < DEEPEST:
-        seen.add(id(now))
-        yield f"{type(now).__name__}: {_text_of(now)}"
-        yield from _java_causes(now)
-        now = now.__cause__ or (None if now.__suppress_context__ else now.__context__)
-
-
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # a Java error asks Java for its text
-        return "no text: Java has ended"
+    for cause in error_chain(error):
+        yield described(cause)
+        yield from _java_causes(cause)
 
 
 def java_exceptions(error: BaseException) -> Iterator[Any]:

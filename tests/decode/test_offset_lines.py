@@ -8,7 +8,7 @@ import pytest
 
 from mqreplay.decode import offset_lines
 from mqreplay.decode.consumer_offset import decode_consumer_offset
-from mqreplay.decode.offset_lines import counter_beside, table_bounds, table_lines
+from mqreplay.decode.offset_lines import counter_beside, offset_shape, table_bounds, table_lines
 from mqreplay.errors import DecodeError
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
@@ -60,6 +60,53 @@ def test_lines_without_numbers_and_keys_with_signs() -> None:
 )
 def test_any_other_layout_is_not_taken(data: bytes) -> None:
     assert table_lines(data) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        (b"0:1,", b"0:99999999999999999,", True),
+        (b'"counter":7', b'"counter":812', True),
+        (b"0:1,", b"0:100000000000000000,", False),  # no queue can have such an offset
+        (b"0:1,", b"0:-1,", False),
+        (b"0:1,", b"0:,", False),
+        (b"0:1,", b"0:01,", False),
+        (b"0:1,", b"0:#,", False),
+        (b"0:1,", b"5:1,", False),
+        (b"0:1,", b"0:1,2:1,", False),
+        (b"a:{0,b@g", b"a:{1,b@g", False),
+        (b"none@g", b"other@g", False),
+        (b'"counter":7', b'"counter":"7"', False),
+        (TAIL, TAIL + b" ", False),
+    ],
+)
+def test_shape_shows_all_but_usual_numbers(old: bytes, new: bytes, is_same: bool) -> None:
+    data = HEAD + TABLE + TAIL
+    assert old in data
+    assert (offset_shape(data) == offset_shape(data.replace(old, new))) is is_same
+
+
+def test_key_that_looks_like_an_offset_belongs_to_the_shape() -> None:
+    one = HEAD + b'\t\t"t:{0:1,@g":{0:1\n\t\t}' + TAIL
+    assert table_lines(one) is not None
+    assert offset_shape(one) != offset_shape(one.replace(b"t:{0:1,", b"t:{0:2,"))
+
+
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.name)
+def test_files_of_one_shape_have_the_same_keys(recording: Path) -> None:
+    keys: dict[object, list[tuple[str, int]]] = {}
+    shared = 0
+    for path in sorted(recording.glob("snapshots/*/*/consumerOffset.json")):
+        data = path.read_bytes()
+        try:
+            decoded = decode_consumer_offset(data)
+        except DecodeError:
+            continue
+        if table_lines(data) is not None:
+            found = list(zip(decoded.key, decoded.queue_id, strict=True))
+            shared += offset_shape(data) in keys
+            assert keys.setdefault(offset_shape(data), found) == found
+    assert shared > 10
 
 
 def test_the_counter_is_read_without_the_table() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.decode.recording_files import RECORD_TABLES
 from mqreplay.lake.contract import load_contracts
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from mqreplay.decode.recording_files import classify
 from mqreplay.ingest.manifest import KnownFile
-from mqreplay.ingest.recording import RecordedFile, classify
+from mqreplay.ingest.recording import RecordedFile
 
 
 def file(path: str, recording: str = "/night") -> RecordedFile:

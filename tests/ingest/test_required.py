@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.ingest.recording import RECORD_TABLES
+from mqreplay.decode.recording_files import RECORD_TABLES
 from mqreplay.lake.contract import load_contracts
 
 OURS = {"cluster", "day", "record_id", "source_digest"}  # made by ingest, and never lacking

@@ -10,7 +10,8 @@ import pytest
 
 from mqreplay.cli import command_line as cli
 from mqreplay.errors import InputError
-from mqreplay.lake.local_folder import check_folders, check_on_disk, folder, local_folder, output_folder
+from mqreplay.lake.local_folder import check_folders, folder
+from mqreplay.local_files import check_on_disk, local_folder, output_folder
 
 UNKNOWN = ["file:///x", "file:/x", "dbfs:/x", "viewfs:/x"]
 

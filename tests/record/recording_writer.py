@@ -6,11 +6,14 @@ It goes on where the recording in the folder ends. A poll is a minute of the rec
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
 import sys
 from pathlib import Path
 
 from mqreplay.record.record_files import RecordFiles
+from mqreplay.record.recording_folder import hourly_files
 
 START = 1_795_467_600_000
 MINUTE = 60_000
@@ -22,10 +25,16 @@ def table_at(number: int) -> dict[str, dict[int, int]]:
     return {f"orders@g{n}": {queue: number // (queue + 1) for queue in range(number % 7)} for n in range(number % 5)}
 
 
+def last_numbers(folder: Path, stem: str) -> list[int]:
+    """The numbers in the two newest files of a kind."""
+    paths = hourly_files(folder).get(stem, [])[-2:]
+    return [json.loads(line)["number"] for path in paths for line in gzip.open(path)]
+
+
 def record_without_end(folder: Path) -> None:
     chance = random.Random()
     with RecordFiles(folder) as files:
-        number = 1 + max((record["number"] for stem in STEMS for record in files.last_lines(stem)), default=-1)
+        number = 1 + max((number for stem in STEMS for number in last_numbers(folder, stem)), default=-1)
         while True:
             first = number
             for _ in range(chance.randrange(1, 4)):

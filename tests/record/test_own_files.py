@@ -19,19 +19,20 @@ ALLOWED = {
     ("ingest/lines.py", "_cut"): "raised again after the lines before it",
     ("ingest/lines.py", "blocks"): "only reads input; errors of the machine are raised again",
     ("ingest/lines.py", "read_whole"): "the boundary: makes UnreadableInput",
-    ("ingest/opening.py", "_is_inside"): "a quick check, followed by the full one",
     ("ingest/walk.py", "_file"): "only asks for the status of input",
     ("ingest/walk.py", "_is_folder"): "only asks for the status of input",
     ("ingest/walk.py", "files"): "only lists folders of input",
+    ("local_files.py", "_is_inside"): "a quick check, followed by the full one",
+    ("local_files.py", "local_folder"): "a wrong option, before the run",
     ("record/durable.py", "replace_file"): "removes its file before the first error is raised again",
     ("record/durable.py", "sync"): "raised again unless the file system cannot sync",
-    ("record/imports/archives.py", "_read"): "bz2 has no error class; errors of files are other types",
-    ("record/imports/evidence.py", "_sources"): "only asks for the status of input",
+    ("record/imports/files/archives.py", "_read"): "bz2 has no error class; errors of files are other types",
+    ("record/imports/files/imported_files.py", "_sources"): "only asks for the status of input",
     ("record/imports/import_command.py", "_is_recording"): "only lists a folder of input",
     ("record/imports/import_command.py", "zone_of_option"): "only reads the time zones of the system",
-    ("record/imports/sources.py", "open_input"): "the boundary: makes UnreadableInput and OwnDiskError",
-    ("record/imports/sources.py", "readinto"): "the boundary, and bz2 has no error class",
-    ("record/imports/sources.py", "seek"): "makes DecodeError: a position outside of the file",
+    ("record/imports/files/sources.py", "open_input"): "the boundary: makes UnreadableInput and OwnDiskError",
+    ("record/imports/files/sources.py", "readinto"): "the boundary, and bz2 has no error class",
+    ("record/imports/files/sources.py", "seek"): "makes DecodeError: a position outside of the file",
     ("record/imports/staging.py", "_lock"): "a file system without locks",
     ("record/imports/staging.py", "final_folder"): "a wrong option, before the run",
     ("record/imports/staging.py", "staged"): "a wrong option, before the run",
@@ -50,16 +51,20 @@ ALLOWED = {
     ("record/store_folder.py", "_given"): "ends the run: a wrong option",
     ("record/store_folder.py", "_name_in_topics"): "only reads the broker's store",
     ("record/store_folder.py", "broker_store"): "only reads the broker's store",
-    ("record/unpack.py", "_only_run"): "a file system without locks",
-    ("record/unpack.py", "_write"): "ends the run: the folder cannot be written",
-    ("record/unpack.py", "_write_or_remove"): "removes its files before the first error is raised again",
+    ("record/imports/captures/unpack.py", "_only_run"): "a file system without locks",
+    ("record/imports/captures/unpack.py", "_write"): "ends the run: the folder cannot be written",
+    (
+        "record/imports/captures/unpack.py",
+        "_write_or_remove",
+    ): "removes its files before the first error is raised again",
     ("record/whole_copy.py", "_read"): "only reads the broker's store",
     ("record/whole_copy.py", "signature_of"): "only asks for the status of input",
 }
 
 
 def test_no_handler_of_damaged_input_catches_errors_of_the_disk() -> None:
-    found = {place for package in PACKAGES for path in (LIB / package).rglob("*.py") for place in broad_handlers(path)}
+    paths = [LIB / "local_files.py", *(path for package in PACKAGES for path in (LIB / package).rglob("*.py"))]
+    found = {place for path in paths for place in broad_handlers(path)}
     assert found - ALLOWED.keys() == set(), "separate reading from writing, or raise UnreadableInput / OwnDiskError"
     assert ALLOWED.keys() - found == set(), "these places no longer catch OSError"
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from mqreplay.decode.recording_files import classify
 from mqreplay.errors import InputError, RecordingFull
-from mqreplay.ingest.recording import classify
 from mqreplay.record.durable import append_whole
-from mqreplay.record.gzip_member import gzip_member, read_lines, restore
+from mqreplay.record.gzip_member import gzip_member, restore
 from mqreplay.record.record_files import RESERVED, RecordFiles
 from mqreplay.record.recording_folder import HOUR_MS, disk_bytes
 from record.recording_writer import START, STEMS, table_at
@@ -87,7 +87,7 @@ def test_every_flush_is_one_member(tmp_path: Path) -> None:
             files.flush()  # nothing to write
             sizes.append(path.stat().st_size)
             assert len(lines(path)) == 2 * (number + 1)
-        assert [line["number"] for line in files.last_lines("routes") if "number" in line] == [0, 1, 2]
+    assert [line["number"] for line in lines(path) if "number" in line] == [0, 1, 2]
     data = path.read_bytes()
     for begin, end in zip([0, *sizes], sizes, strict=False):
         assert len(gzip.decompress(data[begin:end]).splitlines()) == 2
@@ -306,13 +306,3 @@ def test_bound_of_the_folder(tmp_path: Path) -> None:
         files.append("routes", {"ts": TS, "number": written})
     with RecordFiles(tmp_path, 1) as files, pytest.raises(RecordingFull):
         files.write_brokers({})
-
-
-def test_last_lines_are_of_the_two_newest_files(tmp_path: Path) -> None:
-    with RecordFiles(tmp_path) as files:
-        for hour in range(3):
-            files.append("routes", {"ts": TS + hour * HOUR_MS, "hour": hour})
-    with RecordFiles(tmp_path) as files:
-        assert [line["hour"] for line in files.last_lines("routes")] == [1, 2]
-        assert list(files.last_lines("assignments")) == []
-    assert [line["hour"] for line in read_lines(tmp_path / "routes.2026112323.jsonl.gz")] == [2]

@@ -38,7 +38,7 @@ from mqreplay.ingest.arrow import batches
 from mqreplay.ingest.lines import LineReader
 from mqreplay.ingest.offset_bytes import OffsetBytes
 from mqreplay.ingest.plain_lines import PlainLines
-from mqreplay.record.unpack import unpack
+from mqreplay.record.imports.captures.unpack import unpack
 from reliability.fuzz_run import Target
 from tests_shared import ROOT, SAMPLE
 

@@ -237,7 +237,7 @@ def _command(args: argparse.Namespace) -> int:
         import_evidence(args.paths, args.out, sys.stdout, args.broker, args.time_zone, args.json)
         return DONE
     if args.command == "unpack":
-        from mqreplay.record.unpack import unpack
+        from mqreplay.record.imports.captures.unpack import unpack
 
         unpack(args.captures, args.out, sys.stdout, args.json)
         return DONE

@@ -3,6 +3,8 @@
 Pure: no I/O, no clock, no Spark. Incomplete or foreign content is a DecodeError with a stable code, a message and the
 byte. Content is accepted completely or not at all.
 
+Files of a recording: `recording_files.classify` gives the kind of each by its path
+
 Files of a snapshot, read whole:
     consumer_offset     consumerOffset.json, lmqConsumerOffset.json: columns; offset_table: its table, fast and strict
     topics, subscription_group, delay_offset, message_request_mode, pop_order    the broker's other configuration files

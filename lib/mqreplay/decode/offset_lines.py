@@ -11,6 +11,7 @@ import re
 from typing import Final, NamedTuple
 
 from mqreplay.decode.consumer_offset import OFFSET_TABLE, decode_consumer_offset
+from mqreplay.decode.text import MAX_BYTES
 from mqreplay.errors import DecodeError
 
 _NAME: Final = OFFSET_TABLE.encode()
@@ -20,6 +21,12 @@ _NUMBER: Final = rb"(?:0|[1-9][0-9]{0,9}):(?:0|-?[1-9][0-9]{0,18})"
 _ENTRY: Final = re.compile(rb'\t\t"[^"\\\x00-\x1f]+":\{(?:(' + _NUMBER + rb"(?:," + _NUMBER + rb")*)\n\t\t)?\}")
 # The first member of a file, so that no other member can hold it.
 _VERSION: Final = re.compile(rb'\{\n\t"dataVersion":\{\n(?:\t\t"[A-Za-z]+":(?:0|-?[1-9][0-9]{0,18}),?\n)+\t\},\n')
+
+
+# A number that a queue can have as offset, and a version as counter or time.
+_USUAL: Final = re.compile(rb":(?:0|[1-9][0-9]{0,16})(?=,|\n|\Z)")
+
+Shape = tuple[bytes, bytes, bytes]
 
 
 class Lines(NamedTuple):
@@ -63,6 +70,31 @@ def table_lines(data: bytes) -> Lines | None:
             runs.append((at + found.start(1), at + found.end(1)))
         at += len(entry) + len(b",\n")
     return Lines(bounds[0], end, runs)
+
+
+def offset_shape(data: bytes) -> Shape | None:
+    """Return the bytes before, in and after the table, with 0 for usual offsets and the numbers of the version.
+
+    If `table_lines` accepts one of two files with the same shape, both have the same keys, queues and unusual offsets.
+    None for a file in another layout.
+
+    >>> one = b'{\\n\\t"offsetTable":{\\n\\t\\t"t@g":{0:5,1:7\\n\\t\\t}\\n\\t}\\n}'
+    >>> offset_shape(one) == offset_shape(one.replace(b"1:7", b"1:19"))
+    True
+    >>> offset_shape(one) == offset_shape(one.replace(b"1:7", b"2:7"))
+    False
+    """
+    bounds = table_bounds(data)
+    if bounds is None or len(data) > MAX_BYTES:
+        return None
+    begin, end = bounds
+    head = data[:begin]
+    if version := _VERSION.match(head):
+        head = _USUAL.sub(b":0", version[0]) + head[version.end() :]
+    lines = data[begin:end].split(b"\n")
+    # A key may hold what looks like an offset.
+    parts = [line.rpartition(b'":{') for line in lines]
+    return head, b"\n".join(key + sign + _USUAL.sub(b":0", rest) for key, sign, rest in parts), data[end:]
 
 
 def counter_beside(head: bytes, tail: bytes, before: tuple[bytes, bytes] | None = None) -> int | None:

@@ -1,6 +1,6 @@
 """A recording -> silver tables.
 
-recording.py     a file of a recording, and its kind; recorded_files.py: a million files as columns
+recording.py     a file of a recording; recorded_files.py: a million files as columns
 listing.py       lists recordings, in tasks if they are large; walk.py: a local folder; store_walk.py: one of a store
 opening.py       opens a file; prefetch.py: reads files of a store ahead
 cluster_name.py  the cluster of a recording

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mqreplay.decode.recording_files import POLLED, SNAPSHOTS
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER, Place
 from mqreplay.ingest.opening import is_file
 from mqreplay.ingest.polled import NEAR_MS
 from mqreplay.ingest.recorded_files import RecordedFiles, listed
-from mqreplay.ingest.recording import POLLED, SNAPSHOTS
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse

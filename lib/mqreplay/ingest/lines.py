@@ -17,10 +17,11 @@ from functools import partial
 from io import BufferedReader
 from typing import NamedTuple
 
-from mqreplay.errors import DecodeError, UnreadableInput
+from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, check, inflate, not_gzip
 from mqreplay.ingest.opening import open_recorded, read_recorded
 from mqreplay.lake.files import FileTooLarge
+from mqreplay.local_files import unreadable
 
 # Errors of this machine while it opens or reads a file: the file may be in order.
 OF_MACHINE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
@@ -273,22 +274,6 @@ def _excess(line: bytes) -> str | None:
     if line.count(b"{") + line.count(b"[") > MOST_CONTAINERS:
         return f"line of more than {MOST_CONTAINERS} objects and lists"
     return None
-
-
-def trouble_of(error: OSError) -> str:
-    """Return the system's error message for an unreadable file, without the file name."""
-    return error.strerror or str(error)
-
-
-def unreadable(error: OSError) -> UnreadableInput:
-    """Return the refusal of an input file. Raises the error itself if this machine lacks open files or memory.
-
-    >>> unreadable(PermissionError(13, "Permission denied")).detail
-    'it cannot be read: Permission denied'
-    """
-    if error.errno in OF_MACHINE:
-        raise error
-    return UnreadableInput(trouble_of(error))
 
 
 def record_id(line: bytes) -> str:

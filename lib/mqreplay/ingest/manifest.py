@@ -23,7 +23,8 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.ingest.recording import NO_FILE, NOT_READ, RECORD_TABLES, SNAPSHOTS, Digested, RecordedFile
+from mqreplay.decode.recording_files import RECORD_TABLES, SNAPSHOTS
+from mqreplay.ingest.recording import NO_FILE, NOT_READ, Digested, RecordedFile
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
 IN_TABLES = ("read", "refused", "superseded")  # statuses of a file that represents its content

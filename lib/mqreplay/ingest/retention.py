@@ -21,12 +21,12 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.recording_files import SNAPSHOTS
 from mqreplay.ingest.ledgers import FILES, QUARANTINE, of_places
 from mqreplay.ingest.manifest import DIGEST_CHARS
 from mqreplay.ingest.offset_checkpoint import CHANGES, OffsetCheckpoint
 from mqreplay.ingest.recorded_files import is_of
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
-from mqreplay.ingest.recording import SNAPSHOTS
 from mqreplay.lake.kept_days import TABLE, first_days
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_writer import as_table

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from mqreplay.decode.recording_files import CHECKSUMS, RECORD_TABLES
 from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
 from mqreplay.ingest.brokers import read_brokers
@@ -22,7 +23,6 @@ from mqreplay.ingest.manifest import LEDGER, NewFile, Place, known_file
 from mqreplay.ingest.opening import is_file, is_folder
 from mqreplay.ingest.planning import Work, changed_snapshots, moved_recordings, plan_files
 from mqreplay.ingest.recorded_files import RecordedFiles, is_of, together
-from mqreplay.ingest.recording import CHECKSUMS, RECORD_TABLES
 from mqreplay.ingest.retention import Retention
 from mqreplay.ingest.snapshot_rounds import ROUND_FILES, ingest_snapshots
 from mqreplay.ingest.to_silver import Run, ingest_records

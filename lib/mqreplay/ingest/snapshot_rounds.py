@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from mqreplay.decode.recording_files import POLLED
 from mqreplay.engines.decoding import DecodedTable, NewRows
 from mqreplay.errors import InputError
 from mqreplay.ingest.late import Stretch, orphan_keys, read_again, snapshots_of, stretches, too_late, within
@@ -20,7 +21,6 @@ from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
 from mqreplay.ingest.pieces import Piece, joined
 from mqreplay.ingest.planning import Work
 from mqreplay.ingest.recorded_files import RecordedFiles
-from mqreplay.ingest.recording import POLLED
 from mqreplay.ingest.snapshot_rows import CONFIGS, beside_rows, instant
 from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_tasks, read_piece, uncut
 from mqreplay.ingest.to_silver import Run

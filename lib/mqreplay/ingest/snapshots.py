@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from mqreplay.decode.recording_files import split_source
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import GROUP_COLUMNS, MODE_COLUMNS, ORDER_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
 from mqreplay.ingest.lines import read_whole
@@ -18,7 +19,6 @@ from mqreplay.ingest.offset_changes import change_batches
 from mqreplay.ingest.pieces import Piece, catch_up, pieces
 from mqreplay.ingest.polled import read_source
 from mqreplay.ingest.prefetch import Prefetch
-from mqreplay.ingest.recording import split_source
 from mqreplay.ingest.snapshot_file_rows import Row
 from mqreplay.ingest.snapshot_rows import CONFIGS, KEY_MARK
 from mqreplay.lake.files import is_remote

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from mqreplay.ingest.recording import RecordedFile, classify
+from mqreplay.decode.recording_files import classify
+from mqreplay.ingest.recording import RecordedFile
 from mqreplay.lake.files import FileInfo, files_of, joined
 
 SNAPSHOTS = "snapshots"

@@ -10,8 +10,9 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from mqreplay.ingest.opening import is_within
-from mqreplay.ingest.recording import NOT_READ, RecordedFile, classify, escaped
+from mqreplay.decode.recording_files import classify
+from mqreplay.ingest.recording import NOT_READ, RecordedFile
+from mqreplay.local_files import escaped, is_within
 
 
 class Walk:

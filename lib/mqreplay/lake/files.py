@@ -7,7 +7,6 @@ path of this machine, or a URI such as ``s3://bucket/folder`` or ``hdfs://host:8
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
 from mqreplay.errors import InputError
+from mqreplay.local_files import is_remote as is_remote
+from mqreplay.local_files import scheme_of as scheme_of
 
-URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
 OBJECT_SCHEMES = ("s3", "s3a", "gs", "abfs", "abfss", "az")
 SCHEMES = (*OBJECT_SCHEMES, "hdfs")
 AT_ONCE = 16  # requests
@@ -92,21 +92,6 @@ class Files(Protocol):
     def remove_folder(self, folder: str) -> None:
         """Remove a folder and all that is in it; it may be missing."""
         ...
-
-
-def is_remote(path: str) -> bool:
-    """Return whether a path is a URI of a store.
-
-    >>> is_remote("s3://bucket/x"), is_remote("/x"), is_remote("a:b")
-    (True, False, False)
-    """
-    return URI.match(path) is not None
-
-
-def scheme_of(path: str) -> str:
-    """Return the scheme of a URI; empty for a path of this machine."""
-    match = URI.match(path)
-    return match["scheme"].lower() if match else ""
 
 
 def files_of(path: str) -> Files:

@@ -14,9 +14,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from mqreplay.errors import InputError
-from mqreplay.lake.local_folder import UTF8_LOCALE, is_utf8
 from mqreplay.lake.quiet import jvm_start
 from mqreplay.lake.scratch import scratch, temporary_files_here
+from mqreplay.local_files import UTF8_LOCALE, is_utf8
 
 END_S = 10  # Java stops its jobs and removes its files
 

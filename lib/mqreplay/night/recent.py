@@ -18,10 +18,11 @@ from stat import S_ISREG
 from typing import Any
 
 from mqreplay.decode.kinds import KINDS
+from mqreplay.decode.recording_files import POLLED, RECORD_TABLES, SNAPSHOTS, classify
 from mqreplay.errors import InputError
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.opening import open_recorded
-from mqreplay.ingest.recording import POLLED, RECORD_TABLES, SNAPSHOTS, Digested, RecordedFile, classify
+from mqreplay.ingest.recording import Digested, RecordedFile
 from mqreplay.night.growing import GrowingFile
 from mqreplay.record.own_files import open_own
 

@@ -16,11 +16,12 @@ from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import Change, OpenFinding, Round, follow, lagging
-from mqreplay.lake.local_folder import check_folders, folder, local_folder
+from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.local_files import local_folder
 from mqreplay.night.failures import Failure
 from mqreplay.night.live_window import Judged, LiveWindow
 from mqreplay.night.nightly import run

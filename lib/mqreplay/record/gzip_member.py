@@ -5,13 +5,11 @@ A process that is killed, or a machine that loses power, leaves a member that is
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mqreplay.errors import InputError
 from mqreplay.record.durable import replace_file
@@ -47,13 +45,6 @@ def restore(path: Path) -> None:
         _truncate(path, size)
     else:
         replace_file(path, b"".join(data[begin:end] for begin, end in kept))
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the record of each line of a complete file."""
-    with gzip.open(path, "rb") as lines:
-        for line in lines:
-            yield json.loads(line)
 
 
 def _members(data: bytes) -> Iterator[tuple[int, int]]:

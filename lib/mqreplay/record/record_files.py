@@ -20,10 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from mqreplay.decode.recording_files import SNAPSHOT_KINDS
 from mqreplay.errors import RecordingFull
-from mqreplay.ingest.recording import SNAPSHOT_KINDS
 from mqreplay.record.durable import UNFINISHED, append_whole, replace_file, sync
-from mqreplay.record.gzip_member import gzip_member, read_lines, restore
+from mqreplay.record.gzip_member import gzip_member, restore
 from mqreplay.record.offset_table import OffsetTable, offset_line
 from mqreplay.record.recording_folder import (
     BLOCK,
@@ -32,7 +32,6 @@ from mqreplay.record.recording_folder import (
     blocks,
     disk_bytes,
     held_folder,
-    hourly_files,
     hourly_name,
     newest_offsets,
     repair,
@@ -153,11 +152,6 @@ class RecordFiles:
                 self.flush()
         finally:
             self._release()
-
-    def last_lines(self, stem: str) -> Iterator[dict[str, Any]]:
-        """Yield the records of the two newest files of a kind, in the order written."""
-        for path in hourly_files(self.folder).get(stem, [])[-2:]:
-            yield from read_lines(path)
 
     def last_snapshot(self, broker_name: str, broker_id: int, file_name: str) -> bytes | None:
         """Return the newest copy of a broker's file; None if there is none."""

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mqreplay.decode.recording_files import POLLED, SNAPSHOT_KINDS
 from mqreplay.errors import InputError
-from mqreplay.ingest.recording import POLLED, SNAPSHOT_KINDS
 from mqreplay.record.durable import UNFINISHED
 from mqreplay.record.gzip_member import restore
 

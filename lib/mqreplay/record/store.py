@@ -15,7 +15,7 @@ from typing import Any, Final
 from mqreplay import __version__
 from mqreplay.decode.consumer_offset import LMQ_FILE_NAME
 from mqreplay.errors import InputError, RecordingFull
-from mqreplay.lake.local_folder import output_folder
+from mqreplay.local_files import output_folder
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.record_files import EVENTS, RecordFiles
 from mqreplay.record.store_folder import (
@@ -178,8 +178,8 @@ class StoreRecorder:
         return watched
 
     def _event(self, kind: str, detail: str | None = None, **fields: Any) -> None:
-        given = {} if detail is None else {"detail": detail}
-        self._files.append(EVENTS, {"ts": self._now(), "kind": kind, **given, **fields})
+        optional = {} if detail is None else {"detail": detail}
+        self._files.append(EVENTS, {"ts": self._now(), "kind": kind, **optional, **fields})
 
     def _now(self) -> int:
         return self._clock.now_ms(steady_ms())

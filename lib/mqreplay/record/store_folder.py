@@ -23,7 +23,7 @@ from mqreplay.decode.pop_order import decode_pop_order
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
 from mqreplay.errors import DecodeError, InputError
-from mqreplay.record.imports.broker_identity import identity_of
+from mqreplay.record.broker_identity import identity_of
 from mqreplay.record.whole_copy import signature_of
 
 OFFSETS_FILE: Final = FILE_NAME
@@ -75,7 +75,7 @@ def broker_store(folder: str, broker: str | None) -> BrokerStore:
     """
     config = _config_folder(Path(folder)).resolve()
     if broker is not None:
-        return BrokerStore(config, *_given(broker))
+        return BrokerStore(config, *_broker_of_option(broker))
     with suppress(OSError):
         return BrokerStore(config, *_from_properties(config / PROPERTIES))
     name = _name_in_topics(config / "topics.json")
@@ -145,7 +145,7 @@ def unused_offsets_file(config: Path) -> str | None:
     return OFFSETS_FILE if saved[LMQ_FILE_NAME] >= saved[OFFSETS_FILE] else LMQ_FILE_NAME
 
 
-def _given(broker: str) -> tuple[str, int]:
+def _broker_of_option(broker: str) -> tuple[str, int]:
     path = Path(broker)
     if "/" in broker or path.is_file():
         try:

@@ -38,7 +38,7 @@ def test_a_full_disk_ends_the_import(small_disk: Path, tmp_path: Path, nested: b
     out = small_disk / "out"
     # The reserve of free space is more than this disk has: it must not be what ends the run.
     script = (
-        "import sys; from mqreplay.record.imports import archives; archives._KEPT_FREE = 0; "
+        "import sys; from mqreplay.record.imports.files import archives; archives._KEPT_FREE = 0; "
         "from mqreplay.cli.command_line import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", script, "import", str(tmp_path / "night.zip"), "--out", str(out)]

@@ -20,9 +20,9 @@ import pytest
 
 from mqreplay.cli.command_line import main
 from mqreplay.decode.kinds import KINDS
-from mqreplay.record.imports import archives
+from mqreplay.record.imports.files import archives
+from mqreplay.record.imports.files.sources import source_of
 from mqreplay.record.imports.import_command import import_evidence
-from mqreplay.record.imports.sources import source_of
 from mqreplay.record.imports.staging import STAGING, staging_of
 from tests_shared import ROOT
 

@@ -10,14 +10,14 @@ import pytest
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError
-from mqreplay.record.imports.broker_names import BrokerNames
-from mqreplay.record.imports.layout import place_of
-from mqreplay.record.imports.mqadmin import Admin
-from mqreplay.record.imports.mqadmin_text import outputs_of
-from mqreplay.record.imports.name_times import dated
+from mqreplay.record.imports.brokers.broker_names import BrokerNames
+from mqreplay.record.imports.files.layout import place_of
+from mqreplay.record.imports.mqadmin.admin import Admin
+from mqreplay.record.imports.mqadmin.outputs import outputs_of
 from mqreplay.record.imports.staging import line_of
+from mqreplay.record.imports.times.name_times import dated
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent / "mqadmin" / "data"
 TEXTS = [p.read_text() for p in sorted(DATA.rglob("*")) if p.is_file() and p.stat().st_size < 20_000]
 PIECES = [
     *("consumerOffset", "topics", "subscriptionGroup", "delayOffset", ".json", ".bak", ".gz", ".tmp", "offsets.json"),

@@ -11,7 +11,8 @@ NAMED = re.compile(r'shape\(\s*"([^"]+)"')
 
 
 def test_every_folder_has_a_case_and_every_case_a_folder():
-    modules = [*(ROOT / "tests/record/imports").glob("test_shapes_*.py"), ROOT / "tests/night/test_nights_of_shapes.py"]
+    of_imports = (ROOT / "tests/record/imports").rglob("test_shapes_*.py")
+    modules = [*of_imports, ROOT / "tests/night/test_nights_of_shapes.py"]
     assert len(modules) > 3
     named = {name for module in modules for name in NAMED.findall(module.read_text(encoding="utf-8"))}
     folders = {folder.name for folder in SHAPES.iterdir() if folder.is_dir()}

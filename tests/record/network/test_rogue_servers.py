@@ -83,7 +83,7 @@ def test_an_error_of_our_own_disk_ends_the_recording(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(recorder_module.Evidence, "take_snapshot", fail)
+    monkeypatch.setattr(recorder_module.PollWriter, "take_snapshot", fail)
     with pytest.raises(type(error)):
         record(tmp_path, SimulatedCluster(masters=1, groups=1, clients=1))
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from mqreplay.cli.doctor.verdict import Verdict, counted
 from mqreplay.errors import DecodeError, InputError
-from mqreplay.record.imports.log_files import scan_logs
-from mqreplay.record.imports.log_refusals import why_no_log
-from mqreplay.record.imports.log_text import OTHER, LineCount
-from mqreplay.record.imports.mqadmin_files import outputs_in
-from mqreplay.record.imports.sources import Source, source_of
+from mqreplay.record.imports.files.sources import Source, source_of
+from mqreplay.record.imports.logs.log_files import scan_logs
+from mqreplay.record.imports.logs.log_text import OTHER, LineCount, why_no_log
+from mqreplay.record.imports.mqadmin.output_files import outputs_in
 
 UNKNOWN = (
     "neither its name nor its content is of a file that mqreplay reads: a broker's or client's snapshot or its .bak, "

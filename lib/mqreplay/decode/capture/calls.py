@@ -136,8 +136,8 @@ class Connection:
 class Calls:
     """The calls of a capture, each yielded with its answer; the counts are complete afterwards.
 
-    ``cut`` counts commands with too many missing bytes: tcpdump cut or lost packets. ``given_up`` counts dropped
-    commands, ``unanswered`` dropped requests: too many were open at the same time.
+    ``cut`` counts commands with too many missing bytes: tcpdump cut or lost packets. ``dropped`` counts
+    commands and ``unanswered`` requests that were left out: too many were open at the same time.
     """
 
     def __init__(self, segments: Iterable[Segment]) -> None:
@@ -145,7 +145,7 @@ class Calls:
         self._segments = segments
         self._going: OrderedDict[tuple[str, str], Connection] = OrderedDict()  # the last active one is the last
         self._held = self._waiting = 0
-        self.connections = self.cut = self.given_up = self.unanswered = 0
+        self.connections = self.cut = self.dropped = self.unanswered = 0
 
     def __iter__(self) -> Iterator[Call]:
         """Yield the calls; only once."""
@@ -196,7 +196,7 @@ class Calls:
                 return
             before = connection.cut
             yield from self._counted(connection, connection.give_up_bytes())
-            self.given_up += connection.cut - before
+            self.dropped += connection.cut - before
 
     def _give_up_requests(self) -> Iterator[Call]:
         """Drop half of the open requests, from the connections that have the most, the oldest first."""

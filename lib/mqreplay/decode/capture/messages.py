@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-# total size, magic, body CRC, queue id, flag, queue offset, commit log offset, system flag, born timestamp
+# total size, magic, body CRC, queue id, flag, queue offset, commit log offset, system flag, bornTimestamp
 _HEAD: Final = struct.Struct(">iIiiiqqiq")
 _MAGIC: Final = (0xDAA320A7, 0xDAA320AB)  # MessageVersion V1 and V2
 NOTHING: Final = {"msg_count": 0}
 
 
 def messages_of(body: bytes, whole: bool) -> dict[str, int | None]:
-    """Return msg_count, queue and commit log offsets (messages, bytes), last size (bytes), first born time (ms).
+    """Return msg_count, queue and commit log offsets (messages, bytes), last size (bytes), first bornTimestamp (ms).
 
     Uncertain values of an incomplete body are None.
     """

@@ -83,7 +83,7 @@ class Names:
         elif code == codes.REGISTER_BROKER and _BROKER_ID.fullmatch(ext.get("brokerId", "")):
             self._registers(call, ext.get("brokerAddr", ""), Broker(ext.get("brokerName", ""), int(ext["brokerId"])))
         elif code in (codes.GET_ROUTEINFO_BY_TOPIC, codes.GET_BROKER_CLUSTER_INFO):
-            for address, broker in _told(call):
+            for address, broker in _brokers_in_answer(call):
                 _enter(self._listed, address, self._listed.get(address, broker), _length(address, broker))
 
     def _registers(self, call: Call, address: str, broker: Broker) -> None:
@@ -122,7 +122,7 @@ def _host(address: str) -> str:
     return address.rpartition(":")[0]
 
 
-def _told(call: Call) -> Iterator[tuple[str, Broker]]:
+def _brokers_in_answer(call: Call) -> Iterator[tuple[str, Broker]]:
     answer = call.response
     if answer is None or not answer.is_whole:
         return

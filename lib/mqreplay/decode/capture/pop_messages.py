@@ -7,7 +7,7 @@ from typing import Final
 
 from mqreplay.core.pop_receipt import split_extra_info, topic_type
 
-# total size, magic, body CRC, queue id, flag, queue offset, commit log offset, system flag, born timestamp
+# total size, magic, body CRC, queue id, flag, queue offset, commit log offset, system flag, bornTimestamp
 _HEAD: Final = struct.Struct(">iIiiiqqiq")
 _V1, _V2 = 0xDAA320A7, 0xDAA320AB  # MessageVersion
 _BORN_HOST_V6, _STORE_HOST_V6 = 1 << 4, 1 << 5  # MessageSysFlag

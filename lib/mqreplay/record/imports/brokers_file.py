@@ -12,10 +12,10 @@ from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.errors import DecodeError
-from mqreplay.record.imports.broker_identity import CLUSTER, ID, NAME, Identity, address_of, identity_of
-from mqreplay.record.imports.broker_names import BrokerNames
-from mqreplay.record.imports.mqadmin import BrokerFacts
-from mqreplay.record.imports.mqadmin_lists import open_settings
+from mqreplay.record.broker_identity import CLUSTER, ID, NAME, Identity, address_of, identity_of
+from mqreplay.record.imports.brokers.broker_names import BrokerNames
+from mqreplay.record.imports.mqadmin.admin import BrokerFacts
+from mqreplay.record.imports.mqadmin.lists import open_settings
 
 RATIO: Final = "accessMessageInMemoryMaxRatio"
 

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from mqreplay.record.imports.broker_identity import Configs
+from mqreplay.record.broker_identity import Configs
 from mqreplay.record.imports.brokers_file import BrokersFile
-from mqreplay.record.imports.evidence import MOST_TEXT, UNREADABLE, Evidence, why_unreadable
+from mqreplay.record.imports.files.imported_files import MOST_TEXT, UNREADABLE, ImportedFiles, why_unreadable
+from mqreplay.record.imports.files.layout import BROKER_CONFIG, BROKERS
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import BROKER_CONFIG, BROKERS
 
 
-def described_brokers(evidence: Evidence, brokers: BrokersFile, report: ImportReport) -> Configs:
+def described_brokers(imported: ImportedFiles, brokers: BrokersFile, report: ImportReport) -> Configs:
     """Add the described brokers to ``brokers``. Return those of folders with one configuration of a broker."""
-    for source, _ in evidence.by_kind[BROKERS]:
+    for source, _ in imported.by_kind[BROKERS]:
         try:
             brokers.add_recorded(source.read())
             report.recognised.append((source.path, "brokers.json of a recording", 0))
         except UNREADABLE as error:
-            evidence.refuse(source, why_unreadable(error))
+            imported.refuse(source, why_unreadable(error))
     found: dict[str, set[tuple[str, int | None]]] = defaultdict(set)
-    for source, _ in evidence.by_kind[BROKER_CONFIG]:
+    for source, _ in imported.by_kind[BROKER_CONFIG]:
         try:
             broker = brokers.add_config(source.read(MOST_TEXT))
         except UNREADABLE as error:
-            evidence.refuse(source, why_unreadable(error))
+            imported.refuse(source, why_unreadable(error))
             continue
         if broker.name is None:
-            evidence.refuse(source, f"{broker.why}")
+            imported.refuse(source, f"{broker.why}")
             continue
         if broker.broker_id is None:
             report.notes.append(f"{source.path} is of {broker.name}, without an id: {broker.why}")

@@ -14,31 +14,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from mqreplay.decode.recording_files import RECORD_TABLES, classify
 from mqreplay.errors import DecodeError, InputError
-from mqreplay.ingest.recording import RECORD_TABLES, classify
-from mqreplay.lake.local_folder import check_on_disk
+from mqreplay.local_files import check_on_disk
 from mqreplay.printable import json_text
-from mqreplay.record.imports.broker_names import BrokerNames, broker_of_option
+from mqreplay.record.imports.brokers.broker_names import BrokerNames, broker_of_option
 from mqreplay.record.imports.brokers_file import BrokersFile
-from mqreplay.record.imports.copy_brokers import CopyBrokers, config_of
+from mqreplay.record.imports.captures.unpack import Captures
 from mqreplay.record.imports.described_brokers import described_brokers
-from mqreplay.record.imports.evidence import Evidence, gather, why_unreadable
+from mqreplay.record.imports.files.imported_files import ImportedFiles, gather, why_unreadable
+from mqreplay.record.imports.files.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
+from mqreplay.record.imports.files.sources import Source, Writer
 from mqreplay.record.imports.import_report import ImportReport
-from mqreplay.record.imports.layout import CAPTURE, RECORDS, SNAPSHOT, TEXT
-from mqreplay.record.imports.log_files import LogScan, scan_logs
-from mqreplay.record.imports.log_identity import brokers_in_logs
-from mqreplay.record.imports.log_refusals import why_no_log
-from mqreplay.record.imports.logs import import_logs
+from mqreplay.record.imports.logs.import_logs import import_logs
+from mqreplay.record.imports.logs.log_files import LogScan, scan_logs
+from mqreplay.record.imports.logs.log_identity import brokers_in_logs
+from mqreplay.record.imports.logs.log_text import why_no_log
 from mqreplay.record.imports.missing_evidence import missing_evidence
-from mqreplay.record.imports.mqadmin import Admin
-from mqreplay.record.imports.mqadmin_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
-from mqreplay.record.imports.name_times import zone_misfit, zone_of
-from mqreplay.record.imports.renamed_files import refuse_renamed
-from mqreplay.record.imports.rocksdb_folders import take_out
-from mqreplay.record.imports.snapshots import Snapshots
-from mqreplay.record.imports.sources import Source, Writer
+from mqreplay.record.imports.mqadmin.admin import Admin
+from mqreplay.record.imports.mqadmin.output_files import NO_OUTPUT, NO_USE, TOO_LARGE, AdminOutputs
 from mqreplay.record.imports.staging import SPOOL, RecordingWriter, final_folder, staged, staging_of
-from mqreplay.record.unpack import Captures
+from mqreplay.record.imports.stores.copy_brokers import CopyBrokers, config_of
+from mqreplay.record.imports.stores.renamed_files import refuse_renamed
+from mqreplay.record.imports.stores.rocksdb_folders import take_out
+from mqreplay.record.imports.stores.snapshots import Snapshots
+from mqreplay.record.imports.times.name_times import zone_misfit, zone_of
 
 # Kinds whose records name their source, so that an event in two sources counts once.
 SEVERAL_SOURCES: Final = frozenset({"assignments", "rebalance_log", "heartbeats"})
@@ -69,8 +69,8 @@ def import_evidence(
     final = final_folder(out_folder)
     with staged(final) as folder, closing(RecordingWriter(folder)) as writer:
         report = ImportReport(out_folder, time_zone or "UTC", time_zone is not None)
-        evidence = gather(paths, zone, folder / SPOOL, [final, staging_of(final)])
-        work = _Work(zone, zone if time_zone else None, evidence, writer, report, BrokerNames(option))
+        imported = gather(paths, zone, folder / SPOOL, [final, staging_of(final)])
+        work = ImportRun(zone, zone if time_zone else None, imported, writer, report, BrokerNames(option))
         work.run()
         writer.close()
         if not report.files and not report.not_recognised:
@@ -115,10 +115,12 @@ def _is_recording(path: str) -> bool:
 
 
 @dataclass
-class _Work:
+class ImportRun:
+    """One import: the files, what is known about them, and what was written."""
+
     zone: dt.tzinfo
-    given_zone: dt.tzinfo | None
-    evidence: Evidence
+    zone_option: dt.tzinfo | None
+    imported: ImportedFiles
     writer: RecordingWriter
     report: ImportReport
     names: BrokerNames
@@ -129,15 +131,15 @@ class _Work:
 
     def run(self) -> None:
         """Write all files, and fill the report."""
-        self.report.files = sum(map(len, self.evidence.by_kind.values())) + self.evidence.repeated
+        self.report.files = sum(map(len, self.imported.by_kind.values())) + self.imported.repeated
         brokers = BrokersFile(self.names)
-        self.report.notes += take_out(self.evidence)
-        refuse_renamed(self.evidence)
-        configs = described_brokers(self.evidence, brokers, self.report)
+        self.report.notes += take_out(self.imported)
+        refuse_renamed(self.imported)
+        configs = described_brokers(self.imported, brokers, self.report)
         self.configs = configs.brokers
-        outputs = AdminOutputs(Admin(self.zone, self.names, self.given_zone is not None), self.evidence)
+        outputs = AdminOutputs(Admin(self.zone, self.names, self.zone_option is not None), self.imported)
         outputs.learn()
-        scan = scan_logs([source for source, _ in self.evidence.by_kind[TEXT]])
+        scan = scan_logs([source for source, _ in self.imported.by_kind[TEXT]])
         self._refuse_no_logs(scan)
         brokers.add_facts(outputs.admin.facts, outputs.admin.name_servers)
         captures = self._open_captures()
@@ -146,13 +148,13 @@ class _Work:
         of_logs = brokers_in_logs(scan.processes, self.zone)
         self.names.add_logs(of_logs.values())
         copies = CopyBrokers(self.names, configs, of_logs, self.zone)
-        copies.learn(self.evidence.by_kind[SNAPSHOT])
-        snapshots = Snapshots(copies, self.evidence, self.writer)
+        copies.learn(self.imported.by_kind[SNAPSHOT])
+        snapshots = Snapshots(copies, self.imported, self.writer)
         self._take_over()
         if captures is not None:
             self._unpack(captures)
         snapshots.write_all()
-        outputs.write(_Beside(self.writer, self.report, SEVERAL_SOURCES | POLLED), self.report)
+        outputs.write(MergingWriter(self.writer, self.report, SEVERAL_SOURCES | POLLED), self.report)
         self.of_outputs = outputs.instants
         self.instants += outputs.instants
         self.instants += [at for copied in snapshots.copied.values() for at in (*copied.assumed, *copied.known)]
@@ -161,23 +163,23 @@ class _Work:
         self._fill_report(snapshots, brokers, logs_help)
 
     def _take_over(self) -> None:
-        for source, place in self.evidence.by_kind[RECORDS]:
+        for source, place in self.imported.by_kind[RECORDS]:
             try:
                 self.report.taken_over.append(self.writer.take_over(source, place.name))
             except DecodeError as error:
-                self.evidence.refuse(source, why_unreadable(error))
+                self.imported.refuse(source, why_unreadable(error))
 
     def _open_captures(self) -> Captures | None:
-        for source, _ in self.evidence.by_kind[CAPTURE]:
+        for source, _ in self.imported.by_kind[CAPTURE]:
             try:
                 Captures([str(source.file)])
                 self.captures[str(source.file)] = source
             except InputError as error:
-                self.evidence.refuse(source, str(error).replace(str(source.file), "it"))
+                self.imported.refuse(source, str(error).replace(str(source.file), "it"))
         return Captures(list(self.captures)) if self.captures else None
 
     def _unpack(self, found: Captures) -> None:
-        into = _Beside(self.writer, self.report, frozenset())
+        into = MergingWriter(self.writer, self.report, frozenset())
         for stem, fields in found.records():
             into.append(stem, fields)
         self.report.left_out += found.done.left_out
@@ -190,9 +192,9 @@ class _Work:
         """Correct why files are refused: a file without an output of mqadmin may be a log, or nearly one."""
         reasons = {source.path: why_no_log(source.path, count) for source, count in scan.without}
         used = scan.read | scan.repeated
-        self.evidence.refused[:] = [
+        self.imported.refused[:] = [
             (path, (reasons.get(path) or why) if why in (NO_USE, NO_OUTPUT, TOO_LARGE) else why)
-            for path, why in self.evidence.refused
+            for path, why in self.imported.refused
             if path not in used or why not in (NO_USE, NO_OUTPUT, TOO_LARGE)
         ]
 
@@ -213,8 +215,8 @@ class _Work:
                 if named is not None:
                     known[folder] = named
         span = (min(self.instants), max(self.instants)) if self.instants else None
-        into = _Beside(self.writer, self.report, SEVERAL_SOURCES)
-        found = import_logs(scan, into, self.given_zone, known, span)
+        into = MergingWriter(self.writer, self.report, SEVERAL_SOURCES)
+        found = import_logs(scan, into, self.zone_option, known, span)
         self.report.recognised += found.recognised
         self.report.not_recognised += found.not_recognised
         self.report.left_out += found.left_out
@@ -248,8 +250,8 @@ class _Work:
         report = self.report
         report.copies = dict(snapshots.copied)
         report.records = self.writer.written
-        report.not_recognised += self.evidence.refused
-        report.repeated = self.evidence.repeated + report.repeated_logs
+        report.not_recognised += self.imported.refused
+        report.repeated = self.imported.repeated + report.repeated_logs
         report.notes += snapshots.check.notes()
         copies = report.copies.values()
         assumed = [at for copied in copies for at in copied.assumed]
@@ -275,7 +277,7 @@ class _Work:
         )
 
 
-class _Beside:
+class MergingWriter:
     """A writer that adds records to a copied recording, but no events that the recording already has."""
 
     def __init__(self, writer: Writer, report: ImportReport, welcome: frozenset[str]) -> None:

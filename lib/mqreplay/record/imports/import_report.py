@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mqreplay.printable import printable
-from mqreplay.record.imports.log_text import OTHER, LineCount
-from mqreplay.record.imports.snapshots import Copied
+from mqreplay.record.imports.logs.log_text import OTHER, LineCount
+from mqreplay.record.imports.stores.snapshots import Copied
 
 SHOWN: Final = 3  # paths of one reason; --json has all
 
@@ -21,7 +21,7 @@ class ImportReport:
 
     out: str
     time_zone: str
-    zone_is_given: bool
+    zone_is_set: bool
     files: int = 0
     repeated: int = 0
     repeated_logs: int = 0
@@ -73,7 +73,7 @@ class ImportReport:
 
     def text_lines(self) -> list[str]:
         """Return the lines for the terminal."""
-        zone = "" if self.zone_is_given else " (no --time-zone was given)"
+        zone = "" if self.zone_is_set else " (no --time-zone was given)"
         text = [f"{_count(self.files, 'file')} read; times without a zone are read as {self.time_zone}{zone}"]
         if self.copies:
             text.append("copies of brokers' and clients' files")
@@ -87,10 +87,10 @@ class ImportReport:
             text.append(f"files of recordings, copied unchanged: {', '.join(self.taken_over)}")
         for what, paths in _grouped((path, what) for path, what, _ in self.recognised):
             records = sum(count for _, w, count in self.recognised if w == what)
-            given = f", {_count(records, 'record')}" if records else ""
+            counted = f", {_count(records, 'record')}" if records else ""
             files = len(set(paths))
             outputs = f"{_count(len(paths), 'output')} in " if len(paths) > files else ""
-            text.append(f"{what}: {outputs}{_count(files, 'file')}{given}")
+            text.append(f"{what}: {outputs}{_count(files, 'file')}{counted}")
         text += ["records written"] if self.records else []
         text += [f"{count:>10,}  {name}" for name, count in sorted(self.records.items())]
         if self.repeated:

@@ -17,13 +17,12 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from mqreplay.crash import is_of_machine
 from mqreplay.decode.kinds import KINDS
 from mqreplay.errors import DecodeError, InputError, OwnDiskError
-from mqreplay.ingest.lines import trouble_of
-from mqreplay.lake.local_folder import output_folder
+from mqreplay.local_files import output_folder, trouble_of
+from mqreplay.machine_failures import is_machine_failure
 from mqreplay.record.durable import sync
-from mqreplay.record.imports.sources import Source
+from mqreplay.record.imports.files.sources import Source
 from mqreplay.record.own_files import open_own, own_disk
 
 STAGING: Final = ".import.unfinished"  # suffix of the name of --out
@@ -76,7 +75,7 @@ def staged(out: Path) -> Iterator[Path]:
                 _name(folder, out)
         except OwnDiskError as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if is_of_machine(error):
+            if is_machine_failure(error):
                 raise OwnDiskError(str(out.parent), error.detail) from error.__cause__
             raise InputError(f"writing {out} failed: {error.detail}; nothing was kept; run it again") from None
         except BaseException:

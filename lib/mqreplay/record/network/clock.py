@@ -12,7 +12,7 @@ SLEW_MS: Final = 2  # largest correction of one observation
 class RecorderClock:
     """Epoch milliseconds that follow slow drift of the wall clock, but not its steps. Never goes back.
 
-    Times are given by the caller: ``wall_ms`` by the wall clock, ``steady_ms`` by a clock that only advances and also
+    The caller passes the times: ``wall_ms`` by the wall clock, ``steady_ms`` by a clock that only advances and also
     counts while the machine is suspended.
 
     >>> clock = RecorderClock(wall_ms=5_000_000, steady_ms=0)

@@ -27,8 +27,8 @@ class Events:
 
     def write(self, kind: str, ts: int, detail: str | None = None, **fields: Any) -> None:
         """Write an event."""
-        given = {"detail": detail, **fields}
-        self._append(STEM, {"ts": ts, "kind": kind, **{k: v for k, v in given.items() if v is not None}})
+        optional = {"detail": detail, **fields}
+        self._append(STEM, {"ts": ts, "kind": kind, **{k: v for k, v in optional.items() if v is not None}})
 
     def server(self, kind: str, ts: int, target: Target, detail: str, **fields: Any) -> None:
         """Write an event of a name server, proxy or broker: unreachable or reachable."""

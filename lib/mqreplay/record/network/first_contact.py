@@ -53,16 +53,16 @@ async def cluster_when_up(
         missing = error
     with RecordFiles(folder, options.max_bytes) as files:
         events = Events(files.append)
-        said, written = "", 0
+        reported, written = "", 0
         while True:
-            if str(missing) != said:
+            if str(missing) != reported:
                 for line in missing.messages:
                     say(line)
                 say(f"waiting for the cluster; the name servers are asked every {RETRY_S:g} s")
-            if str(missing) != said or steady_ms() >= written + MINUTE_MS:
+            if str(missing) != reported or steady_ms() >= written + MINUTE_MS:
                 events.write("waiting", wall_ms(), str(missing))
                 files.flush()
-                said, written = str(missing), steady_ms()
+                reported, written = str(missing), steady_ms()
             left_s = RETRY_S if end is None else min(RETRY_S, (end - steady_ms()) / 1000)
             if left_s <= 0:
                 raise InputErrors(["the cluster was not up in time", *missing.messages])

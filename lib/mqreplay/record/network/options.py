@@ -82,7 +82,7 @@ class Filter:
         return not self.groups or any(fnmatchcase(group, glob) for glob in self.groups)
 
     def has_topic(self, topic: str) -> bool:
-        """Return whether a topic is recorded, given that one of its groups is."""
+        """Return whether a topic is recorded if one of its groups is."""
         if topic.startswith((RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)):
             return True
         return not self.topics or any(fnmatchcase(topic, glob) for glob in self.topics)

@@ -19,13 +19,13 @@ WITH_MEMBERS_MS: Final = 60_000  # of a group whose members the brokers know
 WITHOUT_MEMBERS_MS: Final = 20_000
 
 
-def of_proxies(every: int, given: Sequence[str], estate: Estate) -> dict[Target, Plan]:
-    """Return the targets at the ``given`` proxies, and at the default port of the others' hosts.
+def of_proxies(every: int, known: Sequence[str], estate: Estate) -> dict[Target, Plan]:
+    """Return the targets at the proxies with the addresses ``known``, and at the default port of the others' hosts.
 
     A proxy that did not answer yet is only probed, once a minute.
     """
     found = {}
-    for addr in proxy_addrs(given, estate.proxy_hosts):
+    for addr in proxy_addrs(known, estate.proxy_hosts):
         found[Target(KIND, addr, None, PROXY_GROUP)] = Plan(max(every, PROBE_MS), probe=True)
         for group in estate.groups() - {PROXY_GROUP} if addr in estate.proxies else ():
             period = WITH_MEMBERS_MS if estate.has_members(group) else WITHOUT_MEMBERS_MS
@@ -33,14 +33,14 @@ def of_proxies(every: int, given: Sequence[str], estate: Estate) -> dict[Target,
     return found
 
 
-def proxy_addrs(given: Sequence[str], hosts: set[str]) -> list[str]:
+def proxy_addrs(known: Sequence[str], hosts: set[str]) -> list[str]:
     """Return the addresses to ask.
 
     >>> proxy_addrs(["10.0.0.1:9090"], {"10.0.0.1", "10.0.0.2"})
     ['10.0.0.1:9090', '10.0.0.2:8080']
     """
-    known = {each.rpartition(":")[0] for each in given}
-    return [*given, *(f"{host}:{REMOTING_PORT}" for host in sorted(hosts - known))]
+    known_hosts = {each.rpartition(":")[0] for each in known}
+    return [*known, *(f"{host}:{REMOTING_PORT}" for host in sorted(hosts - known_hosts))]
 
 
 def is_probe(target: Target) -> bool:

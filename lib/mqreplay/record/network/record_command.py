@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mqreplay.lake.local_folder import output_folder
+from mqreplay.local_files import output_folder
 from mqreplay.record.network.brokers_json import BrokersJson, earlier_brokers
 from mqreplay.record.network.clock import steady_ms, wall_ms
 from mqreplay.record.network.first_contact import cluster_when_up, try_brokers

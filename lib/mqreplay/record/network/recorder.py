@@ -15,8 +15,8 @@ from mqreplay.record.network.brokers_json import BrokersJson
 from mqreplay.record.network.clock import RecorderClock, steady_ms, wall_ms
 from mqreplay.record.network.estate import Estate
 from mqreplay.record.network.events import Events
-from mqreplay.record.network.evidence import Evidence
 from mqreplay.record.network.options import RecordOptions
+from mqreplay.record.network.poll_writer import PollWriter
 from mqreplay.record.network.polls import POLLS, SNAPSHOT_FILES, plans
 from mqreplay.record.network.proxies import is_probe
 from mqreplay.record.network.queue_polls import QueuePolls
@@ -55,7 +55,7 @@ class Recorder:
         self._schedule = Schedule(options.requests_per_second)
         self._events = Events(self._append)
         self._every_ms = int(options.every_s * 1000)
-        self._evidence = Evidence(files, self._append, self._events, topology, self._estate, brokers, self._every_ms)
+        self._writer = PollWriter(files, self._append, self._events, topology, self._estate, brokers, self._every_ms)
         self._reach = Reach()
         self._revision, self._planned, self._plan_cost = -1, 0, 0
         self._clients: dict[str, list[Target]] = {}  # by group
@@ -198,11 +198,11 @@ class Recorder:
         if not found.is_silence:
             self._answered(target, ts)
         if target.kind == "offsets" and answer is not None:
-            found = Reading({}, error=self._evidence.take_offsets(target, ts, response_ts, answer))
+            found = Reading({}, error=self._writer.take_offsets(target, ts, response_ts, answer))
         elif target.kind in SNAPSHOT_FILES and answer is not None and answer.code == SUCCESS and found.error is None:
-            self._evidence.take_snapshot(target, ts, answer)
+            self._writer.take_snapshot(target, ts, answer)
         self.status.polled.add(target.kind)
-        if self._evidence.take(target, ts, response_ts, found, self._schedule.period_ms(target)):
+        if self._writer.take(target, ts, response_ts, found, self._schedule.period_ms(target)):
             for each in (target._replace(kind="connections"), *self._clients.get(target.subject, ())):
                 self._schedule.hasten(each, steady_ms())
         return found.error is None
@@ -255,9 +255,9 @@ class Recorder:
         if is_minute:
             self._events.write("alive", now)
             self._write_skipped(now)
-            self._evidence.keep(self._schedule)
+            self._writer.keep(self._schedule)
             self._say(minute_line(self.status, self._estate, self._connections.counters, self._reach.silent))
-        self._evidence.write_brokers()
+        self._writer.write_brokers()
 
     def _go_on(self) -> None:
         """Poll again after the disk was full."""
@@ -293,6 +293,6 @@ class Recorder:
         with suppress(RecordingFull):  # the reason why the run ends is more important
             now = self._now()
             self._write_skipped(now)
-            self._evidence.confirm()
+            self._writer.confirm()
             self._events.write("stop", now)
-            self._evidence.write_brokers()
+            self._writer.write_brokers()

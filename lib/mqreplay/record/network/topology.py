@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from mqreplay.record.network.answers import Brokers
 
 BrokerKey = tuple[str, int]  # a broker's name and id
-MASTER_ID: Final = 0
 KEPT_MS: Final = 600_000  # time for which a broker that no name server lists is still polled
 
 

@@ -50,8 +50,6 @@ class Traffic:
     connections: int = 0
     requests: int = 0
     answers: int = 0
-    late_answers: int = 0
-    foreign_requests: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
 
@@ -240,12 +238,8 @@ class _Connection:
         self._received += 1
         self._traffic.bytes_received += 4 + len(data)
         received = read_frame(data)
-        if not received.is_response:
-            self._traffic.foreign_requests += 1
-            return
-        future = self._waiting.get(received.opaque)
-        if future is None or future.done():
-            self._traffic.late_answers += 1
+        future = self._waiting.get(received.opaque) if received.is_response else None
+        if future is None or future.done():  # a request of the server, or an answer that comes too late
             return
         self._traffic.answers += 1
         future.set_result(received.answer)
@@ -273,8 +267,8 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
-        said = (error.reason or "no handshake").replace("_", " ").lower()
-        return f"TLS failed: {_ALERT.sub('the server reports ', said)}"
+        reason = (error.reason or "no handshake").replace("_", " ").lower()
+        return f"TLS failed: {_ALERT.sub('the server reports ', reason)}"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
     if isinstance(error, ConnectionResetError):

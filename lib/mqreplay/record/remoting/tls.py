@@ -49,7 +49,7 @@ def client_context(
 
 
 def _private(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Return the settings without the machine's certificates: only those of the given CA count."""
+    """Return the settings without the machine's certificates: only the CA of the options counts."""
     private = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     private.minimum_version = context.minimum_version
     private.check_hostname = context.check_hostname

@@ -1,0 +1,1 @@
+"""The broker of a file, from names that evidence confirms."""

@@ -1,0 +1,1 @@
+"""Packet captures, made into records."""

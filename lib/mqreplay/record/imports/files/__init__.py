@@ -1,0 +1,1 @@
+"""The files that an import reads: on disk and in archives, and what their paths show."""

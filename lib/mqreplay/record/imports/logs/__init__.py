@@ -1,0 +1,1 @@
+"""Log files of clients, brokers and name servers, made into records."""

@@ -1,0 +1,116 @@
+"""Records of a recording, from facts of rocketmq_client.log whose client is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mqreplay.decode.logs import client_facts as log
+from mqreplay.decode.message_queue import MessageQueue
+from mqreplay.record.imports.logs.held_queues import SOURCE, Record
+
+PULL_OFFSET_MOVED: Final = 21
+RESET_CONSUMER_CLIENT_OFFSET: Final = 220
+
+
+def rebalance_record(ts: int, fact: log.Rebalanced) -> Record:
+    """Return the record of a rebalance; the log has only the numbers of queues and clients, not their names."""
+    return "rebalance_log", {
+        "ts": ts,
+        "client_id": fact.client_id,
+        "consumer_group": fact.group,
+        "topic": fact.topic,
+        "strategy": fact.strategy,
+        "mq_divided": sorted([queue.broker_name, queue.queue_id] for queue in fact.queues),
+        "mq_all_size": fact.mq_all_size,
+        "cid_all_size": fact.cid_all_size,
+        "source": SOURCE,
+    }
+
+
+def commit_record(ts: int, fact: log.Committed) -> Record:
+    """Return the record of a commit. The line is written shortly after it, with the offset of that moment."""
+    return "offset_commits", {
+        "ts": ts,
+        "kind": "UPDATE",
+        "client_id": fact.client_id,
+        "consumer_group": fact.group,
+        "topic": fact.queue.topic,
+        "queue_id": fact.queue.queue_id,
+        "broker_name": fact.queue.broker_name,
+        "commit_offset": fact.offset,
+        "source": SOURCE,
+    }
+
+
+def illegal_pull_record(ts: int, client_id: str, fact: log.OffsetIllegal) -> Record:
+    """Return the record of a pull that was answered with another offset.
+
+    The log has only such pulls, and only their answers.
+    """
+    return "pull_log", {
+        "request_ts": ts,
+        "response_ts": ts,
+        "client_id": client_id,
+        "consumer_group": fact.group,
+        "topic": fact.queue.topic,
+        "queue_id": fact.queue.queue_id,
+        "broker_name": fact.queue.broker_name,
+        "queue_offset": fact.queue_offset,
+        "response_code": PULL_OFFSET_MOVED,
+        "response_name": "PULL_OFFSET_MOVED",
+        "next_begin_offset": fact.next_begin_offset,
+        "min_offset": fact.min_offset,
+        "max_offset": fact.max_offset,
+        "source": SOURCE,
+    }
+
+
+def reset_record(ts: int, client_id: str, invoked: log.ResetInvoked, offsets: Mapping[MessageQueue, int]) -> Record:
+    """Return the record of a reset by a broker, with the offsets that the client set for the queues of this broker."""
+    table = ",".join(
+        f'{{"brokerName":"{queue.broker_name}","queueId":{queue.queue_id},"topic":"{queue.topic}"}}:{offset}'
+        for queue, offset in sorted(offsets.items())
+    )
+    return "server_requests", {
+        "ts": ts,
+        "client_id": client_id,
+        "broker_name": next(iter(offsets)).broker_name,
+        "broker_addr": invoked.broker_addr,
+        "request_code": RESET_CONSUMER_CLIENT_OFFSET,
+        "name": "RESET_CONSUMER_CLIENT_OFFSET",
+        "ext": {"topic": invoked.topic, "group": invoked.group, "timestamp": str(invoked.timestamp)},
+        "body": f'{{"offsetTable":{{{table}}}}}',
+        "source": SOURCE,
+    }
+
+
+def route_record(ts: int, fact: log.RouteTaken) -> Record:
+    """Return the record of a new route; the log names neither the name server nor the client."""
+    record: dict[str, object] = {"ts": ts, "topic": fact.topic, "response_code": 0, "body": fact.body}
+    return "routes", {**record, "source": SOURCE}
+
+
+def heartbeat_record(ts: int, sent: log.HeartbeatSent | None, fact: log.HeartbeatContent) -> Record:
+    """Return the record of a heartbeat; ``sent`` names the broker that answered it."""
+    body = {"clientID": fact.client_id, "consumerDataSet": fact.consumers}
+    record: dict[str, object] = {"ts": ts, "kind": "HEART_BEAT", "client_id": fact.client_id, "body": body}
+    if sent is not None:
+        record |= {"broker_name": sent.broker_name, "broker_id": sent.broker_id, "broker_addr": sent.broker_addr}
+        record["response_code"] = 0
+    return "heartbeats", {**record, "source": SOURCE}
+
+
+def unregister_record(ts: int, client_id: str, fact: log.Unregistered) -> Record:
+    """Return the record of a client that left its group at a broker."""
+    return "heartbeats", {
+        "ts": ts,
+        "kind": "UNREGISTER_CLIENT",
+        "client_id": client_id,
+        "broker_name": fact.broker_name,
+        "broker_addr": fact.broker_addr,
+        "broker_id": fact.broker_id,
+        "response_code": 0,
+        "header": {"clientID": client_id, "consumerGroup": fact.group},
+        "source": SOURCE,
+    }

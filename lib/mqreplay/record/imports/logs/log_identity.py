@@ -1,0 +1,66 @@
+"""The broker that wrote a log, from its own lines: it names the copies that lie beside the log.
+
+A broker writes its settings as it starts (brokerName=, brokerId=), "The broker[NAME, ADDR] boot success", and every
+30 s "register broker[ID]to name server". Sources: BrokerStartup, BrokerOuterAPI.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from mqreplay.record.broker_identity import ID, NAME
+from mqreplay.record.imports.brokers.broker_names import LogBroker
+from mqreplay.record.imports.logs.log_files import OF_BROKER, Process
+from mqreplay.record.imports.times.name_times import without_times
+
+# Folders between a broker's home and its logs or copies.
+_USUAL: Final = frozenset(
+    {"logs", "log", "rocketmqlogs", "otherdays", "other_days", "store", "config", "conf", "snapshots"}
+)
+
+
+def home_of(folder: str, zone: dt.tzinfo) -> str:
+    """Return the folder of a broker from that of its logs or copies: logs, store, config and times are left out.
+
+    >>> home_of("data/broker/logs/rocketmqlogs", dt.UTC), home_of("data/broker/1781000000000", dt.UTC)
+    ('data/broker', 'data/broker')
+    """
+    parts = folder.split("/")
+    while len(parts) > 1 and (parts[-1] in _USUAL or not without_times(parts[-1], zone)):
+        parts.pop()
+    return "/".join(parts)
+
+
+def brokers_in_logs(processes: Iterable[Process], zone: dt.tzinfo) -> dict[str, LogBroker]:
+    """Return the broker by the home of its logs. The logs of one home are of one broker, or they name none."""
+    found: dict[str, set[LogBroker]] = defaultdict(set)
+    for process in processes:
+        # A file with the lines of several pods is in the home of none.
+        several = len(process.broker_names) > 1
+        if several or process.log not in OF_BROKER or process.writer.name is not None:
+            continue
+        broker = broker_in_lines(process)
+        if broker.name is not None or broker.broker_id is not None:
+            found[home_of(process.folder, zone)].add(broker)
+    merged = {home: _only(brokers) for home, brokers in found.items()}
+    return {home: broker for home, broker in merged.items() if broker is not None}
+
+
+def broker_in_lines(process: Process) -> LogBroker:
+    """Return the broker that the lines of a log show, by its settings and by the only id of its registrations."""
+    name, written = process.settings.get(NAME), process.settings.get(ID, "")
+    # DLedger writes -1; a name server's answers then show the elected id, which may change.
+    number = int(written) if written.isascii() and written.isdigit() else process.registered_id
+    return LogBroker(name, number, process.settings.get("addr"))
+
+
+def _only(brokers: set[LogBroker]) -> LogBroker | None:
+    """Return what several logs agree on: each part that only one of them names; None if they contradict each other."""
+    parts = [{part for part in column if part is not None} for column in zip(*brokers, strict=True)]
+    if any(len(part) > 1 for part in parts[:2]):
+        return None
+    name, broker_id, addr = (next(iter(part)) if len(part) == 1 else None for part in parts)
+    return LogBroker(name, broker_id, addr)

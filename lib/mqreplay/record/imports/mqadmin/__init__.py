@@ -1,0 +1,1 @@
+"""Outputs of mqadmin and answers saved as JSON, made into records."""

@@ -1,0 +1,1 @@
+"""Copies of brokers' and clients' files, made into snapshots of a recording."""
