@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.core import consumer_offset_manager as manager
+from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.offset_store import (
     RemoteBrokerOffsetStore,
     compare_and_increase_only,
 )
-from mqreplay.decode.fastjson import decode_consumer_offset
 from mqreplay.errors import MQBrokerError, OffsetNotFound, RocketMQError
 
 ERROR_WIDTH = 160  # characters of a message that the vectors keep
