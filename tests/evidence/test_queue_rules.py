@@ -13,7 +13,7 @@ import pytest
 
 from mqreplay.decisions import offset_continuity, queue_progress, status_windows
 from mqreplay.evidence import standstills
-from mqreplay.evidence.client_clocks import client_words
+from mqreplay.evidence.client_clocks import clock_samples
 from mqreplay.evidence.queue_events import CHANGE, COMMIT, PULL, QUEUE, STATS, QueueEvents
 from queue_answers import SLAVES, STALE_MS, in_order, of_slaves, plain, slaves, stretches
 from queue_recordings import (
@@ -78,8 +78,8 @@ def plain_ends(events: QueueEvents) -> list[Row]:
 GROUP_QUEUE = "consumer_group STRING, broker_name STRING, topic STRING, queue_id INT"
 FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
     "clocks": (
-        "client_id STRING, said_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT",
-        lambda events, _: client_words(events),
+        "client_id STRING, stated_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT",
+        lambda events, _: clock_samples(events),
     ),
     "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.progress(events)),
     "suspects": (GROUP_QUEUE, lambda events, _: offset_continuity.suspects(events)),
@@ -286,7 +286,7 @@ def test_offsets_may_be_all_that_a_bigint_holds() -> None:
         assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(events)), seed
         assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(events)), seed
         assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(events)), seed
-        assert plain(client_words(whole)) == in_order(clocks_by_rule(events)), seed
+        assert plain(clock_samples(whole)) == in_order(clocks_by_rule(events)), seed
         stuck = [(*key, *still) for key, still, _ in standing_by_rule(events, STUCK_S, copies_of(seed))]
         assert stretches(whole, seed) == in_order(stuck), seed
         assert of_slaves(whole, seed) == copies_by_rule(events, slaves_of(seed), STALE_MS), seed
@@ -294,5 +294,5 @@ def test_offsets_may_be_all_that_a_bigint_holds() -> None:
         assert in_order(queue_progress.queue_progress(whole).select("advance", "lag").rows()) == in_order(hours), seed
 
 
-def test_clocks_are_what_copies_say_of_clients_words() -> None:
-    assert len({row[-1] for row in as_by_rule(client_words, clocks_by_rule)}) > 1
+def test_clock_samples_are_the_rule_of_each_client() -> None:
+    assert len({row[-1] for row in as_by_rule(clock_samples, clocks_by_rule)}) > 1
