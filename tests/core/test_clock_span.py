@@ -48,7 +48,7 @@ def test_a_clock_that_goes_back_states_some_instants_twice() -> None:
 
 
 @pytest.mark.parametrize(("copies", "found"), [(4, []), (5, [0, HOUR, 0])])
-def test_a_stretch_among_others_lasts_20_s(copies: int, found: list[int]) -> None:
+def test_a_span_among_others_lasts_20_s(copies: int, found: list[int]) -> None:
     assert skews(samples((0, 20), (HOUR, copies), (0, 20))) == found
 
 
@@ -81,7 +81,7 @@ def test_without_samples_there_is_no_span() -> None:
 
 
 @pytest.mark.parametrize(("stated", "right"), [(99, 99), (100, 90), (199, 189), (200, 179), (10**15, 10**15 - 21)])
-def test_an_instant_belongs_to_the_first_stretch_that_ends_after_it(stated: int, right: int) -> None:
+def test_an_instant_belongs_to_the_first_span_that_ends_after_it(stated: int, right: int) -> None:
     bounds = [(100, 0), (200, 10), (150, 20), (None, 21)]
     assert recorders_ms(stated, [ClockSpan(until, None, None, skew, 9) for until, skew in bounds]) == right
 

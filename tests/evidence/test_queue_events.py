@@ -29,7 +29,7 @@ from mqreplay.evidence.queue_events import (
     queue_events,
 )
 from mqreplay.evidence.slave_copies import both_files
-from mqreplay.evidence.standstills import standing
+from mqreplay.evidence.standstills import standstill_spans
 from queue_answers import slave_copies
 from queue_recordings import (
     SEEDS,
@@ -201,7 +201,7 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
         "samples": list(samples),
         "suspects": [suspects(part) for part in events],
         "skips": [skips(part) for part in events],
-        "standing": [standing(part, STUCK_S, copies_of(seed)) for part in events],
+        "standing": [standstill_spans(part, STUCK_S, copies_of(seed)) for part in events],
         "copies": list(copies),
         "queue_progress": [queue_progress(part) for part in events],
     }
@@ -251,8 +251,8 @@ def test_ends_of_other_queues_change_no_result() -> None:
             for queue in (("broker-a", "Orders", 9), ("broker-a", "Others", 0), ("broker-c", "Orders", 0))
         ]
         frames = silver(events)
-        given = whole(frames._replace(topic_stats=silver([*events, *others]).topic_stats))
-        assert lines(given.rows) == lines(whole(frames).rows), seed
+        with_others = whole(frames._replace(topic_stats=silver([*events, *others]).topic_stats))
+        assert lines(with_others.rows) == lines(whole(frames).rows), seed
         # Nor would they if they were kept.
         kept, left_out = QueueEvents(table([*events, *others])), QueueEvents(table(events))
         for find in (clock_samples, suspects, skips, queue_progress):
@@ -260,7 +260,7 @@ def test_ends_of_other_queues_change_no_result() -> None:
         found = [
             [
                 lines(windows(of, WINDOW_S, START // 1000)),
-                lines(standing(of, STUCK_S, copies_of(seed))),
+                lines(standstill_spans(of, STUCK_S, copies_of(seed))),
                 lines(slave_copies(of, slaves_of(seed), STUCK_S * 1000)),
             ]
             for of in (kept, left_out)

@@ -69,7 +69,7 @@ MEMBERS = GROUP | {"client_id": pl.String, "session": pl.Int64} | SPAN
 MEMBERS |= {"left": pl.Boolean, "watched": pl.Boolean, "beat": pl.Boolean, "dropped": pl.String}
 STRETCH = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.Int64, "arrived": pl.Int64}
 STANDSTILLS = GROUP | {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
-STANDSTILLS |= {"stretches": pl.List(pl.Struct(STRETCH))}
+STANDSTILLS |= {"spans": pl.List(pl.Struct(STRETCH))}
 OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64} | SPAN
 RESTARTS = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT}
 OUTAGES |= {"errors": pl.Int64, "polled": pl.Boolean, "keys": SCHEMA["evidence"]}
@@ -152,7 +152,7 @@ HELD = QUEUE | {"client_id": "c1", "from_ts": at(0), "to_ts": at(300), "source":
 BREAK = QUEUE | {"broker_id": 0, "from_ts": at(0), "to_ts": at(5), "previous_offset": 90, "new_offset": 10, "size": 80}
 BREAK |= {"cause": "unknown", "redelivered_max": 80}
 STUCK = QUEUE | {
-    "stretches": [{"offset": 5, "since_ts": at(0), "from_ts": at(0), "to_ts": at(100), "waiting": 3, "arrived": 2}]
+    "spans": [{"offset": 5, "since_ts": at(0), "from_ts": at(0), "to_ts": at(100), "waiting": 3, "arrived": 2}]
 }
 PULL = QUEUE | {"client_id": "c1", "queue_offset": 5, "broker_id": 1}
 ROUTE = PULL | {"request_ts": at(0), "route_broker_ids": [1], "cause": "master_gone", "actual_broker_id": 1}

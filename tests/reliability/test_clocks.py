@@ -79,9 +79,9 @@ def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
         "progress": queue_progress.progress(events).to_pylist(),
         "slaves": slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
         "standing": [
-            _named(row) | {"offset": stretch["offset"]}
-            for row in standstills.standing(events, LIMITS.stuck_s, {}).to_pylist()
-            for stretch in row["stretches"]
+            _named(row) | {"offset": span["offset"]}
+            for row in standstills.standstill_spans(events, LIMITS.stuck_s, {}).to_pylist()
+            for span in row["spans"]
         ],
         "status": [
             _named(row) | {"ok": all(window["status"] == "OK" for window in row["w"])}

@@ -53,7 +53,7 @@ def judge_same_queues(shard: Shard, given: tuple[Night, NightFacts, pl.DataFrame
     day, part, replay = mine.day, Part(), mine.settings.replay
     of_day = pl.col("day") == day.day
     pull, commits, offset_changes = (day.silver(name, shard) for name in ("pull", "offset_commit", "offset_change"))
-    routes = pull_route(pull, changes, facts.born, mine.starts, replay.route_slack_ms)
+    routes = pull_route(pull, changes, facts.new_clients, mine.starts, replay.route_slack_ms)
     part.land(mine, "gold.pull_route", routes.filter(of_day))
     stats = mine.small["topic_stats"]
     events = queue_events(offset_changes, commits, pull, stats, facts.groups_with_accepted_commits)

@@ -65,7 +65,7 @@ def _remote(ops: list[dict[str, Any]], version: str) -> dict[str, Any]:
         elif op["op"] == "removeOffset":
             store.remove_offset(mq)
         elif op["op"] == "readOffset":
-            answer = store.read_offset(mq, op["type"], lambda said=op["brokerAnswers"]: _broker(said))
+            answer = store.read_offset(mq, op["type"], lambda answer=op["brokerAnswers"]: _broker(answer))
         elif op["op"] != "skip":
             raise NotImplementedError(op["op"])
         results.append(answer)
@@ -73,10 +73,10 @@ def _remote(ops: list[dict[str, Any]], version: str) -> dict[str, Any]:
     return {"results": results, "final": final}
 
 
-def _broker(said: int | str) -> int:
-    if isinstance(said, str):
-        raise FAILURES[said]
-    return said
+def _broker(answer: int | str) -> int:
+    if isinstance(answer, str):
+        raise FAILURES[answer]
+    return answer
 
 
 def _manager(ops: list[list[Any]]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class TableReader:
         self.lexer = parser.lexer
 
     def read(self, cast_error: str) -> dict[str, dict[int, int]] | None:
-        """The table; cast_error is what is said of a lone object in an array, which fastjson takes for the table."""
+        """The table; cast_error is the message for a lone object in an array, which fastjson takes for the table."""
         lexer = self.lexer
         if lexer.token == NULL:
             lexer.next_token_expecting(",")
