@@ -30,10 +30,10 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=repr)  # null has no order of its own
 
 
-def stretches(whole: QueueEvents, seed: int) -> list[Row]:
-    """One row a stretch."""
-    found = standstills.standing(whole, STUCK_S, copies_of(seed))
-    held = found["stretches"].combine_chunks()
+def standing_spans(whole: QueueEvents, seed: int) -> list[Row]:
+    """One row a span."""
+    found = standstills.standstill_spans(whole, STUCK_S, copies_of(seed))
+    held = found["spans"].combine_chunks()
     own = found.select(list(KEY)).take(pc.list_parent_indices(held))
     columns = [*own.columns, *held.flatten().flatten()]
     return plain(pa.table(columns, names=[str(number) for number in range(len(columns))]))

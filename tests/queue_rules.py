@@ -12,7 +12,7 @@ from mqreplay.core.offset_suspect import Reason, suspect_reasons
 from mqreplay.core.queue_progress import HourProgress, progress_by_hour
 from mqreplay.core.skip import Pull, skips
 from mqreplay.core.stale_copy import stale_spans
-from mqreplay.core.standstill import OffsetStatement, Standstill, offset_moves, standstills
+from mqreplay.core.standstill import OffsetStatement, Standstill, changed_statements, standstills
 from mqreplay.core.status_windows import status_windows
 from mqreplay.evidence.queue_events import CHANGE, COMMIT, PULL, STATS
 from queue_recordings import Event, Queue, Row
@@ -104,7 +104,7 @@ def standing_by_rule(
         commits, pulls, of_file = ([statement(e) for e in stated if e.what == what] for what in (COMMIT, PULL, CHANGE))
         changes = [change(e) for e in of_key if e.saved_by_master]
         last_copy = last_copies.get(queue_of(key)[0])
-        moves = offset_moves([*commits, *pulls, *of_file])
+        moves = changed_statements([*commits, *pulls, *of_file])
         for still in standstills(commits, pulls, changes, ends[queue_of(key)], stuck_s * 1000, last_copy):
             is_last = (still.since_ts, still.offset) == (moves[-1].ts, moves[-1].offset)
             ended = ("end of recording" if is_last else "moved") if commits else ("last copy" if is_last else "copy")

@@ -17,7 +17,7 @@ LIB = ROOT / "lib" / "mqreplay"
 SOURCES = sorted(LIB.rglob("*.py"))
 LOCKS = sorted((ROOT / "requirements").glob("*"))
 LONGEST = 350
-HEAVY = ("pyspark", "py4j", "delta", "pandas", "numpy", "pyarrow", "great_expectations")
+HEAVY = ("pyspark", "py4j", "delta", "deltalake", "pandas", "polars", "numpy", "pyarrow", "great_expectations")
 
 
 def test_arrows_of_imports() -> None:
@@ -38,7 +38,11 @@ def test_arrows_of_imports() -> None:
 @pytest.mark.parametrize("package", ["core", "decode"])
 def test_pure_package_loads_nothing_heavy(package: str) -> None:
     # Every module of it, in a Python of its own: here the tests may have loaded Spark already.
-    modules = [f"mqreplay.{package}.{path.stem}" for path in (LIB / package).glob("*.py") if path.stem != "__init__"]
+    modules = [
+        ".".join(path.relative_to(LIB.parent).with_suffix("").parts)
+        for path in (LIB / package).rglob("*.py")
+        if path.stem != "__init__"
+    ]
     script = (
         f"import importlib, sys; [importlib.import_module(m) for m in {modules!r}]; "
         f"print([m for m in {HEAVY!r} if m in sys.modules])"

@@ -72,7 +72,7 @@ class Ask:
         return self.error(code, detail if found else None)
 
     def frame(self, bound: BoundFunction, rows: Sequence[Sequence[Any]]) -> DataFrame:
-        """The arguments of many calls as one DataFrame, a column each, in the order given."""
+        """The arguments of many calls as one DataFrame, a column each, in this order."""
         fields, arrays = [], []
         for field, column in zip(to_arrow_schema(bound.argument_types), zip(*rows, strict=True), strict=False):
             ready = as_pairs(field.type) or (lambda each: each)

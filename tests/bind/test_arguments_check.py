@@ -26,7 +26,7 @@ def test_the_types_of_the_catalogue_fit(bound) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "fits"),
+    ("kind", "column_type", "fits"),
     [
         ("BIGINT", pa.int16(), True),
         ("BIGINT", pa.decimal128(20, 0), True),
@@ -44,13 +44,13 @@ def test_the_types_of_the_catalogue_fit(bound) -> None:
         ("MAP<STRING, BIGINT>", pa.struct([]), False),
     ],
 )
-def test_other_types(kind: str, given: pa.DataType, fits: bool) -> None:
+def test_other_types(kind: str, column_type: pa.DataType, fits: bool) -> None:
     check = arguments_check("f", arguments_of(f"a {kind}"), 1)
     if fits:
-        check([pa.nulls(1, given)])
+        check([pa.nulls(1, column_type)])
     else:
         with pytest.raises(TypeError, match="f: a is "):
-            check([pa.nulls(1, given)])
+            check([pa.nulls(1, column_type)])
 
 
 def test_the_line_names_the_arguments() -> None:

@@ -103,8 +103,8 @@ def test_numbers_wrap_in_and_out(spark: SparkSession, python_face: str) -> None:
         return None if x is None else x + x
 
     bound = BoundFunction("twice", twice, "x BIGINT", "BIGINT")
-    given = [None, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)]
-    data = spark.createDataFrame([(x,) for x in given], "x BIGINT").coalesce(1)
+    numbers = [None, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)]
+    data = spark.createDataFrame([(x,) for x in numbers], "x BIGINT").coalesce(1)
     got = [row[0] for row in data.select(getattr(bound, python_face)("x").value).collect()]
     assert got == [None, 2**54 + 2, -(2**63), -2, 0]
     beyond = data.limit(1).select(F.expr("9223372036854775809BD").alias("x"))

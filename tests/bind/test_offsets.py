@@ -1,4 +1,4 @@
-"""Offsets through each face: the client's, which only rise, and the broker's, which are what they are told."""
+"""Offsets through each face: the client's, which only rise, and the broker's, which are what clients commit."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from mqreplay.core.pop_receipt import ReceiptHandle
 QUEUE = ("topic", "broker_name", "queue_id")
 
 
-def queues(given: list[list[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(QUEUE, mq, strict=True)) for mq in given]
+def queues(listed: list[list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(QUEUE, mq, strict=True)) for mq in listed]
 
 
 def java_error(ask: Any, error: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from mqreplay.cli.query import query
 from mqreplay.decisions.allocation import allocation
 from mqreplay.decisions.pull_route import pull_route
 from mqreplay.decisions.slave_suggestion import slave_suggestion
-from mqreplay.evidence.client_memory import born_clients, first_subscriptions_of_shard
+from mqreplay.evidence.client_memory import first_subscriptions_of_shard, new_clients
 from mqreplay.evidence.route_changes import route_changes
 from mqreplay.settings import load_settings
 from tests_shared import ROOT
@@ -157,8 +157,8 @@ def test_allocation_leaves_out_what_the_kernel_leaves_undetermined(degraded: Any
 def test_pull_route_leaves_out_what_the_client_may_not_have_known(degraded: Any) -> None:
     root, silver = degraded
     starts = {CUT: CUT}
-    born = born_clients([first_subscriptions_of_shard(silver["pull"], starts)], starts)
-    kernel = pull_route(silver["pull"], route_changes(silver["route"], starts), born, starts, 1000)
+    new = new_clients([first_subscriptions_of_shard(silver["pull"], starts)], starts)
+    kernel = pull_route(silver["pull"], route_changes(silver["route"], starts), new, starts, 1000)
     gold = kernel.with_columns(cluster=pl.lit(ORDERS))
     # The query compares ids, one row at a time: it does not see that all pulls of a client ask one broker, as with
     # connectBrokerByUser, nor that the address that was asked is listed under another id.

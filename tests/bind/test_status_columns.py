@@ -31,9 +31,9 @@ def columns(rows: Sequence[Row]) -> list[pa.Array]:
     return [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(KINDS)]
 
 
-def told(*given: pa.Array) -> list[str]:
+def texts(*arguments: pa.Array) -> list[str]:
     """As text: equal only where every bit is."""
-    found = status_windows_arrow(*given)
+    found = status_windows_arrow(*arguments)
     found.validate(full=True)
     assert found.type == WINDOWS
     return [None if row is None else repr([tuple(window.values()) for window in row]) for row in found.to_pylist()]
@@ -45,7 +45,7 @@ def law(row: Row) -> str | None:
 
 @pytest.fixture
 def without_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is told is told by the arrays."""
+    """The arrays answer, not the law."""
     monkeypatch.setattr(twin.law, "status_windows", None)
 
 
@@ -72,30 +72,28 @@ ANY = rows((-1, -1), (LIMIT - 1, LIMIT, 1 - LIMIT, -LIMIT))
 
 
 @given(st.lists(REGULAR, max_size=8), st.integers(0, 3))
-def test_every_row_is_answered_as_by_the_law(given_rows: list[Row], skipped: int) -> None:
-    want = [law(row) for row in given_rows[skipped:]]
+def test_every_row_is_answered_as_by_the_law(drawn: list[Row], skipped: int) -> None:
+    want = [law(row) for row in drawn[skipped:]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin.law, "status_windows", None)
-        assert told(*(column.slice(skipped) for column in columns(given_rows))) == want
+        assert texts(*(column.slice(skipped) for column in columns(drawn))) == want
 
 
 @given(st.lists(REGULAR, min_size=2, max_size=8), st.integers(1, 200))
-def test_pieces_change_nothing(given_rows: list[Row], piece: int) -> None:
+def test_pieces_change_nothing(drawn: list[Row], piece: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin, "PIECE", piece)
-        assert told(*columns(given_rows)) == [law(row) for row in given_rows]
+        assert texts(*columns(drawn)) == [law(row) for row in drawn]
 
 
 @given(st.lists(REGULAR | ANY, max_size=8), st.integers(0, 3))
-def test_what_the_arrays_do_not_hold_for_is_answered_too(given_rows: list[Row], skipped: int) -> None:
-    assert told(*(column.slice(skipped) for column in columns(given_rows))) == [
-        law(row) for row in given_rows[skipped:]
-    ]
+def test_what_the_arrays_do_not_hold_for_is_answered_too(drawn: list[Row], skipped: int) -> None:
+    assert texts(*(column.slice(skipped) for column in columns(drawn))) == [law(row) for row in drawn[skipped:]]
 
 
 def test_a_made_up_night(without_the_law: None) -> None:
     night = night_of_queues(40, 7)
-    found = told(*night)
+    found = texts(*night)
     assert found == [law(row) for row in zip(*(column.to_pylist() for column in night), strict=True)]
     assert [status for status in STATUSES if not any(f"'{status}'" in row for row in found)] == []
 
@@ -123,7 +121,7 @@ def test_a_made_up_night(without_the_law: None) -> None:
         # The tenth end from the last was not past the commit, and then the eleventh.
         ([1], [5], range(1, 12), [5, 5, *[9] * 9], 20, 12),
         ([1], [5], range(1, 13), [5, 5, *[9] * 10], 20, 13),
-        # Asked before the end stood there.
+        # Asked before the end was there.
         ([5_000], [150], [1, 50_000], [100, 200], MINUTE, 12_000),
         ([1 - LIMIT], [LIMIT - 1], [1 - LIMIT, 2 - LIMIT], [1 - LIMIT, LIMIT - 1], LIMIT - 1, LIMIT - 1),
     ],
@@ -131,13 +129,13 @@ def test_a_made_up_night(without_the_law: None) -> None:
 def test_examples(without_the_law: None, row: Row) -> None:
     row = tuple(list(each) if isinstance(each, range) else each for each in row)
     beside = ([7, 8], [1, 2], [6, 7, 8], [4, 5, 6], 3, 30)
-    assert told(*columns([beside, row, beside])) == [law(beside), law(row), law(beside)]
+    assert texts(*columns([beside, row, beside])) == [law(beside), law(row), law(beside)]
 
 
 def test_a_window_that_ends_past_the_limit_ends_before_the_next_row(without_the_law: None) -> None:
     late = ([LIMIT - 1], [1], [LIMIT - 1], [1], LIMIT - 1, LIMIT - 1)
     early = ([1 - LIMIT], [1], [1 - LIMIT, 2 - LIMIT], [1, 2], LIMIT - 1, 0)
-    assert told(*columns([late, early])) == [law(late), law(early)]
+    assert texts(*columns([late, early])) == [law(late), law(early)]
 
 
 @pytest.mark.parametrize(
@@ -158,42 +156,42 @@ def test_the_law_is_asked_for_just_those_rows(monkeypatch: pytest.MonkeyPatch, o
     asked = []
     monkeypatch.setattr(twin.law, "status_windows", lambda *row: asked.append(row) or status_windows(*row))
     regular = ([7, 7], [1, 2], [6, 7], [4, 3], 3, 30)
-    assert told(*columns([regular, odd, regular])) == [law(regular), law(odd), law(regular)]
+    assert texts(*columns([regular, odd, regular])) == [law(regular), law(odd), law(regular)]
     assert asked == [odd]
 
 
 def test_a_thing_that_is_null_has_no_windows() -> None:
     row = ([1], [1], [1], [1], 10, 20)
     nulls = [(*row[:place], None, *row[place + 1 :]) for place in range(len(row))]
-    assert told(*columns([row, *nulls, row])) == [law(row), *[None] * len(nulls), law(row)]
+    assert texts(*columns([row, *nulls, row])) == [law(row), *[None] * len(nulls), law(row)]
     # A list that is null may still have items behind it.
     items = pa.array([1, 9, 3, 3])
     hidden = pa.ListArray.from_arrays(pa.array([0, 2, 4], pa.int32()), items, mask=pa.array([True, False]))
     others = [pa.array([[1, 1], [1, 1]], LISTS), *columns([row, row])[2:]]
-    assert told(hidden, *others) == [None, law(([3, 3], [1, 1], *row[2:]))]
+    assert texts(hidden, *others) == [None, law(([3, 3], [1, 1], *row[2:]))]
 
 
 def test_a_null_among_the_offsets_is_the_laws_to_judge() -> None:
-    assert told(*columns([([], [], [1], [None], 10, 20)])) == ["[]"]
+    assert texts(*columns([([], [], [1], [None], 10, 20)])) == ["[]"]
     with pytest.raises(TypeError):
-        told(*columns([([1], [None], [1], [1], 10, 20)]))
+        texts(*columns([([1], [None], [1], [1], 10, 20)]))
 
 
 def test_a_window_of_no_length_is_no_window() -> None:
     with pytest.raises(ZeroDivisionError):
-        told(*columns([([1], [1], [1], [1], 0, 20)]))
-    assert told(*columns([([1], [1], [1], [1], -10, -20)])) == ["[]"]
+        texts(*columns([([1], [1], [1], [1], 0, 20)]))
+    assert texts(*columns([([1], [1], [1], [1], -10, -20)])) == ["[]"]
 
 
 def test_no_rows_at_all() -> None:
-    assert told(*columns([])) == []
+    assert texts(*columns([])) == []
 
 
 @pytest.mark.parametrize("row", [([1, 2], [1], [1], [1], 1_000, 500), ([1], [1], [1, 2], [1], 1_000, 500)])
 def test_every_time_has_its_offset(row: Row) -> None:
     with pytest.raises(ValueError, match="zip"):
-        told(*columns([([1], [1], [1], [1], 10, 20), row]))
-    assert told(*columns([([], *row[1:])])) == ["[]"], "as the law, which then looks no further"
+        texts(*columns([([1], [1], [1], [1], 10, 20), row]))
+    assert texts(*columns([([], *row[1:])])) == ["[]"], "as the law, which then looks no further"
 
 
 def test_spark_gets_the_type_of_the_law() -> None:

@@ -156,6 +156,6 @@ def suggestions(ask: Any) -> list[Any]:
 def test_suggest_which_broker_id(ask: Any, face: str) -> None:
     cases = suggestions(ask)
     assert len(cases) > 3000
-    said = "not a RocketMQ version: 'new'; write it like 5.3.3"
-    cases.append(((True, True, 0, 1, 0, 0, False, "new"), ask.error("java.lang.IllegalArgumentException", said)))
+    message = "not a RocketMQ version: 'new'; write it like 5.3.3"
+    cases.append(((True, True, 0, 1, 0, 0, False, "new"), ask.error("java.lang.IllegalArgumentException", message)))
     ask.check(face, functions.suggest_which_broker_id, cases)

@@ -57,9 +57,9 @@ ENDS = st.lists(st.integers(0, 6), max_size=3)
 @given(commits(14, st.sampled_from(LAGS)), st.sampled_from(LAGS), ENDS, st.integers(0, 60))
 @example(([3], [0], [1]), 1, [], 1)
 def test_known_lags_are_judged_by_burrows_rules(
-    given_commits: tuple[list[int], list[int], list[int]], lag: int, ends: list[int], now: int
+    commits_and_lags: tuple[list[int], list[int], list[int]], lag: int, ends: list[int], now: int
 ) -> None:
-    assert partition_status(*given_commits, lag, ends, now) == literally(*given_commits, lag, ends, now)
+    assert partition_status(*commits_and_lags, lag, ends, now) == literally(*commits_and_lags, lag, ends, now)
 
 
 @given(
@@ -69,9 +69,9 @@ def test_known_lags_are_judged_by_burrows_rules(
     st.integers(0, 30),
 )
 def test_an_unknown_lag_is_answered_only_where_it_cannot_matter(
-    given_commits: tuple[list[int], list[int], list[int | None]], lag: int | None, ends: list[int] | None, now: int
+    commits_and_lags: tuple[list[int], list[int], list[int | None]], lag: int | None, ends: list[int] | None, now: int
 ) -> None:
-    offsets, times, lags = given_commits
+    offsets, times, lags = commits_and_lags
     possible = {
         literally(offsets, times, each, current, known_ends, now)
         for each in itertools.product(*(LAGS if one is None else (one,) for one in lags))
@@ -190,7 +190,7 @@ def test_at_a_point_the_lag_is_its_age(points: list[HeadPoint]) -> None:
 def test_a_lag_that_nothing_tells_is_unknown_not_zero() -> None:
     assert time_lag([], 5, 1_000) is None
     assert time_lag([(5, 0)], 5, 1_000) is None
-    assert time_lag([(5, 0), (5, 900)], 4, 1_000) is None  # the end never moved: when it stood at 4 is anyone's guess
+    assert time_lag([(5, 0), (5, 900)], 4, 1_000) is None  # the end never moved: when it was at 4 is unknown
     assert time_lag([(5, 0), (5, 900)], 5, 1_000) == 0.0
 
 
@@ -200,7 +200,7 @@ def test_before_the_first_point_the_whole_line_is_followed() -> None:
     assert time_lag(points, 75, 31_000) == 26_000.0
 
 
-def test_asked_for_a_moment_before_the_end_stood_there_the_lag_is_zero() -> None:
+def test_asked_for_a_moment_before_the_end_was_there_the_lag_is_zero() -> None:
     assert time_lag([(100, 10_000), (200, 20_000)], 150, 12_000) == 0.0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import mqreplay.core
 
-FILES = sorted(Path(mqreplay.core.__path__[0]).glob("*.py"))
+FILES = sorted(Path(mqreplay.core.__path__[0]).rglob("*.py"))
 
 
 def imports(path: Path) -> set[str]:

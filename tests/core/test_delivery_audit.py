@@ -89,8 +89,8 @@ def test_what_still_waits_is_not_lost() -> None:
     assert audit_delivery("abc", "abc", "ab", waiting=None).lost is None
 
 
-def offsets(*given_offsets: int, client: str = "c", queue: str = "q") -> list[Delivery]:
-    return [Delivery(queue, client, offset) for offset in given_offsets]
+def offsets(*delivered_offsets: int, client: str = "c", queue: str = "q") -> list[Delivery]:
+    return [Delivery(queue, client, offset) for offset in delivered_offsets]
 
 
 def violations(deliveries: list[Delivery]) -> list[tuple[int, int]]:

@@ -127,7 +127,7 @@ def test_a_gone_consume_queue_file_counts_from_the_start_of_the_log_in_5_x() -> 
             assert (found.status, found.suggest_pulling_from_slave) == ("OFFSET_FOUND_NULL", expected)
 
 
-def test_a_suggestion_follows_the_last_entry_given() -> None:
+def test_a_suggestion_follows_the_last_entry() -> None:
     queue, log = queue_of([1_000] * 5)
     for version in VERSIONS:
         # The last of three begins 3,000 bytes before the end.
@@ -173,7 +173,7 @@ def test_what_of_a_commit_log_can_be_read() -> None:
     assert [log.holds(at, 10) for at in (99, 100, 290, 291)] == [False, True, True, False]
 
 
-def test_entries_are_given_to_the_end_of_their_file() -> None:
+def test_entries_are_read_to_the_end_of_their_file() -> None:
     queue = ConsumeQueue([CqUnit(n, 1) for n in range(7)], first_offset=2, units_in_file=3)
     held = {at: [unit.offset_py + 2 for unit in queue.from_offset(at) or ()] for at in range(1, 9)}
     assert held == {1: [], 2: [2], 3: [3, 4, 5], 4: [4, 5], 5: [5], 6: [6, 7, 8], 7: [7, 8], 8: [8]}

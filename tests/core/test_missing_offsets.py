@@ -59,7 +59,7 @@ def test_a_minute_begins_at_its_full_minute() -> None:
     ]
 
 
-def test_of_changes_of_one_instant_the_last_given_counts() -> None:
+def test_of_changes_of_one_instant_the_last_in_order_counts() -> None:
     assert missing_by_minute([shows(0, 9), shows(0, 7)], [shows(0, 4)])[0].messages == 3
     assert missing_by_minute([shows(1, 9), shows(0, 7)], [shows(0, 4)])[0].messages == 3
 

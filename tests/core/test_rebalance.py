@@ -142,8 +142,8 @@ def test_a_message_with_a_page_of_its_own_gets_no_second() -> None:
 def test_only_queues_added_or_removed_are_a_change() -> None:
     taken = update_process_queue_table_in_rebalance("T", HELD, QUEUES[:3], OFFSETS, now=0)
     assert (taken.added, taken.removed, taken.changed) == (((QUEUES[2], 5),), (), True)
-    given_up = update_process_queue_table_in_rebalance("T", HELD, QUEUES[:1], OFFSETS, now=0)
-    assert (given_up.added, given_up.removed, given_up.changed) == ((), (QUEUES[1],), True)
+    dropped = update_process_queue_table_in_rebalance("T", HELD, QUEUES[:1], OFFSETS, now=0)
+    assert (dropped.added, dropped.removed, dropped.changed) == ((), (QUEUES[1],), True)
 
 
 def test_an_offset_of_zero_is_one() -> None:

@@ -79,7 +79,7 @@ def test_a_failed_send_counts_as_thirty_seconds_in_4_9_and_ten_in_5_x() -> None:
     assert default_settings("4.9.8").isolation_latency == 30_000
 
 
-def test_in_need_a_broker_of_the_better_half_is_given_a_queue_id() -> None:
+def test_in_need_a_broker_of_the_better_half_gets_a_queue_id() -> None:
     items = {name: FaultItem(latency, 99) for name, latency in (("a", 3), ("b", 1), ("c", 2))}
     selection = select_with_faults(QUEUES, {"b": 4}, 0, 0, items, now=0)
     assert selection.mq == MessageQueue("T", "b", 3)

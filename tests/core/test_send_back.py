@@ -71,12 +71,12 @@ def test_without_an_address_5_x_sends_to_the_retry_topic_at_once() -> None:
 
 def test_an_orderly_consumer_of_5_x_tells_one_retry_more() -> None:
     message = ConsumedMessage("T", "ID", 3, properties={"TRAN_MSG": "true"})
-    told = [
-        check_reconsume_times([message], "g", 3, version=version).given_to_producer[0].properties
+    sent_properties = [
+        check_reconsume_times([message], "g", 3, version=version).sent_by_producer[0].properties
         for version in ("4.9.8", "5.3.3")
     ]
-    assert [properties["RECONSUME_TIME"] for properties in told] == ["3", "4"]
-    assert all("TRAN_MSG" not in properties for properties in told)
+    assert [properties["RECONSUME_TIME"] for properties in sent_properties] == ["3", "4"]
+    assert all("TRAN_MSG" not in properties for properties in sent_properties)
 
 
 @pytest.mark.parametrize(
@@ -156,4 +156,4 @@ def test_writing_is_one_bit(perm: int, allowed: bool) -> None:
 
 def test_an_orderly_message_without_a_maximum_is_never_sent_away() -> None:
     checked = check_reconsume_times([ConsumedMessage("T", "ID", 1_000)], "g")
-    assert (checked.suspend, checked.given_to_producer) == (True, ())
+    assert (checked.suspend, checked.sent_by_producer) == (True, ())

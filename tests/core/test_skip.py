@@ -1,4 +1,4 @@
-"""Skips: a pull begins behind all that the group was given of the queue."""
+"""Skips: a pull begins behind all messages of the queue that the group received."""
 
 from __future__ import annotations
 

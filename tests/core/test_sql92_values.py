@@ -151,7 +151,7 @@ def test_an_empty_text_ends_before_its_first_line() -> None:
         with pytest.raises(MQFilterError, match=r'ParseException: Encountered "<EOF>" at line 0, column 0\.\n'):
             compile_sql92("", version)
     assert "line 1, column 2" in str(parse_error("ab", 2, None, "", ["AND"]))
-    # A token of no text is told like any other.
+    # A token without text is reported like any other.
     assert "line 1, column 1" in str(parse_error("a", 0, "ID", "", ["AND"]))
 
 
@@ -259,7 +259,7 @@ def test_half_a_character_in_a_filter() -> None:
         ("+a = 1 AND", 'Encountered "<EOF>" at line 1, column 10.'),
     ],
 )
-def test_what_is_told_first(text: str, words: str) -> None:
+def test_what_is_reported_first(text: str, words: str) -> None:
     with pytest.raises(MQFilterError) as raised:
         compile_sql92(text, "5.3.3")
     assert words in str(raised.value)

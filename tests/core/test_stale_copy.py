@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqreplay.core.offset_evidence import OffsetChange
-from mqreplay.core.stale_copy import StaleSpan, StaleStretch, stale_spans, stale_stretches, watched_spans
+from mqreplay.core.stale_copy import StalePeriod, StaleSpan, stale_periods, stale_spans, watched_spans
 
 S = 1_000_000
 REACH_MS = 30_000
@@ -104,15 +104,15 @@ def test_copies_that_are_near_make_one_span(other_ms: int, spans_found: int) -> 
     assert len(watched_spans(copies, copies, [], 10_000)) == spans_found
 
 
-def test_a_stretch_is_what_was_watched_of_spans_that_go_on() -> None:
-    given = [StaleSpan(100, 100, 200, 7, 9, 2), StaleSpan(100, 200, 400, 7, 11, 4), StaleSpan(100, 400, 500, 9, 12, 3)]
-    assert stale_stretches(given, [(0, 399)], 30) == [StaleStretch(70, 399, 11, 4, 7)]
-    assert stale_stretches(given, [(0, 400)], 30) == [StaleStretch(70, 400, 12, 3, 9)]
-    assert stale_stretches(given, [(0, 150), (450, 900)], 30) == [StaleStretch(70, 500, 12, 3, 9)]
-    assert stale_stretches(given, [(0, 99), (501, 900)], 30) == []
-    assert stale_stretches(given, [], 30) == []
+def test_a_period_is_what_was_watched_of_spans_that_go_on() -> None:
+    spans = [StaleSpan(100, 100, 200, 7, 9, 2), StaleSpan(100, 200, 400, 7, 11, 4), StaleSpan(100, 400, 500, 9, 12, 3)]
+    assert stale_periods(spans, [(0, 399)], 30) == [StalePeriod(70, 399, 11, 4, 7)]
+    assert stale_periods(spans, [(0, 400)], 30) == [StalePeriod(70, 400, 12, 3, 9)]
+    assert stale_periods(spans, [(0, 150), (450, 900)], 30) == [StalePeriod(70, 500, 12, 3, 9)]
+    assert stale_periods(spans, [(0, 99), (501, 900)], 30) == []
+    assert stale_periods(spans, [], 30) == []
 
 
-def test_each_beginning_is_a_stretch_of_its_own() -> None:
-    given = [StaleSpan(500, 500, 600, 1, 5, 4), StaleSpan(100, 100, 200, 7, 9, 2)]
-    assert [stretch.from_ms for stretch in stale_stretches(given, [(0, 900)], 30)] == [70, 470]
+def test_each_beginning_is_a_period_of_its_own() -> None:
+    spans = [StaleSpan(500, 500, 600, 1, 5, 4), StaleSpan(100, 100, 200, 7, 9, 2)]
+    assert [period.from_ms for period in stale_periods(spans, [(0, 900)], 30)] == [70, 470]

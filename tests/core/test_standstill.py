@@ -7,14 +7,14 @@ import itertools
 import pytest
 
 from mqreplay.core.offset_evidence import OffsetChange, QueueEnd
-from mqreplay.core.standstill import OffsetStatement, Standstill, least_standstill_ms, offset_moves, standstills
+from mqreplay.core.standstill import OffsetStatement, Standstill, changed_statements, least_standstill_ms, standstills
 
 S = 1_000_000
 MOST = 2**63 - 1
 STUCK_MS = 30_000
 
 
-def said(second: float, offset: int, client_id: str = "c") -> OffsetStatement:
+def stated(second: float, offset: int, client_id: str = "c") -> OffsetStatement:
     return OffsetStatement(int(second * S), offset, client_id)
 
 
@@ -28,31 +28,31 @@ def of_commits(*commits: OffsetStatement, ends: list[QueueEnd], changes: list[Of
 
 def test_an_offset_lasts_until_it_moves_and_messages_wait_from_the_first_end_on() -> None:
     ends = [end(-1, 9), end(5, 5), end(10, 7), end(20, 9), end(60, 8), end(61, 99)]
-    found = of_commits(said(0, 5), said(60, 6), ends=ends)
+    found = of_commits(stated(0, 5), stated(60, 6), ends=ends)
     assert found == [Standstill(5, 0, 10 * S, 60 * S, 4, 2)]
 
 
 def test_the_last_offset_stands_still_until_the_last_end_behind_which_messages_wait() -> None:
-    assert of_commits(said(0, 5), ends=[end(10, 6), end(40, 8)]) == [Standstill(5, 0, 10 * S, 40 * S, 3, 2)]
-    assert of_commits(said(0, 5), ends=[end(10, 6), end(30, 8), end(40, 5)]) == []
+    assert of_commits(stated(0, 5), ends=[end(10, 6), end(40, 8)]) == [Standstill(5, 0, 10 * S, 40 * S, 3, 2)]
+    assert of_commits(stated(0, 5), ends=[end(10, 6), end(30, 8), end(40, 5)]) == []
 
 
 @pytest.mark.parametrize("ends", [[], [end(1, 5)], [end(1, 4)], [end(1, None)], [end(61, 9)]])
 def test_where_nothing_waits_behind_an_offset_it_does_not_stand_still(ends: list[QueueEnd]) -> None:
-    assert of_commits(said(0, 5), said(60, 6), ends=ends) == []
+    assert of_commits(stated(0, 5), stated(60, 6), ends=ends) == []
 
 
 @pytest.mark.parametrize(("until", "stuck"), [(29.999_999, False), (30, True)])
 def test_a_standstill_takes_stuck_ms_and_longer(until: float, stuck: bool) -> None:
-    assert bool(of_commits(said(0, 5), said(until, 6), ends=[end(0, 9)])) is stuck
+    assert bool(of_commits(stated(0, 5), stated(until, 6), ends=[end(0, 9)])) is stuck
     # The offset lasts long enough; messages must wait for as long.
-    assert bool(of_commits(said(-9, 5), said(until, 6), ends=[end(0, 9)])) is stuck
+    assert bool(of_commits(stated(-9, 5), stated(until, 6), ends=[end(0, 9)])) is stuck
 
 
 def test_a_negative_offset_counts_as_the_first_message() -> None:
-    (found,) = of_commits(said(0, -7955368551255983524), ends=[end(0, 9), end(60, 12)])
+    (found,) = of_commits(stated(0, -7955368551255983524), ends=[end(0, 9), end(60, 12)])
     assert (found.offset, found.waiting) == (-7955368551255983524, 12)
-    assert of_commits(said(0, -1), ends=[end(0, 0), end(60, 0)]) == []
+    assert of_commits(stated(0, -1), ends=[end(0, 0), end(60, 0)]) == []
 
 
 def test_a_length_counts_in_whole_milliseconds() -> None:
@@ -62,21 +62,23 @@ def test_a_length_counts_in_whole_milliseconds() -> None:
 
 def test_the_file_and_each_client_move_the_offset_for_themselves() -> None:
     # The other client's 7 is a move; that the first states 5 again is none.
-    moves = offset_moves([said(0, 5, "a"), said(10, 7, "b"), said(20, 5, "a"), said(30, 5, "b"), said(40, 7, "a")])
+    moves = changed_statements(
+        [stated(0, 5, "a"), stated(10, 7, "b"), stated(20, 5, "a"), stated(30, 5, "b"), stated(40, 7, "a")]
+    )
     assert [(move.ts // S, move.offset) for move in moves] == [(0, 5), (10, 7), (30, 5), (40, 7)]
     of_file = [OffsetChange(None, 20 * S, None, 6), OffsetChange(20 * S, 25 * S, 6, None)]
     # The end stated at 0 s is none of the time in which 6 is the offset.
     ends = [end(0, 9), end(22, 9)]
-    found = of_commits(said(0, 5), said(60, 6), ends=ends, changes=of_file)
+    found = of_commits(stated(0, 5), stated(60, 6), ends=ends, changes=of_file)
     assert found == [Standstill(6, 20 * S, 22 * S, 60 * S, 3, 0)]
 
 
 def test_statements_of_one_instant_go_by_their_offsets_in_whatever_order_they_come() -> None:
-    stated = [said(0, 5), said(0, 3), said(60, 5, "d"), said(60, 4, "e")]
+    statements = [stated(0, 5), stated(0, 3), stated(60, 5, "d"), stated(60, 4, "e")]
     ends = [end(0, 9), end(0, 6), end(60, 9), end(100, 9)]
     found = {
         tuple(standstills(order, [], [], [*order_of_ends], STUCK_MS))
-        for order in itertools.permutations(stated)
+        for order in itertools.permutations(statements)
         for order_of_ends in (ends, ends[::-1])
     }
     assert found == {(Standstill(5, 0, 0, 60 * S, 4, 3), Standstill(5, 60 * S, 60 * S, 100 * S, 4, 0))}
@@ -86,11 +88,11 @@ def test_statements_of_one_instant_go_by_their_offsets_in_whatever_order_they_co
     ("offset", "high", "waiting"), [(-1, MOST, MOST), (0, MOST, MOST), (1, MOST, MOST - 1), (-MOST, MOST, MOST)]
 )
 def test_what_waits_is_a_number_that_a_bigint_holds(offset: int, high: int, waiting: int) -> None:
-    assert [still.waiting for still in of_commits(said(0, offset), ends=[end(0, high), end(60, high)])] == [waiting]
+    assert [still.waiting for still in of_commits(stated(0, offset), ends=[end(0, high), end(60, high)])] == [waiting]
 
 
 def test_behind_an_offset_of_long_max_value_nothing_waits() -> None:
-    assert of_commits(said(0, MOST), ends=[end(0, MOST), end(60, MOST)]) == []
+    assert of_commits(stated(0, MOST), ends=[end(0, MOST), end(60, MOST)]) == []
 
 
 # Without commits.
@@ -110,17 +112,17 @@ def test_the_last_copy_shows_the_last_offset() -> None:
     assert standstills([], [], changes, ends, STUCK_MS) == []
     assert standstills([], [], changes, ends, STUCK_MS, 29 * S) == []
     assert standstills([], [], changes, ends, STUCK_MS, 30 * S) == [Standstill(5, 0, 0, 30 * S, 4, 0)]
-    assert standstills([said(-99, 5)], [], changes, ends, STUCK_MS, 30 * S)[0].to_ts == 90 * S
+    assert standstills([stated(-99, 5)], [], changes, ends, STUCK_MS, 30 * S)[0].to_ts == 90 * S
 
 
 def test_a_pull_shows_the_offset_and_its_usual_interval_is_no_standstill() -> None:
     ends = [end(0, 9), end(200, 9)]
-    assert standstills([], [said(t, 5) for t in (0, 20, 40)], [], ends, STUCK_MS) == []
-    found = standstills([], [said(t, 5) for t in (0, 20, 40, 60)], [], ends, STUCK_MS)
+    assert standstills([], [stated(t, 5) for t in (0, 20, 40)], [], ends, STUCK_MS) == []
+    found = standstills([], [stated(t, 5) for t in (0, 20, 40, 60)], [], ends, STUCK_MS)
     assert found == [Standstill(5, 0, 0, 60 * S, 4, 0)]
     # A commit of the group shows that commits were recorded: then `stuck_ms` is enough.
-    pulls = [said(0, 5), said(20, 5), said(40, 5)]
-    assert standstills([said(41, 6)], pulls, [], ends[:1], STUCK_MS) == [Standstill(5, 0, 0, 41 * S, 4, 0)]
+    pulls = [stated(0, 5), stated(20, 5), stated(40, 5)]
+    assert standstills([stated(41, 6)], pulls, [], ends[:1], STUCK_MS) == [Standstill(5, 0, 0, 41 * S, 4, 0)]
 
 
 def test_the_usual_interval_is_the_lower_median_in_whole_milliseconds() -> None:

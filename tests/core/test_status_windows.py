@@ -12,7 +12,7 @@ from mqreplay.core.status_windows import status_windows
 MINUTE = 60_000
 
 
-def told(commits, heads, until, window=MINUTE):
+def windows_of(commits, heads, until, window=MINUTE):
     windows = status_windows(
         *zip(*commits, strict=True), *(zip(*heads, strict=True) if heads else ([], [])), window, until
     )
@@ -22,7 +22,7 @@ def told(commits, heads, until, window=MINUTE):
 def test_a_group_that_keeps_up_is_ok_and_one_that_stops_is_stop():
     commits = [(t, t // 1000) for t in range(5_000, 60_000, 5_000)]
     heads = [(t, t // 1000) for t in range(1_000, 180_000, 1_000)]
-    found = told(commits, heads, 170_000)
+    found = windows_of(commits, heads, 170_000)
     assert [w[1] for w in found] == ["OK", "STOP", "STOP"]
     assert found[0][2:] == (5, 11)
     assert found[2][2:] == (124, 0)
@@ -31,23 +31,23 @@ def test_a_group_that_keeps_up_is_ok_and_one_that_stops_is_stop():
 def test_a_queue_that_does_not_move_while_messages_come_is_stall():
     commits = [(t, 30) for t in range(5_000, 120_000, 5_000)]
     heads = [(t, 40 + t // 1000) for t in range(1_000, 120_000, 1_000)]
-    assert [w[1] for w in told(commits, heads, 119_000)] == ["STALL", "STALL"]
+    assert [w[1] for w in windows_of(commits, heads, 119_000)] == ["STALL", "STALL"]
 
 
 def test_ends_older_than_burrow_keeps_do_not_hide_that_a_group_stopped():
     commits = [(t, t // 1000) for t in range(5_000, 60_000, 5_000)]
     heads = [(t, t // 1000) for t in range(0, 300_000, 30_000)]  # ten ends are five minutes
-    assert [w[1] for w in told(commits, heads, 239_000)] == ["OK", "OK", "STOP", "STOP"]
+    assert [w[1] for w in windows_of(commits, heads, 239_000)] == ["OK", "OK", "STOP", "STOP"]
 
 
 def test_one_end_alone_shows_no_silence():
     commits = [(t, t // 1000) for t in range(5_000, 60_000, 5_000)]
     heads = [(50_000, 50), (250_000, 60)]
-    assert [w[1] for w in told(commits, heads, 255_000)] == ["OK"] * 5
+    assert [w[1] for w in windows_of(commits, heads, 255_000)] == ["OK"] * 5
 
 
 def test_without_ends_the_lag_is_unknown_and_the_status_with_it():
-    ((_, status, lag, commits),) = told([(1_000, 5), (6_000, 6)], [], 7_000)
+    ((_, status, lag, commits),) = windows_of([(1_000, 5), (6_000, 6)], [], 7_000)
     assert (status, lag, commits) == (None, None, 2)
 
 
@@ -60,8 +60,8 @@ def test_what_comes_after_the_recording_is_no_silence():
     # Ten seconds into the second window the recording ends: asked at 120 s, the group would have stopped.
     commits = [(t, t // 1000) for t in range(30_000, 71_000, 5_000)]
     heads = [(t, t // 1000 + 50) for t in range(1_000, 71_000, 1_000)]
-    assert [w[1] for w in told(commits, heads, 70_000)] == ["WARN", "WARN"]
-    assert [w[1] for w in told(commits, heads, 119_000)] == ["WARN", "STOP"]
+    assert [w[1] for w in windows_of(commits, heads, 70_000)] == ["WARN", "WARN"]
+    assert [w[1] for w in windows_of(commits, heads, 119_000)] == ["WARN", "STOP"]
 
 
 COMMITS = st.lists(st.tuples(st.integers(0, 500_000), st.integers(0, 50)), min_size=1, max_size=30).map(sorted)
@@ -70,7 +70,7 @@ COMMITS = st.lists(st.tuples(st.integers(0, 500_000), st.integers(0, 50)), min_s
 @given(COMMITS, COMMITS, st.integers(0, 600_000))
 def test_every_window_counts_its_own_commits_and_none_is_left_out(commits, heads, until):
     until = max(until, commits[-1][0])
-    found = told(commits, heads, until)
+    found = windows_of(commits, heads, until)
     assert sum(w[3] for w in found) == len(commits)
     ends = [w[0] for w in found]
     assert ends == list(range(ends[0], ends[-1] + 1, MINUTE))

@@ -76,10 +76,10 @@ def test_consistent_hash_needs_no_settings() -> None:
 
 
 def test_places_on_the_ring_are_a_setting() -> None:
-    given = {
+    allocated = {
         places: judged({"strategy": "CONSISTENT_HASH"}, virtual_node_cnt=places)[0][2] for places in (1, 2, 3, 10, 40)
     }
-    assert len({str(queues) for queues in given.values()}) > 1
+    assert len({str(queues) for queues in allocated.values()}) > 1
 
 
 def test_without_the_lists_or_with_an_unknown_strategy_nothing_is_judged() -> None:
@@ -89,9 +89,9 @@ def test_without_the_lists_or_with_an_unknown_strategy_nothing_is_judged() -> No
 
 
 def test_what_a_recording_lacks_is_undetermined_and_never_a_difference() -> None:
-    given = {"strategy": "AVG"}
+    complete = {"strategy": "AVG"}
     assert judged(
-        given | {"mq_divided": None}, {"strategy": None}, given | {"cid_all": None}, given | {"mq_all": None}
+        complete | {"mq_divided": None}, {"strategy": None}, complete | {"cid_all": None}, complete | {"mq_all": None}
     ) == [
         ("undetermined", "the recording lacks the queues that the client took", None),
         ("undetermined", "the recording lacks the client's strategy", None),

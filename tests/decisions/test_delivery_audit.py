@@ -174,30 +174,30 @@ def test_sums_and_order_are_the_laws(seed):
     size, queues = 60, (0, 1)
     every = [(queue, offset) for queue in queues for offset in range(size)]
     acknowledged = [m for m in every if chance.random() < 0.9]
-    given = [m for m in every for _ in range(chance.choice((0, 1, 1, 1, 1, 2)))]
-    given += [(queue, 0) for queue in queues if (queue, 0) not in given]
+    delivered = [m for m in every for _ in range(chance.choice((0, 1, 1, 1, 1, 2)))]
+    delivered += [(queue, 0) for queue in queues if (queue, 0) not in delivered]
     for _ in range(25):
-        i = chance.randrange(len(given) - 1)
-        given[i], given[i + 1] = given[i + 1], given[i]
+        i = chance.randrange(len(delivered) - 1)
+        delivered[i], delivered[i + 1] = delivered[i + 1], delivered[i]
     # The log of producers covers a queue from its first line to its last; what lies outside is not unexpected.
     acknowledged = sorted({*acknowledged, *((queue, end) for queue in queues for end in (0, size - 1))})
-    clients = [chance.choice(("c1", "c2")) for _ in given]
+    clients = [chance.choice(("c1", "c2")) for _ in delivered]
     night = Night()
     for q, o in acknowledged:
         night.send("g", [o], queue_id=q, ts=at(0), msg_id=f"{q}-{o}")
-    for i, ((q, o), who) in enumerate(zip(given, clients, strict=True)):
+    for i, ((q, o), who) in enumerate(zip(delivered, clients, strict=True)):
         night.give("g", [o], client=who, late=i, queue_id=q, msg_id=f"{q}-{o}", orderly=True, status="SUCCESS")
     for q in queues:
         for who in sorted(set(clients)):
             night.commit("g", size, 999, queue_id=q, client_id=who)
     night.subscribe("g", "*")
     (row,) = night.audit().to_dicts()
-    law = audit_delivery(acknowledged, acknowledged, given)
+    law = audit_delivery(acknowledged, acknowledged, delivered)
     assert row["lost"] == law.lost.total()
     assert row["unexpected"] == len(law.unexpected)
     assert row["duplicated"] == sum(
-        (Counter(m for m in given if m in set(acknowledged)) - Counter(acknowledged)).values()
+        (Counter(m for m in delivered if m in set(acknowledged)) - Counter(acknowledged)).values()
     )
     assert law.duplicated.total() == row["duplicated"]
-    made = [Delivery(("T", "b", q), who, o) for (q, o), who in zip(given, clients, strict=True)]
+    made = [Delivery(("T", "b", q), who, o) for (q, o), who in zip(delivered, clients, strict=True)]
     assert row["out_of_order"] == len(order_violations(made)) > 0

@@ -88,14 +88,14 @@ def test_whether_a_master_is_up_is_not_known_where_only_slaves_were_polled() -> 
     assert [of(row, "master_up", "master_end", "slave_end") for row in found.values()] == [(None, None, 7)]
 
 
-def test_messages_again_as_the_files_stood_at_the_minutes_end() -> None:
+def test_messages_again_as_the_files_were_at_the_minutes_end() -> None:
     changes = [copied(1, 0, 10), copied(2, 1, 10), copied(55, 0, 17), copied(61, 1, 17), copied(130, 0, 20)]
     found = judged([], changes)
     assert [found[m]["redelivered"] for m in range(3)] == [7, 0, 3]
     assert [found[m]["redelivered_by_group"] for m in range(3)] == [{"g": 7}, {}, {"g": 3}]
 
 
-def test_minutes_without_a_change_keep_what_stood() -> None:
+def test_minutes_without_a_change_keep_the_values_before() -> None:
     changes = [copied(1, 0, 10), copied(2, 1, 4)]
     found = judged([polled(185, 0, 1)], changes)
     assert of(found[3], "redelivered", "redelivered_by_group", "unknown_queues") == (6, {"g": 6}, 0)

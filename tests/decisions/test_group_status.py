@@ -93,7 +93,7 @@ def test_lags_add_up_over_queues_and_the_one_behind_in_time_counts() -> None:
     (row,) = judged(commits + slow, ends + [end(t, 10 + t, **other) for t in range(1, 60)])
     assert of(row, "status", "worst_broker_name", "worst_queue_id") == ("STALL", "z", 0)
     assert of(row, "lag", "queues", "commits") == (4 + 66, 2, 22)
-    assert row["time_lag_ms"] == 66_000.0, "3 stood at -7 s, on the line of the ends that were seen"
+    assert row["time_lag_ms"] == 66_000.0, "3 was the end at -7 s, on the line of the ends that were seen"
 
 
 def test_when_all_groups_stop_and_messages_go_on_it_shows() -> None:
@@ -215,7 +215,7 @@ def test_an_offset_set_back_and_not_made_up_for_is_rewind() -> None:
     assert row["status"] == "REWIND"
 
 
-# Of queues whose windows are given.
+# Groups of queues with known windows.
 
 
 def partial(queues: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
@@ -243,7 +243,7 @@ def in_one_and_in_shards(queues: Sequence[tuple[Any, ...]]) -> list[Row]:
 
 
 def test_the_worst_of_queues_is_the_laws() -> None:
-    every = [given for size in (1, 2, 3) for given in combinations_with_replacement([*STATUSES, None], size)]
+    every = [statuses for size in (1, 2, 3) for statuses in combinations_with_replacement([*STATUSES, None], size)]
     found = in_one_and_in_shards(
         [
             (str(number), "b", queue, status, 1, 1.0)

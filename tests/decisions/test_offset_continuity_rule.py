@@ -1,4 +1,4 @@
-"""Breaks in offsets of random nights: against the rules said plainly, over shards, and in any order of rows."""
+"""Breaks in offsets of random nights: against plain rules, over shards, and in any order of rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def expected_row(row: dict[str, Any], before: dict[str, Any] | None, ends: list[
     again = None if kind in (None, "vanished") else 0
     if kind == "rewind":
         top = old if above_old is None else min(old, above_old)
-        top = top if row["given_to"] is None else max(top, row["given_to"])
+        top = top if row["delivered_to"] is None else max(top, row["delivered_to"])
         bottom = min(new, new if row["reset_to"] is None else row["reset_to"])
         again = 0 if corrected else max(top - max(bottom, below if below is not None else 0), 0)
         cause = "corrected" if corrected else cause

@@ -31,8 +31,8 @@ ASKED = {
 
 
 def judged(queues, client="c1", mode="POP", cids=("c1", "c2", "c3"), ts=T0, code=0, strategy="AVG", queue_count=4):
-    told = None if queues is None else [{"broker_name": "b", "queue_id": n} for n in queues]
-    asked = (T0.date(), ts, ts, "b", code, client, "g", "t", strategy, "CLUSTERING", mode, told, "r")
+    structs = None if queues is None else [{"broker_name": "b", "queue_id": n} for n in queues]
+    asked = (T0.date(), ts, ts, "b", code, client, "g", "t", strategy, "CLUSTERING", mode, structs, "r")
     members = pl.DataFrame([("g", T0 - MINUTE, T0 + MINUTE, list(cids))], schema=MEMBERS, orient="row")
     mq_all = [{"broker_name": "b", "queue_id": n} for n in range(queue_count)]
     routes = pl.DataFrame([("t", T0 - MINUTE, T0 + MINUTE, mq_all)], schema=ROUTES, orient="row")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqreplay.decisions.pull_route import COLUMNS, Route, found_broker_id, judge, pull_route
-from mqreplay.evidence.client_memory import born_clients, first_subscriptions_of_shard
+from mqreplay.evidence.client_memory import first_subscriptions_of_shard, new_clients
 from mqreplay.evidence.route_changes import route_changes
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
@@ -52,8 +52,8 @@ def route(seconds: float, addrs: Mapping[int, str] | None, **differs: object) ->
 def replayed(
     pulls: pl.DataFrame, routes: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime], slack_ms: int = 1000
 ) -> pl.DataFrame:
-    born = born_clients([first_subscriptions_of_shard(pulls, starts)], starts)
-    return pull_route(pulls, route_changes(routes, starts), born, starts, slack_ms)
+    new = new_clients([first_subscriptions_of_shard(pulls, starts)], starts)
+    return pull_route(pulls, route_changes(routes, starts), new, starts, slack_ms)
 
 
 def rows_of(pulls: Sequence[Row], routes: Sequence[Row], sure: dt.datetime = BEGAN) -> list[dict[str, object]]:
@@ -267,9 +267,9 @@ def test_result_depends_neither_on_shards_nor_on_the_order_of_rows(pulls, routes
     random.shuffle(asked)
     shuffled = rows("silver.pull", PULL, asked)
     shards = [shuffled.filter(pl.col("queue_id") % 4 == n) for n in range(4)]
-    born = born_clients([first_subscriptions_of_shard(shard, starts) for shard in shards], starts)
+    new = new_clients([first_subscriptions_of_shard(shard, starts) for shard in shards], starts)
     changes = route_changes(answered.sample(fraction=1, shuffle=True, seed=1), starts)
-    parts = [pull_route(shard, changes, born, starts, 1000) for shard in shards]
+    parts = [pull_route(shard, changes, new, starts, 1000) for shard in shards]
     assert pl.concat(parts).sort("record_id").equals(whole)
 
 

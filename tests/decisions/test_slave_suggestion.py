@@ -86,13 +86,13 @@ def suggested(pulls=({},), brokers=({},), groups=({},), polls=KEEPING_UP, consum
     return frame.rows(named=True)
 
 
-def one(**given):
-    (row,) = suggested(**given)
+def one(**evidence):
+    (row,) = suggested(**evidence)
     return row
 
 
-def judged(**given):
-    row = one(**given)
+def judged(**evidence):
+    row = one(**evidence)
     return row["expected_suggest"], row["judgement"], row["reason"]
 
 

@@ -1,4 +1,4 @@
-"""Strategies with parameters: given ones are used, missing ones are never guessed."""
+"""Strategies with parameters: set ones are used, missing ones are never guessed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rooms_of_brokers_and_clients_by_patterns() -> None:
     assert taken("MACHINE_ROOM_NEARBY-AVG_BY_CIRCLE", CIDS[1], ROOMS) == ["r2@b/0", "r2@b/1", "r2@b/2"]
 
 
-def test_the_strategy_inside_a_room_that_no_poll_shows_is_given() -> None:
+def test_the_strategy_inside_a_room_that_no_poll_shows_is_a_setting() -> None:
     inner = ROOMS | {"nearby_strategy": "AVG"}
     assert taken("MACHINE_ROOM_NEARBY", group=inner) == ["r1@a/0", "r1@a/1", "r1@a/2"]
 

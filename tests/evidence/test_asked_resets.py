@@ -20,8 +20,8 @@ OFFSETS = [("t", "b", 1, 60)]
 REWIND = PLACE | {"queue_id": 1, "broker_id": 0, "kind": "rewind", "from_ts": at(100), "to_ts": at(110)}
 
 
-def requests(*given: Row) -> pl.DataFrame:
-    return rows("silver.server_request", {"ts": at(90)}, list(given))
+def requests(*differing: Row) -> pl.DataFrame:
+    return rows("silver.server_request", {"ts": at(90)}, list(differing))
 
 
 def test_requests_of_a_broker_and_those_that_it_sent_without_offsets() -> None:

@@ -172,7 +172,7 @@ SECONDS = st.integers(0, 150)
     size=st.integers(1, 4),
 )
 def test_outages_are_those_of_the_definition_in_any_split(polls, beats, pulls, failovers, size) -> None:
-    given_rows = (
+    frames = (
         [poll(s, "refused" if bad else None) for s, bad in polls],
         [beat(s) for s in beats],
         [failed(s) if bad else pulled(s, s) for s, bad in pulls],
@@ -180,7 +180,7 @@ def test_outages_are_those_of_the_definition_in_any_split(polls, beats, pulls, f
     )
     expected = defined(polls, beats, pulls, failovers)
     for split in (None, size):
-        found = judge(*given_rows, size=split).sort("from_ts")
+        found = judge(*frames, size=split).sort("from_ts")
         assert [(*span, n) for span, n in zip(spans(found), found["errors"], strict=True)] == expected
 
 

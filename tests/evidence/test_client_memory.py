@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqreplay.evidence.client_memory import SUBSCRIPTION, born_clients, first_subscriptions_of_shard, with_memory
+from mqreplay.evidence.client_memory import SUBSCRIPTION, first_subscriptions_of_shard, new_clients, with_memory
 from mqreplay.evidence.route_changes import route_changes
 from mqreplay.evidence.time_spans import with_epoch
 from silver_moments import BEGAN, at
@@ -44,7 +44,7 @@ def test_epoch_is_the_last_start_at_or_before_the_instant() -> None:
 def test_client_is_born_if_none_of_its_pulls_shows_an_older_subscription() -> None:
     sure = BEGAN + dt.timedelta(milliseconds=1, microseconds=500)
     sure_ms = int(BEGAN.timestamp() * 1000) + 1
-    versions = [("born", sure_ms), ("older", sure_ms - 1), ("both", sure_ms + 9), ("both", sure_ms - 9), ("none", None)]
+    versions = [("new", sure_ms), ("older", sure_ms - 1), ("both", sure_ms + 9), ("both", sure_ms - 9), ("none", None)]
     pulls = [
         {"client_id": client, "sub_version": version, "request_ts": at(n), "queue_id": n}
         for n, (client, version) in enumerate(versions)
@@ -52,9 +52,9 @@ def test_client_is_born_if_none_of_its_pulls_shows_an_older_subscription() -> No
     frame = rows("silver.pull", PULL, pulls)
     starts = {BEGAN.replace(tzinfo=None): sure.replace(tzinfo=None)}
     for shards in ([frame], [frame.filter(pl.col("queue_id") == n) for n in range(5)]):
-        born = born_clients([first_subscriptions_of_shard(shard, starts) for shard in shards], starts)
-        assert born.rows() == [(BEGAN, "born")]
-    assert born_clients([], starts).is_empty()
+        new = new_clients([first_subscriptions_of_shard(shard, starts) for shard in shards], starts)
+        assert new.rows() == [(BEGAN, "new")]
+    assert new_clients([], starts).is_empty()
     empty = first_subscriptions_of_shard(frame.clear(), starts)
     assert dict(empty.schema) == SUBSCRIPTION
 
@@ -66,7 +66,7 @@ def test_of_two_answers_at_one_instant_an_unseen_one_counts_else_the_greatest():
         pulls.append(base | {"request_ts": at(1), "response_ts": at(1)})
         frame = rows("silver.pull", PULL, pulls)
         starts = {BEGAN: BEGAN}
-        return with_memory(frame, route_changes(NO_ROUTES, starts), born_clients([], starts), starts)[
+        return with_memory(frame, route_changes(NO_ROUTES, starts), new_clients([], starts), starts)[
             "pull_from_which_node"
         ].to_list()[-1]
 
@@ -85,8 +85,8 @@ def test_kept_suggestion_is_that_of_the_last_answer_before(pulls) -> None:
         p["response_ts"] = None if p["answered_s"] is None else at(p["asked_s"] + p["answered_s"])
     frame = rows("silver.pull", PULL, pulls)
     starts = {BEGAN: BEGAN, SECOND: at(9)}
-    born = born_clients([first_subscriptions_of_shard(frame, starts)], starts)
-    kept = with_memory(frame, route_changes(NO_ROUTES, starts), born, starts)
+    new = new_clients([first_subscriptions_of_shard(frame, starts)], starts)
+    kept = with_memory(frame, route_changes(NO_ROUTES, starts), new, starts)
     assert kept["pull_from_which_node"].to_list() == [_kept(p, pulls) for p in pulls]
 
 

@@ -22,8 +22,8 @@ from silver_rows import rows
 
 Row = dict[str, Any]
 QUEUE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
-STRETCH = {"offset": pl.Int64, "since_ts": INSTANT, "from_ts": INSTANT, "to_ts": INSTANT}
-STRETCH |= {"waiting": pl.Int64, "arrived": pl.Int64}
+STANDSTILL = {"offset": pl.Int64, "since_ts": INSTANT, "from_ts": INSTANT, "to_ts": INSTANT}
+STANDSTILL |= {"waiting": pl.Int64, "arrived": pl.Int64}
 STILL = {"consumer_group": pl.String, "topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
 SPAN = {"from_ts": INSTANT, "to_ts": INSTANT}
 MEMBERS = {"consumer_group": pl.String, "client_id": pl.String} | SPAN
@@ -31,9 +31,9 @@ OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64} | SPAN
 ADVANCED = {"consumer_group": ["g"], "topic": ["T"], "advanced_ts": [at(0)]}
 
 
-def stood(began: float, ended: float, arrived: int = 9, **differs: object) -> Row:
-    stretch = {"offset": 5, "since_ts": at(began - 1), "from_ts": at(began), "to_ts": at(ended)}
-    return QUEUE | {"stretches": [stretch | {"waiting": arrived, "arrived": arrived}]} | differs
+def standstill(began: float, ended: float, arrived: int = 9, **differs: object) -> Row:
+    span = {"offset": 5, "since_ts": at(began - 1), "from_ts": at(began), "to_ts": at(ended)}
+    return QUEUE | {"spans": [span | {"waiting": arrived, "arrived": arrived}]} | differs
 
 
 def member(began: float, ended: float, group: str = "g") -> Row:
@@ -54,7 +54,7 @@ def grown(
 ) -> list[tuple[str, str]]:
     advances = pl.DataFrame(ADVANCED, {"consumer_group": pl.String, "topic": pl.String, "advanced_ts": INSTANT})
     found = growing_lag(
-        pl.DataFrame(list(still), STILL | {"stretches": pl.List(pl.Struct(STRETCH))}),
+        pl.DataFrame(list(still), STILL | {"spans": pl.List(pl.Struct(STANDSTILL))}),
         pl.DataFrame(held or [], {name: STILL[name] for name in KEY} | {"from_ts": INSTANT}),
         advances if advanced else advances.clear(),
         pl.DataFrame(members or [], MEMBERS),
@@ -66,7 +66,7 @@ def grown(
 
 
 def test_a_group_that_advanced_counts_without_members() -> None:
-    assert grown(stood(10, 100)) == [("g", "T")]
+    assert grown(standstill(10, 100)) == [("g", "T")]
 
 
 @pytest.mark.parametrize(
@@ -74,16 +74,16 @@ def test_a_group_that_advanced_counts_without_members() -> None:
     [([], False), ([member(50, 60)], True), ([member(0, 10)], False), ([member(0, 200, "other")], False)],
 )
 def test_a_group_that_never_advanced_counts_with_a_member_alone(members: list[Row], counts: bool) -> None:
-    assert bool(grown(stood(10, 100), advanced=False, members=members)) is counts
+    assert bool(grown(standstill(10, 100), advanced=False, members=members)) is counts
 
 
 def test_what_a_member_held_is_a_stuck_queue() -> None:
-    assert grown(stood(10, 100), held=[QUEUE | {"from_ts": at(10)}]) == []
-    assert grown(stood(10, 100), held=[QUEUE | {"from_ts": at(10), "queue_id": 1}]) == [("g", "T")]
+    assert grown(standstill(10, 100), held=[QUEUE | {"from_ts": at(10)}]) == []
+    assert grown(standstill(10, 100), held=[QUEUE | {"from_ts": at(10), "queue_id": 1}]) == [("g", "T")]
 
 
 def test_a_backlog_to_which_nothing_is_added_does_not_grow() -> None:
-    assert grown(stood(10, 100, arrived=0)) == []
+    assert grown(standstill(10, 100, arrived=0)) == []
 
 
 @pytest.mark.parametrize(
@@ -97,19 +97,20 @@ def test_a_backlog_to_which_nothing_is_added_does_not_grow() -> None:
     ],
 )
 def test_the_time_of_an_outage_does_not_count(outages: list[Row], counts: bool) -> None:
-    assert bool(grown(stood(10, 100), outages=outages)) is counts
+    assert bool(grown(standstill(10, 100), outages=outages)) is counts
 
 
 @pytest.mark.parametrize(
     "other", [{"topic": "%RETRY%g"}, {"topic": "%DLQ%g"}, {"consumer_group": "CID_RMQ_SYS_REVIVE_GROUP"}]
 )
 def test_retry_topics_and_groups_of_the_system_do_not_count(other: Row) -> None:
-    assert grown(stood(10, 100, **other), members=[member(0, 200), member(0, 200, "CID_RMQ_SYS_REVIVE_GROUP")]) == []
+    members = [member(0, 200), member(0, 200, "CID_RMQ_SYS_REVIVE_GROUP")]
+    assert grown(standstill(10, 100, **other), members=members) == []
 
 
 def test_offsets_of_a_broadcasting_group_are_with_its_clients() -> None:
     data = {"group_name": "g", "message_model": "BROADCASTING", "subscriptions": []}
-    assert grown(stood(10, 100), beats=[{"ts": at(0), "consumer_data_set": [data]}]) == []
+    assert grown(standstill(10, 100), beats=[{"ts": at(0), "consumer_data_set": [data]}]) == []
 
 
 def test_a_group_advanced_by_copies_of_the_master_or_by_commits_that_differ() -> None:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from mqreplay.evidence.held_standstills import held_standstills, refused_pulls_of_shard
 from mqreplay.evidence.queue_events import groups_with_accepted_commits_of_shard, queue_events
-from mqreplay.evidence.standstills import standing
+from mqreplay.evidence.standstills import standstill_spans
 from silver_moments import at
 from silver_rows import rows
 
 QUEUE = {"consumer_group": "g", "topic": "T", "broker_name": "b", "queue_id": 0}
 INSTANT = pl.Datetime("us", "UTC")
-STRETCH = {
+STANDSTILL = {
     "offset": pl.Int64,
     "since_ts": INSTANT,
     "from_ts": INSTANT,
@@ -30,13 +30,13 @@ STILL = {
     "topic": pl.String,
     "broker_name": pl.String,
     "queue_id": pl.Int32,
-    "stretches": pl.List(pl.Struct(STRETCH)),
+    "spans": pl.List(pl.Struct(STANDSTILL)),
 }
 STUCK_S = 60
 Row = dict[str, Any]
 
 
-def stretch(offset: int, since: float, began: float, ended: float, waiting: int = 7) -> Row:
+def standstill(offset: int, since: float, began: float, ended: float, waiting: int = 7) -> Row:
     return {
         "offset": offset,
         "since_ts": at(since),
@@ -47,8 +47,8 @@ def stretch(offset: int, since: float, began: float, ended: float, waiting: int 
     }
 
 
-def stood(*stretches: Row, **differs: object) -> Row:
-    return QUEUE | {"stretches": list(stretches)} | differs
+def still_queue(*standstills: Row, **differs: object) -> Row:
+    return QUEUE | {"spans": list(standstills)} | differs
 
 
 def span(client: str, since: float, until: float, **differs: object) -> Row:
@@ -70,8 +70,8 @@ def offsets(*args: Any) -> list[int]:
     return sorted(held(*args)["offset"])
 
 
-def test_a_stretch_keeps_its_bounds_its_offset_and_what_waited():
-    (row,) = held([stood(stretch(30, 5, 10, 100, 110))], [span("c", 0, 200)]).to_dicts()
+def test_a_standstill_keeps_its_bounds_its_offset_and_what_waited():
+    (row,) = held([still_queue(standstill(30, 5, 10, 100, 110))], [span("c", 0, 200)]).to_dicts()
     assert row == QUEUE | {
         "from_ts": at(10),
         "to_ts": at(100),
@@ -98,20 +98,20 @@ def test_a_stretch_keeps_its_bounds_its_offset_and_what_waited():
     ],
 )
 def test_members_must_hold_the_queue_for_long_enough(owners, stuck):
-    assert offsets([stood(stretch(30, 5, 10, 100))], owners) == ([30] if stuck else [])
+    assert offsets([still_queue(standstill(30, 5, 10, 100))], owners) == ([30] if stuck else [])
 
 
-def test_each_stretch_of_a_queue_counts_by_itself():
-    still = [stood(stretch(30, 0, 0, 60), stretch(40, 100, 100, 200), stretch(50, 300, 300, 400))]
+def test_each_standstill_of_a_queue_counts_by_itself():
+    still = [still_queue(standstill(30, 0, 0, 60), standstill(40, 100, 100, 200), standstill(50, 300, 300, 400))]
     assert offsets(still, [span("c", 0, 150), span("c", 300, 400)]) == [30, 50]
 
 
 @pytest.mark.parametrize("shards", [1, 7])
-def test_refusals_are_counted_since_the_offset_stood(shards):
+def test_refusals_are_counted_since_the_offset_was_set(shards):
     pulls = [pulled(s) for s in (4.999, 5, 50, 100, 100.001)]
     pulls += [pulled(60, 0), pulled(60, None), pulled(60, 2, queue_id=1), pulled(60, 2, consumer_group="h")]
     pulls += [pulled(70), pulled(70, broker_id=2), pulled(80, 2, queue_id=2)]
-    still = [stood(stretch(30, 5, 10, 100)), stood(stretch(40, 5, 10, 100), queue_id=2)]
+    still = [still_queue(standstill(30, 5, 10, 100)), still_queue(standstill(40, 5, 10, 100), queue_id=2)]
     found = held(still, [span("c", 0, 200), span("c", 0, 200, queue_id=2)], pulls, shards).sort("queue_id")
     assert found["refused"].to_list() == [5, 1]
 
@@ -120,15 +120,15 @@ SPANS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 90)), max_size=6)
 
 
 @given(SPANS, SPANS, st.lists(st.integers(0, 200), max_size=12))
-def test_any_stretches_spans_and_refusals(stood_spans, held_spans, refusals):
-    still = [stood(*[stretch(n, s, s + 3, s + 3 + long) for n, (s, long) in enumerate(stood_spans)])]
+def test_any_standstills_owners_and_refusals(standing, held_spans, refusals):
+    still = [still_queue(*[standstill(n, s, s + 3, s + 3 + long) for n, (s, long) in enumerate(standing)])]
     want = []
-    for n, (since, long) in enumerate(stood_spans):
+    for n, (since, long) in enumerate(standing):
         held_s = [min(since + 3 + long, h + held_long) - max(since + 3, h) for h, held_long in held_spans]
         if sum(s for s in held_s if s > 0) >= STUCK_S:
             want.append((n, sum(since <= s <= since + 3 + long for s in refusals)))
     found = held(
-        still if stood_spans else [], [span("c", s, s + long) for s, long in held_spans], [*map(pulled, refusals)]
+        still if standing else [], [span("c", s, s + long) for s, long in held_spans], [*map(pulled, refusals)]
     )
     assert found.select("offset", "refused").sort("offset").rows() == want
 
@@ -169,7 +169,7 @@ def found_of(
         groups_with_accepted_commits_of_shard(commit),
     )
     last = {"b": int(copied[-1].timestamp()) * 1_000_000} if copied else {}
-    still = pl.DataFrame(pl.from_arrow(standing(events, STUCK_S, last)))
+    still = pl.DataFrame(pl.from_arrow(standstill_spans(events, STUCK_S, last)))
     owners = rows("gold.queue_owner", QUEUE, [span("c", *owned)])
     found = held_standstills(still, refused_pulls_of_shard(pull), owners, STUCK_S)
     return found.select("offset", "waiting", "refused").rows()
@@ -202,5 +202,5 @@ def test_refusals_are_counted():
 def test_no_rows_give_no_standstills():
     none = held([], [])
     assert none.is_empty()
-    assert none.schema == held([stood(stretch(30, 5, 10, 100))], [span("c", 0, 200)]).schema
+    assert none.schema == held([still_queue(standstill(30, 5, 10, 100))], [span("c", 0, 200)]).schema
     assert none.schema["refused"] == pl.Int64

@@ -46,7 +46,7 @@ def asked(seconds, begins, **differs):
 
 def test_ends_are_the_brokers_and_places_the_queues():
     pulls = [
-        # Two answered 25 s in, of the same queue's name on two brokers; messages 3 to 5 were given.
+        # Two answered 25 s in, of the same queue's name on two brokers; messages 3 to 5 were delivered.
         asked(25, 6, record_id="one", **places(3, 1300, 5, 1500)),
         asked(25, 6, record_id="two", broker_name="b1"),
         asked(95, 9, record_id="past all polls", queue_id=2),

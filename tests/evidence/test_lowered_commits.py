@@ -155,7 +155,7 @@ def test_copies_are_the_only_source_where_they_show_the_queue(
 def broken(commits: list[Row], lines: list[Row], pulls: list[Row], requests: list[Row]) -> list[Row]:
     """Return the breaks that the same rules make of falls."""
     tables = {"offset_commit": commits, "pull": pulls, "server_request": requests}
-    commit_, pull, request = (rows(f"silver.{name}", {}, given) for name, given in tables.items())
+    commit_, pull, request = (rows(f"silver.{name}", {}, values) for name, values in tables.items())
     none = pl.DataFrame(schema={"broker_name": pl.String, "topic": pl.String, "queue_id": pl.Int32})
     ends = none.with_columns(
         at=pl.lit(None, INSTANT),

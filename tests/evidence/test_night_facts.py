@@ -54,7 +54,7 @@ def surveyed(pull: pl.DataFrame, commits: pl.DataFrame, changes: pl.DataFrame) -
 
 def test_facts_of_a_night() -> None:
     facts = night_facts([surveyed(PULLS, COMMITS, CHANGES)], STATS, STARTS)
-    assert facts.born["client_id"].to_list() == ["new"]
+    assert facts.new_clients["client_id"].to_list() == ["new"]
     assert facts.groups_with_accepted_commits == {"g"}
     assert facts.groups_with_commits == {"g", "failing"}
     assert facts.last_ms == ms(20)
@@ -83,4 +83,9 @@ def test_an_empty_night_has_no_last_instant() -> None:
 
 
 def plain(facts: NightFacts) -> tuple[object, ...]:
-    return sorted(facts.born.rows()), facts.groups_with_accepted_commits, facts.groups_with_commits, facts.last_ms
+    return (
+        sorted(facts.new_clients.rows()),
+        facts.groups_with_accepted_commits,
+        facts.groups_with_commits,
+        facts.last_ms,
+    )

@@ -21,7 +21,7 @@ TOPIC = [("T", "*", "TAG", 1)]
 SETTINGS = {"PROP_CONSUMEORDERLY": "false"}
 
 
-def told(client: str, seconds: float, *queues: int, **differs: Any) -> Row:
+def answer(client: str, seconds: float, *queues: int, **differs: Any) -> Row:
     held = [("T", "b", q, False, True, *[None] * 6) for q in queues]
     row = {"client_id": client, "consumer_group": "g", "ts": at(seconds), "queues": held, "source": "running_info"}
     row |= {"previous_ts": at(seconds - 20), "strategy": "AVG", "message_model": "CLUSTERING"}
@@ -29,7 +29,7 @@ def told(client: str, seconds: float, *queues: int, **differs: Any) -> Row:
 
 
 def each_minute(client: str, *queues: int, since: int = 0, **differs: Any) -> list[Row]:
-    return [told(client, s, *queues, **differs) for s in range(since, 301, 60)]
+    return [answer(client, s, *queues, **differs) for s in range(since, 301, 60)]
 
 
 def lists(*changes: tuple[float, tuple[str, ...]], broker: str = "b") -> list[Row]:
@@ -97,9 +97,9 @@ def test_a_change_of_members_begins_another_period() -> None:
 @pytest.mark.parametrize(
     ("answers", "of_group", "of_topic", "reason"),
     [
-        ([told("c1", 10, 0)], lists((0, BOTH)), routes(), module.YOUNG_STRATEGY),
-        ([told("c1", s, 0) for s in (0, 60)], lists((0, ("c1",)), (50, BOTH)), routes(), module.YOUNG_CLIENTS),
-        ([told("c1", s, 0) for s in (0, 60)], lists((0, BOTH)), routes(since=20), module.YOUNG_QUEUES),
+        ([answer("c1", 10, 0)], lists((0, BOTH)), routes(), module.YOUNG_STRATEGY),
+        ([answer("c1", s, 0) for s in (0, 60)], lists((0, ("c1",)), (50, BOTH)), routes(), module.YOUNG_CLIENTS),
+        ([answer("c1", s, 0) for s in (0, 60)], lists((0, BOTH)), routes(since=20), module.YOUNG_QUEUES),
         (each_minute("c1", 0), lists((0, BOTH)) + lists((0, ("c1",)), broker="a"), routes(), module.NO_CLIENTS),
         (each_minute("c1", 0), lists((0, BOTH)), routes() + routes(8, "n:2"), module.NO_QUEUES),
         (each_minute("c1", 0), lists((0, BOTH)), [], module.NO_QUEUES),
@@ -130,7 +130,7 @@ def test_a_member_of_a_broadcasting_group_takes_all_queues() -> None:
 
 def test_an_orderly_client_waits_for_the_locks_of_the_last_owner() -> None:
     settings = {"PROP_CONSUMEORDERLY": "true"}
-    answers = [*each_minute("c1", 0, 1, 2, 3)[:2], told("c1", 120, 0, 1), told("c1", 150, 0, 1)]
+    answers = [*each_minute("c1", 0, 1, 2, 3)[:2], answer("c1", 120, 0, 1), answer("c1", 150, 0, 1)]
     orderly = [row | {"properties": settings} for row in answers]
     of_group = lists((0, BOTH), (100, ("c1",)))
     assert "differ" in judged(answers, of_group, routes())["judgement"].to_list()

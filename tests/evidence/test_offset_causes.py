@@ -1,4 +1,4 @@
-"""Resets, and causes of offset changes against each rule said plainly: any row of evidence that meets the bounds."""
+"""Resets, and causes of offset changes against each rule in plain Python: any row of evidence that meets the bounds."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Night:
         times = {"since": at(since), "ts": at(since + wait)}
         return {
             "asked": 3,
-            "given_to": 3,
+            "delivered_to": 3,
             "offset": self.offset(),
             "table_name": f"silver.{by}",
             "record_id": "r",
@@ -205,7 +205,7 @@ def pull():
 
 def test_resets_pushed_and_answered(server_request, pull):
     resets = offset_resets(server_request, pull)
-    assert resets.columns == [*GROUP_QUEUE, "asked", "given_to", "offset", "since", "ts", "table_name", "record_id"]
+    assert resets.columns == [*GROUP_QUEUE, "asked", "delivered_to", "offset", "since", "ts", "table_name", "record_id"]
     assert resets.rows() == [
         ("g", "b", "T", 0, None, None, 7, at(1), at(1), "silver.server_request", "r0"),
         ("g", "b", "T", 1, None, None, 8, at(1), at(1), "silver.server_request", "r0"),
@@ -261,13 +261,13 @@ def test_a_master_shows_a_commit_within_seconds_and_a_slave_within_a_minute():
 
 
 # A reset of which a client hears minutes later, with the answer to its next pull.
-TOLD_LATE = {
+ANSWERED_LATE = {
     "consumer_group": "g",
     "broker_name": "b",
     "topic": "T",
     "queue_id": 0,
     "asked": 3,
-    "given_to": 3,
+    "delivered_to": 3,
     "offset": 3,
     "since": at(600),
     "ts": at(601),
@@ -287,11 +287,11 @@ TOLD_LATE = {
     ],
     ids=["answered", "elsewhere", "pushed", "before it", "another queue"],
 )
-def test_a_pull_that_is_told_minutes_later_of_a_reset(differs, reset):
+def test_a_pull_that_is_answered_with_a_reset_minutes_later(differs, reset):
     change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 9, "new_offset": 3}
     changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
     changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(None, pl.Boolean))
-    found = with_awaited_reset(changes, framed([TOLD_LATE | differs], NO_RESET))
+    found = with_awaited_reset(changes, framed([ANSWERED_LATE | differs], NO_RESET))
     assert found["reset"].to_list() == [reset]
     assert found.drop("reset").equals(changes.drop("reset"))
 
@@ -301,4 +301,4 @@ def test_an_offset_that_rose_to_where_a_reset_leads_is_of_it_only_if_nobody_comm
     change = CHANGE | {"consumer_group": "g", "queue_id": 0, "previous_offset": 1, "new_offset": 3}
     changes = rows("silver.offset_change", change, [{"from_ts": at(5), "to_ts": at(10)}])
     changes = changes.with_columns(reset=pl.lit(False), committed=pl.lit(committed, pl.Boolean))
-    assert with_awaited_reset(changes, framed([TOLD_LATE], NO_RESET))["reset"].to_list() == [reset]
+    assert with_awaited_reset(changes, framed([ANSWERED_LATE], NO_RESET))["reset"].to_list() == [reset]

@@ -37,8 +37,8 @@ def changes(seed: int) -> pl.DataFrame:
     return pl.DataFrame(rows, SCHEMA)
 
 
-def last_before(told: pl.DataFrame, at: dt.datetime) -> pl.DataFrame:
-    return told.filter(pl.col("to_ts") < at).sort("to_ts").unique("queue_id", keep="last")
+def last_before(changed: pl.DataFrame, at: dt.datetime) -> pl.DataFrame:
+    return changed.filter(pl.col("to_ts") < at).sort("to_ts").unique("queue_id", keep="last")
 
 
 def offsets(rows: pl.DataFrame) -> dict[Any, Any]:
@@ -46,18 +46,18 @@ def offsets(rows: pl.DataFrame) -> dict[Any, Any]:
     return dict(found)
 
 
-def at_instant(told: pl.DataFrame, hour: float) -> pl.DataFrame:
+def at_instant(changed: pl.DataFrame, hour: float) -> pl.DataFrame:
     """What offsets_at returns where nights keep the checkpoint of the next midnight."""
     midnight = FIRST + dt.timedelta(days=hour // 24 + 1)
-    of_day = told.filter(pl.col("to_ts").is_between(midnight - dt.timedelta(days=1), midnight, closed="left"))
-    checkpoint = last_before(told, midnight).select(*CHAIN, *VALUES, "to_ts")
+    of_day = changed.filter(pl.col("to_ts").is_between(midnight - dt.timedelta(days=1), midnight, closed="left"))
+    checkpoint = last_before(changed, midnight).select(*CHAIN, *VALUES, "to_ts")
     return offsets_at(checkpoint, of_day, instant(hour))
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("hour", [0, 5.5, 24, 47.9, 48, 71])
 def test_offsets_are_those_of_the_last_changes_before_the_instant(seed: int, hour: float) -> None:
-    told = changes(seed)
-    found = at_instant(told, hour)
-    assert offsets(found) == offsets(last_before(told, instant(hour)))
+    changed = changes(seed)
+    found = at_instant(changed, hour)
+    assert offsets(found) == offsets(last_before(changed, instant(hour)))
     assert found["queue_id"].is_unique().all()

@@ -187,7 +187,7 @@ NIGHTS = {
         findings=(ORPHAN,),
         owners={("c1", 0, "assignment", 5, 200), ("c1", 1, "assignment", 5, 100)},
     ),
-    "given back, and held again": Night(
+    "released, and held again": Night(
         beats("c1", 0, 200),
         assignments=[holds("c1", 0, 0, 1), holds("c1", 50, 0), holds("c1", 60, 1, 0), holds("c1", 200)],
         owners={("c1", 0, "assignment", 0, 200), ("c1", 1, "assignment", 0, 50), ("c1", 1, "assignment", 60, 200)},
@@ -199,8 +199,8 @@ NIGHTS = {
         locks=[locked("c1", s, 0, 1) for s in range(0, 200, 20)],
         owners={("c1", 0, "lock", 0, 200), ("c1", 1, "lock", 0, 200)},
     ),
-    # Each queue is asked for when it is taken: a queue that is not in a request is not given back by it.
-    "locks given back and taken over": Night(
+    # Each queue is asked for when it is taken: a queue that is not in a request is not released by it.
+    "locks released and taken over": Night(
         pair(),
         locks=[
             *(locked("c1", 0, 0), locked("c1", 1, 1), unlocked("c1", 30, 1), locked("c2", 30.2, 1)),

@@ -15,7 +15,7 @@ from mqreplay.decisions.group_status import group_status, merged_status, status_
 from mqreplay.decisions.offset_continuity import skips, suspects
 from mqreplay.decisions.queue_progress import queue_progress
 from mqreplay.decisions.status_windows import windows
-from mqreplay.evidence.client_clocks import client_clocks, client_words
+from mqreplay.evidence.client_clocks import client_clocks, clock_samples
 from mqreplay.evidence.queue_events import (
     CHANGE,
     COMMIT,
@@ -29,7 +29,7 @@ from mqreplay.evidence.queue_events import (
     queue_events,
 )
 from mqreplay.evidence.slave_copies import both_files
-from mqreplay.evidence.standstills import standing
+from mqreplay.evidence.standstills import standstill_spans
 from queue_answers import slave_copies
 from queue_recordings import (
     SEEDS,
@@ -196,12 +196,12 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
     copies = [slave_copies(part, slaves_of(seed), STUCK_S * 1000) for part in events]
     status = [status_of_shard(windows(part, WINDOW_S, last or 0)) for part in events]
     lacked = lacked_by_minute([lacked_of_shard(both_files(part, slaves_of(seed))) for part in events])
-    words = [pl.DataFrame(client_words(part)) for part in events]
+    samples = [pl.DataFrame(clock_samples(part)) for part in events]
     per_queue: dict[str, list[pa.Table | pl.DataFrame]] = {
-        "words": list(words),
+        "samples": list(samples),
         "suspects": [suspects(part) for part in events],
         "skips": [skips(part) for part in events],
-        "standing": [standing(part, STUCK_S, copies_of(seed)) for part in events],
+        "standing": [standstill_spans(part, STUCK_S, copies_of(seed)) for part in events],
         "copies": list(copies),
         "queue_progress": [queue_progress(part) for part in events],
     }
@@ -212,7 +212,7 @@ def answers(frames: Silver, shards: int, seed: int) -> dict[str, Lines | int | l
         "last": last,
         "group_status": lines(group_status(by_two, WINDOW_S)),
         "failover_exposure": lines(failover_exposure(rows("silver.broker_runtime", {}, []), lacked)),
-        "client_clocks": client_clocks(words, 60).to_dicts(),
+        "client_clocks": client_clocks(samples, 60).to_dicts(),
         **{name: sum(map(lines, tables), Lines()) for name, tables in per_queue.items()},
     }
 
@@ -251,16 +251,16 @@ def test_ends_of_other_queues_change_no_result() -> None:
             for queue in (("broker-a", "Orders", 9), ("broker-a", "Others", 0), ("broker-c", "Orders", 0))
         ]
         frames = silver(events)
-        given = whole(frames._replace(topic_stats=silver([*events, *others]).topic_stats))
-        assert lines(given.rows) == lines(whole(frames).rows), seed
+        with_others = whole(frames._replace(topic_stats=silver([*events, *others]).topic_stats))
+        assert lines(with_others.rows) == lines(whole(frames).rows), seed
         # Nor would they if they were kept.
         kept, left_out = QueueEvents(table([*events, *others])), QueueEvents(table(events))
-        for find in (client_words, suspects, skips, queue_progress):
+        for find in (clock_samples, suspects, skips, queue_progress):
             assert lines(find(kept)) == lines(find(left_out)), seed
         found = [
             [
                 lines(windows(of, WINDOW_S, START // 1000)),
-                lines(standing(of, STUCK_S, copies_of(seed))),
+                lines(standstill_spans(of, STUCK_S, copies_of(seed))),
                 lines(slave_copies(of, slaves_of(seed), STUCK_S * 1000)),
             ]
             for of in (kept, left_out)

@@ -13,9 +13,9 @@ import pytest
 
 from mqreplay.decisions import offset_continuity, queue_progress, status_windows
 from mqreplay.evidence import standstills
-from mqreplay.evidence.client_clocks import client_words
+from mqreplay.evidence.client_clocks import clock_samples
 from mqreplay.evidence.queue_events import CHANGE, COMMIT, PULL, QUEUE, STATS, QueueEvents
-from queue_answers import SLAVES, STALE_MS, in_order, of_slaves, plain, slaves, stretches
+from queue_answers import SLAVES, STALE_MS, in_order, of_slaves, plain, slaves, standing_spans
 from queue_recordings import (
     ARROW,
     EVENTS,
@@ -78,8 +78,8 @@ def plain_ends(events: QueueEvents) -> list[Row]:
 GROUP_QUEUE = "consumer_group STRING, broker_name STRING, topic STRING, queue_id INT"
 FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
     "clocks": (
-        "client_id STRING, said_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT",
-        lambda events, _: client_words(events),
+        "client_id STRING, stated_ms BIGINT, shown_ms BIGINT, off_ms BIGINT, unsure_ms BIGINT",
+        lambda events, _: clock_samples(events),
     ),
     "progress": (queue_progress.SCHEMA, lambda events, _: queue_progress.progress(events)),
     "suspects": (GROUP_QUEUE, lambda events, _: offset_continuity.suspects(events)),
@@ -87,7 +87,10 @@ FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
         f"{GROUP_QUEUE}, skipped_from BIGINT, skipped_to BIGINT, ts TIMESTAMP",
         lambda events, _: offset_continuity.skips(events),
     ),
-    "standing": (standstills.SCHEMA, lambda events, seed: standstills.standing(events, STUCK_S, copies_of(seed))),
+    "standing": (
+        standstills.SCHEMA,
+        lambda events, seed: standstills.standstill_spans(events, STUCK_S, copies_of(seed)),
+    ),
     "slaves": (SLAVES, lambda events, seed: slaves(events, seed)),
     "windows": (
         "consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, source STRING, w ARRAY",
@@ -96,7 +99,7 @@ FINDERS: Mapping[str, tuple[str, Callable[[QueueEvents, int], pa.Table]]] = {
 }
 
 
-def test_ends_are_what_masters_told() -> None:
+def test_ends_are_what_masters_stated() -> None:
     missing: Counter[str] = Counter()
     for seed in SEEDS:
         events, whole = recorded(seed, open_ties=True)
@@ -140,16 +143,16 @@ def test_suspects_are_queues_whose_offset_did_not_simply_rise() -> None:
     assert clean
 
 
-def test_skips_are_pulls_past_all_that_was_given() -> None:
+def test_skips_are_pulls_past_all_delivered_messages() -> None:
     assert as_by_rule(offset_continuity.skips, skips_by_rule)
 
 
-def test_standing_is_the_stretches_in_which_messages_waited() -> None:
+def test_standstills_are_the_spans_in_which_messages_waited() -> None:
     ended_by: Counter[str] = Counter()
     for seed in SEEDS:
         events, whole = recorded(seed, open_ties=True)
         want = standing_by_rule(events, STUCK_S, copies_of(seed))
-        assert stretches(whole, seed) == in_order((*key, *still) for key, still, _ in want), seed
+        assert standing_spans(whole, seed) == in_order((*key, *still) for key, still, _ in want), seed
         ended_by.update(ended for *_, ended in want)
     # With commits, and without.
     assert ended_by.keys() == {"moved", "end of recording", "copy", "last copy"}
@@ -204,7 +207,7 @@ def test_the_order_of_rows_does_not_matter_nor_their_chunks(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FINDERS)
-def test_text_may_be_given_as_dictionaries(name: str) -> None:
+def test_text_may_come_as_dictionaries(name: str) -> None:
     _, find = FINDERS[name]
     for seed in SEEDS[::20]:
         events, whole = recorded(seed, open_ties=True)
@@ -249,7 +252,7 @@ def test_columns_are_those_of_the_schema(name: str) -> None:
                 assert found[column].type.value_field.name == "element", "as Spark calls the items of a list"
 
 
-def test_where_nothing_was_told_there_are_no_ends() -> None:
+def test_where_nothing_was_stated_there_are_no_ends() -> None:
     assert [plain_ends(QueueEvents(rows)) for rows in NOTHING] == [[], [], []]
 
 
@@ -262,9 +265,9 @@ def test_recordings_without_one_kind_of_row(missing: int) -> None:
         assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(rest))
         assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(rest))
         stuck = [(*key, *still) for key, still, _ in standing_by_rule(rest, STUCK_S, copies_of(seed))]
-        assert stretches(whole, seed) == in_order(stuck)
-        told = windows_by_rule(rest, WINDOW_S, until_ms(seed))
-        assert plain(status_windows.windows(whole, WINDOW_S, until_ms(seed))) == in_order(told)
+        assert standing_spans(whole, seed) == in_order(stuck)
+        expected = windows_by_rule(rest, WINDOW_S, until_ms(seed))
+        assert plain(status_windows.windows(whole, WINDOW_S, until_ms(seed))) == in_order(expected)
 
 
 def enormous(e: Event) -> Event:
@@ -286,13 +289,13 @@ def test_offsets_may_be_all_that_a_bigint_holds() -> None:
         assert plain(queue_progress.progress(whole)) == in_order(progress_by_rule(events)), seed
         assert plain(offset_continuity.suspects(whole)) == in_order(suspects_by_rule(events)), seed
         assert plain(offset_continuity.skips(whole)) == in_order(skips_by_rule(events)), seed
-        assert plain(client_words(whole)) == in_order(clocks_by_rule(events)), seed
+        assert plain(clock_samples(whole)) == in_order(clocks_by_rule(events)), seed
         stuck = [(*key, *still) for key, still, _ in standing_by_rule(events, STUCK_S, copies_of(seed))]
-        assert stretches(whole, seed) == in_order(stuck), seed
+        assert standing_spans(whole, seed) == in_order(stuck), seed
         assert of_slaves(whole, seed) == copies_by_rule(events, slaves_of(seed), STALE_MS), seed
         hours = [(hour.advance, hour.lag) for _, hour in hours_by_rule(events)]
         assert in_order(queue_progress.queue_progress(whole).select("advance", "lag").rows()) == in_order(hours), seed
 
 
-def test_clocks_are_what_copies_say_of_clients_words() -> None:
-    assert len({row[-1] for row in as_by_rule(client_words, clocks_by_rule)}) > 1
+def test_clock_samples_are_the_rule_of_each_client() -> None:
+    assert len({row[-1] for row in as_by_rule(clock_samples, clocks_by_rule)}) > 1

@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def applied(commits: list[Row], pulls: list[Row]) -> list[tuple[Any, ...]]:
-    """Queue, asked and given_to of resets of two queues to offset 10, pushed at 100 s, that were carried out."""
+    """Queue, asked and delivered_to of resets of two queues to offset 10, pushed at 100 s, that were carried out."""
     request = rows("silver.server_request", REQUEST, [pushed(100, 10), pushed(100, 10, 1)])
     frames = rows("silver.offset_commit", COMMIT, commits), rows("silver.pull", PULL, pulls)
     found = applied_resets_of_shard(request, *frames, REACH_S)
@@ -28,7 +28,7 @@ def applied(commits: list[Row], pulls: list[Row]) -> list[tuple[Any, ...]]:
     assert known["asked"].null_count() == len(known), "of another request"
     known = with_applied(pushed_resets(request), found)
     assert known.columns == pushed_resets(request).columns
-    return known.filter(pl.col("asked").is_not_null()).select("queue_id", "asked", "given_to").rows()
+    return known.filter(pl.col("asked").is_not_null()).select("queue_id", "asked", "delivered_to").rows()
 
 
 def committed(seconds: float, offset: int, **differs: object) -> Row:
@@ -37,9 +37,9 @@ def committed(seconds: float, offset: int, **differs: object) -> Row:
 
 def test_a_client_carries_a_reset_out_when_it_commits_where_it_leads():
     commits = [committed(90, 41), committed(95, 44), committed(110, 10), committed(112, 42)]
-    given = [pull(94, 44, 47, 50), pull(111, 10, 42, 50)]
-    assert applied(commits, given) == [(0, 44, 47)]
-    # What it was given later is no part of what is delivered again.
+    pulls = [pull(94, 44, 47, 50), pull(111, 10, 42, 50)]
+    assert applied(commits, pulls) == [(0, 44, 47)]
+    # Messages that it received later are not delivered again.
     assert applied(commits, []) == [(0, 44, None)]
 
 
@@ -94,7 +94,14 @@ def test_a_group_goes_on_from_where_a_reset_ahead_leads():
         (change(115, 22, 58), [pull(90, 20, 25, 99), pull(109, 25, 50, 99), pull(111, 50, 58, 99)]),
         (change(115, 22, 58), [pull(90, 20, 25, 99), pull(111, 51, 58, 99)]),
     ],
-    ids=["not so far", "passed before", "before the pull", "long after it", "all was given", "pulled from elsewhere"],
+    ids=[
+        "not so far",
+        "passed before",
+        "before the pull",
+        "long after it",
+        "all was delivered",
+        "pulled from elsewhere",
+    ],
 )
 def test_what_is_no_reset_ahead(changed, pulls):
     assert not ahead(changed, pulls)

@@ -206,26 +206,26 @@ def test_a_slave_that_no_longer_copies(slaves, name, from_s, to_s):
     assert slaves[name, 1] == (pytest.approx(from_s, abs=5), pytest.approx(to_s, abs=5))
 
 
-def test_one_that_copies_too_late_is_stale_though_its_offset_moves(slaves):
+def test_one_that_copies_too_late_is_stale_though_its_changed_statements(slaves):
     assert slaves["always late", 1][0] < 200
 
 
 def test_each_of_its_queues_is_stale(breaks):
     stuck = breaks.filter(pl.col("broker_name") == "stuck").sort("consumer_group")
     columns = ["consumer_group", "queue_id", "previous_offset", "new_offset", "size", "to_ts", "source_digest"]
-    # Until the end the master held what it was given five seconds before.
+    # Until the end the master held the offset of five seconds before.
     held = (END, 300, END - 300, at(END), f"stuck-1-{END}")
     assert stuck.select(columns).rows() == [("g", 0, *held), ("h", 7, *held)]
 
 
-def test_each_stretch_is_a_break(breaks):
+def test_each_period_is_a_break(breaks):
     (row,) = breaks.filter(pl.col("broker_name") == "just").rows(named=True)
     key = ("kind", "cause", "broker_id", "consumer_group", "queue_id")
     assert tuple(row[name] for name in key) == ("stale", "not_copied", 1, "g", 0)
     assert row["size"] == row["redelivered_max"] == row["previous_offset"] - row["new_offset"] > 0
     assert row["day"] == row["to_ts"].date()
-    stretches = breaks.filter(pl.col("broker_name") == "always late")["to_ts"]
-    assert stretches.n_unique() == len(stretches) > 1
+    spans = breaks.filter(pl.col("broker_name") == "always late")["to_ts"]
+    assert spans.n_unique() == len(spans) > 1
 
 
 def test_the_columns_are_the_tables(breaks, night):

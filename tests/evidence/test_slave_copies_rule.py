@@ -10,7 +10,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqreplay.core.stale_copy import StaleSpan, stale_stretches, watched_spans
+from mqreplay.core.stale_copy import StaleSpan, stale_periods, watched_spans
 from mqreplay.evidence.slave_copies import COPY, stale_copies
 from silver_moments import at
 from silver_rows import rows
@@ -89,7 +89,7 @@ def test_only_what_was_watched_is_judged(night):
     wanted = []
     for (name, slave_id, *_), of_copy in of_copies.items():
         watched = watched_by_law(snapshot, outages, name, slave_id)
-        for from_ms, to_ms, holds, has, lacks in stale_stretches(of_copy, watched, SHORT_S * 1000):
+        for from_ms, to_ms, holds, has, lacks in stale_periods(of_copy, watched, SHORT_S * 1000):
             ended = EPOCH + timedelta(milliseconds=to_ms)
             of_slave = (pl.col("broker_name") == name) & (pl.col("broker_id") == slave_id) & (pl.col("ts") <= ended)
             shown = snapshot.filter(of_slave).sort("ts")["source_digest"].to_list()[-1:] or [None]

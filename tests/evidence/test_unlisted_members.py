@@ -55,7 +55,7 @@ def test_a_group_that_consumes_without_a_listed_member_is_a_gap() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "known",
     [
         {"listed": ("g",)},
         {"answers": (("g", None, ["vm@1@1@x"]),)},
@@ -64,5 +64,5 @@ def test_a_group_that_consumes_without_a_listed_member_is_a_gap() -> None:
         {"group": "CID_RMQ_SYS_REVIVE_GROUP"},
     ],
 )
-def test_what_is_known_or_idle_is_no_gap(given: dict) -> None:
-    assert gaps(**given).is_empty()
+def test_what_is_known_or_idle_is_no_gap(known: dict) -> None:
+    assert gaps(**known).is_empty()

@@ -11,7 +11,7 @@ import pytest
 from mqreplay.evidence import client_clocks
 from mqreplay.evidence.asked_resets import asked_resets
 from mqreplay.evidence.broker_outages import failovers_of_shard
-from mqreplay.evidence.deliveries import came_back, most_tries_of_shard, repeated_deliveries
+from mqreplay.evidence.deliveries import max_reconsume_times_of_shard, redelivered_messages, repeated_deliveries
 from mqreplay.evidence.growing_lag import advances_of_shard
 from mqreplay.evidence.held_standstills import refused_pulls_of_shard
 from mqreplay.evidence.listed_brokers import CHANGES, UNLISTED
@@ -69,7 +69,7 @@ MEMBERS = GROUP | {"client_id": pl.String, "session": pl.Int64} | SPAN
 MEMBERS |= {"left": pl.Boolean, "watched": pl.Boolean, "beat": pl.Boolean, "dropped": pl.String}
 STANDSTILL = {"offset": pl.Int64, "since_ts": INSTANT} | SPAN | {"waiting": pl.Int64, "arrived": pl.Int64}
 STANDSTILLS = GROUP | {"topic": pl.String, "broker_name": pl.String, "queue_id": pl.Int32}
-STANDSTILLS |= {"stretches": pl.List(pl.Struct(STANDSTILL))}
+STANDSTILLS |= {"spans": pl.List(pl.Struct(STANDSTILL))}
 OUTAGES = {"broker_name": pl.String, "broker_id": pl.Int64} | SPAN
 RESTARTS = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT}
 OUTAGES |= {"errors": pl.Int64, "polled": pl.Boolean, "keys": SCHEMA["evidence"]}
@@ -124,8 +124,8 @@ def evidence_of(**silver: list[dict]) -> FindingEvidence:
         refusals=refusals_of_shard(pull, LIMITS.same_cause_gap_s),
         pulled_queues=pulled_queues_of_shard(pull),
         repeated_deliveries=repeated_deliveries(consume, unshared),
-        came_back=came_back(consume),
-        most_tries=most_tries_of_shard(consume),
+        redelivered_messages=redelivered_messages(consume),
+        max_reconsume_times=max_reconsume_times_of_shard(consume),
         returned_ends=returned_ends_of_shard(pull),
         orphan_offsets=orphans_of_shard(table("offset_change"), table("topic_config")),
         odd_offsets=pl.concat(
@@ -153,7 +153,7 @@ HELD = QUEUE | {"client_id": "c1", "from_ts": at(0), "to_ts": at(300), "source":
 BREAK = QUEUE | {"broker_id": 0, "from_ts": at(0), "to_ts": at(5), "previous_offset": 90, "new_offset": 10, "size": 80}
 BREAK |= {"cause": "unknown", "redelivered_max": 80}
 STUCK = QUEUE | {
-    "stretches": [{"offset": 5, "since_ts": at(0), "from_ts": at(0), "to_ts": at(100), "waiting": 3, "arrived": 2}]
+    "spans": [{"offset": 5, "since_ts": at(0), "from_ts": at(0), "to_ts": at(100), "waiting": 3, "arrived": 2}]
 }
 PULL = QUEUE | {"client_id": "c1", "queue_offset": 5, "broker_id": 1}
 ROUTE = PULL | {"request_ts": at(0), "route_broker_ids": [1], "cause": "master_gone", "actual_broker_id": 1}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.evidence.deliveries import came_back, most_tries_of_shard
+from mqreplay.evidence.deliveries import max_reconsume_times_of_shard, redelivered_messages
 from mqreplay.evidence.queue_ends import polled_ends
 from mqreplay.findings.messages import (
     dead_letters,
@@ -84,8 +84,8 @@ def judged(consumed: list[dict], shards: int = 1) -> pl.DataFrame:
     pull = dealt(rows("silver.pull", PULL, ENDS), shards)
     stats = rows("silver.topic_stats", {"source_name": "b-0", "broker_name": "b", "broker_id": 0}, STATS)
     ends = pl.concat([*[returned_ends_of_shard(shard) for shard in pull], polled_ends(stats)])
-    back = pl.concat(came_back(shard) for shard in consume)
-    tries = pl.concat(most_tries_of_shard(shard) for shard in consume)
+    back = pl.concat(redelivered_messages(shard) for shard in consume)
+    tries = pl.concat(max_reconsume_times_of_shard(shard) for shard in consume)
     config = rows("silver.topic_config", CONFIG, CONFIGS)
     findings = [
         retry_findings(back, ends, "c", WARN, GAP_S),
@@ -165,8 +165,8 @@ def test_a_night_without_rows_has_no_findings() -> None:
     consume, config = rows("silver.consume", PLACE, []), rows("silver.topic_config", CONFIG, [])
     ends = returned_ends_of_shard(rows("silver.pull", PULL, []))
     for found in (
-        retry_findings(came_back(consume), ends, "c", WARN, GAP_S),
-        dead_letters(came_back(consume), most_tries_of_shard(consume), config, ends, "c", GAP_S),
+        retry_findings(redelivered_messages(consume), ends, "c", WARN, GAP_S),
+        dead_letters(redelivered_messages(consume), max_reconsume_times_of_shard(consume), config, ends, "c", GAP_S),
     ):
         assert found.is_empty()
         assert found.schema == pl.Schema(SCHEMA)
@@ -193,5 +193,5 @@ def test_the_split_into_shards_changes_nothing(deliveries) -> None:
 
 def test_retry_topics_with_messages_are_those_sent_to_or_with_an_end_above_zero():
     ends = pl.DataFrame({"topic": ["%RETRY%g", "%RETRY%empty", "T"], "queue_max_offset": [3, 0, 9]})
-    came_back = pl.DataFrame({"consumer_group": ["h", None]}, schema={"consumer_group": pl.String})
-    assert retried_topics(came_back, ends) == {"%RETRY%g", "%RETRY%h"}
+    redelivered_messages = pl.DataFrame({"consumer_group": ["h", None]}, schema={"consumer_group": pl.String})
+    assert retried_topics(redelivered_messages, ends) == {"%RETRY%g", "%RETRY%h"}

@@ -118,7 +118,7 @@ RESETS = {
     "queue_id": pl.Int32,
     "asked": pl.Int64,
     "offset": pl.Int64,
-    "given_to": pl.Int64,
+    "delivered_to": pl.Int64,
     "since": pl.Datetime("us", "UTC"),
     "ts": pl.Datetime("us", "UTC"),
     "table_name": pl.String,
@@ -365,7 +365,7 @@ def test_an_answer_alone_says_how_far_the_client_was_sent():
 def test_a_push_that_a_client_carried_out_counts_from_what_it_had_committed():
     # The group had consumed all of it again before the next copy, which shows a fall of three messages.
     again = broke("g", 115, 3, 8, cause="reset", previous_offset=140, new_offset=137)
-    carried_out = {"asked": 140, "given_to": 145}
+    carried_out = {"asked": 140, "delivered_to": 145}
     (found,) = of_resets([row | carried_out for row in pushed("g", 100)[:1]], [again])
     assert "back by up to 40 messages (b/0: from 140 to 100); at most 8 messages" in found["summary"]
     assert found["from_ts"] == at(100)

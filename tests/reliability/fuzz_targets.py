@@ -14,6 +14,7 @@ from pathlib import Path
 from decode.capture import wire
 from ingest.arrow_schemas import schema_of
 from mqreplay.cli.doctor.files import examine_file
+from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset as decode_as_a_broker
 from mqreplay.core.tags_filter import build
 from mqreplay.decode.brokers import decode_brokers
 from mqreplay.decode.capture.calls import Calls
@@ -25,7 +26,6 @@ from mqreplay.decode.capture.streams import Piece
 from mqreplay.decode.client_offsets import decode_client_offsets
 from mqreplay.decode.consumer_offset import decode_consumer_offset
 from mqreplay.decode.delay_offset import decode_delay_offset
-from mqreplay.decode.fastjson import decode_consumer_offset as decode_as_a_broker
 from mqreplay.decode.fastjson_text import read_fastjson
 from mqreplay.decode.jsonl import read_object
 from mqreplay.decode.kinds import KINDS, Kind

@@ -17,14 +17,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
-from mqreplay.core.clock_stretch import LEAST, SURE_MS
+from mqreplay.core.client_clock import ClockSample
+from mqreplay.core.clock_span import LEAST, SURE_MS, ClockSpan, clock_spans
 from mqreplay.decisions import offset_continuity, queue_progress, status_windows
 from mqreplay.evidence import standstills
-from mqreplay.evidence.client_clocks import Stretch, Words, client_words, stretches
+from mqreplay.evidence.client_clocks import clock_samples
 from mqreplay.evidence.queue_events import KEY, QueueEvents
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
@@ -51,7 +51,7 @@ class Recorded:
     clients: dict[str, list[int]]
     end_ms: int
     answers: dict[str, Counter[str]]
-    words: dict[str, list[tuple[int, ...]]]
+    samples: dict[str, list[ClockSample]]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     end_ms = max(row["request_ts"] for row in rows["pull_log"])
     events = queue_events(rows, changed)
     clients = {client: sorted(all_ts) for client, all_ts in said.items()}
-    return Recorded(lines, changed, clients, end_ms, answers(events, end_ms), words(events))
+    return Recorded(lines, changed, clients, end_ms, answers(events, end_ms), samples(events))
 
 
 def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
@@ -79,9 +79,9 @@ def answers(events: QueueEvents, end_ms: int) -> dict[str, Counter[str]]:
         "progress": queue_progress.progress(events).to_pylist(),
         "slaves": slave_copies(events, {}, LIMITS.stale_slave_s * 1000).to_pylist(),
         "standing": [
-            _named(row) | {"offset": stretch["offset"]}
-            for row in standstills.standing(events, LIMITS.stuck_s, {}).to_pylist()
-            for stretch in row["stretches"]
+            _named(row) | {"offset": span["offset"]}
+            for row in standstills.standstill_spans(events, LIMITS.stuck_s, {}).to_pylist()
+            for span in row["spans"]
         ],
         "status": [
             _named(row) | {"ok": all(window["status"] == "OK" for window in row["w"])}
@@ -99,29 +99,26 @@ def _named(row: Row) -> Row:
     return {name: row[name] for name in KEY}
 
 
-def words(events: QueueEvents) -> dict[str, list[tuple[int, ...]]]:
-    """By client, what the master's file shows of its words, by the instant of the copy."""
-    found: dict[str, list[tuple[int, ...]]] = {}
-    for row in client_words(events).to_pylist():
-        one = tuple(row[name] for name in ("shown_ms", "said_ms", "off_ms", "unsure_ms"))
-        found.setdefault(row["client_id"], []).append(one)
+def samples(events: QueueEvents) -> dict[str, list[ClockSample]]:
+    """The samples of each client's clock, in order."""
+    found: dict[str, list[ClockSample]] = {}
+    for client, *sample in zip(*(column.to_pylist() for column in clock_samples(events).columns), strict=True):
+        found.setdefault(client, []).append(ClockSample(*sample))
     return {client: sorted(of_client) for client, of_client in found.items()}
 
 
-def skewed(events: QueueEvents) -> dict[str, list[Stretch]]:
-    """The stretches of each client of a clock_skew."""
-    found = {}
-    for client, of_client in words(events).items():
-        shown, said, off, unsure = np.array(of_client).T
-        found[client] = stretches(Words(said, shown, off, unsure), LIMITS.clock_skew_s * 1000)
+def skewed(events: QueueEvents) -> dict[str, list[ClockSpan]]:
+    """The time spans of each client with a clock_skew."""
+    most_ms = LIMITS.clock_skew_s * 1000
+    found = {client: clock_spans(of_client, most_ms) for client, of_client in samples(events).items()}
     return {client: of_client for client, of_client in found.items() if of_client}
 
 
-def put_right(rows: dict[str, list[Row]], client: str, found: list[Stretch]) -> None:
+def put_right(rows: dict[str, list[Row]], client: str, found: list[ClockSpan]) -> None:
     """As client_clocks.by_recorders_clock does."""
     for row in [row for of_kind in rows.values() for row in of_kind if row.get("client_id") == client]:
-        said = next(row[name] for name in INSTANTS if row.get(name))
-        off = next(s.skew_ms for s in found if s.said_until_ms is None or said < s.said_until_ms)
+        stated = next(row[name] for name in INSTANTS if row.get(name))
+        off = next(s.skew_ms for s in found if s.stated_until_ms is None or stated < s.stated_until_ms)
         row |= {name: row[name] - off for name in INSTANTS if row.get(name)}
 
 
@@ -135,7 +132,7 @@ def test_kernels_do_not_ask_in_what_order_lines_came(recorded: Recorded, tmp_pat
     assert {kind: len(of_kind) for kind, of_kind in rows.items()} == {k: len(v) for k, v in recorded.lines.items()}
     events = queue_events(rows, recorded.changed)
     assert answers(events, recorded.end_ms) == recorded.answers
-    assert words(events) == recorded.words
+    assert samples(events) == recorded.samples
 
 
 def of_some_client(recorded: Recorded, chance: random.Random) -> tuple[str, int, int]:
@@ -163,26 +160,26 @@ def test_kernels_put_a_clock_right_that_is_off(recorded: Recorded, tmp_path: Pat
 def test_kernels_notice_a_clock_that_jumps(recorded: Recorded, tmp_path: Path, seed: int) -> None:
     """A clock jumps, as when it is set right or somebody sets it, at some moment of the night.
 
-    It is noticed where the client's words before and after the jump are each in copies of SURE_MS, and nobody else is
+    It is noticed where the client's commits before and after the jump are each in copies of SURE_MS, and nobody else is
     ever accused. The night need not tell the same: of a clock that goes back some instants are said twice, and around
-    a jump the order of words is known to some seconds only.
+    a jump the order of commits is known to some seconds only.
     """
     chance = random.Random(seed)
     client, by_ms, since = of_some_client(recorded, chance)
     rows = read(told_by(recorded.lines, client, lambda at: by_ms if at >= since else 0), tmp_path, chance)
     found = skewed(queue_events(rows, recorded.changed))
     assert found.keys() <= {client}
-    if both_sides_are_long(recorded.words[client], since):
+    if both_sides_are_long(recorded.samples[client], since):
         [before, after] = found[client]
         assert (before.skew_ms, abs(after.skew_ms - by_ms) < COPY_MS) == (0, True)
         assert abs(after.shown_from_ms - since) < 4 * COPY_MS
 
 
-def both_sides_are_long(of_client: list[tuple[int, ...]], since: int) -> bool:
-    """Whether before and after the instant there are enough copies of what a client said."""
+def both_sides_are_long(of_client: list[ClockSample], since: int) -> bool:
+    """Whether before and after the instant there are enough copies that show commits of a client."""
     sides = [
-        {shown for shown, said, *_ in of_client if said < since},
-        {shown for shown, said, *_ in of_client if said >= since},
+        {sample.shown_ms for sample in of_client if sample.stated_ms < since},
+        {sample.shown_ms for sample in of_client if sample.stated_ms >= since},
     ]
     return all(len(shown) > LEAST and max(shown) - min(shown) > SURE_MS + 2 * COPY_MS for shown in sides)
 

@@ -1,4 +1,4 @@
-"""What public functions core has, told from its sources: where they stand, how they are called, what they say.
+"""The public functions of core, from its sources: where they are, how they are called, what they say.
 
 Methods of public classes are functions too; properties count, dunder methods and what begins with _ do not.
 """
@@ -45,8 +45,12 @@ class Function:
     @property
     def arguments(self) -> list[ast.arg]:
         """Its arguments but self."""
-        given = self.node.args
-        return [arg for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs) if arg.arg not in ("self", "cls")]
+        arguments = self.node.args
+        return [
+            arg
+            for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            if arg.arg not in ("self", "cls")
+        ]
 
     @property
     def signature(self) -> str:

@@ -49,7 +49,7 @@ def load_runners(folder: Path) -> dict[str, Runner]:
 
 
 def runner_for(stem: str, runners: dict[str, Runner]) -> Runner | None:
-    """The runner of a file stem; a version suffix (_v533 is 5.3.3) is given on as `version`."""
+    """The runner of a file stem; a version suffix (_v533 is 5.3.3) is passed on as `version`."""
     if stem in runners:
         return runners[stem]
     match = re.fullmatch(r"(.+)_v(\d)(\d)(\d+)", stem)
@@ -63,8 +63,8 @@ def runner_for(stem: str, runners: dict[str, Runner]) -> Runner | None:
 
 def vectors_dir(config: pytest.Config) -> Path:
     """The folder of --vectors, or tests/vectors/data."""
-    given = config.getoption("--vectors")
-    return Path(config.invocation_params.dir, given) if given else HERE / "data"
+    folder = config.getoption("--vectors")
+    return Path(config.invocation_params.dir, folder) if folder else HERE / "data"
 
 
 def vector_files(folder: Path) -> list[Path]:
@@ -101,8 +101,10 @@ def count(request: pytest.FixtureRequest) -> Callable[[str, int, int], None]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for of_one in terminalreporter.stats.values() for report in of_one]
-    told = [pair for report in reports if getattr(report, "when", "") == "call" for pair in report.user_properties]
-    counts = [Count(*value) for name, value in told if name == COUNT]
+    properties = [
+        pair for report in reports if getattr(report, "when", "") == "call" for pair in report.user_properties
+    ]
+    counts = [Count(*value) for name, value in properties if name == COUNT]
     if not counts:
         return
     terminalreporter.section("vectors")

@@ -77,7 +77,7 @@ def judge_same_queues(source: RowSource, shard: Shard, shared: SameInput, gold: 
     day, replay = DayRows(context.day, source), context.settings.replay
     of_day = pl.col("day") == context.day.day
     pull, commits, offset_changes = (day.silver(name, shard) for name in ("pull", "offset_commit", "offset_change"))
-    routes = pull_route(pull, shared.route_changes, facts.born, context.starts, replay.route_slack_ms)
+    routes = pull_route(pull, shared.route_changes, facts.new_clients, context.starts, replay.route_slack_ms)
     judged = add_judged(gold, "gold.pull_route", routes.filter(of_day))
     stats = context.small["topic_stats"]
     events = queue_events(offset_changes, commits, pull, stats, facts.groups_with_accepted_commits)

@@ -3,10 +3,10 @@
 This package has no rules: it converts types. docs/replay_in_sql.md replays the decisions of a night with them.
 
 - `functions`: the catalogue; `functions.allocate_averagely.arrow_udf(...)` is a column, `FUNCTIONS` has all of them
-- `function`: what an entry of the catalogue is, and what its three faces in Spark (udf, pandas, Arrow) give
+- `function`: an entry of the catalogue, with its three faces in Spark (udf, pandas, Arrow)
 - `register`: the catalogue as SQL functions of a Spark session; `register_duckdb`: of a connection of DuckDB
 - `reference`: signature, description and example of a function, as docs/sql.md and DESCRIBE FUNCTION have them
 - `laws`: laws whose arguments or answers are no SQL types, in a shape that is
-- `faces`, `pandas_face`, `answer`: what runs for each row or batch; an error on purpose becomes a value, a bug does not
+- `faces`, `pandas_face`, `answer`: the code that runs for each row or batch; our own errors become values, bugs do not
 - `values`, `arrow_values`, `pandas_columns`, `sql_types`: conversions
 """

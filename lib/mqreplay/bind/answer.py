@@ -1,7 +1,7 @@
-"""One call of a law: its answer, or the error that it raised on purpose, as a value.
+"""One call of a law: its answer, or its error as a value.
 
-RocketMQ's exceptions and our own become (code, detail): one bad row must not end a stage. Anything else that
-a law raises is a bug, and is let through.
+RocketMQ's exceptions and our own become (code, detail): one bad row must not end a stage. Any other exception is a
+bug, and propagates.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class NullArgument(MqreplayError):
 
 
 def error_value(error: MqreplayError) -> Error:
-    """(code, detail): the Java class and message; else our code, or the error's class, and its text."""
+    """Return (code, detail): the Java class and message; else our code, or the error's class, and its text."""
     if isinstance(error, RocketMQError):
         return error.java_class, error.message
     return getattr(error, "code", type(error).__name__), getattr(error, "detail", str(error))
 
 
 def answering(law: Callable[..., Any], names: Sequence[str], required: Sequence[str], out: Converter) -> Answering:
-    """A call of the law by the names of its arguments: (value, None) or (None, error).
+    """Return a function that calls the law, and returns (value, None) or (None, error).
 
-    The arguments come in the order of names; those at the end may be left out, and take the law's defaults.
-    required may not be None.
+    The arguments come in the order of ``names``; those at the end may be left out, and take the law's defaults.
+    Arguments in ``required`` may not be None.
     """
 
     def answer(arguments: Sequence[Any]) -> Answer:

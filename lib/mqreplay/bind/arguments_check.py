@@ -1,4 +1,4 @@
-"""Whether the columns that SQL gives to a function are of the types that it takes. Spark itself does not check it."""
+"""The check that the columns of a SQL call have the types of the function's arguments. Spark does not check them."""
 
 from __future__ import annotations
 

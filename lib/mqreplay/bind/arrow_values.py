@@ -1,4 +1,4 @@
-"""Between Arrow columns and what a law takes and gives: whole columns at a time.
+"""Conversions between Arrow columns and the arguments and answers of laws: whole columns at a time.
 
 pyarrow's own to_pylist makes a dict of each queue; here a list of queues becomes MessageQueue tuples from
 three columns at once, which is several times faster.
@@ -18,7 +18,7 @@ from mqreplay.core.message_queue import MessageQueue
 
 
 def law_values(column: pa.Array) -> list[Any]:
-    """A column as a law's arguments; see values.to_law. The column's own type says how."""
+    """Return a column as a law's arguments, by the column's own type; see values.to_law."""
     kind = column.type
     if pa.types.is_struct(kind):
         return _with_nulls(column, _message_queues(column))
@@ -36,7 +36,7 @@ def law_values(column: pa.Array) -> list[Any]:
 
 
 def answers_column(answers: Iterable[Answer], answer_type: pa.StructType) -> pa.Array:
-    """Answers as a column of struct<value, error>."""
+    """Return answers as a column of struct<value, error>."""
     ready = as_pairs(answer_type.field("value").type)
     if ready is not None:
         answers = [(ready(value), error) for value, error in answers]
@@ -44,7 +44,7 @@ def answers_column(answers: Iterable[Answer], answer_type: pa.StructType) -> pa.
 
 
 def as_pairs(kind: pa.DataType) -> Converter | None:
-    """How to make a value fit for pa.array, which takes a map as a list of pairs; None if it is fit as it is.
+    """Return the conversion of a value for pa.array, which takes a map as a list of pairs; None if none is needed.
 
     A map may be a dict, pairs, or the entries that pandas sends.
     """

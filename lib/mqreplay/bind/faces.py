@@ -17,7 +17,7 @@ from mqreplay.evidence.arrays.distinct import Codes, distinct_rows
 
 
 def row_face(answer: Answering, converters: Sequence[Converter]) -> Callable[..., Answer]:
-    """Of a pickled UDF."""
+    """Return the body of a pickled UDF."""
 
     def face(*values: Any) -> Answer:
         return answer([convert(value) for convert, value in zip(converters, values, strict=False)])
@@ -28,7 +28,7 @@ def row_face(answer: Answering, converters: Sequence[Converter]) -> Callable[...
 def arrow_face(
     answer: Answering, answer_type: pa.StructType, check: Callable[[Sequence[pa.Array]], None] = lambda columns: None
 ) -> Callable[..., pa.Array]:
-    """Of an Arrow UDF. ``check`` raises TypeError for columns that the law does not take."""
+    """Return the body of an Arrow UDF. ``check`` raises TypeError for columns that the law does not take."""
 
     def face(*columns: pa.Array) -> pa.Array:
         check(columns)
@@ -40,7 +40,7 @@ def arrow_face(
 
 
 def distinct_answers(answer: Answering, columns: Sequence[pa.Array]) -> tuple[list[Answer], Codes | None]:
-    """The answers to the distinct rows, and which of them is each row's; None where no row repeats."""
+    """Return the answers to the distinct rows, and the number of each row's answer; None if no row repeats."""
     places, row_of = distinct_rows(columns)
     repeats = len(row_of) < len(places)
     if repeats:

@@ -1,9 +1,9 @@
 """A law as SQL sees it: its arguments, its answer, its documentation, and its faces in Spark and DuckDB.
 
-Each face gives STRUCT<value: T, error: STRUCT<code: STRING, detail: STRING>>: one of both is null, or both
+Each face returns STRUCT<value: T, error: STRUCT<code: STRING, detail: STRING>>: one of both is null, or both
 where the law's answer is None. `udf` pickles each row; `pandas_udf`, `arrow_udf` and DuckDB's face take a batch at
-a time and ask the law once for each distinct input in it, since RocketMQ repeats itself: every member of a group
-sees the same queues, a queue is pulled thousands of times a minute.
+a time and call the law once for each distinct input in it, because inputs repeat: every member of a group
+sees the same queues, and a queue is pulled thousands of times a minute.
 
 PySpark is loaded by the faces of Spark alone.
 """
@@ -33,7 +33,7 @@ class BoundFunction:
 
     arguments is Spark's DDL, `name TYPE [NOT NULL]`, by the law's own argument names: NULL for one that is NOT NULL
     is an error value. Arguments at the end that the law has defaults for may be left out. A queue may come
-    as <broker_name, queue_id>, without its topic, and is then given back with topic null.
+    as <broker_name, queue_id>, without its topic, and is then returned with topic null.
 
     ``java`` is the Java method that the law follows, ``example`` the arguments of a call, as Python has them.
     """
@@ -47,22 +47,22 @@ class BoundFunction:
     example: tuple[Any, ...] = ()
 
     def udf(self, *columns: Column | str) -> Column:
-        """The law, a row at a time, pickled."""
+        """Return a column: the law, a row at a time, pickled."""
         return self.row_function(*self._checked(columns))
 
     def pandas_udf(self, *columns: Column | str) -> Column:
-        """The law over pandas Series; integers stay integers beside nulls."""
+        """Return a column: the law over pandas Series; integers stay integers beside nulls."""
         from mqreplay.bind.pandas_columns import pandas_columns
 
         return self.pandas_function(*pandas_columns(self._checked(columns), self.argument_types))
 
     def arrow_udf(self, *columns: Column | str) -> Column:
-        """The law over Arrow arrays."""
+        """Return a column: the law over Arrow arrays."""
         return self.arrow_function(*self._checked(columns))
 
     @cached_property
     def row_function(self) -> Callable[..., Column]:
-        """The pickled UDF itself."""
+        """Return the pickled UDF itself."""
         from pyspark.sql import functions as F
 
         from mqreplay.bind.faces import row_face
@@ -73,7 +73,7 @@ class BoundFunction:
 
     @cached_property
     def pandas_function(self) -> Callable[..., Column]:
-        """The pandas UDF itself; its columns are those of `pandas_columns`."""
+        """Return the pandas UDF itself; its columns are those of `pandas_columns`."""
         from pyspark.sql import functions as F
         from pyspark.sql.pandas.types import to_arrow_type
 
@@ -85,7 +85,7 @@ class BoundFunction:
 
     @cached_property
     def arrow_function(self) -> Callable[..., Column]:
-        """The Arrow UDF itself."""
+        """Return the Arrow UDF itself."""
         from pyspark.sql import functions as F
         from pyspark.sql.pandas.types import to_arrow_type
 
@@ -99,12 +99,12 @@ class BoundFunction:
 
     @cached_property
     def argument_list(self) -> tuple[Argument, ...]:
-        """The arguments in order."""
+        """Return the arguments in order."""
         return arguments_of(self.arguments)
 
     @cached_property
     def argument_types(self) -> StructType:
-        """The arguments as Spark's types; needs a session."""
+        """Return the arguments as Spark's types; needs a session."""
         from pyspark.sql.types import DataType, StructType
 
         types = DataType.fromDDL(self.arguments)
@@ -113,7 +113,7 @@ class BoundFunction:
 
     @cached_property
     def answer_type(self) -> StructType:
-        """What every face gives, as Spark's type; needs a session."""
+        """Return the type of every face's answer, as Spark's type; needs a session."""
         from pyspark.sql.types import DataType, StructType
 
         answer = DataType.fromDDL(f"value {self.value_type}, error {ERROR_TYPE}")
@@ -122,12 +122,12 @@ class BoundFunction:
 
     @property
     def fewest_arguments(self) -> int:
-        """How many arguments have no default."""
+        """Return the number of arguments without a default."""
         return sum(p.default is p.empty for p in inspect.signature(self.law).parameters.values())
 
     @property
     def answering(self) -> Answering:
-        """A call of the law, whose errors are values."""
+        """Return the call of the law, whose errors are values."""
         names = [argument.name for argument in self.argument_list]
         required = [argument.name for argument in self.argument_list if not argument.nullable]
         return answering(self.law, names, required, to_sql(self.value_type))

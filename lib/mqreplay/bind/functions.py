@@ -86,7 +86,7 @@ find_broker_address_in_subscribe = BoundFunction(
     "broker_addr_table MAP<STRING, MAP<BIGINT, STRING>>, broker_name STRING, broker_id BIGINT NOT NULL, "
     "only_this_broker BOOLEAN NOT NULL, version STRING NOT NULL",
     "STRUCT<broker_addr: STRING, broker_id: BIGINT, slave: BOOLEAN>",
-    "The broker that a client asks, given its route. If the route lacks broker_id, the client takes another broker of "
+    "The broker that a client asks, by its route. If the route lacks broker_id, the client takes another broker of "
     "the same name, unless only_this_broker is true. The answer is NULL if there is none. version is the version of "
     "the client, 4.9.8 by default.",
     "MQClientInstance#findBrokerAddressInSubscribe",

@@ -11,7 +11,7 @@ from mqreplay.core.version import CLIENT_4
 
 
 class FoundBroker(NamedTuple):
-    """FindBrokerResult, and the id under which the address stands."""
+    """FindBrokerResult, and the broker id of the address."""
 
     broker_addr: str
     broker_id: int
@@ -19,7 +19,7 @@ class FoundBroker(NamedTuple):
 
 
 class _Address(str):
-    """An address that remembers its broker id, so that the one the law picks tells whose it is."""
+    """An address with its broker id, so that the law's answer has the id."""
 
     broker_id: int
 
@@ -39,7 +39,7 @@ def allocate(
     mq_all: Sequence[MessageQueue] | None,
     cid_all: Sequence[str | None] | None,
 ) -> list[MessageQueue] | None:
-    """allocation.allocate without the settings that only a client's code holds."""
+    """Return allocation.allocate without the settings that only a client's code holds."""
     return allocation.allocate(strategy_name, consumer_group, current_cid, mq_all, cid_all)
 
 
@@ -50,11 +50,11 @@ def find_broker_address_in_subscribe(
     only_this_broker: bool,
     version: str = CLIENT_4,
 ) -> FoundBroker | None:
-    """pull_node.find_broker_address_in_subscribe, with the id under which the address was found."""
+    """Return pull_node.find_broker_address_in_subscribe, with the id under which the address was found."""
     table = {
         name: {broker_id: _address(broker_id, addr) for broker_id, addr in (addrs or {}).items()}
         for name, addrs in (broker_addr_table or {}).items()
-        if name == broker_name  # the law looks at no other
+        if name == broker_name  # the law reads no other
     }
     found = pull_node.find_broker_address_in_subscribe(
         table,  # type: ignore[arg-type]  # an address that is null counts as none
@@ -72,7 +72,7 @@ def find_broker_address_in_subscribe(
 def update_pull_from_which_node(
     pull_from_which_node_table: Mapping[MessageQueue, int] | None, mq: MessageQueue, broker_id: int
 ) -> dict[MessageQueue, int]:
-    """PullFromWhichNodeTable#update_pull_from_which_node: the client's table before, and after."""
+    """Return the client's table after PullFromWhichNodeTable#update_pull_from_which_node, from the table before."""
     before = pull_from_which_node_table or {}
     table: pull_node.PullFromWhichNodeTable[MessageQueue] = pull_node.PullFromWhichNodeTable()
     for queue, suggestion in before.items():
@@ -82,14 +82,14 @@ def update_pull_from_which_node(
 
 
 class Increased(NamedTuple):
-    """compare_and_increase_only's answer by name."""
+    """The answer of compare_and_increase_only, with names."""
 
     moved: bool
     offset: int
 
 
 def compare_and_increase_only(target: int, value: int) -> Increased:
-    """offset_store.compare_and_increase_only."""
+    """Return offset_store.compare_and_increase_only, with names."""
     return Increased(*offset_store.compare_and_increase_only(target, value))
 
 
@@ -107,7 +107,7 @@ def commit_offset(
     queue_id: int,
     offset: int,
 ) -> Committed:
-    """consumer_offset_manager.commit_offset on a copy of the broker's table."""
+    """Return consumer_offset_manager.commit_offset on a copy of the broker's table."""
     table = {key: dict(queues or {}) for key, queues in (offset_table or {}).items()}
     previous = consumer_offset_manager.commit_offset(table, group, topic, queue_id, offset)
     return Committed(previous, table)

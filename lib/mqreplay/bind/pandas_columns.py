@@ -1,4 +1,4 @@
-"""How columns travel to a pandas UDF without loss.
+"""Columns for a pandas UDF, and back, without loss.
 
 pandas turns an integer column with a null into floats, which are wrong from 2**53 on, and a map becomes a
 dict, which cannot have a struct as its key; a struct becomes a DataFrame, in which a null struct and a struct
@@ -20,7 +20,7 @@ from mqreplay.bind.arrow_values import as_pairs
 
 
 def pandas_columns(columns: Sequence[Column], types: StructType) -> list[Column]:
-    """The columns to send for arguments of these types; those at the end may be left out."""
+    """Return the columns to send for arguments of these types; those at the end may be left out."""
     sent = []
     for column, field in zip(columns, types, strict=False):
         if isinstance(field.dataType, IntegralType):
@@ -35,7 +35,7 @@ def pandas_columns(columns: Sequence[Column], types: StructType) -> list[Column]
 
 
 def arrow_columns(series: Sequence[pd.Series], types: Sequence[pa.DataType]) -> list[pa.Array]:
-    """The arguments as Arrow arrays again, from what pandas_columns sent."""
+    """Return the arguments as Arrow arrays again, from the columns of pandas_columns."""
     columns, rest = [], iter(series)
     for each, kind in zip(rest, types, strict=False):
         if pa.types.is_integer(kind):

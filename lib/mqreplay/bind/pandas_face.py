@@ -13,7 +13,7 @@ from mqreplay.bind.pandas_columns import arrow_columns
 
 
 def pandas_face(answer: Answering, argument_types: Sequence[pa.DataType]) -> Callable[..., pd.DataFrame]:
-    """Of a pandas UDF over `pandas_columns`. Values stay objects, so no integer passes through a float."""
+    """Return the body of a pandas UDF over `pandas_columns`. Values stay objects: no integer becomes a float."""
 
     def face(*series: pd.Series) -> pd.DataFrame:
         answers, places = distinct_answers(answer, arrow_columns(series, argument_types))

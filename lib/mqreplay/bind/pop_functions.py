@@ -39,7 +39,7 @@ parse_retry_topic = BoundFunction(
     pop_retry_topic.parse_retry_topic,
     "retry_topic STRING NOT NULL, groups ARRAY<STRING> NOT NULL, topics ARRAY<STRING> NOT NULL",
     "STRUCT<consumer_group: STRING, topic: STRING, version: INT>",
-    "The group that reads a retry topic and the topic whose messages it holds, given all groups and topics. version is "
+    "The group that reads a retry topic and the topic whose messages it holds, by all groups and topics. version is "
     "1 or 2 for POP; 0 for the group's own retry topic, which has no single topic. The answer is NULL if no group and "
     "topic fit the name, or if several do.",
     "none; KeyBuilder joins group and topic",

@@ -19,7 +19,7 @@ def check_block(
     request_invisible_time: int,
     now: int,
 ) -> bool:
-    """pop_order.check_block of an entry of consumerOrderInfo.json."""
+    """Return pop_order.check_block of an entry of consumerOrderInfo.json."""
     info = OrderInfo(
         attempt_id,
         pop_time,
@@ -32,6 +32,6 @@ def check_block(
 
 
 def next_offset(offset_list: Sequence[int] | None, commit_offset_bit: int) -> int:
-    """pop_order.next_offset of an entry of consumerOrderInfo.json."""
+    """Return pop_order.next_offset of an entry of consumerOrderInfo.json."""
     offsets = None if offset_list is None else tuple(offset_list)
     return pop_order.next_offset(OrderInfo(None, 0, None, offsets, commit_offset_bit=commit_offset_bit))

@@ -46,11 +46,11 @@ def _macro(connection: duckdb.DuckDBPyConnection, bound: BoundFunction, arity: i
         null_handling="special",
     )
     names = [f'"{argument.name}"' for argument in arguments]
-    given = [_given(argument) for argument in arguments]
-    return f"({', '.join(names)}) AS {typed}({', '.join(given)})"
+    passed = [_passed(argument) for argument in arguments]
+    return f"({', '.join(names)}) AS {typed}({', '.join(passed)})"
 
 
-def _given(argument: Argument) -> str:
+def _passed(argument: Argument) -> str:
     name = f'"{argument.name}"'
     return f"CAST({name} AS {duckdb_type(argument.type)})" if has_queue(argument.type) else name
 

@@ -1,4 +1,4 @@
-"""Types of the catalogue, which are Spark SQL's, taken apart and as DuckDB has them. No PySpark is needed."""
+"""Types of the catalogue (Spark SQL's): their parts, and their names in DuckDB. No PySpark is needed."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def fields(text: str) -> dict[str, str]:
 
 
 def is_queue(text: str) -> bool:
-    """Whether a type is the struct of a message queue."""
+    """Return whether a type is the struct of a message queue."""
     return {"broker_name", "queue_id"} <= fields(text).keys() <= {"topic", "broker_name", "queue_id"}
 
 
 def has_queue(text: str) -> bool:
-    """Whether a type is or holds a message queue."""
+    """Return whether a type is or holds a message queue."""
     return is_queue(text) or any(map(has_queue, inner_types(text) if kind_of(text) in ("ARRAY", "MAP") else []))
 
 
@@ -101,7 +101,7 @@ def duckdb_type(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield what commas divide, but those within <>."""
+    """Yield the parts between commas, except commas within <>."""
     depth, start = 0, 0
     for at, character in enumerate(text):
         depth += (character == "<") - (character == ">")

@@ -1,4 +1,4 @@
-"""Between one SQL value, as Python sees it, and what a law takes and gives. Types are those of the catalogue.
+"""Conversions between one SQL value in Python and the arguments and answers of laws, by the catalogue's types.
 
 A law takes MessageQueue tuples, dicts and plain integers. Spark hands a pickled UDF Rows, dicts and lists,
 and takes tuples, dicts and lists back. Null is None both ways. A number that does not fit 64 bits wraps, as
@@ -19,9 +19,9 @@ Converter = Callable[[Any], Any]
 
 
 class _NoTopic(str):
-    """The topic of a queue given without one: a law that looks at it must not get a made-up one.
+    """The topic of a queue without one: a law that reads it must not get a made-up one.
 
-    CONSISTENT_HASH hashes the topic as part of the queue's text; the averaging strategies never look.
+    CONSISTENT_HASH hashes the topic as part of the queue's text; the averaging strategies never read it.
     """
 
     __slots__ = ()
@@ -37,7 +37,7 @@ NO_TOPIC = _NoTopic()
 
 
 def message_queue(fields: Mapping[str, Any] | None) -> MessageQueue | None:
-    """A queue from its fields by name; topic may be absent or null."""
+    """Return a queue from its fields by name; topic may be absent or null."""
     if fields is None:
         return None
     topic = fields.get("topic")
@@ -45,12 +45,12 @@ def message_queue(fields: Mapping[str, Any] | None) -> MessageQueue | None:
 
 
 def without_made_up_topic(mq: MessageQueue | None) -> tuple[str | None, str, int] | None:
-    """The queue as Spark gets it: a topic that was not given is null again."""
+    """Return the queue as Spark gets it: a missing topic is null again."""
     return (None, mq.broker_name, mq.queue_id) if mq is not None and mq.topic is NO_TOPIC else mq
 
 
 def to_law(kind: str) -> Converter:
-    """How a value of that type, as a pickled UDF gets it, becomes a law's argument."""
+    """Return the conversion of a value of that type, as a pickled UDF gets it, to a law's argument."""
     if kind_of(kind) == "ARRAY":
         each = to_law(inner_types(kind)[0])
         return lambda values: None if values is None else [each(value) for value in values]
@@ -65,7 +65,7 @@ def to_law(kind: str) -> Converter:
 
 
 def to_sql(kind: str) -> Converter:
-    """How a law's answer becomes a value of that type; None is not given to it."""
+    """Return the conversion of a law's answer to a value of that type; the answer is never None."""
     if kind_of(kind) == "ARRAY" and is_queue(inner_types(kind)[0]):
         return lambda mqs: [without_made_up_topic(mq) for mq in mqs]
     if kind_of(kind) == "MAP" and is_queue(inner_types(kind)[0]):
@@ -74,5 +74,5 @@ def to_sql(kind: str) -> Converter:
 
 
 def wrap(value: Any) -> int | None:
-    """An integer in 64 bits, also from a DECIMAL that SQL made of a long literal."""
+    """Return an integer in 64 bits, also from a DECIMAL that SQL made of a long literal."""
     return None if value is None else to_long(int(value))

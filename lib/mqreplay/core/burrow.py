@@ -102,12 +102,12 @@ def group_status(statuses: Iterable[Status | None]) -> Status | None:
     >>> group_status(["OK", "STOP", "WARN"]), group_status([None, "WARN"]), group_status([None, "OK"])
     ('STOP', 'WARN', None)
     """
-    given = set(statuses)
+    distinct = set(statuses)
     worst: Status = "OK"
     for status in STATUSES:
-        if status in given:
+        if status in distinct:
             worst = status
-    return None if worst == "OK" and None in given else worst
+    return None if worst == "OK" and None in distinct else worst
 
 
 class HeadTime(NamedTuple):
@@ -118,7 +118,7 @@ class HeadTime(NamedTuple):
 
 
 def keep_head_points(head_points: Iterable[HeadPoint]) -> list[HeadPoint]:
-    """Return the relevant points of (end offset in messages, epoch ms), given in the order seen.
+    """Return the relevant points of (end offset in messages, epoch ms), in the order of the samples.
 
     A run of equal ends keeps its first and its last point: nothing was written between them. A point not later than
     the one before is dropped, and so is one whose end is lower (a broker that lost messages) until it is passed again.
@@ -179,5 +179,5 @@ def time_lag(head_points: Sequence[HeadPoint], committed_offset: int, now_ms: in
         return None
     if committed_offset >= head_points[-1][0]:
         return 0.0
-    stood = head_time(head_points, committed_offset)
-    return None if stood is None else max(0.0, now_ms - stood.time_ms)
+    point = head_time(head_points, committed_offset)
+    return None if point is None else max(0.0, now_ms - point.time_ms)

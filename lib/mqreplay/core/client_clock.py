@@ -2,7 +2,7 @@
 
 Not a rule of RocketMQ, but of mqreplay. A commit is in the master's consumerOffset.json with its next write (every
 5 s, BrokerConfig#flushConsumerOffsetInterval) and in the next copy of that file. If a client's commits are in copies
-made long before, or only in copies made long after, its clock is wrong. clock_stretch finds when and by how much.
+made long before, or only in copies made long after, its clock is wrong. clock_span finds when and by how much.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class ClientOffset(NamedTuple):
 class ClockSample(NamedTuple):
     """One comparison of a client's clock with the recorder's; all ms, the first two epoch ms.
 
-    ``said_ms``: when the client stated an offset; ``shown_ms``: when the copy was made that shows it; ``off_ms``: the
-    client's clock less the recorder's, by this comparison; ``unsure_ms``: the largest error of that.
+    ``stated_ms``: when the client stated an offset; ``shown_ms``: when the copy was made that shows it; ``off_ms``: the
+    client's clock less the recorder's, by this comparison; ``unsure_ms``: the largest error of ``off_ms``.
     """
 
-    said_ms: int
+    stated_ms: int
     shown_ms: int
     off_ms: int
     unsure_ms: int
@@ -44,16 +44,16 @@ def clock_samples(offsets: Iterable[ClientOffset], changes: Iterable[OffsetChang
     by ``to_ts``. Instants epoch us, offsets messages.
 
     Of a rise the client's highest offset counts, at the moment at which the client first states it. Its very first
-    statement may repeat what is long past, and gives no sample. A commit may have been stored at any time since the
+    statement may repeat an old commit, and gives no sample. A commit may have been stored at any time since the
     copy before, and a pull only repeats what was committed since the client's statement before; the middle of such a
     time counts if it is longer than 5 s. Offsets that the file passes more than once, as after a reset, are ignored.
     No method of RocketMQ: mqreplay's own rule.
 
     >>> offsets = [ClientOffset(0, 5), ClientOffset(4_000_000, 9)]
     >>> clock_samples(offsets, [OffsetChange(3_000_000, 7_000_000, 5, 9)])
-    [ClockSample(said_ms=4000, shown_ms=7000, off_ms=-3000, unsure_ms=0)]
+    [ClockSample(stated_ms=4000, shown_ms=7000, off_ms=-3000, unsure_ms=0)]
     >>> clock_samples(offsets, [OffsetChange(3_000_000, 18_000_000, 5, 9)])
-    [ClockSample(said_ms=4000, shown_ms=18000, off_ms=-9000, unsure_ms=5000)]
+    [ClockSample(stated_ms=4000, shown_ms=18000, off_ms=-9000, unsure_ms=5000)]
     """
     first = _first_statements(offsets)
     shown = [(change, passed) for change in changes if (passed := _passed(change)) is not None]
@@ -91,11 +91,11 @@ def _meets(one: range, other: range) -> bool:
     return max(one.start, other.start) < min(one.stop, other.stop)
 
 
-def _sample(said_ms: int, since_ms: int, change: OffsetChange) -> ClockSample:
+def _sample(stated_ms: int, since_ms: int, change: OffsetChange) -> ClockSample:
     shown_ms = change.to_ts // 1000
     copied_before_ms = shown_ms if change.from_ts is None else change.from_ts // 1000
-    of_client, of_copy = _half_of_more(said_ms - since_ms), _half_of_more(shown_ms - copied_before_ms)
-    return ClockSample(said_ms, shown_ms, (said_ms - of_client) - (shown_ms - of_copy), of_client + of_copy)
+    of_client, of_copy = _half_of_more(stated_ms - since_ms), _half_of_more(shown_ms - copied_before_ms)
+    return ClockSample(stated_ms, shown_ms, (stated_ms - of_client) - (shown_ms - of_copy), of_client + of_copy)
 
 
 def _half_of_more(ms: int) -> int:

@@ -103,8 +103,8 @@ def order_violations(deliveries: Iterable[Delivery] | None) -> list[OrderViolati
     listeners: the caller leaves out concurrent ones.
     No method of RocketMQ: the order that ConsumeMessageOrderlyService promises a listener.
 
-    >>> given = [Delivery("q", "c", 1), Delivery("q", "c", 3), Delivery("q", "c", 2), Delivery("q", "c", 1)]
-    >>> [(found.delivery.queue_offset, found.after_offset) for found in order_violations(given)]
+    >>> deliveries = [Delivery("q", "c", 1), Delivery("q", "c", 3), Delivery("q", "c", 2), Delivery("q", "c", 1)]
+    >>> [(found.delivery.queue_offset, found.after_offset) for found in order_violations(deliveries)]
     [(2, 3)]
     """
     if deliveries is None:

@@ -2,7 +2,7 @@
 
 Each send leaves the broker's latency; the slower it was, the longer the broker counts as not available, and
 a failed send counts as a very slow one. Only with sendLatencyFaultEnable, which is off by default. Follows
-org.apache.rocketmq.client.latency.MQFaultStrategy and LatencyFaultToleranceImpl. Tables are given and
+org.apache.rocketmq.client.latency.MQFaultStrategy and LatencyFaultToleranceImpl. Tables are arguments and
 returned, never changed; all times are ms.
 """
 

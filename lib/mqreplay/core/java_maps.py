@@ -47,7 +47,7 @@ def hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], capacity: i
 
 
 def concurrent_hash_map_order(keys: Iterable[K], hash_code: Callable[[K], int], initial_capacity: int) -> list[K]:
-    """Return the keys of ``new ConcurrentHashMap(initial_capacity)`` in iteration order, put in the order given.
+    """Return the keys of ``new ConcurrentHashMap(initial_capacity)`` in iteration order, put in this order.
 
     hash_code is the keys' hashCode. A growing table reverses parts of its buckets, which is followed.
     Follows ConcurrentHashMap#putVal, #addCount and #transfer.

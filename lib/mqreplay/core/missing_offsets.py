@@ -35,10 +35,10 @@ def missing_by_minute(
 ) -> list[MinuteOfCopy]:
     """Return each minute in which the offset of one queue and group changes in the master's or in one slave's file.
 
-    Oldest first; instants epoch us, offsets messages; the changes of a file in any order, of one instant the last given
-    counts. A copy lacks nothing if it is not below the master's. The number is unknown if one of both has no offset, or
-    if they differ by more than 2**53 messages: such an offset was set from outside. No method of RocketMQ: mqreplay's
-    own rule.
+    Oldest first; instants epoch us, offsets messages; the changes of a file in any order, of one instant the last in
+    this order counts. A copy lacks nothing if it is not below the master's. The number is unknown if one of both has no
+    offset, or if they differ by more than 2**53 messages: such an offset was set from outside. No method of RocketMQ:
+    mqreplay's own rule.
 
     >>> master = [OffsetChange(None, 1_000_000, None, 9), OffsetChange(1_000_000, 61_000_000, 9, 12)]
     >>> minutes = missing_by_minute(master, [OffsetChange(None, 30_000_000, None, 4)])

@@ -77,7 +77,7 @@ class CheckPoint(NamedTuple):
 
 
 def unacknowledged_offsets(check_point: CheckPoint, ack_offsets: Collection[int]) -> list[int]:
-    """Return the offsets of a checkpoint (messages) that are revived, given all acknowledgements of it.
+    """Return the offsets of a checkpoint (messages) that are revived, by all its acknowledgements.
 
     Follows PopReviveService#consumeReviveMessage, #reviveMsgFromCk and PopCheckPoint#ackOffsetByIndex. The bit map has
     32 bits: of a larger checkpoint, an acknowledgement beyond them is lost.

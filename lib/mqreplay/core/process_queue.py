@@ -94,7 +94,7 @@ class ProcessQueue:
     def put_message(self, msgs: Sequence[PulledMessage]) -> bool:
         """Take in pulled messages; True when the consumer must now be set to work (ProcessQueue#putMessage).
 
-        queue_offset_max becomes the last new offset given, not the largest. msg_acc_cnt (messages behind
+        queue_offset_max becomes the last new offset of the call, not the largest. msg_acc_cnt (messages behind
         the queue's end) is refreshed from the last message alone, and only by a positive number. Raises
         NumberFormat for a max_offset that is no number, and before 5.3.2 NullPointer for a missing body: the
         state then stays as far as it got.
@@ -121,7 +121,7 @@ class ProcessQueue:
         """Drop consumed messages; the queue offset to commit, or -1 (ProcessQueue#removeMessage).
 
         -1 if nothing was waiting; else the smallest offset still waiting; with none left, queue_offset_max
-        + 1. The size subtracted is that of the message given. Before 5.3.2 a given message without a body
+        + 1. The size subtracted is that of the argument. Before 5.3.2 a message without a body
         that was waiting ends the call early: it is gone from the tree, is still counted, and the answer is
         queue_offset_max + 1.
 

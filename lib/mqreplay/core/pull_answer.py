@@ -1,4 +1,4 @@
-"""A broker's answer to a pull, given its store's result: code, suggestion, hold, commit.
+"""A broker's answer to a pull, by its store's result: code, suggestion, hold, commit.
 
 The store's status gives the code; the group's configuration gives the broker to ask next. A slave that finds
 a consumer out of its range does not correct it, because it may be behind its master: it answers "try again" at
@@ -168,7 +168,7 @@ def pull_answer(
     broker_allow_suspend: bool = True,
     version: str = BROKER_4,
 ) -> PullAnswer:
-    """Return the broker's answer to a pull, given the store's result or the refusal of check_pull.
+    """Return the broker's answer to a pull, by the store's result or the refusal of check_pull.
 
     result None: the store is shut or not readable. broker_allow_suspend: False when a held pull is tried
     again. A pull that finds nothing new is held if its flags ask for it; its commit offset is stored at the

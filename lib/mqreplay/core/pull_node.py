@@ -83,7 +83,7 @@ class PullFromWhichNodeTable(Generic[Q]):
 
 
 def broker_ids_in_order(inserted: Iterable[int]) -> list[int]:
-    """Return the broker ids of a broker name in the order of a HashMap<Long, String>, put in the order given.
+    """Return the broker ids of a broker name in the order of a HashMap<Long, String>, put in this order.
 
     Follows HashMap#entrySet, as MQClientInstance#findBrokerAddressInSubscribe walks it.
 

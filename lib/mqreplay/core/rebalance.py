@@ -140,7 +140,7 @@ def truncate_message_queue_not_my_topic(
 ) -> Dropped:
     """Drop the queues of topics no longer subscribed, at the end of each rebalance.
 
-    Unlike above their offset is not persisted here, their lock is not given back, and nothing waits for the
+    Unlike above their offset is not persisted here, their lock is not released, and nothing waits for the
     listener. RebalanceImpl#truncateMessageQueueNotMyTopic.
 
     >>> truncate_message_queue_not_my_topic({MessageQueue("T", "b", 0): HeldQueue(0)}, ["U"]).process_queue_table

@@ -120,7 +120,7 @@ class RouteInfoManager:
             self._drop_topics(broker_name)
 
     def scan_not_active_broker(self, now: int, broker_channel_expired_time: int = BROKER_CHANNEL_EXPIRED_TIME) -> int:
-        """Forget brokers that were silent for longer than the given time; return their number.
+        """Forget brokers that were silent for longer than the time; return their number.
 
         A name server does it every 10 s, first after 5 s (RouteInfoManager#scanNotActiveBroker). All in ms,
         now in epoch ms.

@@ -63,7 +63,7 @@ class ReconsumeCheck(NamedTuple):
 
     suspend: bool
     reconsume_times: tuple[int, ...]
-    given_to_producer: tuple[RetryMessage, ...]
+    sent_by_producer: tuple[RetryMessage, ...]
 
 
 def send_message_back(
@@ -78,8 +78,8 @@ def send_message_back(
 ) -> ClientSendBack:
     """Send one message back (DefaultMQPushConsumerImpl#sendMessageBack).
 
-    ``broker_addr`` is the master of broker_name by the client's route, asked only where broker_name is
-    given: else the message's store host is. ``broker_ok``: whether the broker took it; if not, the message
+    ``broker_addr`` is the master of broker_name by the client's route; without a broker_name the client asks the
+    message's store host. ``broker_ok``: whether the broker accepted the message; if not, the message
     goes to the retry topic through the producer. Where no address is known, 5.3.2 and later do not try.
     ``max_reconsume_times`` is the consumer's setting.
 
@@ -150,14 +150,14 @@ def check_reconsume_times(
     """
     limit = orderly_max_reconsume_times(max_reconsume_times)
     after: list[int] = []
-    given: list[RetryMessage] = []
+    sent: list[RetryMessage] = []
     for msg in msgs:
         past = msg.reconsume_times >= limit
         if past:
-            given.append(orderly_retry_message(msg, consumer_group, max_reconsume_times, version))
+            sent.append(orderly_retry_message(msg, consumer_group, max_reconsume_times, version))
         after.append(msg.reconsume_times if past and send_ok else to_int(msg.reconsume_times + 1))
     suspend = any(msg.reconsume_times < limit or not send_ok for msg in msgs)
-    return ReconsumeCheck(suspend, tuple(after), tuple(given))
+    return ReconsumeCheck(suspend, tuple(after), tuple(sent))
 
 
 def _with_origin(msg: ConsumedMessage) -> dict[str, str]:

@@ -35,7 +35,7 @@ _FINISHING = ("RPAR", "ID", "STRING_LITERAL", "NULL", "AND", "LPAR", "IN")
 class Failure:
     """Why a text does not parse. Places are in UTF-16 units.
 
-    ``at`` is where RocketMQ's parser stood; ``unread`` is set if the next token could not even be read, and is
+    ``at`` is the position of RocketMQ's parser; ``unread`` is set if the next token could not even be read, and is
     then the place of the last token that could.
     """
 

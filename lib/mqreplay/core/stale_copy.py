@@ -56,8 +56,8 @@ def stale_spans(
 ) -> list[StaleSpan]:
     """Return the spans in which the slave's offset was below all that its master's file held in ``reach_ms`` before.
 
-    Of one queue and group; changes in any order, of one instant the last given counts. Instants epoch us, offsets
-    messages; ``slave_last_copy_ts``: when the slave's file was last copied.
+    Of one queue and group; changes in any order, of one instant the last in this order counts. Instants epoch us,
+    offsets messages; ``slave_last_copy_ts``: when the slave's file was last copied.
 
     A span ends at a moment at which both offsets are known: when the master's file changes, or at the last copy that
     shows the slave's offset. It begins where the span before ends, or ``reach_ms`` after the moment before, if that is
@@ -117,7 +117,7 @@ def _is_below_all(has: int, moment: _Moment, moments: Iterable[_Moment], reach_m
     return all(other.before is not None and has < other.before for other in within)
 
 
-class StaleStretch(NamedTuple):
+class StalePeriod(NamedTuple):
     """A slave's offset that is not copied, from ``from_ms`` to ``to_ms`` (epoch ms).
 
     When it lacked most messages (``lacks``; of several such moments at the last one), the master's file held ``holds``
@@ -131,16 +131,16 @@ class StaleStretch(NamedTuple):
     lacks: int
 
 
-def stale_stretches(
+def stale_periods(
     spans: Iterable[StaleSpan], watched: Iterable[tuple[int, int]], stale_slave_ms: int
-) -> list[StaleStretch]:
-    """Return the stretches of `stale_spans`'s spans of one copy, as long as it was watched (`watched_spans`, epoch ms).
+) -> list[StalePeriod]:
+    """Return the periods of one copy's spans (`stale_spans`), while it was watched (`watched_spans`, epoch ms).
 
     No method of RocketMQ: mqreplay's own rule.
 
     >>> first, later = StaleSpan(100, 100, 200, 7, 9, 2), StaleSpan(600, 600, 700, 1, 3, 2)
-    >>> stale_stretches([first, StaleSpan(100, 200, 400, 5, 9, 4), later], [(0, 300)], 90)
-    [StaleStretch(from_ms=10, to_ms=300, holds=9, has=2, lacks=7)]
+    >>> stale_periods([first, StaleSpan(100, 200, 400, 5, 9, 4), later], [(0, 300)], 90)
+    [StalePeriod(from_ms=10, to_ms=300, holds=9, has=2, lacks=7)]
     """
     watched = list(watched)
     found: dict[int, tuple[int, tuple[int, int, int, int]]] = {}
@@ -151,7 +151,7 @@ def stale_stretches(
                 last, most_before = found.get(span.began_ms, (span.from_ms, most))
                 found[span.began_ms] = max(last, min(to_ms, span.to_ms)), max(most, most_before)
     return [
-        StaleStretch(began - stale_slave_ms, last, holds, has, lacks)
+        StalePeriod(began - stale_slave_ms, last, holds, has, lacks)
         for began, (last, (lacks, _, holds, has)) in sorted(found.items())
     ]
 

@@ -25,7 +25,7 @@ class OffsetStatement(NamedTuple):
 
 
 class Standstill(NamedTuple):
-    """A stretch of time in which the offset did not change and messages waited.
+    """A time span in which the offset did not change and messages waited.
 
     ``offset`` (messages) was set at ``since_ts``; messages waited from ``from_ts`` to ``to_ts`` (epoch us), at most
     ``waiting`` of them; ``arrived`` is how many of them came in that time.
@@ -66,39 +66,39 @@ def standstills(
     """
     of_file = [OffsetStatement(change.to_ts, change.new_offset) for change in changes if change.new_offset is not None]
     statements = [*commits, *pulls, *of_file]
-    moves = offset_moves(statements)
+    changed = changed_statements(statements)
     shown = [] if commits else _shown(statements, changes, last_copy_ts)
     least_ms = stuck_ms if commits else least_standstill_ms([pull.ts for pull in pulls], stuck_ms)
     found: list[Standstill] = []
-    for number, move in enumerate(moves, 1):
-        next_ts = moves[number].ts if number < len(moves) else None
-        until_ts = next_ts if commits else _last_shown(move, next_ts, shown)
-        if until_ts is not None and _length_ms(move.ts, until_ts) < least_ms:
+    for number, stated in enumerate(changed, 1):
+        next_ts = changed[number].ts if number < len(changed) else None
+        until_ts = next_ts if commits else _last_shown(stated, next_ts, shown)
+        if until_ts is not None and _length_ms(stated.ts, until_ts) < least_ms:
             continue
-        still = _waiting(move, until_ts, ends)
+        still = _waiting(stated, until_ts, ends)
         if still is not None and _length_ms(still.from_ts, still.to_ts) >= least_ms:
             found.append(still)
     return found
 
 
-def offset_moves(statements: Iterable[OffsetStatement]) -> list[OffsetStatement]:
+def changed_statements(statements: Iterable[OffsetStatement]) -> list[OffsetStatement]:
     """Return the first statement of each client and of the file, and each that differs from that source's last one.
 
     By ``ts`` (epoch us) and offset (messages). A client that repeats an offset does not change it, regardless of other
     clients in between. No method of RocketMQ: mqreplay's own rule.
 
-    >>> moves = offset_moves([OffsetStatement(1, 5, "a"), OffsetStatement(2, 7, "b"), OffsetStatement(3, 5, "a")])
-    >>> [(move.ts, move.offset) for move in moves]
+    >>> statements = [OffsetStatement(1, 5, "a"), OffsetStatement(2, 7, "b"), OffsetStatement(3, 5, "a")]
+    >>> [(changed.ts, changed.offset) for changed in changed_statements(statements)]
     [(1, 5), (2, 7)]
     """
     by_source: dict[str | None, list[OffsetStatement]] = {}
     for statement in statements:
         by_source.setdefault(statement.client_id, []).append(statement)
-    moves: list[OffsetStatement] = []
+    changed: list[OffsetStatement] = []
     for of_source in by_source.values():
         of_source.sort(key=_by_time)
-        moves += of_source[:1] + [after for before, after in pairwise(of_source) if after.offset != before.offset]
-    return sorted(moves, key=_by_time)
+        changed += of_source[:1] + [after for before, after in pairwise(of_source) if after.offset != before.offset]
+    return sorted(changed, key=_by_time)
 
 
 def least_standstill_ms(request_ts: Iterable[int], stuck_ms: int) -> int:
@@ -140,29 +140,29 @@ def _shown(
     return shown
 
 
-def _last_shown(move: OffsetStatement, next_ts: int | None, shown: Iterable[tuple[int, int]]) -> int:
-    """Return the last moment (epoch us) before the next move at which the offset is shown."""
+def _last_shown(stated: OffsetStatement, next_ts: int | None, shown: Iterable[tuple[int, int]]) -> int:
+    """Return the last moment (epoch us) before the next one at which the offset is shown."""
     still = [
-        ts for ts, offset in shown if offset == move.offset and ts >= move.ts and (next_ts is None or ts < next_ts)
+        ts for ts, offset in shown if offset == stated.offset and ts >= stated.ts and (next_ts is None or ts < next_ts)
     ]
-    return max(still, default=move.ts)
+    return max(still, default=stated.ts)
 
 
-def _waiting(move: OffsetStatement, until_ts: int | None, ends: Iterable[QueueEnd]) -> Standstill | None:
-    """Return the stretch from the first end behind which messages wait to ``until_ts``, else to the last such end.
+def _waiting(stated: OffsetStatement, until_ts: int | None, ends: Iterable[QueueEnd]) -> Standstill | None:
+    """Return the span from the first end behind which messages wait to ``until_ts``, else to the last such end.
 
     A negative offset counts as 0, as in AdminBrokerProcessor#getConsumeStats.
     """
-    at = max(move.offset, 0)
+    at = max(stated.offset, 0)
     behind = [
         (end.ts, end.max_offset)
         for end in ends
         if end.max_offset is not None and end.max_offset > at
-        if end.ts >= move.ts and (until_ts is None or end.ts <= until_ts)
+        if end.ts >= stated.ts and (until_ts is None or end.ts <= until_ts)
     ]
     if not behind:
         return None
     instants, ends_at = zip(*behind, strict=True)
     to_ts = max(instants) if until_ts is None else until_ts
     waiting, arrived = max(ends_at) - at, max(ends_at) - min(ends_at)
-    return Standstill(move.offset, move.ts, min(instants), to_ts, min(waiting, LONG_MAX), min(arrived, LONG_MAX))
+    return Standstill(stated.offset, stated.ts, min(instants), to_ts, min(waiting, LONG_MAX), min(arrived, LONG_MAX))

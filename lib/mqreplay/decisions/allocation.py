@@ -1,4 +1,4 @@
-"""gold.allocation: each rebalance against the rule of RebalanceImpl: given the lists that it saw, the client takes the
+"""gold.allocation: each rebalance against the rule of RebalanceImpl: for the lists that it saw, the client takes the
 result of its AllocateMessageQueueStrategy."""
 
 from __future__ import annotations
@@ -167,10 +167,12 @@ def _answer(
     if strategy is None or queues is None or clients is None:
         return _Answer()
     try:
-        given = law(strategy, consumer_group, client_id, queues, clients)
+        queues_of_client = law(strategy, consumer_group, client_id, queues, clients)
     except MqreplayError as error:
         return _Answer(error=error)
-    return _Answer(None if given is None else [(queue.broker_name, queue.queue_id) for queue in given])
+    return _Answer(
+        None if queues_of_client is None else [(queue.broker_name, queue.queue_id) for queue in queues_of_client]
+    )
 
 
 def _pairs(queues: pl.Series) -> Queues:

@@ -39,11 +39,13 @@ def message_counts_of_shard(
     subscriptions: pl.DataFrame,
     continuity: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return BY_DAY and IN_SHARD: how many of a shard's messages came to what.
+    """Return how many messages of a shard had each outcome, by group, topic and day.
+
+    Columns: consumer_group, topic, day, and one count for each name of IN_SHARD.
 
     A shard of ``produce`` and ``consume`` holds all rows of some messages by msg_id, whichever queues they are in: a
     message that comes back does so by another queue, and a producer may store one twice. ``scope``, ``subscriptions``
-    (GROUP_TOPIC, expressions, has_sql92) and ``continuity`` (gold.offset_continuity) are those of all shards.
+    (consumer_group, topic, expressions, has_sql92) and ``continuity`` (gold.offset_continuity) are those of all shards.
 
     A message counts from the first offset of its queue that the group received; where a log holds only each n-th
     offset, only those count.
@@ -125,7 +127,7 @@ def _with_skipped(due: pl.DataFrame, continuity: pl.DataFrame) -> pl.DataFrame:
 def _with_outcome(tracked: pl.DataFrame) -> pl.DataFrame:
     """Add what is known of each message.
 
-    ``missing``: it was never given to the group. ``wanted``: missing, and not ``filtered``. ``passed``: wanted, and the
+    ``missing``: the group never received it. ``wanted``: missing, and not ``filtered``. ``passed``: wanted, and the
     group committed a later offset, which was not moved past it.
     """
     # FilterAPI.buildSubscriptionData takes an empty subscription for *.
@@ -174,7 +176,10 @@ def _counts() -> Sequence[pl.Expr]:
 
 
 def _unexpected(done: pl.DataFrame, sent: pl.DataFrame, scope: AuditScope) -> pl.DataFrame:
-    """Return BY_DAY, unexpected: messages received that nobody sent, at offsets that the producers' log covers."""
+    """Return the number of received messages that nobody sent, at offsets that the producers' log covers.
+
+    Columns: consumer_group, topic, day, unexpected.
+    """
     offset = pl.col("queue_offset")
     covered = done.join(scope.sent, on=QUEUE).filter(
         (offset >= pl.col("first_offset")) & (offset <= pl.col("last_offset")) & (offset % pl.col("step") == 0)

@@ -36,7 +36,7 @@ MINUTES = "STRUCT<minute: TIMESTAMP, messages: BIGINT, unknown: BIGINT, of_maste
 
 
 def lacked_of_shard(copies: BothFiles) -> pl.DataFrame:
-    """Return LACKED rows of the shard's queues."""
+    """Return the messages that slaves' copies lack, by minute, for the shard's queues (schema LACKED)."""
     each = (
         pl.DataFrame(copies.table(lacked=lacking(copies)))
         .select(*OF_GROUP, "lacked")
@@ -47,7 +47,7 @@ def lacked_of_shard(copies: BothFiles) -> pl.DataFrame:
 
 
 def lacked_by_minute(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the LACKED rows of all shards: one per slave, group and minute with a change."""
+    """Return the rows of all shards added up: one per slave, group and minute with a change (schema LACKED)."""
     return _added_up(pl.concat([pl.DataFrame(schema=LACKED), *parts]))
 
 
@@ -92,7 +92,9 @@ def _added_up(lacked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _became_master(broker_runtime: pl.DataFrame) -> pl.DataFrame:
-    """Return COPY, minute: minutes from which on a slave's address is that of its master, until it is no longer.
+    """Return the minutes from which on a slave's address is that of its master, until it is no longer.
+
+    Columns: broker_name, slave_id, minute.
 
     A controller makes a replica the master at the same address. The recorder may still ask it by its old id.
     """
@@ -107,7 +109,10 @@ def _became_master(broker_runtime: pl.DataFrame) -> pl.DataFrame:
 
 
 def _logs(broker_runtime: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
-    """Return broker_name, minute, master_up, master_end, slave_end: last known bytes in the minute; no_slave.
+    """Return the last known ends of commit logs in each minute, in bytes.
+
+    Columns: broker_name, minute, master_up, master_end, slave_end, no_slave (all slaves that were asked in the minute
+    had become the master).
 
     ``no_slave``: all slaves that were asked in the minute had become the master.
     """
@@ -134,7 +139,9 @@ def _logs(broker_runtime: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
 
 
 def _again(lacked: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
-    """Return broker_name, minute, by_group, messages, unknown at the end of each minute with a change.
+    """Return the messages that the most advanced slave lacks, at the end of each minute with a change.
+
+    Columns: broker_name, minute, by_group, messages, unknown.
 
     A master's rows begin with the minute in which the files of master and slave had been copied. ``became`` is the
     frame of `_became_master`.
@@ -155,14 +162,20 @@ def _again(lacked: pl.DataFrame, became: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counted(lacked: pl.DataFrame, minutes: pl.DataFrame) -> pl.DataFrame:
-    """Return COPY, minute, number, messages, unknown of all groups, at each minute with a change of the broker name."""
+    """Return the missing messages of all groups, at each minute with a change of the broker name.
+
+    Columns: broker_name, slave_id, minute, number, messages, unknown.
+    """
     risen = lacked.group_by(*COPY, "minute").agg(pl.col("messages", "unknown").sum())
     grid = lacked.select(COPY).unique().join(minutes, on="broker_name").join(risen, [*COPY, "minute"], how="left")
     return grid.sort("minute").with_columns(pl.col("messages", "unknown").fill_null(0).cum_sum().over(COPY))
 
 
 def _by_group(lacked: pl.DataFrame, minutes: pl.DataFrame, furthest: pl.DataFrame) -> pl.DataFrame:
-    """Return broker_name, minute, by_group: messages that the most advanced copy lacks, by group."""
+    """Return the messages that the most advanced copy lacks, by group.
+
+    Columns: broker_name, minute, by_group.
+    """
     # The number is constant until the group's next change: only minutes with missing messages become rows.
     numbered = lacked.join(minutes, on=["broker_name", "minute"]).sort("minute")
     last = minutes.group_by("broker_name").agg((pl.col("number").max() + 1).alias("last"))
@@ -184,7 +197,10 @@ def _by_group(lacked: pl.DataFrame, minutes: pl.DataFrame, furthest: pl.DataFram
 
 
 def _both_known(lacked: pl.DataFrame) -> pl.DataFrame:
-    """Return COPY, since: the minute from which the files of master and slave are known; no row if one never is."""
+    """Return the minute from which the files of master and slave are known; no row if one never is.
+
+    Columns: broker_name, slave_id, since.
+    """
     first = [pl.col("minute").filter(pl.col(name)).min().alias(name) for name in ("of_master", "of_slave")]
     known = lacked.group_by(COPY).agg(first).drop_nulls()
     return known.select(*COPY, pl.max_horizontal("of_master", "of_slave").alias("since"))
@@ -197,7 +213,7 @@ def lacking(copies: BothFiles) -> pa.ListArray:
     offset, or one set from outside), each less the value a minute before, so that sums over queues and minutes are
     right. ``of_master``, ``of_slave``: which file changed.
     """
-    messages, unknown = _standing(copies)
+    messages, unknown = _missing(copies)
     minute = copies.at // MINUTE
     first = starts(copies.copy, minute)
     last = lasts(first, len(minute))
@@ -212,15 +228,15 @@ def lacking(copies: BothFiles) -> pa.ListArray:
     return lists(np.append(np.flatnonzero(~goes_on), len(first)), fields)
 
 
-def _standing(copies: BothFiles) -> tuple[Numbers, Numbers]:
+def _missing(copies: BothFiles) -> tuple[Numbers, Numbers]:
     """Return after each row: messages that the slave's copy lacks, and 1 if that is unknown."""
     held, is_held = _last_offset(copies, copies.of_master)
     copied, is_copied = _last_offset(copies, ~copies.of_master)
     more = is_held & is_copied & (held > copied)
     lacks = held - copied
     # An offset set from outside counts no messages; a negative difference does not fit a bigint.
-    far = more & ((lacks > COUNTLESS) | (lacks < 0))
-    return np.where(more & ~far, lacks, 0), ((is_held != is_copied) | far).astype(np.int64)
+    countless = more & ((lacks > COUNTLESS) | (lacks < 0))
+    return np.where(more & ~countless, lacks, 0), ((is_held != is_copied) | countless).astype(np.int64)
 
 
 def _last_offset(copies: BothFiles, such: Mask) -> tuple[Numbers, Mask]:

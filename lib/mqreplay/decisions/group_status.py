@@ -42,7 +42,10 @@ LAGS, NAMES, IDS = 2**64, 2**20, 2**32  # largest number of each: together with 
 
 
 def status_of_shard(windows: pa.Table) -> pl.DataFrame:
-    """Return PARTIAL rows of the shard's queues. ``windows`` is the table of status_windows.windows."""
+    """Return the states of groups by topic and window, from the shard's queues (schema PARTIAL).
+
+    ``windows`` is the table of status_windows.windows.
+    """
     every = pl.DataFrame(windows)
     system = [group for group in every["consumer_group"].unique() if is_system_group(group)]
     queues = every.filter(~pl.col("consumer_group").is_in(system))
@@ -75,7 +78,7 @@ def status_of_shard(windows: pa.Table) -> pl.DataFrame:
 
 
 def merged_status(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the merged PARTIAL rows of several shards. The order of merging does not matter."""
+    """Return the merged states of several shards (schema PARTIAL). The order of merging does not matter."""
     rows = pl.concat([pl.DataFrame(schema=PARTIAL), *parts])
     names = _names(rows["worst_broker_name"])
     place_and_id = _place_and_id("worst_broker_name", "worst_queue_id", names)
@@ -170,11 +173,11 @@ def _weight(rank: pl.Expr, lag: pl.Expr) -> pl.Expr:
 def _partial(added: pl.DataFrame, names: pl.Series) -> pl.DataFrame:
     weight = pl.col("weight")
     place = (weight // IDS % NAMES).cast(pl.Int64)
-    digits = {
+    parts = {
         "worst_rank": weight // (LAGS * NAMES * IDS),
         "worst_lag": weight // (NAMES * IDS) % LAGS - LAGS // 2,
         "worst_broker_name": pl.lit(names).gather(place),
         "worst_queue_id": weight % IDS - IDS // 2,
     }
-    worst = added.with_columns(digit.alias(name) for name, digit in digits.items())
+    worst = added.with_columns(part.alias(name) for name, part in parts.items())
     return worst.select(pl.col(name).cast(kind) for name, kind in PARTIAL.items())

@@ -8,7 +8,9 @@ KEY = ("day", "decision", "judgement", "reason")
 
 
 def judgements_of_shard(decision: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return KEY and decisions: the number of rows of the gold table ``decision`` by judgement and reason.
+    """Return the number of rows of the gold table ``decision`` by judgement and reason.
+
+    Columns: day, decision, judgement, reason, decisions.
 
     A number in a reason becomes N: of millions of reasons that differ only in numbers, hundreds remain. ``rows`` are
     any part of the table.
@@ -20,5 +22,5 @@ def judgements_of_shard(decision: str, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def judgement(counts: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of gold.judgement: the sums of the counts of all shards and tables by KEY."""
+    """Return the rows of gold.judgement: the sums of the counts of all shards and tables."""
     return counts.group_by(KEY).agg(pl.col("decisions").sum())

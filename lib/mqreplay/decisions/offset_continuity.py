@@ -1,15 +1,15 @@
-"""gold.offset_continuity: where a consumer offset, as a broker kept it, did not simply move forwards.
+"""gold.offset_continuity: breaks of a consumer offset that a broker stores: changes other than a plain advance.
 
-ConsumerOffsetManager#commitOffset stores whatever it is given, so every break is possible; each kind needs its proof:
+ConsumerOffsetManager#commitOffset stores any offset, so every break is possible; each kind needs its proof:
   rewind      the next snapshot holds a lower offset
   vanished    the next snapshot holds none
-  beyond_max  the master stated, after it, that the queue ends before the offset; where it stated nothing: the offset
-              leapt, and came back to where it had been, as the broker corrects one past the end
+  beyond_max  the master stated after it that the queue ends before the offset; without such a statement: the offset
+              rose far, and returned to about its old value, because the broker corrects an offset past the end
   below_min   the master stated, before it, that the queue begins after the offset
-  jump        the offset rose past messages that the group was not given: by a reset, or the next pull skips them
-  stale       a slave's file stayed below all that its master's had held for a while (slave_copies.py)
-A rise is no break by its size alone: one slow message holds an offset back, and lets it go at once (ProcessQueue).
-Where there are no copies of a broker's offsets, its log and clients' commits show rewinds (lowered_commits.py).
+  jump        the offset rose past messages that the group did not receive: by a reset, or the next pull skips them
+  stale       a slave's file stayed below all recent offsets of its master's file (slave_copies.py)
+A large rise alone is no break: one slow message holds an offset back, and then releases it at once (ProcessQueue).
+Without copies of a broker's offsets, its log and clients' commits show rewinds (lowered_commits.py).
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _kind() -> pl.Expr:
 
 
 def _corrected() -> pl.Expr:
-    """Whether an offset past the end was set back to the end, as the next pull does, and not further back.
+    """Return whether an offset past the end was set back to the end, as the next pull does, and not further back.
 
     If it was set during the recording, the end is the one stated then; otherwise the one stated after the first copy.
     """
@@ -199,11 +199,11 @@ def _cause() -> pl.Expr:
 
 
 def _redelivered_max() -> pl.Expr:
-    """Messages that the queue held between where the group is now, or was reset to, and where it had been.
+    """Return how many messages the queue held between the group's old offset, and its new one or the reset's.
 
-    What clients were given and had not committed is delivered again, too.
+    Messages that clients received and had not committed are delivered again, too.
     """
-    top = pl.max_horizontal(pl.min_horizontal("previous_offset", "max_before"), "given_to")
+    top = pl.max_horizontal(pl.min_horizontal("previous_offset", "max_before"), "delivered_to")
     nothing = pl.lit(0, pl.Int64)
     bottom = pl.max_horizontal(pl.min_horizontal("new_offset", "reset_to"), pl.coalesce("queue_min_offset", nothing))
     # Messages past the end were never consumed, so an offset that is corrected delivers none again.
@@ -213,7 +213,10 @@ def _redelivered_max() -> pl.Expr:
 
 
 def suspects(events: QueueEvents) -> pa.Table:
-    """GROUP_QUEUE: queues whose offset fell, vanished, or stood outside of what masters told of the queue."""
+    """Return the queues whose offset fell, vanished or left the range that the master stated.
+
+    Columns: consumer_group, broker_name, topic, queue_id.
+    """
     rows = events.changes
     new, has_new = events.numbers("committed", rows)
     old, has_old = events.numbers("previous_offset", rows)
@@ -222,30 +225,32 @@ def suspects(events: QueueEvents) -> pa.Table:
     since, has_since = events.numbers("also_at", rows)
     ends, queue = events.ends, events.queue[rows]
     began = np.where(has_since, since, at)
-    high, above = _told(queue, at, ends.queue, ends.at, ends.high, ends.has_high, "after")
-    low, below = _told(queue, began, ends.queue, ends.at, ends.low, ends.has_low, "before")
+    high, above = _bound(queue, at, ends.queue, ends.at, ends.high, ends.has_high, "after")
+    low, below = _bound(queue, began, ends.queue, ends.at, ends.low, ends.has_low, "before")
     outside = (above & (new > high)) | (below & (new < low))
     found = rows[fell | outside]
     _, first = np.unique(events.key[found], return_index=True)
     return events.table(found[first], GROUP_QUEUE)
 
 
-def _told(
-    queue: Numbers, at: Numbers, of: Numbers, told_at: Numbers, value: Numbers, there: Mask, side: str
+def _bound(
+    queue: Numbers, at: Numbers, of: Numbers, stated_at: Numbers, value: Numbers, there: Mask, side: str
 ) -> tuple[Numbers, Mask]:
     rows = np.flatnonzero(there)
-    # Of several words of one moment the strictest: lowest of ends, highest of beginnings.
+    # Of several statements at one instant the strictest counts: the lowest end, the highest beginning.
     rows = rows[np.argsort(value[rows], kind="stable")]
-    place = nearest(queue, at, of[rows], told_at[rows], side=side)
+    place = nearest(queue, at, of[rows], stated_at[rows], side=side)
     if not len(rows):
         return np.zeros(len(queue), np.int64), np.zeros(len(queue), bool)
     return value[rows][place], place != NOWHERE
 
 
 def skips(events: QueueEvents) -> pa.Table:
-    """GROUP_QUEUE, ``skipped_from``, ``skipped_to`` (messages), ``ts``: pulls that begin past all the group was given.
+    """Return the pulls that begin past all messages that the group received.
 
-    The first pull of a queue skips nothing: what the group was given before the recording is not known. Nor does a pull
+    Columns: consumer_group, broker_name, topic, queue_id, ``skipped_from``, ``skipped_to`` (messages), ``ts``.
+
+    The first pull of a queue skips nothing: what the group received before the recording is not known. Nor does a pull
     past the queue's end: it is corrected.
     """
     rows = events.pulls
@@ -253,11 +258,11 @@ def skips(events: QueueEvents) -> pa.Table:
     at, key = events.known("at", rows), events.key[rows]
     rows = rows[np.lexsort((events.client_order[rows], opaque, has_opaque, at, key))]
     key, (begins, asks) = events.key[rows], events.numbers("queue_offset", rows)
-    given, answered = events.numbers("next_begin_offset", rows)
-    reaches = np.maximum(np.where(answered, given, LEAST), np.where(asks, begins, LEAST))
+    delivered, answered = events.numbers("next_begin_offset", rows)
+    reaches = np.maximum(np.where(answered, delivered, LEAST), np.where(asks, begins, LEAST))
     reached = _running_most(key, reaches)
-    most, told = events.numbers("max_offset", rows)
-    skipped = np.flatnonzero(asks & told & (reached != LEAST) & (begins > reached) & (begins <= most))
+    most, known = events.numbers("max_offset", rows)
+    skipped = np.flatnonzero(asks & known & (reached != LEAST) & (begins > reached) & (begins <= most))
     found = rows[skipped]
     return events.table(
         found,
@@ -269,7 +274,10 @@ def skips(events: QueueEvents) -> pa.Table:
 
 
 def _running_most(key: Numbers, values: Numbers) -> Numbers:
-    """Of rows sorted by key: the most of the key's rows before each, LEAST for the first."""
+    """Return for each row the greatest value of the rows of its key before it, LEAST for the first.
+
+    Rows are sorted by key.
+    """
     if not len(key):
         return values
     distinct, rank = np.unique(values, return_inverse=True)

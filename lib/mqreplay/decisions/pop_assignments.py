@@ -30,7 +30,7 @@ class _Verdict(NamedTuple):
 
 
 def pop_assignments(pop_assignment: pl.DataFrame, members: pl.DataFrame, routes: pl.DataFrame) -> pl.DataFrame:
-    """Return COLUMNS: one row an answered QUERY_ASSIGNMENT.
+    """Return the rows of gold.pop_assignment: one per answered QUERY_ASSIGNMENT.
 
     ``members`` and ``routes`` are the frames of agreed_lists: spans, which do not overlap, of one list each.
     """

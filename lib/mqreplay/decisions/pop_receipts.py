@@ -25,7 +25,7 @@ _INSTANT = pl.Datetime("us", "UTC")
 
 
 def pop_receipts(pop: pl.DataFrame, pop_ack: pl.DataFrame) -> pl.DataFrame:
-    """Return COLUMNS: one row a message handed out. The rows are all those of some groups."""
+    """Return the rows of gold.pop_receipt: one per message handed out. ``pop`` holds all rows of some groups."""
     handed = handed_out(pop)
     events = _acknowledgements(handed, pop_ack)
     followed = _with_acknowledgements(handed, events)
@@ -119,35 +119,35 @@ def _with_next_delivery(rows: pl.DataFrame) -> pl.DataFrame:
 def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     acked, visible, again = pl.col("acked_ts"), pl.col("visible_ts"), pl.col("again_ts")
     in_time = acked.is_not_null() & (acked <= visible)
-    came_back = again.is_not_null()
+    is_back = again.is_not_null()
     repeated = pl.col("is_order") & (pl.col("attempt_id") == pl.col("next_attempt_id")).fill_null(False)
     outcome = (
         pl.when(in_time)
         .then(pl.lit("acknowledged"))
         .when(acked.is_not_null())
         .then(pl.lit("acknowledged_late"))
-        .when(came_back)
+        .when(is_back)
         .then(pl.when("is_order").then(pl.lit("delivered_again")).otherwise(pl.lit("revived")))
         .otherwise(pl.lit("open"))
     )
     back_ms = (again - visible).dt.total_milliseconds()
     agree, differ, open_ = pl.lit("agree"), pl.lit("differ"), pl.lit("undetermined")
     cases = [
-        (in_time & came_back & (again > acked), differ, pl.lit("it came back although it was acknowledged in time")),
+        (in_time & is_back & (again > acked), differ, pl.lit("it came back although it was acknowledged in time")),
         (in_time, agree, pl.lit("it was acknowledged before its invisible time ended")),
-        (came_back & repeated, agree, pl.lit("the same attempt was repeated and got the same messages")),
-        (came_back & (again < visible), differ, pl.format("it came back {} ms before its time", -back_ms)),
+        (is_back & repeated, agree, pl.lit("the same attempt was repeated and got the same messages")),
+        (is_back & (again < visible), differ, pl.format("it came back {} ms before its time", -back_ms)),
         (
-            came_back & (again > pl.col("deadline_ts")),
+            is_back & (again > pl.col("deadline_ts")),
             differ,
             pl.format("it was revived {} ms after its time", back_ms),
         ),
-        (came_back, agree, pl.format("it came back {} ms after its time", back_ms)),
+        (is_back, agree, pl.format("it came back {} ms after its time", back_ms)),
         (acked.is_not_null(), open_, pl.lit("it was acknowledged after its time, and no later POP returned it")),
         (pl.col("is_unanswered"), open_, pl.lit("the answer to its acknowledgement is not recorded")),
     ]
     judgement, reason = open_, pl.lit("no acknowledgement is recorded, and no later POP returned it")
-    for condition, value, words in reversed(cases):
+    for condition, value, text in reversed(cases):
         judgement = pl.when(condition).then(value).otherwise(judgement)
-        reason = pl.when(condition).then(words).otherwise(reason)
+        reason = pl.when(condition).then(text).otherwise(reason)
     return rows.with_columns(outcome.alias("outcome"), judgement.alias("judgement"), reason.alias("reason"))

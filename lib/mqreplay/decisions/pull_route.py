@@ -46,7 +46,7 @@ class Route(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What follows from one case; its fields are JUDGED's columns."""
+    """The verdict on one case; its fields are JUDGED's columns."""
 
     route_broker_ids: Sequence[int] | None
     expected_broker_id: int | None
@@ -58,16 +58,16 @@ class Judged(NamedTuple):
 def pull_route(
     pull: pl.DataFrame,
     changes: pl.DataFrame,
-    born: pl.DataFrame,
+    new_clients: pl.DataFrame,
     starts: Mapping[dt.datetime, dt.datetime],
     route_slack_ms: int,
 ) -> pl.DataFrame:
-    """Return one row, of COLUMNS, for each row of a shard of silver.pull.
+    """Return one row of gold.pull_route for each row of a shard of silver.pull.
 
-    ``changes``, ``born`` and ``starts`` are those of with_memory; ``route_slack_ms`` is how long after a name server's
-    answer the client may still use the route that it had before.
+    ``changes``, ``new_clients`` and ``starts`` are those of with_memory; ``route_slack_ms`` is how long after a name
+    server's answer the client may still use the route that it had before.
     """
-    known = with_memory(pull.select(NEEDED), changes, born, starts).rename({"broker_id": "actual_broker_id"})
+    known = with_memory(pull.select(NEEDED), changes, new_clients, starts).rename({"broker_id": "actual_broker_id"})
     age_ms = pl.col("request_ts").dt.epoch("ms") - pl.col("since").dt.epoch("ms")
     asked = known.with_columns(
         (age_ms < route_slack_ms).fill_null(value=False).alias("is_fresh"),
@@ -100,7 +100,10 @@ def _without_fixed(judged: pl.DataFrame) -> pl.DataFrame:
 
 
 def _judged(asked: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return JUDGED's columns of each pull; each distinct case is judged once, however many pulls share it."""
+    """Return route_broker_ids, expected_broker_id, cause, judgement and reason of each pull.
+
+    Each distinct case is judged once, however many pulls share it.
+    """
     place, row_of = distinct_rows([asked[name].to_arrow() for name in CASE])
     routes = _routes(changes)
     cases = [
@@ -135,9 +138,9 @@ def found_broker_id(addresses: Mapping[int, str | None] | None, node: int | None
 def judge(
     actual: int | None, node: int | None, route: Route | None, is_fresh: bool, address: str | None = None
 ) -> Judged:
-    """Return what follows where a client with this route, last suggested ``node``, asked broker id ``actual``.
+    """Return the verdict on a client with this route and last suggestion ``node`` that asked broker id ``actual``.
 
-    None is what the recording does not say. ``is_fresh``: the client got the route so shortly before that it may still
+    None: the recording lacks it. ``is_fresh``: the client got the route so shortly before that it may still
     have used the one before. ``address`` is the one that it asked: a route may list it under another id than the
     broker's own, such as that of a slave that acts as master (RouteInfoManager#pickupTopicRouteData), or of a replica
     that the controller has made the master since.

@@ -92,7 +92,10 @@ def owned_from(owners: pl.DataFrame, begin: dt.datetime) -> pl.DataFrame:
 
 
 def _assignment_views(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return _VIEW, ts, queues: each row has all queues of the client."""
+    """Return views of clients' queues: each row has all queues of the client.
+
+    Columns: consumer_group, client_id, scope (empty), ts, queues.
+    """
     field = pl.element().struct.field
     queue = pl.struct(*[field(name) for name in QUEUE])
     held = pl.col("queues").list.eval(queue.filter(~field("dropped").fill_null(False)))
@@ -100,13 +103,19 @@ def _assignment_views(assignment: pl.DataFrame) -> pl.DataFrame:
 
 
 def _running_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return _VIEW, ts, ends, queues: each row has all queues of the client until ``ends``, if that is set."""
+    """Return views of clients' queues: each row has all queues of the client until ``ends``, if that is set.
+
+    Columns: consumer_group, client_id, scope (empty), ts, ends, queues.
+    """
     views = owner_views(assignment, members)
     return views.select(*MEMBER, pl.lit("").alias("scope"), "ts", pl.col("until").alias("ends"), "queues")
 
 
 def _rebalance_views(rebalance: pl.DataFrame) -> pl.DataFrame:
-    """Return _VIEW, ts, queues: each row has all queues that the client took of the topic, which is the scope."""
+    """Return views of clients' queues: each row has all queues that the client took of one topic.
+
+    Columns: consumer_group, client_id, scope (the topic), ts, queues.
+    """
     took = rebalance.filter(pl.col("mq_divided").is_not_null())
     return took.select(*MEMBER, pl.col("topic").alias("scope"), "ts", pl.col("mq_divided").alias("queues"))
 
@@ -122,7 +131,10 @@ def _until_next(views: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
 
 
 def intervals_of(views: pl.DataFrame) -> pl.DataFrame:
-    """Return _INTERVAL: consecutive views with the queue; a view that ends with its session ends the interval."""
+    """Return the intervals of consecutive views with the queue; the end of a session ends its last interval.
+
+    Columns: consumer_group, client_id, broker_name, topic, queue_id, from_ts, to_ts.
+    """
     repeated = _without_repeats(views)
     each = repeated.filter(pl.col("queues").list.len() > 0).explode("queues").unnest("queues")
     if "topic" not in each.columns:
@@ -168,7 +180,9 @@ def _without_repeats(views: pl.DataFrame) -> pl.DataFrame:
 
 
 def lock_intervals(lock: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return HELD, from_ts, to_ts: from a grant until the owner unlocks, another client gets it, or it expires.
+    """Return the intervals from a grant until the owner unlocks, another client gets the lock, or it expires.
+
+    Columns: consumer_group, client_id, broker_name, topic, queue_id, from_ts, to_ts.
 
     A client locks one queue when it takes it, and all its queues of a broker to renew them: no request has all of its
     queues (RebalanceLockManager, RebalanceImpl#lock, #lockAll). ``members`` is the frame of `membership`.
@@ -202,7 +216,9 @@ def _lock_events(lock: pl.DataFrame, kind: str, queues: str, granted: bool) -> p
 
 
 def pull_intervals_of_shard(pull: pl.DataFrame, pull_gap_s: int) -> pl.DataFrame:
-    """Return HELD, from_ts, to_ts: intervals in which a client pulled a queue for its group.
+    """Return the intervals in which a client pulled a queue for its group.
+
+    Columns: consumer_group, client_id, broker_name, topic, queue_id, from_ts, to_ts.
 
     An interval continues over a silence of at most ``pull_gap_s`` seconds, and over a longer one if no other client of
     the group pulled the queue meanwhile. All pulls of a queue are in one shard.

@@ -50,7 +50,7 @@ def queue_progress(events: QueueEvents) -> pl.DataFrame:
 
 
 def progress(events: QueueEvents) -> pa.Table:
-    """Return one row per queue, group, broker and hour in which the offset changed; of SCHEMA's columns.
+    """Return one row per queue, group, broker and hour in which the offset changed (schema SCHEMA).
 
     ``queue_max_offset`` is the queue's last end in the hour, null if no master reported it.
     """

@@ -42,7 +42,7 @@ def slave_suggestion(
     poll_slack_ms: int,
     skewed: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return one row of COLUMNS for each pull of a shard whose answer has a suggestion.
+    """Return one row of gold.slave_suggestion for each pull of a shard whose answer has a suggestion.
 
     ``consume`` and ``produce`` are those of the shard's queues; the other tables are whole. ``poll_slack_ms`` is the
     largest difference between the time of a poll and the time at which the broker read the end of its commit log.
@@ -153,8 +153,8 @@ def _has_read() -> pl.Expr:
 def _compares_all() -> pl.Expr:
     """Return whether the broker compared with place 0: on OFFSET_FOUND_NULL, 5.3 does, and 4.9 leaves the flag."""
     remark = pl.col("remark")
-    unsaid = remark.is_null() & (pl.col("response_code") == NOT_FOUND) & _in_range()
-    return (pl.col("since_5") & ((remark == "OFFSET_FOUND_NULL") | unsaid)).fill_null(value=False)
+    unnamed = remark.is_null() & (pl.col("response_code") == NOT_FOUND) & _in_range()
+    return (pl.col("since_5") & ((remark == "OFFSET_FOUND_NULL") | unnamed)).fill_null(value=False)
 
 
 def _reason() -> pl.Expr:

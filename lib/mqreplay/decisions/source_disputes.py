@@ -14,7 +14,7 @@ PRECISION_S = 21  # a client is polled every 20 s
 
 
 def source_gaps(assignment: pl.DataFrame, rebalance: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return gaps (columns of replay_gap.GAP): one per time span in which two sources disagree about an owner.
+    """Return the gaps for time spans in which two sources disagree about an owner.
 
     ``members`` is the frame of `membership`. A source covers a client from its first view to its last.
     """

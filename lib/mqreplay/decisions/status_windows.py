@@ -45,7 +45,10 @@ assert PIECE <= MOST_ROWS
 
 
 def windows(events: QueueEvents, window_s: int, until_ms: int) -> pa.Table:
-    """Return one row per queue and group with commits: KEY, source, and ``w``, its windows until ``until_ms``.
+    """Return one row per queue and group with commits.
+
+    Columns: consumer_group, topic, broker_name, queue_id, source (the table of its commits), w (its windows until
+    ``until_ms``).
 
     ``source`` is the table of its commits.
     """
@@ -72,8 +75,8 @@ def _heads(events: QueueEvents, queue: Numbers) -> tuple[pa.Array, pa.Array]:
     Of constant ends one per second is enough: flat runs keep two points anyway.
     """
     ends = events.ends
-    told = np.flatnonzero(ends.has_high)
-    of, ts, high = ends.queue[told], ends.at[told] // 1000, ends.high[told]
+    known = np.flatnonzero(ends.has_high)
+    of, ts, high = ends.queue[known], ends.at[known] // 1000, ends.high[known]
     first = starts(of, ts // 1000)
     of, ts, high = of[first], ts[lasts(first, len(ts))], runs(np.maximum, high, first)
     begin, end = np.searchsorted(of, queue, "left"), np.searchsorted(of, queue, "right")
@@ -175,10 +178,10 @@ def _lists(ts: pa.Array, offset: pa.Array) -> Lists:
 
 
 def _windows_column(found: Windows) -> pa.Array:
-    words = pa.array(STATUSES).take(pa.array(found.status, mask=found.status == UNKNOWN))
+    statuses = pa.array(STATUSES).take(pa.array(found.status, mask=found.status == UNKNOWN))
     fields = [
         pa.array(found.end),
-        words,
+        statuses,
         pa.array(found.lag, mask=found.lag == UNKNOWN),
         pa.array(found.time_lag_ms, mask=np.isnan(found.time_lag_ms)),
         pa.array(found.commits.astype(np.int32)),

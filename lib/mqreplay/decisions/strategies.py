@@ -3,8 +3,8 @@
 A group's settings are plain data: ``queues`` (a pattern of client ids -> its CONFIG list, "topic/broker/queue"),
 ``machine_rooms`` (MACHINE_ROOM), ``client_rooms`` and ``broker_rooms`` (patterns -> room, MACHINE_ROOM_NEARBY),
 ``nearby_strategy`` (the strategy inside a room, where the recording names MACHINE_ROOM_NEARBY alone),
-``virtual_node_cnt`` (CONSISTENT_HASH). Patterns are those of a shell; the first that matches counts. A setting that a
-strategy needs but that is not given raises SettingsLacking; it is never guessed.
+``virtual_node_cnt`` (CONSISTENT_HASH). Patterns are those of a shell; the first that matches counts. A missing setting
+raises SettingsLacking; it is never guessed.
 """
 
 from __future__ import annotations

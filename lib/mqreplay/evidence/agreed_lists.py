@@ -29,7 +29,9 @@ View = tuple[Any, ...] | None
 
 
 def member_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBERS: time spans in which all answering brokers listed the same members, sorted as clients sort.
+    """Return the time spans in which all answering brokers listed the same members, sorted as clients sort.
+
+    Columns: consumer_group, from_ts, to_ts, cid_all.
 
     ``consumer_list`` are any rows of silver.consumer_list; those that the recorder did not ask for have no effect.
     A broker with an empty list does not count: clients send heartbeats only to the brokers of their topics.
@@ -44,7 +46,9 @@ def member_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
 
 
 def queue_lists(route: pl.DataFrame, topic_config: pl.DataFrame) -> pl.DataFrame:
-    """Return ROUTES: time spans in which all name servers gave the same readable queues, sorted as clients sort.
+    """Return the time spans in which all name servers gave the same readable queues, sorted as clients sort.
+
+    Columns: topic, from_ts, to_ts, mq_all.
 
     Topics without a route polled by the recorder have the read queues of the masters' topics.json. Of a static topic it
     is the logical queues, by the broker name that clients give them.

@@ -28,7 +28,10 @@ ASKED: dict[str, pl.DataType] = {
 
 
 def asked_resets(server_request: pl.DataFrame) -> pl.DataFrame:
-    """Return ASKED: the requests to reset offsets that brokers received, and those that they sent without offsets."""
+    """Return the requests to reset offsets that brokers received, and those that they sent without offsets.
+
+    Columns: consumer_group, topic, broker_name, ts, record_id, client_addr, is_sent, error, to_ms.
+    """
     offsets = pl.col("reset_offsets").list.len().fill_null(0) > 0
     code = pl.col("request_code")
     is_asked = code == INVOKE_BROKER_TO_RESET_OFFSET
@@ -59,7 +62,7 @@ def with_asked_resets(breaks: pl.DataFrame, asked: pl.DataFrame, resets: pl.Data
 
 def wide_resets(asked: pl.DataFrame) -> pl.DataFrame:
     """Return accepted requests with the columns of offset_causes.offset_resets; queue and offsets are null."""
-    none = {"queue_id": pl.Int32, "asked": pl.Int64, "given_to": pl.Int64, "offset": pl.Int64}
+    none = {"queue_id": pl.Int32, "asked": pl.Int64, "delivered_to": pl.Int64, "offset": pl.Int64}
     accepted = asked.filter(pl.col("error").is_null()).sort("ts", "record_id")
     return accepted.select(
         "consumer_group",

@@ -24,26 +24,26 @@ OF_QUEUE = pl.col("queue_topic") == pl.col("topic")  # not a retried message, wh
 class ScopeOfShard(NamedTuple):
     """The contribution of one shard to the scope.
 
-    ``received`` (by GROUP_QUEUE) and ``sent`` (by QUEUE) have OFFSETS: the first and last offset in the consumers' and
-    in the producers' log, and whether each of STEPS divides all of them.
+    ``received`` (by group and queue) and ``sent`` (by queue) have the columns OFFSETS: the first and last offset in the
+    consumers' and in the producers' log, and whether each of STEPS divides all of them.
     """
 
     received: pl.DataFrame
     sent: pl.DataFrame
-    committed: pl.DataFrame  # GROUP_QUEUE, committed: the offset that the group committed last
-    committers: pl.DataFrame  # GROUP_QUEUE, client_id: clients that committed there
+    committed: pl.DataFrame  # the offset that each group committed last, by queue
+    committers: pl.DataFrame  # the clients (client_id) that committed, by group and queue
     loggers: pl.DataFrame  # consumer_group, client_id: clients with a log of deliveries
     failed_sends: pl.DataFrame  # topic, keys: messages that producers sent without a confirmation
-    out_of_order: pl.DataFrame  # GROUP_TOPIC, day, out_of_order
+    out_of_order: pl.DataFrame  # consumer_group, topic, day, out_of_order
 
 
 class AuditScope(NamedTuple):
     """The scope of all queues. ``step``: distance between the offsets in the log; 1: the log has all offsets."""
 
-    received: pl.DataFrame  # GROUP_QUEUE, first_offset, step, committed, logged (all committers left a log)
-    sent: pl.DataFrame  # QUEUE, first_offset, last_offset, step
+    received: pl.DataFrame  # by group and queue: first_offset, step, committed, logged (all committers left a log)
+    sent: pl.DataFrame  # by queue: first_offset, last_offset, step
     failed_sends: pl.DataFrame  # topic, keys
-    out_of_order: pl.DataFrame  # GROUP_TOPIC, day, out_of_order: no row unless a listener is orderly
+    out_of_order: pl.DataFrame  # consumer_group, topic, day, out_of_order: no row unless a listener is orderly
 
 
 def scope_of_shard(
@@ -98,14 +98,20 @@ def confirmed(produce: pl.DataFrame) -> pl.DataFrame:
 
 
 def _offsets(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return ``by`` and OFFSETS of the rows' queue_offset."""
+    """Return the first and last queue_offset of the rows by the columns ``by``.
+
+    Columns: ``by``, first_offset, last_offset, and for each of STEPS whether it divides all offsets.
+    """
     offset = pl.col("queue_offset")
     divides = [(offset % step == 0).all().alias(f"by_{step}") for step in STEPS]
     return rows.group_by(by).agg(offset.min().alias("first_offset"), offset.max().alias("last_offset"), *divides)
 
 
 def _step(offsets: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return ``by`` and step: the largest of STEPS that divides all offsets, else 1."""
+    """Return the largest of STEPS that divides all offsets, else 1.
+
+    Columns: ``by``, step.
+    """
     whole = offsets.group_by(by).agg(pl.col("last_offset").max(), *[pl.col(f"by_{step}").all() for step in STEPS])
     # Offset 0 alone proves no step.
     fits = [pl.when(pl.col(f"by_{step}") & (pl.col("last_offset") >= step)).then(step) for step in STEPS]
@@ -113,7 +119,10 @@ def _step(offsets: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _committed(commits: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFrame:
-    """Return GROUP_QUEUE, committed: the last offset, by the commits or by the master's file."""
+    """Return the last offset that each group committed, by the commits or by the master's file.
+
+    Columns: consumer_group, topic, broker_name, queue_id, committed.
+    """
     sent = commits.select(*GROUP_QUEUE, "ts", pl.col("commit_offset").alias("offset"))
     saved = offset_change.filter(pl.col("broker_id") == 0).select(
         *GROUP_QUEUE, pl.col("to_ts").alias("ts"), pl.col("new_offset").alias("offset")
@@ -124,7 +133,9 @@ def _committed(commits: pl.DataFrame, offset_change: pl.DataFrame) -> pl.DataFra
 
 
 def _out_of_order(received: pl.DataFrame) -> pl.DataFrame:
-    """Return GROUP_TOPIC, day, out_of_order: first deliveries after a later offset of the same queue.
+    """Return the number of first deliveries after a later offset of the same queue.
+
+    Columns: consumer_group, topic, day, out_of_order.
 
     RocketMQ promises an order only to orderly listeners (ConsumeMessageOrderlyService), so concurrent ones have no row.
     A delivery counts if the client has received a higher offset before, no client has received the message before, and

@@ -71,10 +71,11 @@ def _last_described(pull: pl.DataFrame, described: pl.DataFrame, by: Sequence[st
 
 
 def described_brokers(broker: pl.DataFrame) -> pl.DataFrame:
-    """Return the descriptions of brokers: BROKER_KEY, ts, since_5, slave_read_enable, effective_ratio, memory.
+    """Return the descriptions of brokers.
 
-    The ratio is in percent, memory in bytes; null where the description lacks what they follow from.
-    configured_ratio and broker_addr are as described.
+    Columns: broker_name, broker_id, ts, since_5, slave_read_enable, acts_as_master, effective_ratio (percent), memory
+    (bytes), broker_addr, configured_ratio (percent). effective_ratio and memory are null where the description lacks
+    what they follow from; configured_ratio and broker_addr are as described.
     """
     major = pl.col("rocketmq_version").str.split(".").list.first().str.strip_chars()
     setting = pl.element().struct.field

@@ -19,14 +19,20 @@ HEARTBEAT, ROUTE = "silver.heartbeat", "gold.pull_route"
 
 
 def answers_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return BROKER and ts: each second in which the broker answered a pull. ``pull`` are any part of the pulls."""
+    """Return each second in which a broker answered a pull. ``pull`` are any part of the pulls.
+
+    Columns: broker_name, broker_id, ts.
+    """
     answered = pull.filter(pl.col("response_code").is_not_null())
     ts = pl.coalesce("response_ts", "request_ts").dt.truncate("1s")
     return answered.select(*BROKER, ts.alias("ts")).unique()
 
 
 def errors_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return BROKER, ts and record_id of each pull that ended in an error. ``pull`` are any part of the pulls."""
+    """Return each pull that ended in an error. ``pull`` are any part of the pulls.
+
+    Columns: broker_name, broker_id, ts, record_id.
+    """
     failed = pull.filter(pl.col("error").is_not_null())
     return failed.select(*BROKER, pl.col("request_ts").alias("ts"), "record_id")
 
@@ -81,7 +87,9 @@ def broker_outages(
     unseen_down_s: int,
     from_error: bool = False,
 ) -> pl.DataFrame:
-    """Return BROKER, from_ts, to_ts, errors, polled and keys: one row an outage.
+    """Return one row per outage of a broker.
+
+    Columns: broker_name, broker_id, from_ts, to_ts, errors, polled, keys.
 
     ``pull_answers``, ``pull_errors`` and ``failovers`` are the rows of all shards. ``polled`` says whether the runtime
     table was polled meanwhile. A silence must last ``down_s`` seconds if it was, and else ``unseen_down_s``: clients
@@ -115,7 +123,10 @@ def broker_outages(
 
 
 def restarts(broker_runtime: pl.DataFrame) -> pl.DataFrame:
-    """Return BROKER, from_ts: the last answer before a broker started again, by its boot time."""
+    """Return the last answer before a broker started again, by its boot time.
+
+    Columns: broker_name, broker_id, from_ts.
+    """
     polled = broker_runtime.filter(pl.col("boot_ts").is_not_null()).sort("ts")
     by = (*BROKER, "broker_addr")
     before = pl.col("ts", "boot_ts").shift(1).over(by).name.suffix("_before")
@@ -124,7 +135,10 @@ def restarts(broker_runtime: pl.DataFrame) -> pl.DataFrame:
 
 
 def _answers(broker_runtime: pl.DataFrame, heartbeat: pl.DataFrame, pull_answers: pl.DataFrame) -> pl.DataFrame:
-    """Return BROKER and ts of each instant at which the broker answered."""
+    """Return each instant at which a broker answered.
+
+    Columns: broker_name, broker_id, ts.
+    """
     polled = broker_runtime.filter(pl.col("error").is_null()).select(*BROKER, "ts")
     beats = heartbeat.filter(pl.col("response_code").is_not_null())
     heard = beats.select(*BROKER, pl.coalesce("response_ts", "ts").alias("ts"))
@@ -134,7 +148,10 @@ def _answers(broker_runtime: pl.DataFrame, heartbeat: pl.DataFrame, pull_answers
 def _errors(
     broker_runtime: pl.DataFrame, heartbeat: pl.DataFrame, pull_errors: pl.DataFrame, failovers: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return BROKER, ts, table_name and record_id of each row that shows that the broker did not answer."""
+    """Return each row that shows that a broker did not answer.
+
+    Columns: broker_name, broker_id, ts, table_name, record_id.
+    """
     # The master is gone where a pull failed over.
     masters = failovers.with_columns(pl.lit(0, pl.Int64).alias("broker_id"))
     failed = [
@@ -148,7 +165,9 @@ def _errors(
 
 
 def _silences(answers: pl.DataFrame, down_s: int) -> pl.DataFrame:
-    """Return BROKER, since_ts, until_ts of the times without an answer; until_ts is null after the last answer.
+    """Return the times without an answer of a broker; until_ts is null after the last answer.
+
+    Columns: broker_name, broker_id, since_ts, until_ts, in this order.
 
     Rows are in the order of BROKER and since_ts.
     """

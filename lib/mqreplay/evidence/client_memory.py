@@ -26,7 +26,9 @@ JAVA_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def first_subscriptions_of_shard(pull: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]) -> pl.DataFrame:
-    """Return one row per epoch and client of the shard, of SUBSCRIPTION's columns: its least sub_version.
+    """Return the least sub_version of each client of a shard in each epoch.
+
+    Columns: epoch, client_id, sub_version.
 
     ``starts`` are those of with_memory. Clients whose pulls have no sub_version have no row.
     """
@@ -34,7 +36,7 @@ def first_subscriptions_of_shard(pull: pl.DataFrame, starts: Mapping[dt.datetime
     return _first(with_epoch(known, "request_ts", starts).select(list(SUBSCRIPTION)))
 
 
-def born_clients(parts: Iterable[pl.DataFrame], starts: Mapping[dt.datetime, dt.datetime]) -> pl.DataFrame:
+def new_clients(parts: Iterable[pl.DataFrame], starts: Mapping[dt.datetime, dt.datetime]) -> pl.DataFrame:
     """Return the epoch and client_id of each client that began its epoch with an empty table of suggestions.
 
     ``parts`` are the results of first_subscriptions_of_shard for all shards. A sub_version is the millisecond in which
@@ -44,8 +46,8 @@ def born_clients(parts: Iterable[pl.DataFrame], starts: Mapping[dt.datetime, dt.
     first = _first(pl.concat([pl.DataFrame(schema=SUBSCRIPTION), *parts]))
     sure_ms = {utc(start): (utc(sure) - JAVA_EPOCH) // dt.timedelta(milliseconds=1) for start, sure in starts.items()}
     sure = pl.DataFrame(list(sure_ms.items()), schema={"epoch": INSTANT, "sure_ms": pl.Int64}, orient="row")
-    born = first.join(sure, on="epoch").filter(pl.col("sub_version") >= pl.col("sure_ms"))
-    return born.select(CLIENT).sort(CLIENT)
+    since_start = first.join(sure, on="epoch").filter(pl.col("sub_version") >= pl.col("sure_ms"))
+    return since_start.select(CLIENT).sort(CLIENT)
 
 
 def _first(subscriptions: pl.DataFrame) -> pl.DataFrame:
@@ -53,34 +55,34 @@ def _first(subscriptions: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_memory(
-    pull: pl.DataFrame, changes: pl.DataFrame, born: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]
+    pull: pl.DataFrame, changes: pl.DataFrame, new: pl.DataFrame, starts: Mapping[dt.datetime, dt.datetime]
 ) -> pl.DataFrame:
     """Return the pulls of a shard in order, with the state of their clients:
 
     pull_from_which_node   the suggestion kept for the queue, 0 if there was none, null if not known
     route_id, since        the client's route to the broker name (null: none was recorded), and since when it had it
 
-    ``pull`` needs QUEUE but for the epoch, its times, opaque, suggest_which_broker_id and error. ``changes`` is
-    route_changes' frame, ``born`` born_clients'. ``starts`` maps each instant before which the recording has a gap to
-    the instant from which it certainly covers all clients.
+    ``pull`` needs client_id, consumer_group, topic, broker_name, queue_id, its times, opaque, suggest_which_broker_id
+    and error. ``changes`` is route_changes' frame, ``new`` is that of `new_clients`. ``starts`` maps each instant
+    before which the recording has a gap to the instant from which it certainly covers all clients.
     """
     asked = with_epoch(pull, "request_ts", starts)
     key, of_route = key_codes(NAME, asked, changes)
     request, _ = column_numbers(asked, "request_ts")
     route = nearest(key, request, of_route, column_numbers(changes, "known_ts")[0])
     return asked.with_columns(
-        _kept_suggestion(asked, born).alias("pull_from_which_node"),
+        _kept_suggestion(asked, new).alias("pull_from_which_node"),
         gathered(changes["route_id"], route),
         gathered(changes["known_ts"], route).alias("since"),
     ).drop("epoch")
 
 
-def _kept_suggestion(asked: pl.DataFrame, born: pl.DataFrame) -> pl.Series:
-    client, of_born = key_codes(CLIENT, asked, born)
+def _kept_suggestion(asked: pl.DataFrame, new: pl.DataFrame) -> pl.Series:
+    client, of_new = key_codes(CLIENT, asked, new)
     last = _last_suggestion(asked)
     value, is_known = column_numbers(last.to_frame("last"), "last")
-    is_first_of_born = ~is_known & np.isin(client, of_born)
-    return int64_series(value, (is_known & (value != UNKNOWN)) | is_first_of_born)
+    is_first_of_new = ~is_known & np.isin(client, of_new)
+    return int64_series(value, (is_known & (value != UNKNOWN)) | is_first_of_new)
 
 
 def _last_suggestion(asked: pl.DataFrame) -> pl.Series:

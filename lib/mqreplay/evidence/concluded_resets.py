@@ -81,7 +81,10 @@ def _of_running_brokers(fell: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.
 
 
 def _holders(fell: pl.DataFrame, owners: pl.DataFrame) -> pl.DataFrame:
-    """Return BREAK, clients: how many clients held the queue during a break or just before it, where any did."""
+    """Return how many clients held the queue during a break or just before it, where any did.
+
+    Columns: those of BREAK, which identify a break, and clients.
+    """
     spans = owners.select(*KEY, "client_id", pl.col("from_ts").alias("held_ts"), pl.col("to_ts").alias("held_until"))
     began = pl.col("from_ts") - pl.duration(seconds=HANDOVER_S)
     met = fell.join(spans, KEY).filter((pl.col("held_ts") <= pl.col("to_ts")) & (pl.col("held_until") >= began))

@@ -25,7 +25,9 @@ MOST_PAIRS = 1_000_000  # pairs of spans at a time: a group of 1,000 members has
 def strategy_conflicts(
     rebalance: pl.DataFrame, members: pl.DataFrame, interval_s: int, polled: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Return CONFLICTS: while members allocated by different strategies (the sides).
+    """Return the times in which members of a group allocated by different strategies (the sides).
+
+    Columns: consumer_group, from_ts, to_ts, sides, topics, record_ids.
 
     ``polled`` is the frame of observed_clients.strategy_sides, of clients without hooks. ``members`` is the
     frame of `membership`, ``interval_s`` the rebalance interval.
@@ -55,7 +57,9 @@ def _of_table(name: str) -> pl.Expr:
 
 
 def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
-    """Return CONFLICTS: while members had different subscriptions; the sides are the subscriptions as text.
+    """Return the times in which members of a group had different subscriptions.
+
+    Columns: consumer_group, from_ts, to_ts, sides, topics, record_ids. The sides are the subscriptions as text.
 
     A broker keeps one subscription for a group, that of the last heartbeat (ConsumerGroupInfo#updateSubscription), but
     members share queues as if all subscribed alike. ``interval_s`` is the heartbeat interval. ``heartbeat`` may hold
@@ -67,18 +71,20 @@ def subscription_conflicts(heartbeat: pl.DataFrame, members: pl.DataFrame, inter
         _of_table("silver.assignment")
     )
     sent = own.filter(pl.col("source").ne_missing(RUNNING_INFO))
-    said = subscriptions(pl.concat([sent, polled])).sort("ts")
+    stated = subscriptions(pl.concat([sent, polled])).sort("ts")
     listed = pl.when(pl.col("subscribed").is_not_null())
     side, record_id = (
         listed.then(name).forward_fill().over(MEMBER).alias(alias)
         for name, alias in (("subscribed", "side"), ("record_id", "record_id"))
     )
-    sides = said.select(*MEMBER, pl.lit("").alias("topic"), "ts", pl.col("ts").alias("until"), side, record_id)
+    sides = stated.select(*MEMBER, pl.lit("").alias("topic"), "ts", pl.col("ts").alias("until"), side, record_id)
     return _conflicts(sides.filter(pl.col("side").is_not_null()), members, interval_s)
 
 
 def _conflicts(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
-    """Return CONFLICTS: while different clients were on different sides of one group's topic.
+    """Return the times in which different clients were on different sides of one group's topic.
+
+    Columns: consumer_group, from_ts, to_ts, sides, topics, record_ids.
 
     ``sides`` has a row for each statement of a client: _GROUP_TOPIC, client_id, ts, until, side, record_id.
     """
@@ -93,7 +99,9 @@ def _conflicts(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> p
 
 
 def _spans(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.DataFrame:
-    """Return _GROUP_TOPIC, client_id, side, from_ts, to_ts, record_id: the time span of a client on a side.
+    """Return the time spans of clients on a side.
+
+    Columns: consumer_group, topic, client_id, side, from_ts, to_ts, record_id.
 
     A side is valid from one row to the next, and after the last one until the client left or the next row was due.
     """
@@ -115,7 +123,10 @@ def _spans(sides: pl.DataFrame, members: pl.DataFrame, interval_s: int) -> pl.Da
 
 
 def _overlaps(few: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return CONFLICTS: overlaps of some spans with all spans, of another client on another side."""
+    """Return the overlaps of some spans with all spans, of another client on another side.
+
+    Columns: consumer_group, from_ts, to_ts, sides, topics, record_ids.
+    """
     pairs = few.join(spans, _GROUP_TOPIC, suffix="_other").filter(
         (pl.col("client_id") != pl.col("client_id_other"))
         & (pl.col("side") < pl.col("side_other"))
@@ -133,7 +144,10 @@ def _overlaps(few: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _merged(conflicts: pl.DataFrame, interval_s: int) -> pl.DataFrame:
-    """Return CONFLICTS of a group that are at most ``interval_s`` seconds apart as one."""
+    """Return the conflicts; those of a group that are at most ``interval_s`` seconds apart are one.
+
+    Columns: consumer_group, from_ts, to_ts, sides, topics, record_ids.
+    """
     together = with_session(conflicts, GROUP, "from_ts", "to_ts", interval_s)
     sets = [pl.col(name).explode().unique().sort() for name in ("sides", "topics", "record_ids")]
     merged = together.group_by(*GROUP, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max(), *sets)

@@ -6,7 +6,8 @@ import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX
 
-# A message is a place in a queue. Its own topic differs from the queue's if it came back: then the queue is of %RETRY%.
+# A message is identified by its place in a queue. The topic of a message that was sent back differs from its queue's,
+# which is of %RETRY%.
 MESSAGE = ("consumer_group", "topic", "queue_topic", "broker_name", "queue_id", "queue_offset")
 DONE = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT")  # ConsumeConcurrentlyStatus, ConsumeOrderlyStatus
 DELIVERY = (*MESSAGE, "client_id", "ts", "status", "reconsume_times")
@@ -17,17 +18,18 @@ def with_queue_topic(consume: pl.DataFrame) -> pl.DataFrame:
 
     It stays null where reconsume_times is null, too.
     """
-    came_back = (pl.col("reconsume_times") > 0) & ~pl.col("orderly").fill_null(False)
+    is_sent_back = (pl.col("reconsume_times") > 0) & ~pl.col("orderly").fill_null(False)
     retry = pl.lit(RETRY_GROUP_TOPIC_PREFIX) + pl.col("consumer_group")
-    of_queue = pl.when(came_back).then(retry).when(pl.col("reconsume_times").is_not_null()).then("topic")
+    of_queue = pl.when(is_sent_back).then(retry).when(pl.col("reconsume_times").is_not_null()).then("topic")
     return consume.with_columns(pl.coalesce("queue_topic", of_queue).alias("queue_topic"))
 
 
 def repeated_deliveries(consume: pl.DataFrame, broadcasting: pl.DataFrame) -> pl.DataFrame:
     """Return the deliveries of a message after its first, each with the delivery before it.
 
-    Columns: MESSAGE, client_id, ts, record_id, previous_client_id, previous_ts; stored_ts, when the broker stored the
-    message, or its producer made it, null if neither is known. Only successful deliveries count.
+    Columns: consumer_group, topic, queue_topic, broker_name, queue_id, queue_offset, client_id, ts, record_id,
+    previous_client_id, previous_ts; stored_ts, when the broker stored the message, or its producer made it, null if
+    neither is known. Only successful deliveries count.
     ``broadcasting`` has the consumer_group of groups whose clients each receive every message: they have no repeated
     deliveries. ``consume`` is one shard: all rows of some queues.
     """
@@ -45,22 +47,24 @@ def repeated_deliveries(consume: pl.DataFrame, broadcasting: pl.DataFrame) -> pl
     )
 
 
-def came_back(consume: pl.DataFrame) -> pl.DataFrame:
-    """Return consumer_group, ts, reconsume_times and record_id of deliveries whose message was sent back.
+def redelivered_messages(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return the deliveries whose message was sent back to be delivered again.
 
-    The listener answered RECONSUME_LATER (ConsumeMessageConcurrentlyService). ``consume`` is one shard: all rows of
-    some queues.
+    Columns: consumer_group, ts, reconsume_times, record_id. The listener answered RECONSUME_LATER
+    (ConsumeMessageConcurrentlyService). ``consume`` is one shard: all rows of some queues.
     """
     later = once(consume.filter(pl.col("status") == "RECONSUME_LATER"))
     return later.select("consumer_group", "ts", "reconsume_times", "record_id")
 
 
-def most_tries_of_shard(consume: pl.DataFrame) -> pl.DataFrame:
-    """Return consumer_group and most_tries, the most times that one of its messages had come back before a delivery.
+def max_reconsume_times_of_shard(consume: pl.DataFrame) -> pl.DataFrame:
+    """Return the largest reconsume_times of a delivery of each group, as max_reconsume_times.
 
     ``consume`` are any part of the deliveries.
     """
-    return consume.group_by("consumer_group").agg(pl.col("reconsume_times").max().cast(pl.Int64).alias("most_tries"))
+    return consume.group_by("consumer_group").agg(
+        pl.col("reconsume_times").max().cast(pl.Int64).alias("max_reconsume_times")
+    )
 
 
 def once(consume: pl.DataFrame) -> pl.DataFrame:

@@ -29,7 +29,10 @@ REASON = (
 
 
 def dropped_clients(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame, lost_s: int) -> pl.DataFrame:
-    """Return MEMBER, BROKER, heard_ts (null: not known), ts, proven: each client that a broker dropped at ``ts``.
+    """Return each client that a broker dropped, at ``ts``.
+
+    Columns: consumer_group, client_id, broker_name, broker_id, heard_ts (the last heartbeat, null: not known), ts,
+    proven.
 
     ``proven``: the log went on for ``lost_s`` seconds, and the broker did not stop. The frames are silver's.
     """
@@ -57,7 +60,10 @@ def dropped_clients(heartbeat: pl.DataFrame, broker_runtime: pl.DataFrame, lost_
 
 
 def dropped_signs(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return SIGNS of the proven rows of `dropped_clients`: from the last heartbeat until the broker dropped it."""
+    """Return the proven rows of `dropped_clients` as signs, each from the last heartbeat to the broker's drop.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, sign.
+    """
     last = pl.coalesce("heard_ts", pl.col("ts") - pl.duration(seconds=EXPIRED_S))
     sign = pl.when(pl.col("heard_ts").is_null()).then(pl.lit(EXPIRED)).otherwise(pl.lit(CLOSED))
     rows = dropped.filter("proven").select(
@@ -67,7 +73,7 @@ def dropped_signs(dropped: pl.DataFrame) -> pl.DataFrame:
 
 
 def dropped_gaps(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return the gaps (columns of GAP) of clients that a broker dropped as its log ended, and that nothing shows later.
+    """Return the gaps of clients that a broker dropped as its log ended, and that nothing shows later.
 
     ``members`` is the frame of `membership`. A client that unregistered, or whose session went on, has none.
     """

@@ -46,7 +46,9 @@ def duplicate_clients(
     holes: pl.DataFrame,
     watched_until: dt.datetime | None,
 ) -> pl.DataFrame:
-    """Return DUPLICATES: while a group had a client id more than once.
+    """Return the times in which a group had a client id more than once.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, certain, addresses, tables.
 
     ``small`` are the night's small tables by name, ``consumer_list`` the lists that the recorder polled. It is certain
     if it lasts longer than DEAD_S seconds, if clients with this id name two start times, or if a process with this id
@@ -84,7 +86,10 @@ def _by_rebalances(rebalance: pl.DataFrame) -> pl.DataFrame:
 
 
 def _repeated(lists: pl.DataFrame, table: str) -> pl.DataFrame:
-    """Return _SIGHT of the ids that a list has more than once."""
+    """Return the client ids that a list has more than once.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name.
+    """
     distinct, list_of = distinct_values(lists, ["cid_all"])  # members see the same lists again and again
     repeats = distinct.select(pl.col("cid_all").list.n_unique() < pl.col("cid_all").list.len()).to_series()
     several = lists.filter(repeats.gather(list_of)).with_row_index("list")
@@ -95,7 +100,10 @@ def _repeated(lists: pl.DataFrame, table: str) -> pl.DataFrame:
 
 
 def _by_connections(consumer_connection: pl.DataFrame) -> pl.DataFrame:
-    """Return _SIGHT of the ids that a broker knows at several addresses."""
+    """Return the client ids that a broker knows at several addresses.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name.
+    """
     by = ["broker_name", "broker_id", "consumer_group"]
     confirmed = pl.max_horizontal("ts", pl.col("previous_ts").shift(-1).over(by))
     known = consumer_connection.sort("ts", "record_id").with_columns(confirmed.alias("to_ts"))
@@ -110,7 +118,10 @@ def _by_connections(consumer_connection: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_two_starts(spans: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, session, two_starts: whether answers of clients with an id name two start times."""
+    """Return whether answers of clients with an id name two start times.
+
+    Columns: consumer_group, client_id, session, two_starts.
+    """
     started = answers(assignment).select(*MEMBER, "ts", "seen_until", setting(STARTED).alias("started"))
     met = spans.join(started.filter(pl.col("started").is_not_null()), MEMBER)
     near = (pl.col("seen_until") >= pl.col("from_ts") - pl.duration(seconds=BEFORE_S)) & (
@@ -120,7 +131,9 @@ def _with_two_starts(spans: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFr
 
 
 def _unbroken(spans: pl.DataFrame, small: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return MEMBER, session, unbroken: whether a process answered from before its id was listed twice until after.
+    """Return whether a process answered from before its id was listed twice until after.
+
+    Columns: consumer_group, client_id, session, unbroken.
 
     Such a process did not lose its connections, so a second one that stays for longer than CLOSED_S seconds is another
     process: the close of a connection is sent again until it arrives. Each poll must have an answer, and each broker of
@@ -151,7 +164,10 @@ def _unbroken(spans: pl.DataFrame, small: Mapping[str, pl.DataFrame]) -> pl.Data
 
 
 def _known_once(consumer_connection: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, ts: when a broker knew a client id at one address."""
+    """Return when a broker knew a client id at one address only.
+
+    Columns: consumer_group, client_id, ts.
+    """
     each = consumer_connection.filter(pl.col("connections").list.len() > 0).explode("connections")
     client = pl.col("connections").struct.field("client_id").alias("client_id")
     by = ["broker_name", "broker_id", "consumer_group", "ts", "client_id"]

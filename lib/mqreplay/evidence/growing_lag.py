@@ -24,7 +24,9 @@ GROUP_TOPIC = ["consumer_group", "topic"]
 
 
 def advances_of_shard(offset_change: pl.DataFrame, offset_commit: pl.DataFrame) -> pl.DataFrame:
-    """Return GROUP_TOPIC, advanced_ts: the last instant at which a group is known to have advanced on a topic.
+    """Return the last instant at which a group is known to have advanced on a topic.
+
+    Columns: consumer_group, topic, advanced_ts.
 
     By copies of masters' offsets, and by accepted commits of one queue that differ.
     """
@@ -60,15 +62,17 @@ def growing_lag(
     outages: pl.DataFrame,
     stuck_s: int,
 ) -> pl.DataFrame:
-    """Return KEY, from_ts, to_ts, offset, waiting, arrived (messages): lag that grew for ``stuck_s`` s and longer.
+    """Return the spans of ``stuck_s`` seconds and longer in which a lag grew.
 
-    ``still`` is standstills's frame, ``held`` that of held_standstills, whose spans are left out, ``advances``
-    the rows of `advances_of_shard` of all shards, ``members`` that of membership, ``outages`` that of broker_outages:
-    while a broker is down, nobody can read from it. A group counts if it advanced on the topic in the recording, or has
-    a member meanwhile: offsets of a group that nobody uses any more stay for ever. Offsets of broadcasting groups are
-    with the clients.
+    Columns: consumer_group, topic, broker_name, queue_id, from_ts, to_ts, offset, waiting, arrived (messages).
+
+    ``still`` is the frame of `standstill_spans`, ``held`` that of held_standstills, whose spans are left out,
+    ``advances`` the rows of `advances_of_shard` of all shards, ``members`` that of membership, ``outages`` that of
+    broker_outages: while a broker is down, nobody can read from it. A group counts if it advanced on the topic in the
+    recording, or has a member meanwhile: offsets of a group that nobody uses any more stay for ever. Offsets of
+    broadcasting groups are with the clients.
     """
-    spans = still.explode("stretches").unnest("stretches").filter(pl.col("arrived") > 0)
+    spans = still.explode("spans").unnest("spans").filter(pl.col("arrived") > 0)
     broadcasting = consumer_groups(heartbeat).filter(pl.col("message_model") == BROADCASTING)
     own = spans.filter(_is_of_application()).join(broadcasting, "consumer_group", how="anti")
     unheld = own.join(held.select(*KEY, "from_ts"), [*KEY, "from_ts"], how="anti")
@@ -84,7 +88,7 @@ def growing_lag(
 def lag_gaps(
     members: pl.DataFrame, heartbeat: pl.DataFrame, known: Collection[str], day: dt.date, stuck_s: int
 ) -> pl.DataFrame:
-    """Return the gaps (columns of GAP) of groups that had members on ``day``, and whose lag nobody can know.
+    """Return the gaps of groups that had members on ``day``, and whose lag is unknown.
 
     ``known``: the groups of which any offset was recorded; ``members`` and ``heartbeat`` as in `growing_lag`. Members
     of less than ``stuck_s`` seconds hide no finding.

@@ -23,7 +23,7 @@ LISTS: dict[str, pl.DataType] = {
     "broker_name": pl.String(),
     "broker_id": pl.Int64(),
     "broker_addr": pl.String(),
-    "before_ts": INSTANT,  # the last instant at which the answer before was given
+    "before_ts": INSTANT,  # the last instant at which the answer before was valid
     "record_id": pl.String(),
 }
 UNLISTED: dict[str, pl.DataType] = {
@@ -47,7 +47,9 @@ CHANGES: dict[str, pl.DataType] = {
 
 
 def listed_brokers(cluster_info: pl.DataFrame, until: dt.datetime | None) -> pl.DataFrame:
-    """Return LISTS: each broker that a name server's answer lists, while the answer was its latest.
+    """Return each broker that a name server's answer lists, while the answer is its latest.
+
+    Columns: namesrv_addr, from_ts, to_ts, broker_name, broker_id, broker_addr, before_ts, record_id.
 
     ``cluster_info`` is silver.cluster_info; ``until`` is the recording's last instant. An answer without brokers has a
     row whose broker is null.
@@ -73,7 +75,9 @@ def listed_brokers(cluster_info: pl.DataFrame, until: dt.datetime | None) -> pl.
 
 
 def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.DataFrame:
-    """Return UNLISTED: while a broker answered the recorder, and no name server listed its address.
+    """Return the times in which a broker answered the recorder, and no name server listed its address.
+
+    Columns: broker_name, broker_id, broker_addr, from_ts, answered_ts, to_ts, is_listed_again.
 
     ``lists`` is the frame of `listed_brokers`. It begins when the address was no longer listed, and ends when it was
     listed again, or with the broker's last answer. A broker that was never listed is of another cluster, or new.
@@ -90,7 +94,7 @@ def unlisted_brokers(broker_runtime: pl.DataFrame, lists: pl.DataFrame) -> pl.Da
         strategy="forward",
         check_sortedness=False,
     )
-    # An answer names brokers until the next one: what vanished was last listed when the answer before was given.
+    # An answer is valid until the next one: a broker that vanished was last listed until the new answer.
     missing = nearest.filter(pl.col("until").is_not_null() & (pl.col("ts") >= pl.col("until")))
     sessions = with_session(missing, [*BROKER, "broker_addr", "until"], "ts", "ts", ANSWERED_EACH_S)
     found = sessions.group_by(*BROKER, "broker_addr", "until", "session").agg(
@@ -129,7 +133,9 @@ def _merged(lists: pl.DataFrame) -> pl.DataFrame:
 
 
 def master_changes(lists: pl.DataFrame, broker_runtime: pl.DataFrame) -> pl.DataFrame:
-    """Return CHANGES: a broker name has a master at another address than before, by the name servers' lists.
+    """Return the changes of a broker name's master to another address, by the name servers' lists.
+
+    Columns: broker_name, from_ts, to_ts, old_addr, new_addr, lacked, record_id.
 
     ``lacked``: the end of the old master's commit log, as last answered, less the last end that the new master gave
     while it was a replica; null if one of them is not known.

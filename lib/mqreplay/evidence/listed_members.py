@@ -17,7 +17,7 @@ from mqreplay.evidence.time_spans import with_session
 
 LIST = ["consumer_group", "broker_name", "broker_id"]
 SYSTEM_ERROR = 1  # the answer for a group without members; of 307 for a client that is not connected
-BORN_S = 40  # clients send heartbeats every 30 s: until then a broker that started does not know them
+STARTED_S = 40  # clients send heartbeats every 30 s: until then a broker that started does not know them
 NO_ANSWER = "did not answer|(?i)time(d )?-?out"  # of errors: those that a silent client causes
 VANISHED: dict[str, pl.DataType] = {
     "consumer_group": pl.String(),
@@ -30,7 +30,9 @@ VANISHED: dict[str, pl.DataType] = {
 def listed_spans(
     consumer_list: pl.DataFrame, broker_runtime: pl.DataFrame, holes: pl.DataFrame, watched_until: dt.datetime | None
 ) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts, gone (no longer in a broker's list), brokers: while lists named a client.
+    """Return the times in which lists of brokers named a client.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, gone (no longer in a broker's list), brokers.
 
     ``holes`` are the times without polls, ``watched_until`` is the recorder's last instant: the last list of a broker
     is valid until then, or until its next line was due.
@@ -86,7 +88,9 @@ def answered_lists(consumer_list: pl.DataFrame) -> pl.DataFrame:
 def polled_lists(
     consumer_list: pl.DataFrame, broker_runtime: pl.DataFrame, holes: pl.DataFrame, watched_until: dt.datetime | None
 ) -> pl.DataFrame:
-    """Return LIST, ts, until, number, cid_all, proves: the recorder's lists of each broker in order of time.
+    """Return the recorder's lists of each broker in order of time.
+
+    Columns: consumer_group, broker_name, broker_id, ts, until, number, cid_all, proves.
 
     See `listed_spans`. A list is valid from ``ts`` to ``until``.
     """
@@ -99,7 +103,7 @@ def polled_lists(
     at = known.sort("ts", "record_id").join_asof(
         boots, on="ts", by=["broker_name", "broker_id"], strategy="backward", check_sortedness=False
     )
-    grown = (pl.col("ts") >= pl.col("boot_ts") + pl.duration(seconds=BORN_S)).fill_null(True)
+    grown = (pl.col("ts") >= pl.col("boot_ts") + pl.duration(seconds=STARTED_S)).fill_null(True)
     end = pl.lit(watched_until, SIGNS["to_ts"])
     begun = holes.select(pl.col("from_ts").alias("hole_ts")).sort("hole_ts")
     ends = at.join_asof(begun, left_on="ts", right_on="hole_ts", strategy="forward", check_sortedness=False)
@@ -120,7 +124,9 @@ def polled_lists(
 
 
 def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_s: int) -> pl.DataFrame:
-    """Return MEMBER, from_ts (last answer), to_ts (next answer, or null): a client did not answer for ``least_s`` s.
+    """Return the times in which a client did not answer for ``least_s`` seconds.
+
+    Columns: consumer_group, client_id, from_ts (last answer), to_ts (next answer, or null).
 
     A broker that does not know the client answers at once: that is not a silence. A client that never answered may not
     support the request.
@@ -149,7 +155,9 @@ def silences(assignment: pl.DataFrame, watched_until: dt.datetime | None, least_
 def vanished(
     spans: pl.DataFrame, silent: pl.DataFrame, holes: pl.DataFrame, silent_s: int, assignment: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return VANISHED: members that became silent, or that no broker named any more, with the time.
+    """Return the members that became silent, or that no broker named any more, with the time.
+
+    Columns: consumer_group, client_id, gone_ts, silent.
 
     ``spans`` is the frame of `listed_spans`, ``silent`` that of `silences`. A member that answers again within
     ``silent_s`` seconds did not vanish, nor did one that connected to another broker, see `_connected_again`. An end
@@ -179,7 +187,9 @@ def vanished(
 
 
 def _connected_again(spans: pl.DataFrame, assignment: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return MEMBER, to_ts: the spans after which the same process connected again within ``silent_s`` seconds.
+    """Return the spans after which the same process connected again within ``silent_s`` seconds.
+
+    Columns: consumer_group, client_id, to_ts.
 
     The proxy in a broker (local mode) keeps its clients to itself: a gRPC client that moves to another broker is listed
     by that one alone. It never answers polls, and its id is new in each process. Other clients may keep their id when
@@ -195,7 +205,10 @@ def _connected_again(spans: pl.DataFrame, assignment: pl.DataFrame, silent_s: in
 
 
 def listed_signs(spans: pl.DataFrame, gone: pl.DataFrame, silent: pl.DataFrame) -> pl.DataFrame:
-    """Return SIGNS of the listed spans without the silences, and of the instants at which members vanished."""
+    """Return the signs of the listed spans without the silences, and of the instants at which members vanished.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, sign.
+    """
     cut = _less(spans.select(*MEMBER, "from_ts", "to_ts"), silent)
     ends = gone.select(*MEMBER, pl.col("gone_ts").alias("from_ts"), pl.col("gone_ts").alias("to_ts"))
     parts = [cut.with_columns(pl.lit(LISTED).alias("sign")), ends.with_columns(pl.lit(UNLISTED).alias("sign"))]

@@ -94,7 +94,10 @@ def _ends_around_answer(pull: pl.DataFrame, broker_runtime: pl.DataFrame, slack_
 
 
 def _places(pull: pl.DataFrame, consume: pl.DataFrame, produce: pl.DataFrame) -> pl.DataFrame:
-    """Return the messages of a shard with known places, of PLACE's columns."""
+    """Return the messages of a shard with known places in the commit log.
+
+    Columns: broker_name, topic, queue_id, queue_offset, place (bytes).
+    """
     of_id = pl.col("offset_msg_id").str.tail(16).str.to_integer(base=16, dtype=pl.Int64, strict=False)
     with_id = produce.filter(pl.col("offset_msg_id").str.contains(OFFSET_MSG_ID))
     listed = [

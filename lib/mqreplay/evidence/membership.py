@@ -36,10 +36,11 @@ _LATE_MS = 5_000  # an answer on its way, a last commit: no new session after UN
 
 
 def subscriptions(heartbeat: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, ts, message_model, topics (list of subscribed topics), subscribed (as text), record_id.
+    """Return the subscriptions in heartbeats: one row for each heartbeat and group.
 
-    One row for each heartbeat and group. ``subscribed`` is without the retry topic, which each client adds
-    automatically. Topics and subscribed are null of a heartbeat that does not list subscriptions.
+    Columns: consumer_group, client_id, ts, message_model, topics (list of subscribed topics), subscribed (as text),
+    record_id. ``subscribed`` is without the retry topic, which each client adds automatically. Topics and subscribed
+    are null of a heartbeat that does not list subscriptions.
     """
     each = consumer_groups(heartbeat)
     # Clients repeat their heartbeats: the text is made once for each distinct list.
@@ -61,7 +62,10 @@ def _field(name: str) -> pl.Expr:
 
 
 def consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, ts, message_model, subscriptions, record_id: one row for each heartbeat and consumer group."""
+    """Return one row for each heartbeat and consumer group.
+
+    Columns: consumer_group, client_id, ts, message_model, subscriptions, record_id.
+    """
     beats = heartbeat.filter((pl.col("kind") == "HEART_BEAT") & (pl.col("consumer_data_set").list.len() > 0))
     each = beats.select("client_id", "ts", "record_id", pl.col("consumer_data_set").alias("group")).explode("group")
     group = pl.col("group").struct
@@ -76,13 +80,18 @@ def consumer_groups(heartbeat: pl.DataFrame) -> pl.DataFrame:
 
 
 def unregistrations(heartbeat: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, ts: each UNREGISTER_CLIENT request for a consumer group."""
+    """Return each UNREGISTER_CLIENT request for a consumer group.
+
+    Columns: consumer_group, client_id, ts.
+    """
     left = heartbeat.filter(pl.col("unregistered_consumer_group").is_not_null())
     return left.select(pl.col("unregistered_consumer_group").alias("consumer_group"), "client_id", "ts")
 
 
 def signs(heartbeat: pl.DataFrame, rebalance: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return SIGNS of all tables but pulls and commits; rebalances and assignments one a second at most.
+    """Return the signs of life of clients in all tables but pulls and commits.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, sign. Rebalances and assignments have one sign a second at most.
 
     The frames have the rows that hooks recorded.
     """
@@ -101,13 +110,19 @@ def signs(heartbeat: pl.DataFrame, rebalance: pl.DataFrame, assignment: pl.DataF
 
 
 def pull_signs_of_shard(pull: pl.DataFrame, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return SIGNS of a shard's pulls; ``unregistered`` is the night's frame of `unregistrations`."""
-    return _stretches(_seconds(pull, "request_ts"), "pull", unregistered, silent_s)
+    """Return the signs of life in a shard's pulls; ``unregistered`` is the night's frame of `unregistrations`.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, sign.
+    """
+    return _act_spans(_seconds(pull, "request_ts"), "pull", unregistered, silent_s)
 
 
 def commit_signs_of_shard(offset_commit: pl.DataFrame, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return SIGNS of a shard's commits; ``unregistered`` is the night's frame of `unregistrations`."""
-    return _stretches(_seconds(offset_commit, "ts"), "commit", unregistered, silent_s)
+    """Return the signs of life in a shard's commits; ``unregistered`` is the night's frame of `unregistrations`.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, sign.
+    """
+    return _act_spans(_seconds(offset_commit, "ts"), "commit", unregistered, silent_s)
 
 
 def _seconds(rows: pl.DataFrame, ts: str) -> pl.DataFrame:
@@ -120,11 +135,13 @@ def _moments(rows: pl.DataFrame, sign: str) -> pl.DataFrame:
     return signs.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
 
 
-def _stretches(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return SIGNS: acts of a member at most ``silent_s`` seconds apart, split where a client counts as back.
+def _act_spans(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent_s: int) -> pl.DataFrame:
+    """Return the spans of a member's acts at most ``silent_s`` seconds apart, split where a client counts as back.
 
-    Only the first act of a stretch can begin a session: no other one follows a silence, and no other one is the first
-    that is later than _LATE_MS after an UNREGISTER_CLIENT. So all acts of a stretch are of one session, and its ends
+    Columns: consumer_group, client_id, from_ts, to_ts, sign.
+
+    Only the first act of a span can begin a session: no other one follows a silence, and no other one is the first
+    that is later than _LATE_MS after an UNREGISTER_CLIENT. So all acts of a span are of one session, and its ends
     are enough for `membership`.
     """
     late = (pl.col("ts").dt.truncate("1ms") + pl.duration(milliseconds=_LATE_MS)).cast(INSTANT)
@@ -136,11 +153,11 @@ def _stretches(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent
     before = pl.col("ts", "_cut").shift(1).over("_member").name.suffix("_before")
     gap_ms = _ms("ts") - _ms("ts_before")
     begins = gap_ms.is_null() | (gap_ms > silent_s * 1000) | pl.col("_cut").ne_missing(pl.col("_cut_before"))
-    stretches = (
+    spans = (
         by_member.with_columns(before)
         .with_columns(begins.alias("_begins"))
-        .with_columns(pl.col("_begins").cum_sum().over("_member").alias("_stretch"))
-        .group_by("_member", "_stretch")
+        .with_columns(pl.col("_begins").cum_sum().over("_member").alias("_span"))
+        .group_by("_member", "_span")
         .agg(
             pl.col(MEMBER).first(),
             pl.col("ts").min().alias("from_ts"),
@@ -148,7 +165,7 @@ def _stretches(acts: pl.DataFrame, sign: str, unregistered: pl.DataFrame, silent
             pl.lit(sign).alias("sign"),
         )
     )
-    return stretches.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
+    return spans.select([pl.col(name).cast(of) for name, of in SIGNS.items()])
 
 
 def _ms(ts: str) -> pl.Expr:
@@ -156,9 +173,12 @@ def _ms(ts: str) -> pl.Expr:
 
 
 def membership(signs: pl.DataFrame, silent_s: int) -> pl.DataFrame:
-    """Return MEMBER, session, from_ts, to_ts, left (it unregistered), watched (by more than heartbeats), beat, dropped.
+    """Return the sessions of the members of consumer groups.
 
-    ``signs`` are rows of SIGNS of all tables and shards; ``beat``: by heartbeats. A silence of more than ``silent_s``
+    Columns: consumer_group, client_id, session, from_ts, to_ts, left (it unregistered), watched (by more than
+    heartbeats), beat (by heartbeats), dropped.
+
+    ``signs`` are the signs of all tables and shards. A silence of more than ``silent_s``
     seconds ends a session, and so does UNLISTED. ``dropped`` is CLOSED or EXPIRED if a broker dropped the client and no
     later sign shows it, and else null.
     """
@@ -208,7 +228,10 @@ def within_session(rows: pl.DataFrame, members: pl.DataFrame, until: pl.Expr) ->
 
 
 def pulling_groups_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return consumer_group, commits (with its pulls): the groups that pull in a shard."""
+    """Return the groups that pull in a shard.
+
+    Columns: consumer_group, commits (whether its pulls carry commits).
+    """
     commits = (pl.col("sys_flag") & FLAG_COMMIT_OFFSET) == FLAG_COMMIT_OFFSET
     return pull.group_by("consumer_group").agg(commits.any().alias("commits"))
 
@@ -220,7 +243,9 @@ def unshared_groups(
     pulling: pl.DataFrame,
     groups_with_commits: AbstractSet[str],
 ) -> pl.DataFrame:
-    """Return consumer_group: the broadcasting groups, and those without evidence that their members share queues.
+    """Return the broadcasting groups, and those without evidence that their members share queues.
+
+    Columns: consumer_group.
 
     ``pulling`` is the frame of `pulling_groups_of_shard`, of all shards; ``groups_with_commits`` are those of the
     night. A heartbeat tells which. Without one, members share queues if they share rebalance
@@ -239,7 +264,10 @@ def unshared_groups(
 
 
 def subscribed_tags(heartbeat: pl.DataFrame) -> pl.DataFrame:
-    """Return consumer_group, topic, expressions (tags, or *), has_sql92: all that a group subscribed to."""
+    """Return all that each group subscribed to, by topic.
+
+    Columns: consumer_group, topic, expressions (tags, or *), has_sql92.
+    """
     groups = consumer_groups(heartbeat).select("consumer_group", "subscriptions").unique()
     listed = groups.filter(pl.col("subscriptions").list.len() > 0)
     each = listed.explode("subscriptions").unnest("subscriptions").unique()

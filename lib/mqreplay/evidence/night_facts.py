@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mqreplay.evidence.client_memory import born_clients, first_subscriptions_of_shard
+from mqreplay.evidence.client_memory import first_subscriptions_of_shard, new_clients
 from mqreplay.evidence.queue_events import (
     accepted_commits,
     groups_with_accepted_commits_of_shard,
@@ -34,13 +34,13 @@ class Survey:
 
 @dataclass(frozen=True)
 class NightFacts:
-    """``born``: clients that subscribed in the recording. ``last_ms``: the last commit or end of a queue (epoch ms).
+    """Facts of the whole night. ``new_clients``: clients that subscribed in the recording.
 
-    ``groups_with_commits``: groups with recorded commits; ``groups_with_accepted_commits``: those of which a broker
-    accepted one.
+    ``last_ms``: the last commit or end of a queue (epoch ms). ``groups_with_commits``: groups with recorded commits;
+    ``groups_with_accepted_commits``: those of which a broker accepted one.
     """
 
-    born: pl.DataFrame
+    new_clients: pl.DataFrame
     groups_with_accepted_commits: frozenset[str]
     groups_with_commits: frozenset[str]
     last_ms: int | None
@@ -52,7 +52,7 @@ def survey(
     offset_change: pl.DataFrame,
     starts: Mapping[dt.datetime, dt.datetime],
 ) -> Survey:
-    """Return the contribution of these rows, any part of the tables, with the columns PULL, COMMIT and CHANGE."""
+    """Return the contribution of these rows, any part of the tables, in the columns PULL, COMMIT and CHANGE."""
     ended = pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null())
     ends = ended.select(pl.coalesce("response_ts", "request_ts").max().dt.epoch("ms")).item()
     commits = accepted_commits(offset_commit).select(pl.col("ts").max().dt.epoch("ms")).item()
@@ -75,7 +75,7 @@ def night_facts(
     # If no commits of a group were recorded, the master's snapshots replace them.
     changes = [ms for part in parts for group, ms in part.last_change_ms.items() if group not in accepted]
     return NightFacts(
-        born_clients([part.subscriptions for part in parts], starts),
+        new_clients([part.subscriptions for part in parts], starts),
         accepted,
         frozenset[str]().union(*[part.groups_with_commits for part in parts]),
         last_instant([*(part.last_ms for part in parts), *changes], topic_stats),

@@ -55,8 +55,8 @@ def answers(assignment: pl.DataFrame) -> pl.DataFrame:
     last = pl.col("ts").shift(1).over(MEMBER)
     in_turn = (_ms("ts") - last.dt.epoch("ms")) <= REPEATED_S * 1000
     asked = pl.when(in_turn).then(pl.col("ts") - pl.duration(seconds=ASKED_S))
-    told = pl.when(pl.col("previous_ts") >= last).then("previous_ts")
-    before = pl.max_horizontal(last, pl.coalesce(told, asked))
+    confirmed = pl.when(pl.col("previous_ts") >= last).then("previous_ts")
+    before = pl.max_horizontal(last, pl.coalesce(confirmed, asked))
     placed = rows.with_columns(before.alias("before_ts"))
     followed = placed.with_columns(pl.col("before_ts").shift(-1).over(MEMBER).alias("until"))
     answered = followed.filter(pl.col("error").is_null())
@@ -90,7 +90,9 @@ def setting(name: str) -> pl.Expr:
 
 
 def owner_views(assignment: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, ts, until, queues, whole: queues of clients by their running info, from ``ts`` to ``until``.
+    """Return the queues of clients by their running info, from ``ts`` to ``until``.
+
+    Columns: consumer_group, client_id, ts, until, queues, whole.
 
     ``until`` is null for a client's last answer: it is valid until the session ends. A change between two polls at most
     POLLED_S apart counts at their middle. Between more distant polls nothing is known. The first answer of a session
@@ -129,7 +131,9 @@ def held_queues() -> pl.Expr:
 
 
 def unwatched(members: pl.DataFrame, assignment: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
-    """Return UNWATCHED: while the queues of a member that only lists or polls show are unknown.
+    """Return the times in which the queues of a member that only lists or polls show are unknown.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, why.
 
     From the start of its session to its first answer, between answers more than POLLED_S apart, while it consumes by
     POP, and in ``holes`` of the recorder. ``members`` are the sessions of such members.
@@ -161,14 +165,20 @@ def unwatched(members: pl.DataFrame, assignment: pl.DataFrame, holes: pl.DataFra
 
 
 def unwatched_spans(spans: pl.DataFrame, why: str | pl.Expr | None) -> pl.DataFrame:
-    """Return UNWATCHED of the spans that have a length."""
+    """Return the spans that have a length, with the reason ``why`` the queues are unknown.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, why.
+    """
     reason = why if isinstance(why, pl.Expr) else pl.lit(why)
     named = spans.filter(pl.col("to_ts") > pl.col("from_ts")).with_columns(reason.alias("why"))
     return named.select([pl.col(name).cast(kind) for name, kind in UNWATCHED.items()])
 
 
 def unreported(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, why: the polled clients that consume by POP, or never named their queues: BY_POP or MUTE."""
+    """Return the polled clients that consume by POP, or never named their queues.
+
+    Columns: consumer_group, client_id, why (BY_POP or MUTE).
+    """
     asked = polled(assignment, RUNNING_INFO).select(MEMBER).unique()
     answered = answers(assignment)
     whole = answered.filter("whole").select(MEMBER).unique()
@@ -188,11 +198,11 @@ def observed_heartbeats(
     """
     sent = consumer_groups(hooked(heartbeat)).select(MEMBER).unique()
     of_client = polled(assignment, RUNNING_INFO).filter(pl.col("error").is_null()).join(sent, MEMBER, how="anti")
-    said = _as_heartbeats(of_client, RUNNING_INFO, heartbeat)
+    stated = _as_heartbeats(of_client, RUNNING_INFO, heartbeat)
     known = pl.concat([sent, of_client.select(MEMBER).unique()])
     each = consumer_connection.filter(pl.col("connections").list.len() > 0).explode("connections")
     by_broker = each.with_columns(pl.col("connections").struct.field("client_id").alias("client_id"))
-    return pl.concat([said, _as_heartbeats(by_broker.join(known, MEMBER, how="anti"), CONNECTION, heartbeat)])
+    return pl.concat([stated, _as_heartbeats(by_broker.join(known, MEMBER, how="anti"), CONNECTION, heartbeat)])
 
 
 def _as_heartbeats(rows: pl.DataFrame, source: str, like: pl.DataFrame) -> pl.DataFrame:
@@ -214,7 +224,9 @@ def _as_heartbeats(rows: pl.DataFrame, source: str, like: pl.DataFrame) -> pl.Da
 
 
 def strategy_sides(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return MEMBER, topic, ts, until, side, record_id: the strategy of a client for each topic, with its time span.
+    """Return the strategy of each client for each topic, with its time span.
+
+    Columns: consumer_group, client_id, topic, ts, until, side, record_id.
 
     Retry topics are left out: each client adds that of its own group.
     """
@@ -235,7 +247,9 @@ def clustering() -> pl.Expr:
 
 
 def polled_signs(assignment: pl.DataFrame) -> pl.DataFrame:
-    """Return SIGNS of clients that answered polls, and of those whose logs were imported.
+    """Return the signs of life of clients that answered polls, and of those whose logs were imported.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, sign.
 
     A client is alive from the first to the last line about it in its log.
     """

@@ -40,7 +40,7 @@ MEANWHILE = 1000  # messages
 
 
 def odd_offsets_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
-    """Return ODD of the changes in brokers' and clients' files.
+    """Return the odd offsets in the changes of brokers' and clients' files (schema ODD).
 
     ``ends`` is the frame of offset_continuity.queue_ends. Offsets of brokers past a known end are in
     gold.offset_continuity.
@@ -65,7 +65,9 @@ def odd_offsets_of_shard(offset_change: pl.DataFrame, ends: pl.DataFrame) -> pl.
 
 
 def odd_offsets_of_answers(consume_stats: pl.DataFrame, topic_stats: pl.DataFrame) -> pl.DataFrame:
-    """Return ODD of masters' answers to GET_CONSUME_STATS, one row for each offset that answers in a row repeat.
+    """Return the odd offsets in masters' answers to GET_CONSUME_STATS (schema ODD).
+
+    An offset that several answers in a row repeat has one row.
 
     mqadmin asks the master if there is one, so an unknown id is the master's. A slave copies the group's offset before
     it has the messages. The difference may be of messages written meanwhile, unless it is too large, the broker has no
@@ -114,7 +116,11 @@ def odd_offsets_of_answers(consume_stats: pl.DataFrame, topic_stats: pl.DataFram
 
 
 def _entries(consume_stats: pl.DataFrame) -> pl.DataFrame:
-    """Return ENTRY, ts, offset, queue_max_offset, last_timestamp, response_code, record_id of masters' answers."""
+    """Return the entries of masters' answers.
+
+    Columns: consumer_group, broker_name, topic, queue_id, ts, offset, queue_max_offset, last_timestamp, response_code,
+    record_id.
+    """
     of_master = pl.col("broker_id").fill_null(0) == 0
     each = consume_stats.filter(of_master & (pl.col("offsets").list.len() > 0)).explode("offsets")
     item = pl.col("offsets").struct

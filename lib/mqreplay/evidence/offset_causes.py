@@ -33,10 +33,13 @@ _FELL = pl.col("new_offset") < pl.col("previous_offset")
 
 
 def offset_resets(server_request: pl.DataFrame, pull: pl.DataFrame) -> pl.DataFrame:
-    """Return resets as clients received them: GROUP_QUEUE, asked, given_to, offset, since, ts, table_name, record_id.
+    """Return the resets as clients received them.
 
-    ``offset`` (messages) is where the reset leads, ``asked`` where the client was that pulled, and ``given_to`` up to
-    where the group had been given messages; both are null of pushes. A pull that waited is answered later than the
+    Columns: consumer_group, broker_name, topic, queue_id, asked, delivered_to, offset, since, ts, table_name,
+    record_id.
+
+    ``offset`` (messages) is where the reset leads, ``asked`` where the client was that pulled, and ``delivered_to`` up
+    to where the group had received messages; both are null of pushes. A pull that waited is answered later than the
     offset was set: ``since`` is the instant of its request.
 
     With the pulls of one shard the result holds all resets of the shard's queues, and those pushed for other queues
@@ -56,7 +59,7 @@ def pushed_resets(server_request: pl.DataFrame) -> pl.DataFrame:
             "consumer_group",
             *(reset(name) for name in ("broker_name", "topic", "queue_id")),
             pl.lit(None, pl.Int64).alias("asked"),
-            pl.lit(None, pl.Int64).alias("given_to"),
+            pl.lit(None, pl.Int64).alias("delivered_to"),
             reset("offset"),
             pl.col("ts").alias("since"),
             "ts",
@@ -74,12 +77,12 @@ def moved_resets_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
     """
     in_range = pl.col("queue_offset").is_between("min_offset", "max_offset")
     moved = pull.filter((pl.col("response_code") == OFFSET_MOVED) & in_range)
-    given = given_offsets(pull.join(moved.select(GROUP_QUEUE).unique(), GROUP_QUEUE, how="semi"))
+    delivered = delivered_offsets(pull.join(moved.select(GROUP_QUEUE).unique(), GROUP_QUEUE, how="semi"))
     known = moved.with_columns(pl.coalesce("response_ts", "request_ts").alias("answer_ts"))
-    return as_of(known, given, GROUP_QUEUE, "answer_ts", {"given_to": "given_to"}, right_at="at").select(
+    return as_of(known, delivered, GROUP_QUEUE, "answer_ts", {"delivered_to": "delivered_to"}, right_at="at").select(
         *GROUP_QUEUE,
         pl.col("queue_offset").alias("asked"),
-        "given_to",
+        "delivered_to",
         pl.col("next_begin_offset").alias("offset"),
         pl.col("request_ts").alias("since"),
         pl.col("answer_ts").alias("ts"),
@@ -115,7 +118,7 @@ def with_reset(changes: pl.DataFrame, resets: pl.DataFrame, reach_s: int) -> pl.
 
 
 def with_awaited_reset(changes: pl.DataFrame, resets: pl.DataFrame) -> pl.DataFrame:
-    """Return the changes; ``reset`` is true, too, where a 5.x broker set an offset that a later pull was told of.
+    """Return the changes; ``reset`` is true, too, where a 5.x broker set an offset that a later pull was answered with.
 
     ConsumerOffsetManager#assignResetOffset sets the offset at once, and the broker ignores commits of the queue until
     the next pull has been answered with it (queryThenEraseResetOffset). That pull may come minutes later, when the
@@ -173,26 +176,31 @@ def _least_between(changes: pl.DataFrame, resets: pl.DataFrame, since: pl.Expr) 
 
 
 def with_extent(changes: pl.DataFrame, resets: pl.DataFrame, pull: pl.DataFrame, reach_s: int) -> pl.DataFrame:
-    """Add ``given_to`` and ``reset_to``: up to where the group had messages by then, and where a reset led it.
+    """Add ``delivered_to`` and ``reset_to``: up to where the group had messages by then, and where a reset led it.
 
-    A client is ahead of the offset that it commits. ``given_to`` is null where no pull was answered with messages,
+    A client is ahead of the offset that it commits. ``delivered_to`` is null where no pull was answered with messages,
     ``reset_to`` where there was no reset (see `with_reset`).
     """
-    known = as_of(changes, given_offsets(pull), GROUP_QUEUE, "to_ts", {"given_to": "given_to"}, right_at="at")
+    known = as_of(
+        changes, delivered_offsets(pull), GROUP_QUEUE, "to_ts", {"delivered_to": "delivered_to"}, right_at="at"
+    )
     least = _least_reset(changes, resets, reach_s)
     return known.with_columns(least.set(least == MOST, None).alias("reset_to"))
 
 
-def given_offsets(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return GROUP_QUEUE, at, given_to: up to where the group had been given messages by then, oldest first."""
-    given = pull.filter((pl.col("response_code") == FOUND) & pl.col("next_begin_offset").is_not_null()).select(
-        *GROUP_QUEUE, pl.coalesce("response_ts", "request_ts").alias("at"), given_to=pl.col("next_begin_offset")
+def delivered_offsets(pull: pl.DataFrame) -> pl.DataFrame:
+    """Return up to where the group had received messages at each instant, oldest first.
+
+    Columns: consumer_group, broker_name, topic, queue_id, at, delivered_to.
+    """
+    delivered = pull.filter((pl.col("response_code") == FOUND) & pl.col("next_begin_offset").is_not_null()).select(
+        *GROUP_QUEUE, pl.coalesce("response_ts", "request_ts").alias("at"), delivered_to=pl.col("next_begin_offset")
     )
-    return given.sort("at").with_columns(pl.col("given_to").cum_max().over(GROUP_QUEUE))
+    return delivered.sort("at").with_columns(pl.col("delivered_to").cum_max().over(GROUP_QUEUE))
 
 
 def with_skip(changes: pl.DataFrame, skips: pl.DataFrame, reach_s: int) -> pl.DataFrame:
-    """Add ``skipped``: whether a pull began at this offset, past messages that the group was not given.
+    """Add ``skipped``: whether a pull began at this offset, past messages that the group did not receive.
 
     ``skips`` is the frame of offset_continuity.skips. The pull comes when a consumer next asks: at once, or when the
     group is started again.
@@ -211,7 +219,7 @@ def with_reset_ahead(changes: pl.DataFrame, resets: pl.DataFrame, skips: pl.Data
     """Return the changes; ``reset`` is true, too, where an offset passed one that a reset ahead led to.
 
     Before the copy was made the group had gone on from there. A pull that began just there, past all that the group
-    was given (``skips``), proves that the reset was carried out.
+    received (``skips``), proves that the reset was carried out.
     """
     reach = pl.duration(seconds=reach_s)
     ahead = skips.rename({"skipped_to": "offset"}).join(
@@ -297,7 +305,10 @@ def with_causes_of_masters(breaks: pl.DataFrame, reach_s: int) -> pl.DataFrame:
 
 
 def _causes_of_masters(slaves: pl.DataFrame, masters: pl.DataFrame, by: list[str], reach_s: int) -> pl.DataFrame:
-    """Return _row and ``of_master``: the cause of the last row of a master that a slave can have copied."""
+    """Return for each slave's row the cause (``of_master``) of the last row of a master that it can have copied.
+
+    Columns: _row, of_master.
+    """
     latest = masters.sort("to_ts", "_row").unique([*by, "from_ts"], keep="last")
     found = as_of(slaves, latest, by, "to_ts", {"began": "from_ts"}, right_at="from_ts")
     met = found.join(

@@ -14,7 +14,10 @@ VALUES = ["previous_offset", "new_offset", "from_ts"]
 
 
 def offsets_at(checkpoint: pl.DataFrame, changes: pl.DataFrame, instant: dt.datetime) -> pl.DataFrame:
-    """Return each offset at ``instant``: CHAIN, VALUES, to_ts; ``new_offset`` is the offset.
+    """Return each offset at ``instant``; ``new_offset`` is the offset.
+
+    Columns: source_name, topic, consumer_group, broker_name, queue_id, broker_id, client_id, previous_offset,
+    new_offset, from_ts, to_ts.
 
     ``checkpoint`` holds the last changes before the next midnight, ``changes`` those of the day of ``instant``. Changes
     from the instant to midnight are undone.

@@ -22,7 +22,9 @@ GROUP_TOPIC = ["consumer_group", "topic"]
 
 
 def disputes(owners: pl.DataFrame, due: pl.DataFrame, duplicates: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return KEY, from_ts, to_ts, owners (0, or the most at once): while a queue due to be owned had not one owner.
+    """Return the times in which a queue that was due to have an owner had none, or several.
+
+    Columns: consumer_group, topic, broker_name, queue_id, from_ts, to_ts, owners (0, or the most at once).
 
     ``owners`` is gold.queue_owner, ``due`` the frame of `due_queues`. ``duplicates`` is the frame of
     duplicate_clients.py: each process of a client id owns the queues of that id.
@@ -40,7 +42,10 @@ def disputes(owners: pl.DataFrame, due: pl.DataFrame, duplicates: pl.DataFrame |
 
 
 def _of_further_processes(owners: pl.DataFrame, duplicates: pl.DataFrame) -> pl.DataFrame:
-    """Return KEY, from_ts, to_ts: what the second process with a client id owns, and each further one."""
+    """Return the queues of the second process with a client id, and of each further one.
+
+    Columns: consumer_group, topic, broker_name, queue_id, from_ts, to_ts.
+    """
     certain = duplicates.filter("certain").select(
         *MEMBER, pl.col("from_ts").alias("since"), pl.col("to_ts").alias("until"), "processes"
     )
@@ -54,7 +59,10 @@ def _of_further_processes(owners: pl.DataFrame, duplicates: pl.DataFrame) -> pl.
 
 
 def pulled_queues_of_shard(pull: pl.DataFrame) -> pl.DataFrame:
-    """Return QUEUE, first_ts, last_ts: from when to when any client pulled a queue."""
+    """Return from when to when any client pulled a queue.
+
+    Columns: broker_name, topic, queue_id, first_ts, last_ts.
+    """
     return pull.group_by(QUEUE).agg(
         pl.col("request_ts").min().alias("first_ts"),
         pl.coalesce("response_ts", "request_ts").max().alias("last_ts"),
@@ -71,7 +79,9 @@ def due_queues(
     routed: pl.DataFrame | None = None,
     unwatched: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return KEY, from_ts, to_ts: while the queue was there and a member subscribed to its topic.
+    """Return the times in which a queue existed and a member subscribed to its topic.
+
+    Columns: consumer_group, topic, broker_name, queue_id, from_ts, to_ts.
 
     A queue is there while members see it in mq_all; where no rebalance of the group was recorded, while any group pulls
     it: ``pulled`` is the frame of pulled_queues_of_shard, of all shards; and while it is in the routes that the
@@ -100,7 +110,9 @@ def due_queues(
 
 
 def routed_queues(queue_lists: pl.DataFrame, watched_until: dt.datetime | None, refresh_s: int) -> pl.DataFrame:
-    """Return QUEUE, first_ts, last_ts: while members may be expected to know a queue from its topic's route.
+    """Return the times in which members may be expected to know a queue from its topic's route.
+
+    Columns: broker_name, topic, queue_id, first_ts, last_ts.
 
     ``queue_lists`` is the frame of agreed_lists.queue_lists. Members ask for a route every ``refresh_s`` seconds: a
     queue that is added is known to all after that.
@@ -125,7 +137,10 @@ def _is_first() -> pl.Expr:
 
 
 def _without(spans: pl.DataFrame, cuts: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return ``by``, from_ts, to_ts: the spans without the times in which the group has a cut."""
+    """Return the spans without the times in which the group has a cut.
+
+    Columns: ``by``, from_ts, to_ts.
+    """
     groups = spans.select(by).unique()
     of_group = groups.join(cuts.select("consumer_group", "from_ts", "to_ts").unique(), "consumer_group")
     counted = counted_spans({"spans": spans, "cuts": of_group}, by)
@@ -133,7 +148,9 @@ def _without(spans: pl.DataFrame, cuts: pl.DataFrame, by: Sequence[str]) -> pl.D
 
 
 def _queues_seen(rebalance: pl.DataFrame) -> pl.DataFrame:
-    """Return KEY, first_ts, last_ts: when members of the group first and last saw a queue in mq_all.
+    """Return when members of the group first and last saw a queue in mq_all.
+
+    Columns: consumer_group, topic, broker_name, queue_id, first_ts, last_ts.
 
     Members see the same list again and again: only distinct lists become rows.
     """
@@ -158,7 +175,10 @@ def _extent_of_queues(rebalance: pl.DataFrame) -> pl.DataFrame:
 def subscribers(
     members: pl.DataFrame, heartbeat: pl.DataFrame, rebalance: pl.DataFrame, owners: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the columns of `membership` and topic: each session once for each topic that the member subscribes to."""
+    """Return each session of a member once for each topic that the member subscribes to.
+
+    Columns: those of `membership`, and topic.
+    """
     listed = subscriptions(heartbeat).select(*MEMBER, "topics").unique().filter(pl.col("topics").list.len() > 0)
     by_heartbeat = listed.explode("topics").rename({"topics": "topic"})
     topics = [frame.select(*MEMBER, "topic").unique() for frame in (by_heartbeat, rebalance, owners)]
@@ -173,9 +193,11 @@ def idle_members(
     interval_s: int,
     unwatched: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return MEMBER, from_ts, to_ts, rebalances: while a member that was watched held no queue but of retry topics.
+    """Return the times in which a member that was watched held no queue except of retry topics.
 
-    ``rebalances`` counts those of that time in which it was given no queue either, see `empty_rebalances`, and the one
+    Columns: consumer_group, client_id, from_ts, to_ts, rebalances.
+
+    ``rebalances`` counts those of that time in which it took no queue either, see `empty_rebalances`, and the one
     that took its last queue away: a client releases a queue up to one interval after it. ``interval_s`` is the
     rebalance interval, ``unwatched`` the frame of observed_clients.unwatched.
     """
@@ -200,30 +222,38 @@ def idle_members(
 
 
 def empty_rebalances(rebalance: pl.DataFrame, interval_s: int) -> pl.DataFrame:
-    """Return MEMBER, ts: the rebalances in which a member saw queues of its topics and was given none of them.
+    """Return the rebalances in which a member saw queues of its topics and took none of them.
+
+    Columns: consumer_group, client_id, ts.
 
     A client rebalances every ``interval_s`` seconds, and several times at once when it starts or a member comes or
-    goes: what is less than half an interval apart is one rebalance. It does not count if the member was given a queue:
-    an orderly listener waits until another client gives back its lock. Nor does a failed one, or one of a client that
-    is not in the list of members yet: it is given nothing.
+    goes: what is less than half an interval apart is one rebalance. It does not count if the member's share has a
+    queue: an orderly listener waits until another client gives back its lock. Nor does a failed one, or one of a client
+    that is not in the list of members yet: its share is empty.
     """
     queues, members = pl.col("mq_all").list.len(), pl.col("cid_all")
     listed = members.list.contains(pl.col("client_id")).fill_null(True)
     sees = pl.col("error").is_null() & (queues > 0) & listed & ~pl.col("topic").str.starts_with(RETRY)
-    each = rebalance.filter(sees).select(*MEMBER, "ts", pl.col("mq_divided").list.len().alias("given"))
+    each = rebalance.filter(sees).select(*MEMBER, "ts", pl.col("mq_divided").list.len().alias("share"))
     together = with_session(each, MEMBER, "ts", "ts", interval_s // 2)
-    rounds = together.group_by(*MEMBER, "session").agg(pl.col("ts").max(), pl.col("given").sum())
-    return rounds.filter(pl.col("given") == 0).select(*MEMBER, "ts")
+    rounds = together.group_by(*MEMBER, "session").agg(pl.col("ts").max(), pl.col("share").sum())
+    return rounds.filter(pl.col("share") == 0).select(*MEMBER, "ts")
 
 
 def _merged(spans: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return ``by``, from_ts, to_ts: spans that touch or overlap become one."""
+    """Return the spans; those that touch or overlap become one.
+
+    Columns: ``by``, from_ts, to_ts.
+    """
     together = with_session(spans, by, "from_ts", "to_ts", 0)
     return together.group_by(*by, "session").agg(pl.col("from_ts").min(), pl.col("to_ts").max()).drop("session")
 
 
 def counted_spans(spans: Mapping[str, pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
-    """Return ``by``, from_ts, to_ts, and for each named frame how many of its spans cover that stretch of time."""
+    """Return for each time how many spans of each named frame cover it.
+
+    Columns: ``by``, from_ts, to_ts, and one count per name.
+    """
     edges = [
         frame.select(
             *by,

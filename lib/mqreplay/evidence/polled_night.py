@@ -33,10 +33,12 @@ RECORDED = ("recorder_event", "broker_runtime", "topic_stats", "consumer_connect
 
 @dataclass(frozen=True)
 class PolledNight:
-    """``heartbeat`` are silver's and what clients without hooks would have said; ``until``: the recorder's last poll.
+    """The evidence of the recorder's polls and of clients' logs in one night.
 
-    ``broker_runtime`` are the polls of brokers without what holes hide. ``signs`` and ``vanished`` are of clients of
-    which only polls tell; ``queues``: the queues that routes name, as routed_queues has them. ``shown``:
+    ``heartbeat``: recorded heartbeats, and heartbeats inferred from polls. ``until``: the recorder's last poll.
+
+    ``broker_runtime`` are the polls of brokers without what holes hide. ``signs`` and ``vanished`` are of clients that
+    only polls show; ``queues``: the queues that routes name, as routed_queues has them. ``shown``:
     consumer_group, table_name: the silver tables with what polls and logs show of a group's members. ``duplicates``:
     the frame of duplicate_clients.py, with and without hooks.
     """
@@ -60,7 +62,9 @@ class PolledNight:
         owners: pl.DataFrame,
         unshared: pl.DataFrame,
     ) -> pl.DataFrame:
-        """Return UNWATCHED: while the queues of a member are unknown.
+        """Return the times in which the queues of a member are unknown.
+
+        Columns: consumer_group, client_id, from_ts, to_ts, why.
 
         ``members`` is the frame of `membership`, ``owners`` gold.queue_owner. ``holes`` are the times without polls.
         """
@@ -132,7 +136,7 @@ def ends_of_groups(consume_stats: pl.DataFrame, like: pl.DataFrame) -> pl.DataFr
 
     ``like`` is silver.topic_stats.
     """
-    told = consume_stats.filter((pl.col("broker_id") == 0) & (pl.col("offsets").list.len() > 0))
+    of_masters = consume_stats.filter((pl.col("broker_id") == 0) & (pl.col("offsets").list.len() > 0))
     item = pl.element().struct
     kind = like.schema["offsets"]
     names = {"max_offset": "broker_offset"}
@@ -142,7 +146,7 @@ def ends_of_groups(consume_stats: pl.DataFrame, like: pl.DataFrame) -> pl.DataFr
         (item.field(names.get(f.name, f.name)) if f.name in known else pl.lit(None)).cast(f.dtype).alias(f.name)
         for f in fields
     )
-    ends = told.with_columns(pl.col("offsets").list.eval(end).alias("offsets"))
+    ends = of_masters.with_columns(pl.col("offsets").list.eval(end).alias("offsets"))
     return ends.select(
         (pl.col(name) if name in ends.columns else pl.lit(None)).cast(kind).alias(name)
         for name, kind in like.schema.items()

@@ -28,7 +28,9 @@ BLOCKED: dict[str, pl.DataType] = {
 
 
 def blocked_orders(pop_order: pl.DataFrame, snapshot: pl.DataFrame, stuck_s: int) -> pl.DataFrame:
-    """Return BLOCKED: the first message without acknowledgement stayed the same for longer than ``stuck_s`` seconds.
+    """Return the spans longer than ``stuck_s`` s in which the first unacknowledged message stayed the same.
+
+    Columns: consumer_group, topic, broker_name, queue_id, from_ts, to_ts, offset, unacknowledged, source_name, ts.
 
     The arguments are silver tables. Only a master's copies count. A span begins with the first copy that shows the
     message, and ends with the last one that does. After the last record, it ends also when all messages are visible
@@ -63,13 +65,13 @@ def blocked_orders(pop_order: pl.DataFrame, snapshot: pl.DataFrame, stuck_s: int
 
 
 def _head(row: dict[str, Any]) -> tuple[int | None, int | None, int | None]:
-    """Return HEADS of a row of silver.pop_order: null where all is acknowledged, or the record is gone."""
+    """Return offset, unacknowledged and visible_ms of a row of silver.pop_order; null if no message waits."""
     if not row["offset_list"] or row["commit_offset_bit"] is None:
         return None, None, None
-    given = {name: row[name] for name in OrderInfo._fields}
+    fields = {name: row[name] for name in OrderInfo._fields}
     changed = {pair["offset"]: pair["time"] for pair in row["offset_next_visible_time"] or ()}
-    given |= {"offset_list": tuple(row["offset_list"]), "offset_next_visible_time": changed}
-    info = OrderInfo(**given)
+    fields |= {"offset_list": tuple(row["offset_list"]), "offset_next_visible_time": changed}
+    info = OrderInfo(**fields)
     waiting = [info.queue_offset(index) for index in range(len(row["offset_list"])) if info.is_not_ack(index)]
     if not waiting:
         return None, None, None

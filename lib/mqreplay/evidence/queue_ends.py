@@ -8,7 +8,9 @@ from mqreplay.evidence.queue_events import QUEUE
 
 
 def queue_ends(pull: pl.DataFrame, topic_stats: pl.DataFrame) -> pl.DataFrame:
-    """Return QUEUE, ``at``, queue_min_offset and queue_max_offset (messages): one row a statement of a master.
+    """Return the ends of queues: one row per statement of a master.
+
+    Columns: broker_name, topic, queue_id, at, queue_min_offset, queue_max_offset (messages).
 
     With the pulls of one shard the result holds all that is known of the shard's queues, and what topic statistics
     state about other queues too. To cover several shards, concatenate `pulled_ends` of each of them and add

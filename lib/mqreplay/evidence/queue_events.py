@@ -133,18 +133,18 @@ class QueueEvents:
         """Return the ends by masters: in answers to pulls, at their time, and in topic statistics."""
         _, has_high = self.numbers("max_offset")
         pulled = (self.what == PULL) & self.of_master & has_high
-        told = np.flatnonzero(pulled | (self.what == STATS))
-        asked, (answered, came) = self.known("at", told), self.numbers("also_at", told)
+        known = np.flatnonzero(pulled | (self.what == STATS))
+        asked, (answered, came) = self.known("at", known), self.numbers("also_at", known)
         at = np.where(came, answered, asked)
-        low, has_low = self.numbers("min_offset", told)
-        high, has_high = self.numbers("max_offset", told)
+        low, has_low = self.numbers("min_offset", known)
+        high, has_high = self.numbers("max_offset", known)
         # Sort by all columns, so that the result does not depend on the order of rows at the same instant.
-        order = np.lexsort((low, has_low, high, has_high, at, self.queue[told]))
-        queue = self.queue[told]
+        order = np.lexsort((low, has_low, high, has_high, at, self.queue[known]))
+        queue = self.queue[known]
         return Ends(queue[order], at[order], low[order], has_low[order], high[order], has_high[order])
 
     def table(self, of: Numbers, names: Sequence[str], **found: pa.Array | npt.NDArray[np.generic]) -> pa.Table:
-        """Return the rows' own columns and the given values."""
+        """Return these columns of the rows, and the values ``found``."""
         own = self.rows.select(list(names)).take(pa.array(of))
         columns = [_decoded(column.combine_chunks()) for column in own.columns] + [
             value if isinstance(value, pa.Array) else pa.array(value) for value in found.values()

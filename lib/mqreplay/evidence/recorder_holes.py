@@ -46,7 +46,10 @@ CUT_OFF = "no broker and no name server answered the recorder, but the brokers k
 def recorder_holes(
     recorder_event: pl.DataFrame, broker_runtime: pl.DataFrame, cluster_info: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return HOLES in order: times without polls. Without recorder events there are none."""
+    """Return the times without polls, in order. Without recorder events there are none.
+
+    Columns: from_ts, to_ts, reason.
+    """
     if recorder_event.is_empty():
         return pl.DataFrame(schema=HOLES)
     parts = [
@@ -148,8 +151,7 @@ def watched_until(frames: Sequence[pl.DataFrame]) -> dt.datetime | None:
 
 
 def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
-    """Return the gaps (columns of replay_gap.GAP) of the recorder's events: holes, steps of its clock, missing polls of
-    single brokers or kinds, unreachable brokers and name servers.
+    """Return the gaps of the recorder: holes, steps of its clock, missing polls, unreachable servers.
 
     A broker that did not answer in one of ``outages`` (BROKER, from_ts, to_ts) is a finding, not a gap.
     """
@@ -200,11 +202,11 @@ def hole_gaps(holes: pl.DataFrame, recorder_event: pl.DataFrame, outages: pl.Dat
 def _unreachable(recorder_event: pl.DataFrame) -> pl.DataFrame:
     """Return the times in which the recorder did not reach a broker or name server."""
     by = ["broker_name", "broker_id", "server"]
-    told = recorder_event.filter(pl.col("kind").is_in(["unreachable", "reachable"])).with_columns(
+    reached = recorder_event.filter(pl.col("kind").is_in(["unreachable", "reachable"])).with_columns(
         pl.when(pl.col("broker_name").is_null()).then("detail").alias("server")
     )
     ended = (
-        told.sort("ts")
+        reached.sort("ts")
         .with_columns(pl.col("ts").shift(-1).over(by).alias("to_ts_"))
         .filter(pl.col("kind") == "unreachable")
     )

@@ -6,7 +6,7 @@ import polars as pl
 
 from mqreplay.evidence.arrays.nearest import as_of
 from mqreplay.evidence.arrays.saturating import less
-from mqreplay.evidence.offset_causes import ANSWERED, GROUP_QUEUE, PUSHED, given_offsets, pushed_resets
+from mqreplay.evidence.offset_causes import ANSWERED, GROUP_QUEUE, PUSHED, delivered_offsets, pushed_resets
 from mqreplay.evidence.time_spans import INSTANT, with_session
 
 GROUP_TOPIC = ["consumer_group", "topic"]
@@ -42,11 +42,13 @@ EFFECT = ("from_ts", "to_ts", "previous_offset", "new_offset", "kind", "redelive
 def applied_resets_of_shard(
     server_request: pl.DataFrame, offset_commit: pl.DataFrame, pull: pl.DataFrame, reach_s: int
 ) -> pl.DataFrame:
-    """Return GROUP_QUEUE, ts, record_id, asked, given_to: the pushed resets of a shard that a client carried out.
+    """Return the pushed resets of a shard that a client carried out.
+
+    Columns: consumer_group, broker_name, topic, queue_id, ts, record_id, asked, delivered_to.
 
     A broker pushes the offsets of all its queues to each client; a client acts on those that it holds: it commits
     just the offset that it was sent, or pulls from it, within ``reach_s`` seconds. ``asked`` is the offset that the
-    group had committed before, or else ``given_to``, up to where it had been given messages.
+    group had committed before, or else ``delivered_to``, up to where it had received messages.
     """
     pushed = pushed_resets(server_request).filter(pl.col("offset").is_not_null())
     offset_commit, pull = (
@@ -59,28 +61,32 @@ def applied_resets_of_shard(
     asked = as_of(pushed, acts, [*GROUP_QUEUE, "offset"], "ts", {"acted_ts": "acted_ts"}, right_at="ts", after=True)
     carried_out = asked.filter(pl.col("acted_ts") <= pl.col("ts") + pl.duration(seconds=reach_s))
     known = as_of(carried_out, commits, GROUP_QUEUE, "ts", {"committed": "offset"}, right_at="ts")
-    known = as_of(known, given_offsets(pull), GROUP_QUEUE, "acted_ts", {"given_to": "given_to"}, right_at="at")
+    known = as_of(
+        known, delivered_offsets(pull), GROUP_QUEUE, "acted_ts", {"delivered_to": "delivered_to"}, right_at="at"
+    )
     return known.select(
-        *GROUP_QUEUE, "ts", "record_id", pl.coalesce("committed", "given_to").alias("asked"), "given_to"
+        *GROUP_QUEUE, "ts", "record_id", pl.coalesce("committed", "delivered_to").alias("asked"), "delivered_to"
     )
 
 
 def with_applied(resets: pl.DataFrame, applied: pl.DataFrame) -> pl.DataFrame:
-    """Return the resets with ``asked`` and ``given_to`` of the pushed ones that clients carried out.
+    """Return the resets with ``asked`` and ``delivered_to`` of the pushed ones that clients carried out.
 
     ``applied`` are the rows of `applied_resets_of_shard` of all shards.
     """
     by = [*GROUP_QUEUE, "ts", "record_id"]
-    first = applied.unique(by, keep="first", maintain_order=True).rename({"asked": "_asked", "given_to": "_given_to"})
+    first = applied.unique(by, keep="first", maintain_order=True).rename(
+        {"asked": "_asked", "delivered_to": "_delivered_to"}
+    )
     known = resets.join(first, by, how="left", maintain_order="left", nulls_equal=True)
-    names = ("asked", "given_to")
+    names = ("asked", "delivered_to")
     return known.with_columns(pl.coalesce(f"_{name}", name).alias(name) for name in names).select(resets.columns)
 
 
 def reset_rows(
     resets: pl.DataFrame, continuity: pl.DataFrame, reach_s: int, asked: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Return RESET: one row a reset of a queue that a broker sent, or that an offset shows without one.
+    """Return one row per queue of a reset that a broker sent, or that an offset shows without one (schema RESET).
 
     ``resets`` is the frame of `with_applied`, ``continuity`` gold.offset_continuity, ``asked`` that of asked_resets: a
     row of it names no queue. A broker of 4.9 pushes a
@@ -96,7 +102,7 @@ def reset_rows(
     by_reset = shown.filter(pl.col("cause") == "reset")
     sent = numbered.join(_effects(numbered, by_reset, reach_s), "_row", how="left", maintain_order="left")
     answered = pl.col("table_name") == ANSWERED
-    # Without copies, where the group was when it was told shows how far the offset moved.
+    # Without copies, the group's position at the answer shows how far the offset moved.
     recorded = _rows(
         sent.with_columns(old=pl.coalesce("previous_offset", "asked"), new="offset"),
         set_ts=pl.when(answered).then(pl.min_horizontal("ts", "to_ts")).otherwise("ts"),
@@ -122,7 +128,7 @@ def reset_rows(
 
 
 def _requests(asked: pl.DataFrame) -> pl.DataFrame:
-    """Return RESET of requests without offsets."""
+    """Return the requests without offsets, in the schema RESET."""
     known = {
         "set_ts": pl.col("ts"),
         "seen_ts": pl.col("ts"),
@@ -140,11 +146,11 @@ def _requests(asked: pl.DataFrame) -> pl.DataFrame:
 
 def _rows(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     went_back = pl.col("new") < pl.col("old")
-    given = pl.max_horizontal("given_to", "old") if "given_to" in rows.columns else pl.col("old")
-    given_again = pl.when(went_back).then(less(given, "new"))
+    delivered = pl.max_horizontal("delivered_to", "old") if "delivered_to" in rows.columns else pl.col("old")
+    delivered_again = pl.when(went_back).then(less(delivered, "new"))
     named = {
         "moved": pl.when(pl.col("new") != pl.col("old")).then(less("new", "old")),
-        "again": pl.coalesce(pl.when(pl.col("kind") == "rewind").then("redelivered_max"), given_again),
+        "again": pl.coalesce(pl.when(pl.col("kind") == "rewind").then("redelivered_max"), delivered_again),
         "break_kind": pl.col("kind"),
         "break_ts": pl.col("to_ts"),
         "bounded": columns["recorded"] | columns["from_outside"],
@@ -155,7 +161,10 @@ def _rows(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
 
 
 def _effects(sent: pl.DataFrame, shown: pl.DataFrame, reach_s: int) -> pl.DataFrame:
-    """Return _row and EFFECT's columns: of each request or answer the change of its queue that it made."""
+    """Return for each request or answer the change of its queue that it made.
+
+    Columns: _row, from_ts, to_ts, previous_offset, new_offset, kind, redelivered_max, cause.
+    """
     changes = shown.sort("to_ts").unique([*GROUP_QUEUE, "to_ts"], keep="last", maintain_order=True)
     asked = as_of(sent, changes, GROUP_QUEUE, "ts", {"_before": "to_ts"}, right_at="from_ts")
     asked = as_of(asked, changes, GROUP_QUEUE, "ts", {"_after": "to_ts"}, right_at="to_ts", after=True)
@@ -187,9 +196,14 @@ def with_reset_session(rows: pl.DataFrame, gap_s: int) -> pl.DataFrame:
     asked = rows.filter(late).with_columns(latest=pl.col("set_ts") + pl.duration(seconds=gap_s))
     asked = as_of(asked, begun, GROUP_TOPIC, "latest", {"began": "began"}, right_at="began").drop("latest")
     asked = asked.join(begun, [*GROUP_TOPIC, "began"], how="left", maintain_order="left")
-    answers = first.filter("answered").select(*GROUP_QUEUE, "session").unique().with_columns(pl.lit(True).alias("told"))
+    answers = (
+        first.filter("answered")
+        .select(*GROUP_QUEUE, "session")
+        .unique()
+        .with_columns(pl.lit(True).alias("is_answered"))
+    )
     asked = asked.join(answers, [*GROUP_QUEUE, "session"], how="left", maintain_order="left")
-    belongs = pl.col("session").is_not_null() & pl.col("told").is_null()
+    belongs = pl.col("session").is_not_null() & pl.col("is_answered").is_null()
     joined = asked.filter(belongs).with_columns(pl.min_horizontal("set_ts", "began").alias("set_ts"))
     others = _sessions(asked.filter(~belongs).drop("session").with_columns(set_until), gap_s)
     last = pl.lit(first["session"].max() or 0, pl.UInt32)

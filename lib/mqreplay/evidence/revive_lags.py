@@ -18,7 +18,9 @@ AT = [*QUEUE, "at"]
 def revive_lags_of_shard(
     offset_change: pl.DataFrame, topic_stats: pl.DataFrame, last_copies: Mapping[str, int], lag_s: int
 ) -> pl.DataFrame:
-    """Return QUEUE, from_ts, to_ts, behind (messages): spans of ``lag_s`` s and longer in which a queue was behind.
+    """Return the spans of ``lag_s`` seconds and longer in which a revive queue was behind.
+
+    Columns: broker_name, topic, queue_id, from_ts, to_ts, behind (messages).
 
     A reading of the end that grew since the reading before shows checkpoints that are due. ``lag_s`` seconds later the
     revive service must have processed one of them; so its offset is at least the end of the reading before. It may stay
@@ -58,7 +60,10 @@ def revive_lags_of_shard(
 
 
 def _changes(offset_change: pl.DataFrame) -> pl.DataFrame:
-    """Return QUEUE, from_ts, to_ts, offset: how offsets of revive queues changed, by copies of masters."""
+    """Return how offsets of revive queues changed, by copies of masters.
+
+    Columns: broker_name, topic, queue_id, from_ts, to_ts, offset.
+    """
     of_master = (pl.col("broker_id") == 0) & pl.col("client_id").is_null()
     return offset_change.filter(of_master & (pl.col("consumer_group") == REVIVE_GROUP)).select(
         *QUEUE, pl.col("from_ts", "to_ts").cast(INSTANT), pl.col("new_offset").alias("offset")
@@ -66,7 +71,10 @@ def _changes(offset_change: pl.DataFrame) -> pl.DataFrame:
 
 
 def _growths(topic_stats: pl.DataFrame) -> pl.DataFrame:
-    """Return AT, end, end_before: readings at which the end of a revive queue was higher than before."""
+    """Return the readings at which the end of a revive queue was higher than before.
+
+    Columns: broker_name, topic, queue_id, at, end, end_before.
+    """
     of_revival = pl.col("topic").map_elements(is_revive_topic, pl.Boolean)
     ends = polled_ends(topic_stats.filter(of_revival)).with_columns(pl.col("at").cast(INSTANT)).sort(AT)
     before = pl.col("queue_max_offset").shift(1).over(QUEUE)

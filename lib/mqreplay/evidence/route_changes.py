@@ -25,7 +25,9 @@ SCHEMA: dict[str, pl.DataType] = {
 
 
 def route_changes(route: pl.DataFrame, starts: Collection[dt.datetime]) -> pl.DataFrame:
-    """Return one row per broker name in each changed route of a client, of SCHEMA's columns.
+    """Return one row per broker name in each changed route of a client.
+
+    Columns: epoch, client_id, broker_name, known_ts, route_id, broker_addrs, before.
 
     ``known_ts`` is when the client got ``broker_addrs``, ``before`` are its addresses until then (null: none).
     ``route_id`` is equal if broker name, addresses and previous addresses are. Rows are in order of NAME and

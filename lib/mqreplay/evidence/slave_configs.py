@@ -47,7 +47,9 @@ def slave_config_drift(
     broker_runtime: pl.DataFrame,
     drift_s: int,
 ) -> pl.DataFrame:
-    """Return DRIFT: what differed for longer than ``drift_s`` seconds while both brokers answered.
+    """Return the settings that differed for longer than ``drift_s`` seconds while both brokers answered.
+
+    Columns: broker_name, broker_id, topic, consumer_group, differs, from_ts, to_ts, until_ts, source_name, ts.
 
     The other arguments are silver tables. What only the slave has is no drift: its next copy removes it. Topics that
     each broker creates itself or on demand, and values that one of the two does not state, are not compared.
@@ -69,7 +71,10 @@ def _named(column: str, rule: Callable[[str], bool]) -> pl.Expr:
 
 
 def _watched(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFrame:
-    """Return broker_name, broker_id, since, until: while a broker gave signs of life, answers or changed files."""
+    """Return the times in which a broker gave signs of life: answers or changed files.
+
+    Columns: broker_name, broker_id, since, until.
+    """
     place = ["broker_name", "broker_id"]
     answered = broker_runtime.filter(pl.col("error").is_null()).select(*place, "ts")
     copied = snapshot.filter(pl.col("broker_id").is_not_null()).select(*place, "ts")
@@ -79,7 +84,7 @@ def _watched(broker_runtime: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFra
 
 
 def _drift(configs: pl.DataFrame, every: pl.DataFrame, of: Of, watched: pl.DataFrame) -> pl.DataFrame:
-    """Return DRIFT of one table, however short. ``every`` has the table's rows of system names too."""
+    """Return the differences of one table, however short, with the columns of `slave_config_drift`."""
     name, values = of
     states = _states(configs, every, of)
     is_master = pl.col("broker_id") == 0

@@ -1,6 +1,6 @@
 """Offsets of a slave that stay behind its master's: SlaveSynchronize no longer copies them.
 
-A slave copies its master's consumerOffset.json periodically. The evidence are only the recorded changes of the files:
+A slave copies its master's consumerOffset.json periodically. The only evidence are the recorded changes of the files:
 if two copies of a file agree, the file was the same in between.
 """
 
@@ -62,7 +62,7 @@ class BothFiles:
         return self.events.numbers("committed", self.row)
 
     def table(self, **found: pa.Array) -> pa.Table:
-        """Return one row per copy: KEY, slave_id, and the given values."""
+        """Return one row per copy: consumer_group, topic, broker_name, queue_id, slave_id and the values ``found``."""
         return self.events.table(self.row[self.first], KEY, slave_id=self.slave[self.first], **found)
 
 
@@ -77,8 +77,8 @@ def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
     times = count[of_name[held]]
     place = spread((np.cumsum(count) - count)[of_name[held]], times)
     held = np.repeat(held, times)
-    broker_id, told = events.numbers("broker_id", rows)
-    of_slave = told & (broker_id > 0)
+    broker_id, known = events.numbers("broker_id", rows)
+    of_slave = known & (broker_id > 0)
     row, slave = np.append(held, rows[of_slave]), np.append(ids[place], broker_id[of_slave])
     last = np.append(copied[place], np.full(of_slave.sum(), LEAST))
     of_master = np.arange(len(row)) < len(held)
@@ -90,7 +90,7 @@ def both_files(events: QueueEvents, slaves: Copied) -> BothFiles:
 def stale_spans_of_shard(copies: BothFiles, reach_ms: int) -> pl.DataFrame:
     """Return COPY and SPAN's fields: one row per span in which a slave's copy was behind, see `falling_behind`.
 
-    ``copies`` are those of a shard. Spans of a shard, and those of all shards, may be given to `stale_copies`.
+    ``copies`` are those of a shard. Spans of a shard, and those of all shards, may be passed to `stale_copies`.
     """
     spans = pl.DataFrame(copies.table(behind=falling_behind(copies, reach_ms)))
     behind = spans.filter(pl.col("behind").list.len() > 0)
@@ -231,13 +231,13 @@ def stale_copies(
     judged = judged.filter(pl.col("watched_to") >= pl.col("from_ms"))
     until = pl.min_horizontal("to_ms", "watched_to")
     # The copy's offset when it lacked most messages; the last one of equal ones.
-    stretches = (
+    periods = (
         judged.sort("lacks", "to_ms", "holds", "has")
         .group_by(*COPY, "began_ms", maintain_order=True)
         .agg(_instant(until.max()).alias("to_ts"), pl.col("holds", "has", "lacks").last())
     )
     none = pl.lit(None, pl.Int64)
-    return as_of(stretches, slaves, SLAVE, "to_ts", {"source_digest": "source_digest"}, right_at="ts").select(
+    return as_of(periods, slaves, SLAVE, "to_ts", {"source_digest": "source_digest"}, right_at="ts").select(
         pl.col("to_ts").dt.date().alias("day"),
         "broker_name",
         pl.col("slave_id").alias("broker_id"),
@@ -266,7 +266,9 @@ def _instant(ms: pl.Expr) -> pl.Expr:
 
 
 def _watched(slaves: pl.DataFrame, masters: pl.DataFrame, outages: pl.DataFrame, stale_slave_s: int) -> pl.DataFrame:
-    """Return SLAVE, watched_from, watched_to (epoch ms): time spans in which a slave's copies are comparable.
+    """Return the time spans in which a slave's copies are comparable.
+
+    Columns: broker_name, slave_id, watched_from, watched_to (epoch ms).
 
     In the ``stale_slave_s`` seconds before each copy the master's file was copied, and the master was never down.
     """

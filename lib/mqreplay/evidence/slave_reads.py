@@ -29,7 +29,7 @@ def slave_reads(
     Columns: those of ``pull_route``; ``why``; ``behind``, whether the answer before left messages in the queue; KEEPER,
     the broker whose setting kept the client, null unless ``why`` is KEPT. ``pull_route``, ``suggestions``
     (gold.slave_suggestion) and ``pull`` are one shard, ``broker`` is silver.broker. Without a master in its route, a
-    client that was told to stay at the slave follows the failover: such pulls are left out.
+    client that keeps to the slave follows the failover: such pulls are left out.
     """
     has_master = pl.col("route_broker_ids").list.contains(MASTER_ID)
     sent = pull_route.filter((pl.col("cause") == "suggested") & has_master)
@@ -55,7 +55,11 @@ def slave_reads(
 
 
 def _judged_answers(suggestions: pl.DataFrame, pull: pl.DataFrame, brokers: pl.DataFrame) -> pl.DataFrame:
-    """Return READER, answered_ts, why, behind and KEEPER of the answers that suggested a slave."""
+    """Return the answers that suggested a slave, with the reason.
+
+    Columns: consumer_group, topic, broker_name, queue_id, client_id, answered_ts, why, behind, keeper_id, keeper_ratio,
+    keeper_configured, keeper_addr.
+    """
     described = brokers.sort("ts").group_by("broker_name", "broker_id").last()
     masters = described.filter((pl.col("broker_id") == MASTER_ID) & (pl.col("effective_ratio") >= 1))
     own = described.select("broker_name", "broker_id", "configured_ratio", "broker_addr")

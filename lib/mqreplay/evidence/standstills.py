@@ -15,86 +15,91 @@ from mqreplay.evidence.arrays.sorted_runs import lasts, runs, spread, starts
 from mqreplay.evidence.queue_events import CHANGE, COMMIT, KEY, PULL, QueueEvents
 
 TIMES = "since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP"
-STRETCH = f"STRUCT<offset: BIGINT, {TIMES}, waiting: BIGINT, arrived: BIGINT>"
-SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, stretches ARRAY<{STRETCH}>"
+SPAN = f"STRUCT<offset: BIGINT, {TIMES}, waiting: BIGINT, arrived: BIGINT>"
+SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, spans ARRAY<{SPAN}>"
 
 
-def standing(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
-    """Return for each queue and group the spans of at least ``stuck_s`` s in which messages waited, oldest first.
+def standstill_spans(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
+    """Return core's standstills of each queue and group, of at least ``stuck_s`` seconds, oldest first, on arrays.
 
-    One row of SCHEMA's columns per queue and group with a span. ``since_ts`` is when the offset was set, ``from_ts``
-    the first known instant at which messages waited, ``to_ts`` that of the next change of the offset, or else the last
-    known instant at which they waited. ``waiting`` is the largest number of waiting messages, ``arrived``
-    how many came in that time. ``last_copies``: time of
-    the last copy of the master's file by broker name (microseconds). Without recorded commits of a queue, an offset
-    counts as unchanged only as long as copies and pulls show it, because it may change between two of them; and a
-    standstill must be longer than USUAL_STEPS usual intervals between pulls.
+    Columns: SCHEMA, one row per queue and group with a span. ``since_ts`` is when the offset was set, ``from_ts`` the
+    first known instant at which messages waited, ``to_ts`` that of the next change of the offset, or else the last
+    known instant at which they waited. ``waiting`` is the largest number of waiting messages, ``arrived`` how many came
+    in that time. ``last_copies``: time of the last copy of the master's file by broker name (microseconds). Without
+    recorded commits of a queue, an offset counts as unchanged only as long as copies and pulls show it, because it may
+    change between two of them; and a standstill must be longer than USUAL_STEPS usual intervals between pulls.
     """
-    since, until, moves, rows, least_ms = _stretches(events, stuck_s * 1000, last_copies)
-    stuck = ~moves | (_ms(until) - _ms(since) >= least_ms)
-    since, until, moves, rows, least_ms = since[stuck], until[stuck], moves[stuck], rows[stuck], least_ms[stuck]
+    since, until, ends_by_change, rows, least_ms = _spans(events, stuck_s * 1000, last_copies)
+    stuck = ~ends_by_change | (_ms(until) - _ms(since) >= least_ms)
+    since, until, ends_by_change, rows, least_ms = (
+        since[stuck],
+        until[stuck],
+        ends_by_change[stuck],
+        rows[stuck],
+        least_ms[stuck],
+    )
     ends, queue = events.ends, events.queue[rows]
-    told = np.flatnonzero(ends.has_high)
-    of, at, high = ends.queue[told], ends.at[told], ends.high[told]
+    known = np.flatnonzero(ends.has_high)
+    of, at, high = ends.queue[known], ends.at[known], ends.high[known]
     begin = _places(of, at, queue, since, "left")
-    end = _places(of, at, queue, np.where(moves, until, MOST), "right")
+    end = _places(of, at, queue, np.where(ends_by_change, until, MOST), "right")
     count = np.maximum(end - begin, 0)
-    stretch = np.repeat(np.arange(len(rows)), count)
+    span = np.repeat(np.arange(len(rows)), count)
     place = spread(begin, count)
     # A negative offset counts as 0, as in AdminBrokerProcessor#getConsumeStats.
-    stood_at = np.maximum(events.known("committed", rows)[stretch], 0)
-    waits = high[place] > stood_at
-    stretch, place, stood_at = stretch[waits], place[waits], stood_at[waits]
-    behind = high[place] - stood_at
-    first = starts(stretch)
-    from_ts, told_ts = at[place[first]], at[place[lasts(first, len(place))]]
-    stretch = stretch[first]
-    to_ts = np.where(moves[stretch], until[stretch], told_ts)
+    committed = np.maximum(events.known("committed", rows)[span], 0)
+    waits = high[place] > committed
+    span, place, committed = span[waits], place[waits], committed[waits]
+    behind = high[place] - committed
+    first = starts(span)
+    from_ts, last_ts = at[place[first]], at[place[lasts(first, len(place))]]
+    span = span[first]
+    to_ts = np.where(ends_by_change[span], until[span], last_ts)
     waiting = runs(np.maximum, behind, first)
     arrived = runs(np.maximum, high[place], first) - runs(np.minimum, high[place], first)
     arrived = np.where(arrived >= 0, arrived, MOST)
-    kept = _ms(to_ts) - _ms(from_ts) >= least_ms[stretch]
-    found = rows[stretch[kept]]
-    stretches = {
+    kept = _ms(to_ts) - _ms(from_ts) >= least_ms[span]
+    found = rows[span[kept]]
+    spans = {
         "offset": pa.array(events.known("committed", found), pa.int64()),
-        "since_ts": instants(since[stretch[kept]]),
+        "since_ts": instants(since[span[kept]]),
         "from_ts": instants(from_ts[kept]),
         "to_ts": instants(to_ts[kept]),
         "waiting": pa.array(waiting[kept], pa.int64()),
         "arrived": pa.array(arrived[kept], pa.int64()),
     }
     first = starts(events.key[found])
-    return events.table(found[first], KEY, stretches=lists(np.append(first, len(found)), stretches))
+    return events.table(found[first], KEY, spans=lists(np.append(first, len(found)), spans))
 
 
-def _stretches(
+def _spans(
     events: QueueEvents, stuck_ms: int, last_copies: Mapping[str, int]
 ) -> tuple[Numbers, Numbers, Mask, Numbers, Numbers]:
     """Return for every span: since, until, whether the offset changed then, its row, and the least standstill.
 
     Instants are in microseconds, the least standstill in milliseconds.
     """
-    offset, told = events.numbers("committed")
+    offset, known = events.numbers("committed")
     saved = (events.what == CHANGE) & events.of_master
     # A pull has the offset too (PullSysFlag's commit bit), with the same meaning as an UPDATE; it may be the only
     # source.
-    all_told = np.flatnonzero(told & (saved | (events.what == COMMIT) | (events.what == PULL)))
-    rows = all_told[np.lexsort((offset[all_told], events.known("at", all_told), events.by_client[all_told]))]
+    all_stated = np.flatnonzero(known & (saved | (events.what == COMMIT) | (events.what == PULL)))
+    rows = all_stated[np.lexsort((offset[all_stated], events.known("at", all_stated), events.by_client[all_stated]))]
     # Repeated by the same client or the file: not a change.
     rows = rows[starts(events.by_client[rows], offset[rows])]
     rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.key[rows]))]
     since = events.known("at", rows)
-    moves = np.ones(len(rows), bool)
-    moves[lasts(starts(events.key[rows]), len(rows))] = False
+    ends_by_change = np.ones(len(rows), bool)
+    ends_by_change[lasts(starts(events.key[rows]), len(rows))] = False
     until = np.append(since[1:], 0)[: len(rows)]
     has_commits = np.zeros(int(events.key.max(initial=-1)) + 1, bool)  # by key
     has_commits[events.key[events.what == COMMIT]] = True
     recorded = has_commits[events.key[rows]]
-    told_without = all_told[~has_commits[events.key[all_told]]]
-    until[~recorded] = _last_shown(events, rows[~recorded], told_without, last_copies)
-    pace = USUAL_STEPS * _usual_step(events, all_told[events.what[all_told] == PULL])[events.key[rows]]
+    shown_without = all_stated[~has_commits[events.key[all_stated]]]
+    until[~recorded] = _last_shown(events, rows[~recorded], shown_without, last_copies)
+    pace = USUAL_STEPS * _usual_step(events, all_stated[events.what[all_stated] == PULL])[events.key[rows]]
     least_ms = np.where(recorded, stuck_ms, np.maximum(stuck_ms, pace))
-    return since, until, moves | ~recorded, rows, least_ms
+    return since, until, ends_by_change | ~recorded, rows, least_ms
 
 
 def _usual_step(events: QueueEvents, pulls: Numbers) -> Numbers:
@@ -110,22 +115,22 @@ def _usual_step(events: QueueEvents, pulls: Numbers) -> Numbers:
     return usual
 
 
-def _last_shown(events: QueueEvents, rows: Numbers, told: Numbers, last_copies: Mapping[str, int]) -> Numbers:
+def _last_shown(events: QueueEvents, rows: Numbers, stated: Numbers, last_copies: Mapping[str, int]) -> Numbers:
     """Return for each span, by its first row, the last instant at which its offset is shown."""
     offset, _ = events.numbers("committed")
-    saved = told[events.what[told] == CHANGE]
+    saved = stated[events.what[stated] == CHANGE]
     old, had = events.numbers("previous_offset", saved)
     before, copied = events.numbers("also_at", saved)
     held = had & copied  # the copy before a change shows the offset until then
     newest, newest_at = _newest(events, saved, last_copies)
-    key = np.concatenate([events.key[told], events.key[saved][held], events.key[newest]])
-    at = np.concatenate([events.known("at", told), before[held], newest_at])
-    shows = np.concatenate([offset[told], old[held], offset[newest]])
-    stretch = nearest(key, at, events.key[rows], events.known("at", rows))
-    same = stretch != NOWHERE
-    same[same] = offset[rows[stretch[same]]] == shows[same]
+    key = np.concatenate([events.key[stated], events.key[saved][held], events.key[newest]])
+    at = np.concatenate([events.known("at", stated), before[held], newest_at])
+    shows = np.concatenate([offset[stated], old[held], offset[newest]])
+    span = nearest(key, at, events.key[rows], events.known("at", rows))
+    same = span != NOWHERE
+    same[same] = offset[rows[span[same]]] == shows[same]
     last = events.known("at", rows).copy()
-    np.maximum.at(last, stretch[same], at[same])
+    np.maximum.at(last, span[same], at[same])
     return last
 
 

@@ -27,10 +27,10 @@ def unlisted_member_gaps(
     proxy_connection: pl.DataFrame,
     with_members: Sequence[pl.DataFrame],
 ) -> pl.DataFrame:
-    """Return the gaps (columns of GAP) of groups whose offsets advanced and whose members are unknown.
+    """Return the gaps of groups whose offsets advanced and whose members are unknown.
 
     ``group_status`` are rows of gold.group_status; the others are of silver tables. Each frame of ``with_members`` has
-    a column consumer_group: a group in it has a known member. Only groups whose lists the recorder polled are given.
+    a column consumer_group: a group in it has a known member. Only groups whose lists the recorder polled have rows.
     """
     first = pl.col("queues").max()  # the first offset of each queue counts as a commit
     advanced = (

@@ -24,7 +24,9 @@ REASONS = {
 def unread_members(
     members: pl.DataFrame, heartbeat: pl.DataFrame, assignment: pl.DataFrame, rebalance: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return UNWATCHED: sessions that only brokers' logs show.
+    """Return the sessions of members that only brokers' logs show.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, why.
 
     ``members`` is the frame of `membership`. A client whose imported log names no queue held none: one log covers all
     groups of a process.
@@ -48,7 +50,9 @@ def unpulled_members(
     rebalance: pl.DataFrame,
     unshared: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return UNWATCHED: sessions of groups without evidence that their members hold queues.
+    """Return the sessions of members of groups without evidence that their members hold queues.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, why.
 
     A group that consumes by POP sends heartbeats, and pulls its retry topic alone. ``owners`` is gold.queue_owner,
     ``members`` the frame of `membership`, ``unshared`` that of unshared_groups.
@@ -60,7 +64,7 @@ def unpulled_members(
 
 
 def unwatched_gaps(unwatched: pl.DataFrame, least_s: int) -> pl.DataFrame:
-    """Return the gaps (columns of GAP) of spans longer than ``least_s`` s in which queues of members are unknown.
+    """Return the gaps of spans longer than ``least_s`` seconds in which queues of members are unknown.
 
     ``unwatched`` are rows of UNWATCHED. Shorter spans hide no finding.
     """

@@ -44,7 +44,7 @@ class FindingEvidence:
     unshared_groups: pl.DataFrame
     resets: pl.DataFrame  # offset_resets
     asked_resets: pl.DataFrame
-    standstills: pl.DataFrame  # standstills.standing
+    standstills: pl.DataFrame  # standstills.standstill_spans
     outages: pl.DataFrame  # broker_outages
     restarts: pl.DataFrame  # broker_outages.restarts
     unlisted: pl.DataFrame  # listed_brokers.unlisted_brokers, for long
@@ -64,8 +64,8 @@ class FindingEvidence:
     refusals: pl.DataFrame  # refusals_of_shard
     pulled_queues: pl.DataFrame  # pulled_queues_of_shard
     repeated_deliveries: pl.DataFrame
-    came_back: pl.DataFrame
-    most_tries: pl.DataFrame  # most_tries_of_shard
+    redelivered_messages: pl.DataFrame
+    max_reconsume_times: pl.DataFrame  # max_reconsume_times_of_shard
     returned_ends: pl.DataFrame  # returned_ends_of_shard
     orphan_offsets: pl.DataFrame  # orphans_of_shard
     odd_offsets: pl.DataFrame  # odd_offsets_of_shard, odd_offsets_of_answers

@@ -29,7 +29,7 @@ from mqreplay.findings.shape import (
 def find_retries(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the groups that sent messages back."""
     return retry_findings(
-        evidence.came_back,
+        evidence.redelivered_messages,
         known_ends(evidence),
         evidence.cluster,
         limits.retry_warn_messages,
@@ -42,8 +42,8 @@ def find_retries(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
 def find_dead_letters(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
     """Return the groups that gave up messages."""
     return dead_letters(
-        evidence.came_back,
-        evidence.most_tries,
+        evidence.redelivered_messages,
+        evidence.max_reconsume_times,
         evidence.topic_config,
         known_ends(evidence),
         evidence.cluster,
@@ -186,7 +186,7 @@ def dead_letters(
     """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
 
     ``redelivered_messages`` and ``ends`` are as in `retry_findings`.
-    ``max_reconsume_times`` has the rows of evidence/deliveries.py's most_tries_of_shard of all shards.
+    ``max_reconsume_times`` has the rows of evidence/deliveries.py's max_reconsume_times_of_shard of all shards.
     Messages are counted by the log of the consumers; for a group without one, by how much its topic grew.
     """
     created = _created(topic_config).select(
@@ -225,9 +225,11 @@ def _last_tries(
     No message of a group comes back more often than its consumers' maxReconsumeTimes allow. If the group gave up
     messages (``gave_up``), the highest number that was seen is this limit; otherwise only the default is known.
     """
-    of_group = max_reconsume_times.group_by(GROUP).agg(pl.col("most_tries").max()).join(gave_up, on=GROUP, how="semi")
+    of_group = (
+        max_reconsume_times.group_by(GROUP).agg(pl.col("max_reconsume_times").max()).join(gave_up, on=GROUP, how="semi")
+    )
     known = redelivered_messages.join(of_group, on=GROUP, how="left")
-    limit = pl.min_horizontal("most_tries", pl.lit(MAX_RECONSUME, pl.Int64))
+    limit = pl.min_horizontal("max_reconsume_times", pl.lit(MAX_RECONSUME, pl.Int64))
     return known.filter(pl.col("reconsume_times") >= limit)
 
 

@@ -48,7 +48,7 @@ def find(evidence: FindingEvidence, limits: Limits) -> pl.DataFrame:
         limits.idle_rebalances,
         limits.rebalance_interval_s,
         limits.same_cause_gap_s,
-        retried_topics(evidence.came_back, known_ends(evidence)),
+        retried_topics(evidence.redelivered_messages, known_ends(evidence)),
     )
 
 

@@ -12,7 +12,12 @@ from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard, name_bucket
 from mqreplay.evidence.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
-from mqreplay.evidence.deliveries import came_back, most_tries_of_shard, repeated_deliveries, with_queue_topic
+from mqreplay.evidence.deliveries import (
+    max_reconsume_times_of_shard,
+    redelivered_messages,
+    repeated_deliveries,
+    with_queue_topic,
+)
 from mqreplay.evidence.queue_events import stored_commits
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext
@@ -72,7 +77,7 @@ def judge_deliveries(source: RowSource, shard: Shard, shared: DeliveryInput, gol
     )
     consume = with_queue_topic(day.silver("consume", shard, skew))
     deliveries = DeliveryResult(
-        repeated_deliveries(consume, unshared), came_back(consume), most_tries_of_shard(consume)
+        repeated_deliveries(consume, unshared), redelivered_messages(consume), max_reconsume_times_of_shard(consume)
     )
     return ScopedDeliveries(deliveries, scope_of_shard(produce, consume, stored_commits(commits), changes, unshared))
 

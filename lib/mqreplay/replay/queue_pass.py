@@ -22,7 +22,7 @@ from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.evidence import slave_copies, standstills
 from mqreplay.evidence.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
-from mqreplay.evidence.client_clocks import client_clocks, client_words
+from mqreplay.evidence.client_clocks import client_clocks, clock_samples
 from mqreplay.evidence.growing_lag import advances_of_shard
 from mqreplay.evidence.held_standstills import refused_pulls_of_shard
 from mqreplay.evidence.lowered_commits import lowered_commits, with_senders
@@ -157,7 +157,7 @@ def judge_queues(source: RowSource, shard: Shard, shared: QueueInput, gold: Gold
 def _judge_pulls(day: DayRows, shard: Shard, shared: QueueInput, raw: Frames, gold: GoldRows) -> PullResult:
     context, pull = shared.context, raw["pull"]
     of_day, replay, tables = context.day.judged, context.settings.replay, context.raw
-    changes, new = shared.route_changes, shared.facts.born
+    changes, new = shared.route_changes, shared.facts.new_clients
     routes = pull_route(pull, changes, new, context.starts, replay.route_slack_ms).filter(of_day)
     judged_routes = add_judged(gold, "gold.pull_route", routes)
     known = day.with_before("gold.pull_route", "request_ts", routes, shard)
@@ -207,7 +207,9 @@ def _judge_offsets(
     )
     return OffsetResult(
         status=status_of_shard(status_windows.windows(events, replay.status_window_s, until_ms)),
-        standstills=pl.DataFrame(pl.from_arrow(standstills.standing(events, limits.stuck_s, copied.of_masters))),
+        standstills=pl.DataFrame(
+            pl.from_arrow(standstills.standstill_spans(events, limits.stuck_s, copied.of_masters))
+        ),
         revive_lags=revive_lags_of_shard(changes, small["topic_stats"], copied.of_masters, limits.revive_lag_s),
         lacked=lacked_of_shard(copies),
         stale_spans=slave_copies.stale_spans_of_shard(copies, limits.stale_slave_s * 1000),
@@ -226,7 +228,7 @@ def _clock_samples(day: DayRows, shard: Shard, shared: QueueInput, events: Queue
         changes, commits, pull = (day.around(name, reach, shard) for name in names)
         stats = day.around("topic_stats", reach)
         events = queue_events(changes, commits, pull, stats, shared.facts.groups_with_accepted_commits)
-    return pl.DataFrame(pl.from_arrow(client_words(events)))
+    return pl.DataFrame(pl.from_arrow(clock_samples(events)))
 
 
 QUEUE_PASS: Final = Pass(

@@ -31,8 +31,8 @@ class Dash:
         return client_id.split("-")[0] if "-" in client_id else ""
 
 
-def queues(given: list[list[Any]] | None) -> list[MessageQueue] | None:
-    return None if given is None else [MessageQueue(*mq) for mq in given]
+def queues(listed: list[list[Any]] | None) -> list[MessageQueue] | None:
+    return None if listed is None else [MessageQueue(*mq) for mq in listed]
 
 
 def allocate(prefix: str) -> Any:

@@ -58,12 +58,12 @@ def broker_send_back(asked: dict[str, Any]) -> dict[str, Any]:
         asked["requestVersion"],
     )
     properties = STORED_PROPERTIES | {
-        name: asked[given]
-        for name, given in (
+        name: asked[field]
+        for name, field in (
             ("RETRY_TOPIC", "propertyRetryTopic"),
             ("ORIGIN_MESSAGE_ID", "propertyOriginMsgId"),
         )
-        if asked[given] is not None
+        if asked[field] is not None
     }
     group = RetryGroup(asked["retryQueueNums"], asked["groupRetryMaxTimes"]) if asked["groupKnown"] else None
     message = StoredMessage(asked["topic"], "MSGID", asked["reconsumeTimes"], properties)
@@ -134,7 +134,7 @@ def orderly_check(asked: dict[str, Any], version: str) -> dict[str, Any]:
     return {
         "suspend": done.suspend,
         "reconsumeTimesAfter": list(done.reconsume_times),
-        "sent": [shown(msg) for msg in done.given_to_producer],
+        "sent": [shown(msg) for msg in done.sent_by_producer],
     }
 
 
@@ -145,10 +145,10 @@ def orderly_check_fails(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def client_max(asked: dict[str, Any]) -> dict[str, Any]:
-    given = asked["maxReconsumeTimes"]
+    field = asked["maxReconsumeTimes"]
     return {
-        "concurrent": concurrent_max_reconsume_times(given),
-        "orderly": orderly_max_reconsume_times(given),
+        "concurrent": concurrent_max_reconsume_times(field),
+        "orderly": orderly_max_reconsume_times(field),
     }
 
 

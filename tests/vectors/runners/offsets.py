@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from mqreplay.core import consumer_offset_manager as manager
+from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
 from mqreplay.core.message_queue import MessageQueue
 from mqreplay.core.offset_store import (
     RemoteBrokerOffsetStore,
     compare_and_increase_only,
 )
-from mqreplay.decode.fastjson import decode_consumer_offset
 from mqreplay.errors import MQBrokerError, OffsetNotFound, RocketMQError
 
 ERROR_WIDTH = 160  # characters of a message that the vectors keep
@@ -65,7 +65,7 @@ def _remote(ops: list[dict[str, Any]], version: str) -> dict[str, Any]:
         elif op["op"] == "removeOffset":
             store.remove_offset(mq)
         elif op["op"] == "readOffset":
-            answer = store.read_offset(mq, op["type"], lambda said=op["brokerAnswers"]: _broker(said))
+            answer = store.read_offset(mq, op["type"], lambda answer=op["brokerAnswers"]: _broker(answer))
         elif op["op"] != "skip":
             raise NotImplementedError(op["op"])
         results.append(answer)
@@ -73,10 +73,10 @@ def _remote(ops: list[dict[str, Any]], version: str) -> dict[str, Any]:
     return {"results": results, "final": final}
 
 
-def _broker(said: int | str) -> int:
-    if isinstance(said, str):
-        raise FAILURES[said]
-    return said
+def _broker(answer: int | str) -> int:
+    if isinstance(answer, str):
+        raise FAILURES[answer]
+    return answer
 
 
 def _manager(ops: list[list[Any]]) -> dict[str, Any]:

@@ -77,8 +77,8 @@ def receipts(asked: Asked, version: str) -> dict[str, Any]:
     raise NotImplementedError(asked["case"])
 
 
-def queues(given: list[list[Any]] | None) -> list[MessageQueue] | None:
-    return None if given is None else [MessageQueue(*mq) for mq in given]
+def queues(listed: list[list[Any]] | None) -> list[MessageQueue] | None:
+    return None if listed is None else [MessageQueue(*mq) for mq in listed]
 
 
 def assignments(asked: Asked, version: str) -> dict[str, Any]:

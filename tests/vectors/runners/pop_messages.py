@@ -79,8 +79,8 @@ def revive(asked: dict[str, Any], version: str) -> dict[str, Any]:
             again = pop_revive.re_put_check_point(point, asked["offset"], asked["now"], asked["skip"])
             return {"checkPoint": None if again is None else row(again)}
         case "behind":
-            given = asked["max"], asked["offset"], asked["hasRevived"], version
-            return {"messages": pop_revive.revive_behind_messages(*given)}
+            arguments = asked["max"], asked["offset"], asked["hasRevived"], version
+            return {"messages": pop_revive.revive_behind_messages(*arguments)}
         case "kv_retry":
             times = asked["attemptTimes"]
             next_time = pop_revive.kv_next_invisible_time(asked["invisibleTime"], times, asked["maxAttemptTimes"])

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from mqreplay.cli.doctor.verdict import counted
 from mqreplay.core.consumer_offset_manager import OffsetTable, load
+from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
 from mqreplay.core.version import BROKER_4
-from mqreplay.decode.fastjson import decode_consumer_offset
 from mqreplay.errors import RocketMQError
 
 VERSIONS = {"4.9": BROKER_4, "5.3": "5.3.3"}

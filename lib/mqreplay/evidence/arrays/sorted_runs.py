@@ -20,12 +20,12 @@ def starts(*by: Numbers) -> Numbers:
 
 
 def lasts(first: Numbers, rows: int) -> Numbers:
-    """Return the last row of each run, given the first rows."""
+    """Return the last row of each run, from the first rows."""
     return np.append(first[1:], rows)[: len(first)] - 1
 
 
 def lengths(first: Numbers, rows: int) -> Numbers:
-    """Return the length of each run, given the first rows."""
+    """Return the length of each run, from the first rows."""
     return np.diff(np.append(first, rows))
 
 
@@ -40,7 +40,7 @@ def ranks(*by: Numbers) -> Numbers:
 
 
 def spread(begin: Numbers, count: Numbers) -> Numbers:
-    """Return all positions of several ranges, one after the other, given their starts and lengths."""
+    """Return all positions of several ranges, one after the other, from their starts and lengths."""
     return np.arange(count.sum()) + np.repeat(begin - (np.cumsum(count) - count), count)
 
 

@@ -14,10 +14,10 @@ from array import array
 from enum import Enum
 from typing import Any, NamedTuple
 
+from mqreplay.core.fastjson.parser import HASH_MAPS, TYPE_KEY, Parser
+from mqreplay.core.fastjson.scan import EOF, EOI, ERROR, IDENT, NULL, STRING
+from mqreplay.core.fastjson.table import TABLE, TableReader, rethrown
 from mqreplay.core.version import BROKER_4, at_least
-from mqreplay.decode.fastjson_parser import HASH_MAPS, TYPE_KEY, Parser
-from mqreplay.decode.fastjson_scan import EOF, EOI, ERROR, IDENT, NULL, STRING
-from mqreplay.decode.fastjson_table import TABLE, TableReader, rethrown
 from mqreplay.errors import FastjsonError, RocketMQError
 
 _ORDER = "le" if sys.byteorder == "little" else "be"

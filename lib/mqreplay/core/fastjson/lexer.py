@@ -7,7 +7,7 @@ so both are kept here as fastjson keeps them. Follows JSONLexerBase and JSONScan
 
 from __future__ import annotations
 
-from mqreplay.decode.fastjson_scan import (
+from mqreplay.core.fastjson.scan import (
     EOF,
     EOI,
     ERROR,

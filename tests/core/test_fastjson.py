@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqreplay.core.consumer_offset_manager import OffsetTable, encode
+from mqreplay.core.fastjson.consumer_offset import decode_consumer_offset
+from mqreplay.core.fastjson.numbers import decimal_to_long, java_digits
 from mqreplay.core.java import to_long
-from mqreplay.decode.fastjson import decode_consumer_offset
-from mqreplay.decode.java_number import decimal_to_long, java_digits, parse_int
+from mqreplay.core.parse_number import parse_int
 from mqreplay.errors import FastjsonError, NumberFormat, RocketMQError
 from reliability.fuzz_run import Target, fuzz
 

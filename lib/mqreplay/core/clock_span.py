@@ -14,41 +14,41 @@ from typing import NamedTuple
 from mqreplay.core.client_clock import ClockSample
 
 WRITE_MS = 3_000  # from a commit to the copy that shows it, about: writes and copies are each 5 s apart
-LEAST = 3  # samples that must agree; of a stretch among others, copies
+LEAST = 3  # samples that must agree; where a clock has several spans, copies of each
 NEAR_MS = 15_000  # samples of one span differ by less than this plus the uncertainty from the distance of copies
-SURE_MS = 20_000  # a stretch among others lasts so long: in less, a few commits may have been lost, or another's
+SURE_MS = 20_000  # the least length of a span, where a clock has several: lost commits cause shorter ones
 AROUND = 5  # copies around a copy for its median, so that a single wrong one does not end a span
 
 
-class ClockStretch(NamedTuple):
-    """All that a client states until ``said_until_ms`` by its clock, which is ``skew_ms`` ahead of the recorder's.
+class ClockSpan(NamedTuple):
+    """A time span until ``stated_until_ms`` (client's clock) in which the clock is ``skew_ms`` ahead of the recorder's.
 
     ``shown_from_ms`` and ``shown_until_ms`` are epoch ms by the recorder's clock. None: from the first sample, until
-    the last. ``matches``: how many samples.
+    the last. ``matches``: number of samples.
     """
 
-    said_until_ms: int | None
+    stated_until_ms: int | None
     shown_from_ms: int | None
     shown_until_ms: int | None
     skew_ms: int
     matches: int
 
 
-def clock_stretches(samples: Iterable[ClockSample], most_ms: int) -> list[ClockStretch]:
+def clock_spans(samples: Iterable[ClockSample], most_ms: int) -> list[ClockSpan]:
     """Return the time spans of a client's clock in order; none if it is never wrong by more than ``most_ms``.
 
     A clock counts as wrong if the median of 3 samples or more is off by more than ``most_ms`` plus the uncertainty from
     the distance of copies. If there are several spans, each lasts at least 20 s, in 3 copies or more. A clock that is
-    set back gives some instants twice; they count as the first of the two times. No method of RocketMQ: mqreplay's own
+    set back shows some instants twice; they count as the first of the two times. No method of RocketMQ: mqreplay's own
     rule.
 
     >>> hour = [ClockSample(3_600_000 + ms, ms + 3_000, 3_597_000, 0) for ms in range(0, 60_000, 5_000)]
-    >>> clock_stretches(hour, 60_000)
-    [ClockStretch(said_until_ms=None, shown_from_ms=None, shown_until_ms=None, skew_ms=3600000, matches=12)]
-    >>> clock_stretches(hour, 3_600_000)
+    >>> clock_spans(hour, 60_000)
+    [ClockSpan(stated_until_ms=None, shown_from_ms=None, shown_until_ms=None, skew_ms=3600000, matches=12)]
+    >>> clock_spans(hour, 3_600_000)
     []
     """
-    ordered = sorted(samples, key=attrgetter("shown_ms", "said_ms", "off_ms"))
+    ordered = sorted(samples, key=attrgetter("shown_ms", "stated_ms", "off_ms"))
     if not ordered:
         return []
     runs = _sure_runs(ordered) or [ordered]
@@ -59,21 +59,21 @@ def clock_stretches(samples: Iterable[ClockSample], most_ms: int) -> list[ClockS
     began = [run[0].shown_ms for run in runs[1:]]
     ended = [run[-1].shown_ms for run in runs[:-1]]
     bounds = zip([*until, None], [None, *began], [*ended, None], strict=True)
-    return [ClockStretch(*bound, skew, len(run)) for bound, skew, run in zip(bounds, skews, runs, strict=True)]
+    return [ClockSpan(*bound, skew, len(run)) for bound, skew, run in zip(bounds, skews, runs, strict=True)]
 
 
-def recorders_ms(said_ms: int, stretches: Iterable[ClockStretch]) -> int:
-    """Return an instant by the recorder's clock that a client states as ``said_ms``, both epoch ms.
+def recorders_ms(stated_ms: int, spans: Iterable[ClockSpan]) -> int:
+    """Return an instant by the recorder's clock that a client states as ``stated_ms``, both epoch ms.
 
-    ``stretches``: those of `clock_stretches` of the client, in order.
+    ``spans``: those of `clock_spans` of the client, in order.
     No method of RocketMQ: mqreplay's own rule.
 
-    >>> stretches = [ClockStretch(50_000, None, 40_000, 0, 9), ClockStretch(None, 45_000, None, 60_000, 9)]
-    >>> recorders_ms(49_999, stretches), recorders_ms(110_000, stretches), recorders_ms(110_000, [])
+    >>> spans = [ClockSpan(50_000, None, 40_000, 0, 9), ClockSpan(None, 45_000, None, 60_000, 9)]
+    >>> recorders_ms(49_999, spans), recorders_ms(110_000, spans), recorders_ms(110_000, [])
     (49999, 50000, 110000)
     """
-    skews = (each.skew_ms for each in stretches if each.said_until_ms is None or said_ms < each.said_until_ms)
-    return said_ms - next(skews, 0)
+    skews = (each.skew_ms for each in spans if each.stated_until_ms is None or stated_ms < each.stated_until_ms)
+    return stated_ms - next(skews, 0)
 
 
 def _skew_ms(run: Sequence[ClockSample], most_ms: int) -> int:
@@ -83,8 +83,8 @@ def _skew_ms(run: Sequence[ClockSample], most_ms: int) -> int:
 
 
 def _bound_ms(earlier: Sequence[ClockSample], later: Sequence[ClockSample]) -> int:
-    """Return the instant by the client's clock at which the later stretch begins."""
-    end, begin = max(each.said_ms for each in earlier), min(each.said_ms for each in later)
+    """Return the instant by the client's clock at which the later span begins."""
+    end, begin = max(each.stated_ms for each in earlier), min(each.stated_ms for each in later)
     return (end + begin) // 2 if end < begin else end + 1
 
 
@@ -111,7 +111,7 @@ def _sure_runs(samples: Sequence[ClockSample]) -> list[list[ClockSample]]:
 
 
 def _cut_at_jumps(copies: Sequence[list[ClockSample]]) -> list[list[list[ClockSample]]]:
-    """Return the copies in runs, cut where the skew changes by more than samples of one stretch differ."""
+    """Return the copies in runs, cut where the skew changes by more than samples of one span differ."""
     off = [_median(of_copy, "off_ms") for of_copy in copies]
     unsure = [_median(of_copy, "unsure_ms") for of_copy in copies]
     half = AROUND // 2
@@ -128,8 +128,8 @@ def _cut_at_jumps(copies: Sequence[list[ClockSample]]) -> list[list[list[ClockSa
 def _is_sure(run: Sequence[ClockSample]) -> bool:
     if len({each.shown_ms for each in run}) < LEAST:
         return False
-    said = [each.said_ms for each in run]
-    return min(run[-1].shown_ms - run[0].shown_ms, max(said) - min(said)) >= SURE_MS
+    stated = [each.stated_ms for each in run]
+    return min(run[-1].shown_ms - run[0].shown_ms, max(stated) - min(stated)) >= SURE_MS
 
 
 def _median(samples: Iterable[ClockSample], name: str) -> float:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqreplay.decode.fastjson_cast import Number
-from mqreplay.decode.fastjson_lexer import Lexer
-from mqreplay.decode.fastjson_scan import (
+from mqreplay.core.fastjson.cast import Number
+from mqreplay.core.fastjson.lexer import Lexer
+from mqreplay.core.fastjson.numbers import read_decimal
+from mqreplay.core.fastjson.scan import (
     EOF,
     EOI,
     FALSE,
@@ -25,7 +26,6 @@ from mqreplay.decode.fastjson_scan import (
     TRUE,
     UNDEFINED,
 )
-from mqreplay.decode.java_number import read_decimal
 from mqreplay.errors import FastjsonError, NumberFormat
 
 TYPE_KEY = "@type"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from mqreplay.core.fastjson.numbers import decimal_to_int, decimal_to_long, java_digits
 from mqreplay.core.java import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
-from mqreplay.decode.java_number import decimal_to_int, decimal_to_long, java_digits, parse_int
+from mqreplay.core.parse_number import parse_int, parse_long
 from mqreplay.errors import FastjsonError
 
 
@@ -49,7 +50,7 @@ def cast_to_long(value: Any, of_bool: bool = True) -> int | None:
             return decimal_to_long(value.written.rstrip("LSBFD"))
         return java_digits(value.written, LONG_MIN, LONG_MAX)
     if isinstance(value, str):
-        return None if value in ("", "null", "NULL") else parse_int(value.replace(",", ""), most=LONG_MAX)
+        return None if value in ("", "null", "NULL") else parse_long(value.replace(",", ""))
     if isinstance(value, bool) and not of_bool:
         raise FastjsonError(f"can not cast to long, value : {str(value).lower()}")
     return _cast_rest(value, cast_to_long, "long")

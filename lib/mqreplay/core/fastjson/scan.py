@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mqreplay.decode.java_number import parse_int
+from mqreplay.core.parse_number import parse_int
 from mqreplay.errors import FastjsonError, StringIndexOutOfBounds
 
 EOI = "\x1a"  # stands for the end of the text, and is the same character within it

@@ -1,44 +1,23 @@
-"""Java's parsing of numbers, which differs from Python's."""
+"""Numbers as fastjson 1.2 converts them: digits with a type's letter, and BigDecimal."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from mqreplay.core.java import INT_MAX, LONG_MAX, LONG_MIN, to_int, to_long
+from mqreplay.core.java import LONG_MAX, LONG_MIN, to_int, to_long
 from mqreplay.errors import Arithmetic, NumberFormat
 
 _PART = 18  # digits turned at once
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]*))?")
 
 
-def parse_int(s: str, radix: int = 10, most: int = INT_MAX) -> int:
-    """Integer#parseInt, or Long#parseLong with most=LONG_MAX: an optional sign and digits of any script, nothing else.
-
-    Raises NumberFormat with Java's message.
-
-    >>> parse_int("-12"), parse_int("+7f", 16)
-    (-12, 127)
-    >>> parse_int("1_0")
-    Traceback (most recent call last):
-    mqreplay.errors.NumberFormat: java.lang.NumberFormatException: For input string: "1_0"
-    """
-    digits = s[1:] if s[:1] in ("+", "-") else s
-    if digits and all(c.isdecimal() or (radix == 16 and c in "abcdefABCDEF") for c in digits):
-        value = _bounded(digits, radix)
-        if s[0] == "-":
-            value = -value
-        if -most - 1 <= value <= most:
-            return value
-    raise NumberFormat(f'For input string: "{s}"' + (f" under radix {radix}" if radix != 10 else ""))
-
-
-def _bounded(digits: str, radix: int = 10) -> int:
+def _bounded(digits: str) -> int:
     """Return the number, or at least 2**64 where it is not below: int() refuses a text of thousands of digits."""
     value = 0
     for at in range(0, len(digits), _PART):
         part = digits[at : at + _PART]
-        value = min(value * radix ** len(part) + int(part, radix), 2**64)
+        value = min(value * 10 ** len(part) + int(part), 2**64)
     return value
 
 

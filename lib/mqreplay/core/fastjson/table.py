@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from mqreplay.core.fastjson.cast import cast_to_int, cast_to_long
+from mqreplay.core.fastjson.numbers import decimal_to_int, decimal_to_long, java_digits
+from mqreplay.core.fastjson.parser import TYPE_KEY, Parser
+from mqreplay.core.fastjson.scan import EOF, FLOAT, INT, NULL, STRING, TOKEN_NUMBERS
 from mqreplay.core.java import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
-from mqreplay.decode.fastjson_cast import cast_to_int, cast_to_long
-from mqreplay.decode.fastjson_parser import TYPE_KEY, Parser
-from mqreplay.decode.fastjson_scan import EOF, FLOAT, INT, NULL, STRING, TOKEN_NUMBERS
-from mqreplay.decode.java_number import decimal_to_int, decimal_to_long, java_digits
 from mqreplay.errors import FastjsonError, NullPointer, RocketMQError
 
 TABLE = "offsetTable"
