@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from ingest.planned_files import file, known
-from mqreplay.decode.recording_files import SNAPSHOTS, classify
 from mqreplay.ingest import planning, recorded_files
 from mqreplay.ingest.manifest import LEDGER, plan
 from mqreplay.ingest.planning import moved_recordings, plan_files
 from mqreplay.ingest.recorded_files import FILES, RecordedFiles, in_ranges
 from mqreplay.ingest.recording import RecordedFile
+from mqreplay.recording_files import SNAPSHOTS, classify
 
 A, B, C = "a" * 64, "b" * 64, "c" * 64
 SNAPSHOT = "snapshots/b-0/1795228794427/consumerOffset.json"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mqreplay.decode.recording_files import classify
 from mqreplay.errors import InputError
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.listing import find_recordings
+from mqreplay.recording_files import classify
 
 MOMENT = "1795228794427"
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from mqreplay.decode.recording_files import classify
 from mqreplay.errors import InputError, RecordingFull
 from mqreplay.record.durable import append_whole
 from mqreplay.record.gzip_member import gzip_member, restore
 from mqreplay.record.record_files import RESERVED, RecordFiles
 from mqreplay.record.recording_folder import HOUR_MS, disk_bytes
+from mqreplay.recording_files import classify
 from record.recording_writer import START, STEMS, table_at
 from reliability.file_faults import FileFaults, compile_layer
 from tests_shared import ROOT

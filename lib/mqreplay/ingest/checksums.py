@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mqreplay.decode.recording_files import CHECKSUMS, CHECKSUMS_FILE, classify
 from mqreplay.errors import DecodeError
 from mqreplay.ingest.gzip_stream import MAGIC, Checked, inflate
 from mqreplay.ingest.lines import LineReader, Record, Refusals, is_gzip
@@ -26,6 +25,7 @@ from mqreplay.ingest.opening import open_recorded, size_of
 from mqreplay.ingest.recorded_files import RecordedFiles, by_path, is_of
 from mqreplay.ingest.recording import Digested, RecordedFile
 from mqreplay.local_files import escaped, unreadable
+from mqreplay.recording_files import CHECKSUMS, CHECKSUMS_FILE, classify
 
 _LINE = re.compile(rb"(\\?)([0-9a-fA-F]{64}) [ *](.+)", re.DOTALL)
 _ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}

@@ -20,7 +20,6 @@ from typing import overload
 
 import polars as pl
 
-from mqreplay.decode.recording_files import CHECKSUMS
 from mqreplay.engines.engine import Engine
 from mqreplay.ingest.checksums import compared, listed_of
 from mqreplay.ingest.lines import file_sha256
@@ -28,6 +27,7 @@ from mqreplay.ingest.recorded_files import RecordedFiles, by_path, in_ranges, is
 from mqreplay.ingest.recording import NO_FILE, RecordedFile
 from mqreplay.lake.files import files_of, is_remote, joined
 from mqreplay.local_files import unreadable
+from mqreplay.recording_files import CHECKSUMS
 
 FILE = ".mqreplay.digests"
 STAMP = ["path", "bytes", "modified_ns", "changed_ns", "inode", "version"]

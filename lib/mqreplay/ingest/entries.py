@@ -21,9 +21,9 @@ from mqreplay.decode.consumer_offset import (
 )
 from mqreplay.decode.message_request_mode import decode_message_request_mode
 from mqreplay.decode.pop_order import PopOrder, decode_pop_order
-from mqreplay.decode.recording_files import POLLED
 from mqreplay.decode.subscription_group import decode_subscription_group
 from mqreplay.decode.topics import decode_topics
+from mqreplay.recording_files import POLLED
 
 TOPIC_COLUMNS = (
     "read_queue_nums",

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mqreplay.decode.recording_files import POLLED, SNAPSHOTS
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER, Place
 from mqreplay.ingest.opening import is_file
 from mqreplay.ingest.polled import NEAR_MS
@@ -21,6 +20,7 @@ from mqreplay.ingest.recorded_files import RecordedFiles, listed
 from mqreplay.ingest.snapshot_rows import instant
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.recording_files import POLLED, SNAPSHOTS
 
 FILES, QUARANTINE = "bronze.source_file", "bronze.quarantine"
 NEVER = 2**63 - 1  # ms

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import polars as pl
 
-from mqreplay.decode.recording_files import CHECKSUMS
 from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
 from mqreplay.ingest.recorded_files import RecordedFiles, before, by_path
@@ -25,6 +24,7 @@ from mqreplay.ingest.walk import Walk
 from mqreplay.lake.files import is_remote
 from mqreplay.lake.local_folder import folder
 from mqreplay.local_files import escaped
+from mqreplay.recording_files import CHECKSUMS
 
 FILES_HERE = 20_000  # files that this process lists in half a second
 # What to do if there is no recording.

@@ -23,8 +23,8 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.decode.recording_files import RECORD_TABLES, SNAPSHOTS
 from mqreplay.ingest.recording import NO_FILE, NOT_READ, Digested, RecordedFile
+from mqreplay.recording_files import RECORD_TABLES, SNAPSHOTS
 
 DIGEST_CHARS = 32  # silver rows carry the first 128 bits of a file's SHA-256
 IN_TABLES = ("read", "refused", "superseded")  # statuses of a file that represents its content

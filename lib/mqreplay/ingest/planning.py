@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mqreplay.decode.recording_files import RECORD_TABLES, SNAPSHOTS
 from mqreplay.ingest.manifest import IN_TABLES, LEDGER, KnownFile, NewFile, known_file, plan
 from mqreplay.ingest.recorded_files import BATCH, FILES, RecordedFiles, by_path, in_ranges, is_of, is_unread
 from mqreplay.ingest.recording import NO_FILE
+from mqreplay.recording_files import RECORD_TABLES, SNAPSHOTS
 
 MOVED_SHARE = 0.5  # share of a recording's files that are unchanged in another folder: then the recording was moved
 PLACE = ["recording", "path"]

@@ -8,8 +8,8 @@ from typing import Self
 
 import polars as pl
 
-from mqreplay.decode.recording_files import classify
 from mqreplay.ingest.recording import NOT_READ, Digested, RecordedFile
+from mqreplay.recording_files import classify
 
 # The fields of RecordedFile that do not follow from the path, and the SHA-256.
 FILES = pl.Schema(

@@ -1,4 +1,4 @@
-"""A file of a recording, and the kinds that are not read (mqreplay.decode.recording_files gives its kind).
+"""A file of a recording, and the kinds that are not read (mqreplay.recording_files gives its kind).
 
 An entry that is not a readable file has a kind of NOT_READ, which gives the reason. A file SHA256SUMS protects the
 files that it lists (checksums.py).

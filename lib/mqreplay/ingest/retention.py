@@ -21,7 +21,6 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.decode.recording_files import SNAPSHOTS
 from mqreplay.ingest.ledgers import FILES, QUARANTINE, of_places
 from mqreplay.ingest.manifest import DIGEST_CHARS
 from mqreplay.ingest.offset_checkpoint import CHANGES, OffsetCheckpoint
@@ -31,6 +30,7 @@ from mqreplay.lake.kept_days import TABLE, first_days
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_writer import as_table
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.recording_files import SNAPSHOTS
 
 DAY = dt.timedelta(days=1)
 SNAPSHOT = "silver.snapshot"

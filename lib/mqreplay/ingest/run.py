@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from mqreplay.decode.recording_files import CHECKSUMS, RECORD_TABLES
 from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
 from mqreplay.ingest.brokers import read_brokers
@@ -31,6 +30,7 @@ from mqreplay.lake.remembered import Question, Remembered
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.recording_files import CHECKSUMS, RECORD_TABLES
 from mqreplay.settings import IngestSettings
 
 Progress = Callable[[str], None]

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.decode.recording_files import POLLED
 from mqreplay.engines.decoding import DecodedTable, NewRows
 from mqreplay.errors import InputError
 from mqreplay.ingest.late import Stretch, orphan_keys, read_again, snapshots_of, stretches, too_late, within
@@ -26,6 +25,7 @@ from mqreplay.ingest.snapshots import KNOWN, PieceKey, cut, known_before, piece_
 from mqreplay.ingest.to_silver import Run
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.recording_files import POLLED
 
 Row = dict[str, Any]
 CHANGES = "silver.offset_change"

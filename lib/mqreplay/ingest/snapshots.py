@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.decode.recording_files import split_source
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import GROUP_COLUMNS, MODE_COLUMNS, ORDER_COLUMNS, TOPIC_COLUMNS, SnapshotFile, payload
 from mqreplay.ingest.lines import read_whole
@@ -22,6 +21,7 @@ from mqreplay.ingest.prefetch import Prefetch
 from mqreplay.ingest.snapshot_file_rows import Row
 from mqreplay.ingest.snapshot_rows import CONFIGS, KEY_MARK
 from mqreplay.lake.files import is_remote
+from mqreplay.recording_files import split_source
 from mqreplay.settings import IngestSettings
 
 PIECE_BYTES = 64_000_000  # bytes of snapshots in a piece: each piece decodes some files completely

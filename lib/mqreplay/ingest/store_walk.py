@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from mqreplay.decode.recording_files import classify
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.lake.files import FileInfo, files_of, joined
+from mqreplay.recording_files import classify
 
 SNAPSHOTS = "snapshots"
 

@@ -10,9 +10,9 @@ import stat
 import sys
 from collections.abc import Iterator
 
-from mqreplay.decode.recording_files import classify
 from mqreplay.ingest.recording import NOT_READ, RecordedFile
 from mqreplay.local_files import escaped, is_within
+from mqreplay.recording_files import classify
 
 
 class Walk:

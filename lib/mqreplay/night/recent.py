@@ -18,13 +18,13 @@ from stat import S_ISREG
 from typing import Any
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.decode.recording_files import POLLED, RECORD_TABLES, SNAPSHOTS, classify
 from mqreplay.errors import InputError
 from mqreplay.ingest.lines import file_sha256
 from mqreplay.ingest.opening import open_recorded
 from mqreplay.ingest.recording import Digested, RecordedFile
 from mqreplay.night.growing import GrowingFile
 from mqreplay.record.own_files import open_own
+from mqreplay.recording_files import POLLED, RECORD_TABLES, SNAPSHOTS, classify
 
 GROW = 2  # the newest files of polled offsets of a source; older ones do not grow any more
 MOST_NAMES = 6  # names of files that a source may have: three files, and their .bak

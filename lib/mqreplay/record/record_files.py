@@ -20,7 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from mqreplay.decode.recording_files import SNAPSHOT_KINDS
 from mqreplay.errors import RecordingFull
 from mqreplay.record.durable import UNFINISHED, append_whole, replace_file, sync
 from mqreplay.record.gzip_member import gzip_member, restore
@@ -38,6 +37,7 @@ from mqreplay.record.recording_folder import (
     source_folder,
     times,
 )
+from mqreplay.recording_files import SNAPSHOT_KINDS
 
 SYNC_S: Final = 30.0
 RESERVED: Final = 1024 * 1024  # bytes below the bound reserved for EVENTS

@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mqreplay.decode.recording_files import POLLED, SNAPSHOT_KINDS
 from mqreplay.errors import InputError
 from mqreplay.record.durable import UNFINISHED
 from mqreplay.record.gzip_member import restore
+from mqreplay.recording_files import POLLED, SNAPSHOT_KINDS
 
 HOUR_MS: Final = 3_600_000
 BLOCK: Final = 4096  # allocation unit of a file system in bytes

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from mqreplay.decode.consumer_offset import LMQ_FILE_NAME
 from mqreplay.decode.encodings import text_of_bytes
 from mqreplay.decode.kinds import KINDS
-from mqreplay.decode.recording_files import POLLED, classify
 from mqreplay.errors import InputError
 from mqreplay.ingest.recording import NOT_READ
+from mqreplay.recording_files import POLLED, classify
 
 HEAD = 65_536  # bytes that are read; the table of a file is near its beginning
 LINES = "jsonl"

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
-from mqreplay.decode.recording_files import RECORD_TABLES, classify
 from mqreplay.errors import DecodeError, InputError
 from mqreplay.local_files import check_on_disk
 from mqreplay.printable import json_text
@@ -39,6 +38,7 @@ from mqreplay.record.imports.stores.renamed_files import refuse_renamed
 from mqreplay.record.imports.stores.rocksdb_folders import take_out
 from mqreplay.record.imports.stores.snapshots import Snapshots
 from mqreplay.record.imports.times.name_times import zone_misfit, zone_of
+from mqreplay.recording_files import RECORD_TABLES, classify
 
 # Kinds whose records name their source, so that an event in two sources counts once.
 SEVERAL_SOURCES: Final = frozenset({"assignments", "rebalance_log", "heartbeats"})

@@ -25,7 +25,6 @@ from mqreplay.decode.capture.cluster import CapturedCluster
 from mqreplay.decode.capture.lines import Cut, Unnamed, record_of
 from mqreplay.decode.capture.names import Names
 from mqreplay.decode.capture.packets import Segment, segments
-from mqreplay.decode.recording_files import RECORD_TABLES, classify
 from mqreplay.errors import DecodeError, InputError, OwnDiskError, UnreadableInput
 from mqreplay.local_files import check_on_disk, output_folder
 from mqreplay.machine_failures import is_machine_failure
@@ -35,6 +34,7 @@ from mqreplay.record.imports.brokers.broker_names import BrokerNames
 from mqreplay.record.imports.brokers_file import BrokersFile
 from mqreplay.record.imports.files.sources import open_input
 from mqreplay.record.own_files import open_own, own_disk
+from mqreplay.recording_files import RECORD_TABLES, classify
 
 JOURNAL = f"unpack{UNFINISHED}"
 REASONS = 100  # reasons for skipped data that are printed; a reason may name an address

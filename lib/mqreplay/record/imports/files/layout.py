@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from mqreplay.decode.recording_files import RECORD_TABLES
 from mqreplay.record.imports.files.other_files import why_in_folder, why_not_of_config, why_not_used
 from mqreplay.record.imports.times.name_times import NameTime, time_of_path, without_times
+from mqreplay.recording_files import RECORD_TABLES
 
 SNAPSHOT: Final = "snapshot"
 OFFSET_LINES: Final = "offset_lines"
