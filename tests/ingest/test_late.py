@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mqreplay.ingest.late import Stretch, within
+from mqreplay.ingest.late import SourceSpan, within
 from mqreplay.settings import load_settings
 from tests_shared import run, table_rows
 
@@ -126,7 +126,7 @@ def test_a_recording_that_was_moved_or_copied_tells_nothing_new(recording, tmp_p
 
 
 def test_a_row_lies_within_the_stretch_of_its_own_source():
-    found = {"client-10.0.0.1@ts": Stretch(5), "b'-0": Stretch(7, 9)}
+    found = {"client-10.0.0.1@ts": SourceSpan(5), "b'-0": SourceSpan(7, 9)}
     rows = pl.DataFrame(
         {"source_name": ["client-10.0.0.1@ts"] * 2 + ["b'-0"] * 4 + ["c"], "ms": [4, 5, 6, 7, 9, 10, 7]}
     )

@@ -43,7 +43,7 @@ class NewRows(Protocol):
         ...
 
     def commit(self, replaced: RowFilter | None) -> None:
-        """Replace the rows ``replaced`` of the table, if given, by these. Raises ContractError."""
+        """Replace the rows ``replaced`` of the table, if any, by these. Raises ContractError."""
         ...
 
 

@@ -146,11 +146,11 @@ def _of_table(cached: DataFrame, *names: str) -> DataFrame:
     return cached.where(f"NOT done AND table IN ({listed})").select("table", "data")
 
 
-def _task(given: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(data: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function of mapInArrow: it decodes items, and packs their rows and results."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decode, schemas, context, how = unpacked(given)
+        decode, schemas, context, how = unpacked(data)
         use_storage(how)
         for batch in batches:
             for row in batch.to_pylist():

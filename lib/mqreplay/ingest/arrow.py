@@ -1,4 +1,4 @@
-"""Arrow batches of decoded records. Instants are given as epoch milliseconds. Runs on the workers."""
+"""Arrow batches of decoded records. Instants are epoch milliseconds. Runs on the workers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _struct_converter(kind: pa.StructType) -> Convert | None:
         return None
 
     def convert(value: object) -> object:
-        given = value.get if isinstance(value, dict) else dict(zip((n for n, _ in inner), value, strict=True)).get  # type: ignore[call-overload]
-        return {n: (v if c is None or v is None else c(v)) for n, c in inner for v in (given(n),)}
+        value_of = value.get if isinstance(value, dict) else dict(zip((n for n, _ in inner), value, strict=True)).get  # type: ignore[call-overload]
+        return {n: (v if c is None or v is None else c(v)) for n, c in inner for v in (value_of(n),)}
 
     return convert

@@ -19,7 +19,7 @@ MOST_FILES, MOST_LINES = 3, 100  # lines of cluster_info that are read: each has
 def cluster_name(
     folder: str, files: Sequence[RecordedFile], listed: Iterable[tuple[str, str]], say: Callable[[str], None]
 ) -> str:
-    """Return the cluster of the recording in ``folder`` when --cluster is not given.
+    """Return the cluster of the recording in ``folder`` when --cluster is absent.
 
     brokers.json has priority over answers of name servers, because an operator may have edited it. If brokers.json
     cannot be read now, the cluster stays as it was. ``listed`` are the known (cluster, recording) pairs. Conflicts and

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-MOST_STRETCHES = 50  # above, one span for all: a condition with thousands of parts would be slower
+MOST_SPANS = 50  # above, one span for all: a condition with thousands of parts would be slower
 
 
 class Reach(NamedTuple):
@@ -23,47 +23,47 @@ class Reach(NamedTuple):
     new: bool
 
 
-Stretch = tuple[dt.datetime, dt.datetime]
+Span = tuple[dt.datetime, dt.datetime]
 
 
-def shared_stretches(files: Iterable[Reach]) -> list[Stretch]:
+def shared_spans(files: Iterable[Reach]) -> list[Span]:
     """Return the time spans, both ends included, in which a new file overlaps another file; they are disjoint.
 
     >>> hours = [dt.datetime(2026, 1, 1, h) for h in range(4)]
     >>> of = lambda first, last, new: Reach(hours[first], hours[last], new)
-    >>> [(a.hour, b.hour) for a, b in shared_stretches([of(0, 1, False), of(1, 3, True), of(2, 2, False)])]
+    >>> [(a.hour, b.hour) for a, b in shared_spans([of(0, 1, False), of(1, 3, True), of(2, 2, False)])]
     [(1, 1), (2, 2)]
-    >>> shared_stretches([of(0, 1, False), of(1, 2, False), of(3, 3, True)])
+    >>> shared_spans([of(0, 1, False), of(1, 2, False), of(3, 3, True)])
     []
     """
     listed = sorted(files)
     new = [f for f in listed if f.new]
-    found: list[Stretch] = []
+    found: list[Span] = []
     reached: dt.datetime | None = None
     for file in listed:
         if reached is not None and file.first_ts <= reached:
-            stretch = (file.first_ts, min(file.last_ts, reached))
-            if any(n.first_ts <= stretch[1] and stretch[0] <= n.last_ts for n in new):
-                found.append(stretch)
+            span = (file.first_ts, min(file.last_ts, reached))
+            if any(n.first_ts <= span[1] and span[0] <= n.last_ts for n in new):
+                found.append(span)
         reached = file.last_ts if reached is None else max(reached, file.last_ts)
     return _merged(found)
 
 
-def _merged(stretches: list[Stretch]) -> list[Stretch]:
-    merged: list[Stretch] = []
-    for first, last in sorted(stretches):
+def _merged(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for first, last in sorted(spans):
         if merged and first <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
             merged.append((first, last))
-    if len(merged) > MOST_STRETCHES:
+    if len(merged) > MOST_SPANS:
         return [(merged[0][0], merged[-1][1])]
     return merged
 
 
-def within(stretches: Iterable[Stretch], when: str) -> pl.Expr:
+def within(spans: Iterable[Span], when: str) -> pl.Expr:
     """Return whether an instant is in one of the spans."""
-    return pl.any_horizontal([pl.col(when).is_between(pl.lit(first), pl.lit(last)) for first, last in stretches])
+    return pl.any_horizontal([pl.col(when).is_between(pl.lit(first), pl.lit(last)) for first, last in spans])
 
 
 def copies(rows: pl.LazyFrame) -> pl.DataFrame:

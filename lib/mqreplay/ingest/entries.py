@@ -190,20 +190,20 @@ def _pop_orders(data: bytes, file: SnapshotFile) -> Entries:
 
 
 def _order_payload(order: PopOrder) -> str:
-    given = {name: getattr(order, name) for name in ORDER_COLUMNS}
+    values = {name: getattr(order, name) for name in ORDER_COLUMNS}
     for name in ("offset_next_visible_time", "offset_consumed_count"):
-        pairs = given[name]
-        given[name] = None if pairs is None else [pair._asdict() for pair in pairs]
-    return payload(given)
+        pairs = values[name]
+        values[name] = None if pairs is None else [pair._asdict() for pair in pairs]
+    return payload(values)
 
 
 def _payload(config: object, columns: tuple[str, ...]) -> str:
     return payload({name: getattr(config, name.removeprefix("group_")) for name in columns})
 
 
-def payload(given: Mapping[str, object]) -> str:
+def payload(values: Mapping[str, object]) -> str:
     """Return the non-null silver columns of a topic or group as JSON in fixed order, for comparison."""
-    return json.dumps({name: value for name, value in given.items() if value is not None}, sort_keys=True)
+    return json.dumps({name: value for name, value in values.items() if value is not None}, sort_keys=True)
 
 
 DECODERS: dict[str, Callable[[bytes, SnapshotFile], Entries]] = {

@@ -29,7 +29,7 @@ Reach = tuple[int, int]  # epoch ms of the first and the last line of a file
 
 
 @dataclass(frozen=True)
-class Stretch:
+class SourceSpan:
     """The time span of a source that is read, in epoch ms; end None: to its end."""
 
     since_ms: int
@@ -46,9 +46,9 @@ class Stretch:
         return dt.date.max if self.until_ms is None else instant(self.until_ms * 1000).date()
 
 
-def within(found: Mapping[str, Stretch], ms: pl.Expr) -> pl.Expr:
+def within(found: Mapping[str, SourceSpan], ms: pl.Expr) -> pl.Expr:
     """Return whether a row of a source with the instant ``ms`` is in the source's time span."""
-    since = {source: stretch.since_ms for source, stretch in found.items()}
+    since = {source: span.since_ms for source, span in found.items()}
     until = {source: NEVER if s.until_ms is None else s.until_ms for source, s in found.items()}
     first, last = (
         pl.col("source_name").replace_strict(of_source, default=None, return_dtype=pl.Int64)
@@ -62,11 +62,11 @@ def snapshots_of(files: pl.DataFrame) -> pl.DataFrame:
     return files.select("recording", "path", **_of_path())
 
 
-def stretches(warehouse: Warehouse, cluster: str, changed: pl.DataFrame) -> dict[str, Stretch]:
+def source_spans(warehouse: Warehouse, cluster: str, changed: pl.DataFrame) -> dict[str, SourceSpan]:
     """Return the time span to read for each source of the ``changed`` snapshots (see snapshots_of)."""
     firsts = _firsts(changed)
     if not warehouse.exists(FILES):
-        return {source: Stretch(since) for source, since in firsts.items()}
+        return {source: SourceSpan(since) for source, since in firsts.items()}
     firsts, polled = _with_polled(warehouse, cluster, changed, firsts)
     families = changed.group_by("source_name", pl.col("file_name").str.strip_suffix(".bak")).agg(pl.col("ts_ms").max())
     last = {(source, name): ms for source, name, ms in families.iter_rows()}
@@ -80,13 +80,13 @@ def stretches(warehouse: Warehouse, cluster: str, changed: pl.DataFrame) -> dict
     for family in last:
         until[family[0]] = max(until.get(family[0], 0), ends.get(family, NEVER))
     until.update(dict.fromkeys(polled, NEVER))
-    return {s: Stretch(since, None if until[s] == NEVER else until[s]) for s, since in firsts.items()}
+    return {s: SourceSpan(since, None if until[s] == NEVER else until[s]) for s, since in firsts.items()}
 
 
 def _with_polled(
     warehouse: Warehouse, cluster: str, changed: pl.DataFrame, firsts: Mapping[str, int]
 ) -> tuple[dict[str, int], set[str]]:
-    """Return the start of each source, given the files of polled offsets, and the sources to read to the end."""
+    """Return the start of each source, by the files of polled offsets, and the sources to read to the end."""
     reaches = _reaches(warehouse, cluster, firsts)
     is_polled = pl.col("file_name").is_in(POLLED)
     begins, polled = dict(firsts), _firsts(changed.filter(is_polled))
@@ -150,7 +150,7 @@ def too_late(new: pl.DataFrame, again: RecordedFiles) -> set[Place]:
     return set(late.iter_rows())
 
 
-def read_again(warehouse: Warehouse, cluster: str, found: dict[str, Stretch], but: pl.DataFrame) -> RecordedFiles:
+def read_again(warehouse: Warehouse, cluster: str, found: dict[str, SourceSpan], but: pl.DataFrame) -> RecordedFiles:
     """Return the snapshots in the tables within these time spans, except those in the places ``but``."""
     if not warehouse.exists(FILES):
         return RecordedFiles()

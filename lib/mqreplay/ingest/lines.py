@@ -144,7 +144,7 @@ class LineReader:
         return self.take(self.numbered())
 
     def take(self, numbered: Iterable[Numbered]) -> Iterator[tuple[int, str, Record]]:
-        """Yield decoded lines, given lines from `numbered`."""
+        """Yield decoded lines from lines of `numbered`."""
         for number, line, whole in numbered:
             self.lines += 1
             if len(line) > MOST_CONTAINERS and (excess := _excess(line)) is not None:

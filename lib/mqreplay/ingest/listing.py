@@ -60,14 +60,17 @@ class Listing:
 
 
 def begin_listings(folders: Iterable[str], follow_links: bool = False, files_here: int = FILES_HERE) -> list[Listing]:
-    """List about the first ``files_here`` files of each folder; a folder that is given twice counts once.
+    """List about the first ``files_here`` files of each folder; a folder that is named twice counts once.
 
     Raises InputError if there is no folder, or no file of a recording in it.
     """
     resolved: dict[str, str] = {}
-    for given in folders:
-        resolved.setdefault(folder(given, "recording") if is_remote(given) else str(Path(given).resolve()), given)
-    return [_begin(given, recording, follow_links, files_here) for recording, given in resolved.items()]
+    for named in folders:
+        resolved.setdefault(
+            folder(named, "recording") if is_remote(named) else str(Path(named).resolve()),
+            named,
+        )
+    return [_begin(named, recording, follow_links, files_here) for recording, named in resolved.items()]
 
 
 def finish_listings(listings: Iterable[Listing], engine: Engine | None) -> dict[str, RecordedFiles]:
@@ -90,26 +93,26 @@ def find_recordings(folders: Iterable[str], follow_links: bool = False) -> dict[
     return finish_listings(begin_listings(folders, follow_links, sys.maxsize), None)
 
 
-def _begin(given: str, recording: str, follow_links: bool, room: int) -> Listing:
+def _begin(named: str, recording: str, follow_links: bool, room: int) -> Listing:
     if is_remote(recording):
         listed, later = list_recording(recording, room)
         if not listed and not later:
-            raise InputError(f"recording {given} does not exist, or has no files; {MAKE_ONE}")
-        return _checked(Listing(given, recording, _sorted(listed), follow_links, later))
+            raise InputError(f"recording {named} does not exist, or has no files; {MAKE_ONE}")
+        return _checked(Listing(named, recording, _sorted(listed), follow_links, later))
     root = Path(recording)
     if not root.is_dir():
         if root.exists():
             raise InputError(
-                f"{given} is not a recording: it is a file, not a folder. "
-                f"Make a recording from it: mqreplay import {shlex.quote(given)} --out RECORDING"
+                f"{named} is not a recording: it is a file, not a folder. "
+                f"Make a recording from it: mqreplay import {shlex.quote(named)} --out RECORDING"
             )
-        raise InputError(f"recording {given} does not exist; {MAKE_ONE}")
+        raise InputError(f"recording {named} does not exist; {MAKE_ONE}")
     if escaped(os.fsencode(root)) != recording:
         raise InputError(f"recording {escaped(os.fsencode(root))}: the name of its folder is not UTF-8; rename it")
     # Which of two links to a folder outside is followed depends on the others: one walk must see all of them.
     walk = Walk(recording, follow_links, sys.maxsize if follow_links else room)
     files = _sorted(walk.files())
-    return _checked(Listing(given, recording, files, follow_links, walk.later))
+    return _checked(Listing(named, recording, files, follow_links, walk.later))
 
 
 def _checked(listing: Listing) -> Listing:

@@ -1,4 +1,4 @@
-"""Plan an ingest: the files that the given recordings hold now against bronze.source_file. Pure, nothing is read.
+"""Plan an ingest: the files that the requested recordings hold now against bronze.source_file. Pure, nothing is read.
 
 The tables must depend only on the files that exist now. So a plan compares contents:
 
@@ -8,7 +8,7 @@ The tables must depend only on the files that exist now. So a plan compares cont
   path represents it in the ledger; the others are duplicates.
 - Rows of content that no file has any more are removed: its file was changed or removed. Lines that were dropped as
   duplicates of its lines are read again from the files that still have them.
-- The rows of a file that cannot be read now are kept, and those of a recording that is not given to this run. The rows
+- The rows of a file that cannot be read now are kept, and those of a recording that this run does not read. The rows
   of a file with a wrong checksum are removed.
 - A snapshot that was added too late to be read (late.py) is tried again.
 """
@@ -137,7 +137,7 @@ class Plan:
 def plan(
     found: list[Digested],
     known: Iterable[KnownFile],
-    given: Iterable[str],
+    requested: Iterable[str],
     *,
     forget: bool = True,
     is_there: Callable[[KnownFile], bool] = lambda known: True,
@@ -145,13 +145,13 @@ def plan(
 ) -> Plan:
     """Return the plan that makes the tables equal to ``found``.
 
-    ``known`` are rows of the ledger: all of the ``given`` recordings, and of others those with possibly equal content.
+    ``known`` are rows of the ledger: all of ``requested`` recordings, and those of others that may have equal content.
     ``forget`` false keeps the rows of removed files. ``is_there`` returns whether a known file can be read. ``closed``
     are the full paths of folders that cannot be listed: their files count as unchanged.
     """
     made = Plan(seen=len(found))
     by_place = {k.place: k for k in known}
-    holders = _standing(found, by_place, set(given), forget, tuple(f"{folder}/" for folder in closed), made)
+    holders = _standing(found, by_place, set(requested), forget, tuple(f"{folder}/" for folder in closed), made)
     for file, sha256 in found:
         old, entry = by_place.get((file.recording, file.path)), NewFile(file, sha256)
         if file.kind in NOT_READ:
@@ -181,7 +181,7 @@ def plan(
 def _standing(
     found: list[Digested],
     by_place: Mapping[Place, KnownFile],
-    given: set[str],
+    requested: set[str],
     forget: bool,
     closed: tuple[str, ...],
     made: Plan,
@@ -192,7 +192,7 @@ def _standing(
     for place, known in by_place.items():
         if seen.get(place):
             continue
-        mine = known.recording in given and place not in seen
+        mine = known.recording in requested and place not in seen
         if mine and forget and not f"{known.recording}/{known.path}".startswith(closed):
             made.gone_places.append(known)
         elif known.sha256 and known.status in (*IN_TABLES, "duplicate"):

@@ -109,6 +109,6 @@ def _offsets(
 ) -> pa.Array:
     mask = None
     if any(nulls(m) is not None for m in moves):
-        given = [(nulls(m), len(m)) for m in moves]
-        mask = np.concatenate([np.zeros(n, np.bool_) if one is None else one for one, n in given])
+        masks = [(nulls(m), len(m)) for m in moves]
+        mask = np.concatenate([np.zeros(n, np.bool_) if one is None else one for one, n in masks])
     return pa.array(np.concatenate([values(m) for m in moves]), type=kind, mask=mask)

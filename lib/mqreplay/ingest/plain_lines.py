@@ -134,11 +134,11 @@ def as_batch(plain: Plain, digest: str, repeats: Repeats, schema: pa.Schema) -> 
     rows = len(plain.lines)
     ids = repeats.named([record_id(line) for line in plain.lines])
     columns = plain.frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    given = dict(zip(columns.column_names, columns.columns, strict=True)) | {
+    by_name = dict(zip(columns.column_names, columns.columns, strict=True)) | {
         "record_id": pa.array(ids, pa.string()),
         "source_digest": pa.repeat(pa.scalar(digest, pa.string()), rows),
     }
-    arrays = [_cast(given[f.name], f.type) if f.name in given else pa.nulls(rows, f.type) for f in schema]
+    arrays = [_cast(by_name[f.name], f.type) if f.name in by_name else pa.nulls(rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -61,7 +61,7 @@ class Work:
 def plan_files(
     found: RecordedFiles,
     known: pl.DataFrame,
-    given: Collection[str],
+    requested: Collection[str],
     *,
     forget: bool = True,
     is_there: Callable[[KnownFile], bool] = lambda known: True,
@@ -76,7 +76,7 @@ def plan_files(
         part = plan(
             list(RecordedFiles(files)),
             map(known_file, rows.select(LEDGER.names()).iter_rows()),
-            given,
+            requested,
             forget=forget,
             is_there=is_there,
             closed=closed,
@@ -139,10 +139,10 @@ def _is(column: pl.Expr, values: Iterable[str]) -> pl.Expr:
     return column.cast(pl.String).is_in(list(values))
 
 
-def changed_snapshots(found: RecordedFiles, known: pl.DataFrame, given: Collection[str]) -> pl.DataFrame:
-    """Return path and sha256 of snapshots that are new in the ``given`` recordings, or no longer there."""
+def changed_snapshots(found: RecordedFiles, known: pl.DataFrame, requested: Collection[str]) -> pl.DataFrame:
+    """Return path and sha256 of snapshots that are new in the ``requested`` recordings, or no longer there."""
     now = found.rows.filter(is_of(SNAPSHOTS) & (pl.col("sha256") != "")).select("path", "sha256")
-    before = known.filter(is_of(SNAPSHOTS) & _is(pl.col("recording"), given)).select("path", "sha256")
+    before = known.filter(is_of(SNAPSHOTS) & _is(pl.col("recording"), requested)).select("path", "sha256")
     differing = [
         one.join(other, on=["path", "sha256"], how="anti")
         for pair in in_ranges(by_path(now), by_path(before))
@@ -152,7 +152,7 @@ def changed_snapshots(found: RecordedFiles, known: pl.DataFrame, given: Collecti
 
 
 def moved_recordings(
-    found: RecordedFiles, known: pl.DataFrame, given: Iterable[str], vanished: Iterable[str]
+    found: RecordedFiles, known: pl.DataFrame, requested: Iterable[str], vanished: Iterable[str]
 ) -> dict[str, str]:
     """Return old folder -> new folder of moved recordings: ``vanished`` ones whose files are in a new folder."""
     gone = list(vanished)
@@ -160,7 +160,7 @@ def moved_recordings(
     if not listed.height:
         return {}
     count = dict(listed.group_by(pl.col("recording").cast(pl.String)).len().iter_rows())
-    there = found.rows.filter(_is(pl.col("recording"), given) & (pl.col("sha256") != ""))
+    there = found.rows.filter(_is(pl.col("recording"), requested) & (pl.col("sha256") != ""))
     pairs = listed.select("path", "sha256", old="recording").join(
         there.select("path", "sha256", new="recording"), on=["path", "sha256"]
     )

@@ -67,7 +67,7 @@ class _Reading:
             file, line = self._lines.take()
             yield from self._take(file, line)
         while self._lines.finished:
-            yield from _told(self._lines.finished.pop())
+            yield from _rows_of_file(self._lines.finished.pop())
 
     def _take(self, file: PolledFile, line: PolledOffsets) -> Iterator[Row | Moves]:
         source, self._last_ts = self._source, line.ts
@@ -101,7 +101,7 @@ class _Reading:
         file.rows_out += len(moved)
 
 
-def _told(found: PolledFile) -> Iterator[Row]:
+def _rows_of_file(found: PolledFile) -> Iterator[Row]:
     """Return the ledger rows of a file that was read to its end."""
     file, reader = found.file, found.reader
     for line in reader.refused.listed():

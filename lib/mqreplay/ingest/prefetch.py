@@ -12,7 +12,7 @@ MOST_WAITING = 32  # files
 
 
 class Prefetch:
-    """Files that are read in about the given order. Leave its ``with`` block to stop.
+    """Files that are read in about the order of the list. Leave its ``with`` block to stop.
 
     ``read`` returns a file's bytes or raises; ``total_bytes`` is the size of all files.
     """

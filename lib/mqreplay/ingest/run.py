@@ -73,23 +73,23 @@ def ingest(
         files = recordings.pop(folder)
         name = cluster or cluster_name(folder, [file for file, _ in files.of_kinds(NAMING)], listed, progress)
         by_cluster.setdefault(name, []).append(files)
-    given = {name: sorted({r for files in some for r in files.recordings}) for name, some in by_cluster.items()}
-    left = _left_clusters(listed, given) if settings.forget_missing_files else {}
-    folders = {name: [*given.get(name, []), *left.get(name, [])] for name in sorted(given.keys() | left.keys())}
+    requested = {name: sorted({r for files in some for r in files.recordings}) for name, some in by_cluster.items()}
+    left = _left_clusters(listed, requested) if settings.forget_missing_files else {}
+    folders = {name: [*requested.get(name, []), *left.get(name, [])] for name in sorted(requested.keys() | left.keys())}
     done: list[Ingested] = []
     for name, some in folders.items():
         files = together(by_cluster.pop(name, []))
         with attempt(name):
             done.append(_Ingest(warehouse, engine, name, some, files, listed, settings, progress, begin).run())
-    for name in sorted(given):
+    for name in sorted(requested):
         with attempt(name):
-            _check_refused(warehouse, name, given[name], settings.refused_share)
+            _check_refused(warehouse, name, requested[name], settings.refused_share)
     return done
 
 
-def _left_clusters(listed: Iterable[tuple[str, str]], given: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return cluster -> given recordings that belonged to it until now and belong to another cluster."""
-    now = {recording: name for name, recordings in given.items() for recording in recordings}
+def _left_clusters(listed: Iterable[tuple[str, str]], requested: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return cluster -> requested recordings that belonged to it until now and belong to another cluster."""
+    now = {recording: name for name, recordings in requested.items() for recording in recordings}
     left: dict[str, list[str]] = defaultdict(list)
     for name, recording in listed:
         if now.get(recording, name) != name:
@@ -142,7 +142,7 @@ class _Ingest:
             self.progress(f"{self.cluster}: {work.seen} files, none new or changed")
             return Ingested(self.cluster, self.folders, work.seen, 0, 0, 0)
         self.files = RecordedFiles(self.files.rows.filter(is_of(["brokers"])))  # the plan has all others
-        self.progress(f"{self.cluster}: {_said(work, moved)}")
+        self.progress(f"{self.cluster}: {_plan_text(work, moved)}")
         self.begin()
         journal = Journal(self.warehouse, self.engine.cancel)
         with journal.transaction(f"ingest of {self.cluster}"):
@@ -225,7 +225,7 @@ def _enter_unread(work: Work, ledgers: Ledgers) -> Ledger:
     return ledger
 
 
-def _said(work: Work, moved: Mapping[str, str]) -> str:
+def _plan_text(work: Work, moved: Mapping[str, str]) -> str:
     parts = [f"{work.seen} files", f"{work.to_read} to read"]
     if work.gone_places:
         parts.append(f"{len(work.gone_places)} removed or renamed")

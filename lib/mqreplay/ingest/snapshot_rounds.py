@@ -11,7 +11,7 @@ import polars as pl
 
 from mqreplay.engines.decoding import DecodedTable, NewRows
 from mqreplay.errors import InputError
-from mqreplay.ingest.late import Stretch, orphan_keys, read_again, snapshots_of, stretches, too_late, within
+from mqreplay.ingest.late import SourceSpan, orphan_keys, read_again, snapshots_of, source_spans, too_late, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import OF_RECORDING
 from mqreplay.ingest.manifest import NewFile, Place
@@ -44,7 +44,7 @@ def ingest_snapshots(run: Run, work: Work) -> None:
     changed = snapshots_of(pl.concat([work.snapshots.rows, gone.rows]))
     if not changed.height:
         return
-    found = _of_kept_days(stretches(run.warehouse, run.cluster, changed), run.first_day)
+    found = _of_kept_days(source_spans(run.warehouse, run.cluster, changed), run.first_day)
     again = _under_new_names(read_again(run.warehouse, run.cluster, found, changed), work)
     if late := too_late(changed, again):
         _leave_out(run, work, late)
@@ -67,12 +67,12 @@ def ingest_snapshots(run: Run, work: Work) -> None:
             run.journal.savepoint([*TABLES, STANDING, *OF_RECORDING])
 
 
-def _of_kept_days(found: dict[str, Stretch], first: dt.date | None) -> dict[str, Stretch]:
+def _of_kept_days(found: dict[str, SourceSpan], first: dt.date | None) -> dict[str, SourceSpan]:
     """Return the time spans without removed days, whose rows cannot be made again."""
     if first is None:
         return found
     first_ms = int(dt.datetime.combine(first, dt.time(), dt.UTC).timestamp() * 1000)
-    return {source: replace(stretch, since_ms=max(stretch.since_ms, first_ms)) for source, stretch in found.items()}
+    return {source: replace(span, since_ms=max(span.since_ms, first_ms)) for source, span in found.items()}
 
 
 def _under_new_names(again: RecordedFiles, work: Work) -> RecordedFiles:
@@ -105,14 +105,14 @@ def _leave_out(run: Run, work: Work, late: set[Place]) -> None:
     work.gone_places = [k for k in work.gone_places if k.place not in kept]
 
 
-def _clear(run: Run, found: dict[str, Stretch]) -> None:
+def _clear(run: Run, found: dict[str, SourceSpan]) -> None:
     """Remove the rows of time spans that have no file left."""
     for name in TABLES:
         if run.warehouse.exists(name):
             run.warehouse.commit_files(name, [], _replaced(run.cluster, found, name))
 
 
-def _replaced(cluster: str, found: dict[str, Stretch], table: str) -> RowFilter:
+def _replaced(cluster: str, found: dict[str, SourceSpan], table: str) -> RowFilter:
     """Return the rows of these time spans."""
     ts = "to_ts" if table == CHANGES else "ts"
     return RowFilter(cluster, wanted=within(found, pl.col(ts).dt.epoch("ms")))
@@ -126,7 +126,7 @@ class _Round:
     """
 
     files: list[NewFile]
-    found: dict[str, Stretch]
+    found: dict[str, SourceSpan]
     known: pl.DataFrame
     nothing_there: bool
 
@@ -209,16 +209,16 @@ def _enter_snapshots(files: dict[str, NewFile], beside: list[Row], ledger: Ledge
             ledger.refused.append(QuarantineEntry(*place, row["code"], row["reason"], row["advice"], row["content"]))
 
 
-def _known_before(warehouse: Warehouse, cluster: str, found: dict[str, Stretch]) -> pl.DataFrame:
+def _known_before(warehouse: Warehouse, cluster: str, found: dict[str, SourceSpan]) -> pl.DataFrame:
     """Return the state of each source before its first new snapshot; shape KNOWN."""
     if not warehouse.exists("silver.snapshot"):
         return KNOWN.to_frame()
-    first = min(stretch.first_day for stretch in found.values())
+    first = min(span.first_day for span in found.values())
     standing = OffsetCheckpoint(warehouse, cluster)
-    for after, until in {(stretch.first_day, stretch.last_day) for stretch in found.values()}:
+    for after, until in {(span.first_day, span.last_day) for span in found.values()}:
         standing.forget(after, until)
     standing.keep(first)
-    starts = {source: stretch.since_ms for source, stretch in found.items()}
+    starts = {source: span.since_ms for source, span in found.items()}
     since_ms = pl.col("source_name").replace_strict(starts, default=None, return_dtype=pl.Int64)
 
     def known(name: str) -> pl.LazyFrame:

@@ -29,11 +29,11 @@ def beside_rows(rows: Iterable[Row], cluster: str) -> dict[str, list[Row]]:
             tables[SNAPSHOT].append(_dated(row, cluster) | own)
         elif row["out"] == "config":
             table, columns = CONFIGS[row["kind"]]
-            given = {} if row["payload"] is None else json.loads(row["payload"])
+            values = {} if row["payload"] is None else json.loads(row["payload"])
             key: Row = dict(zip(columns, row["topic"].rsplit(KEY_MARK, len(columns) - 1), strict=True))
             if "queue_id" in key:
                 key["queue_id"] = int(key["queue_id"])
-            tables[table].append(_dated(row, cluster) | key | given)
+            tables[table].append(_dated(row, cluster) | key | values)
     return tables
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.decoding import DecodedTable, DecoderRunner, NewRows
 from mqreplay.errors import ConservationError
-from mqreplay.ingest.copies import Reach, copies, shared_stretches, within
+from mqreplay.ingest.copies import Reach, copies, shared_spans, within
 from mqreplay.ingest.ledger import Ledger, QuarantineEntry
 from mqreplay.ingest.ledgers import Ledgers
 from mqreplay.ingest.manifest import KnownFile, NewFile, Place
@@ -130,13 +130,13 @@ def _commit_without_copies(
         for f in files.values()
         if f.first_us is not None and f.last_us is not None
     ]
-    stretches = shared_stretches(reaches)
-    if not stretches:
+    spans = shared_spans(reaches)
+    if not spans:
         return None
-    there = warehouse.read(name, RowFilter(run.cluster, between=(stretches[0][0].date(), stretches[-1][1].date())))
+    there = warehouse.read(name, RowFilter(run.cluster, between=(spans[0][0].date(), spans[-1][1].date())))
     stays = ~pl.col("source_digest").is_in(sorted(gone))  # a file that is read again is both removed and written
     rows = pl.concat([there.filter(stays), new.scan()])
-    found = copies(rows.filter(within(stretches, when)))
+    found = copies(rows.filter(within(spans, when)))
     if found.is_empty():
         return None
     lost = dict(found.group_by("source_digest").len().iter_rows())

@@ -16,7 +16,7 @@ from mqreplay.recording_files import classify
 
 
 class Walk:
-    """A walk through a recording's folder, given by its resolved path.
+    """A walk through a recording's folder by its resolved path.
 
     ``room``: about this many files are listed. The folders of sources that are left out are in ``later``.
     """

@@ -32,7 +32,7 @@ class CommitConflict(Exception):
 
 
 def open_table(location: str, version: int | None = None) -> DeltaTable:
-    """Open the table, at its last version if none is given. Raises InputError and the errors of stores."""
+    """Open the table, at its last version by default. Raises InputError and the errors of stores."""
     if not is_remote(location) and ODD.search(location):
         raise InputError(f"{location} has a % or \\ in its name, which Delta tables cannot have; use another folder")
     with _store_errors(location):

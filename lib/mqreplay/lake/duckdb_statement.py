@@ -94,8 +94,8 @@ def _parsed(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
     row = connection.execute(f"SELECT CAST(json_serialize_sql({literal(query)}) AS VARCHAR)").fetchone()
     found = json.loads(row[0]) if row else {"error": True}
     if found["error"]:
-        said = str(found.get("error_message", "it cannot be parsed")).splitlines()[0]
-        raise InputError(f"query refused: {said}; {READS}")
+        message = str(found.get("error_message", "it cannot be parsed")).splitlines()[0]
+        raise InputError(f"query refused: {message}; {READS}")
     return found["statements"]
 
 

@@ -39,9 +39,9 @@ def _hdfs_files(root: str, how: Storage) -> HdfsFiles:
         "dfs.client.failover.sleep.max.millis": "1000",
         "dfs.client.socket-timeout": str(how.timeout_s * 1000),
     }
-    given = {name: value for name, value in how.hadoop if name.startswith(("dfs.", "fs.defaultFS", "hadoop."))}
+    settings = {name: value for name, value in how.hadoop if name.startswith(("dfs.", "fs.defaultFS", "hadoop."))}
     try:
-        client = Client(root, limits | given)
+        client = Client(root, limits | settings)
     except Exception as error:
         raise InputError(
             f"{root}: HDFS cannot be used: {first_line(error)}; check the address and HADOOP_CONF_DIR"

@@ -89,11 +89,11 @@ def install_jars(folder: Path | None = None) -> list[str]:
     if not missing:
         return []
     with tempfile.TemporaryDirectory() as ivy:
-        said = _resolve(ivy)
+        output = _resolve(ivy)
         # Ivy names them group_artifact-version.jar; Spark accepts any name.
         found = {path.name.split("_", 1)[-1]: path for path in Path(ivy, "jars").glob("*.jar")}
         for name in missing:
-            _check(name, found.get(name), said)
+            _check(name, found.get(name), output)
         try:
             for name in missing:
                 _place(found[name], where / name)
@@ -111,10 +111,10 @@ def _resolve(ivy: str) -> str:
     return done.stdout + done.stderr
 
 
-def _check(name: str, path: Path | None, said: str) -> None:
+def _check(name: str, path: Path | None, output: str) -> None:
     if path is None:
         raise MqreplayError(
-            f"Delta's JAR {name} could not be downloaded ({_reason(said)}); this needs access to a Maven "
+            f"Delta's JAR {name} could not be downloaded ({_reason(output)}); this needs access to a Maven "
             f"repository, once"
         )
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -122,9 +122,9 @@ def _check(name: str, path: Path | None, said: str) -> None:
         raise MqreplayError(f"{name} has SHA-256 {digest}, expected {JARS[name]}; nothing was installed")
 
 
-def _reason(said: str) -> str:
+def _reason(output: str) -> str:
     """Return the line with the error from the output of Spark and Ivy."""
-    lines = [line.strip() for line in said.splitlines()]
+    lines = [line.strip() for line in output.splitlines()]
     for telling in (r"Server access error.*", r"no answer in .*", r".*not found$", r"[\w.]*(Error|Exception): .*"):
         for line in lines:
             if found := re.fullmatch(telling, line):

@@ -38,7 +38,7 @@ class Lease:
     def __init__(self, root: str, number: int, lease_s: float) -> None:
         self.root, self.number = root, number
         self._path, self._lease_s = _path(root, number), lease_s
-        self._said: dict[str, Any] = {
+        self._record: dict[str, Any] = {
             "run": str(uuid.uuid4()),
             "pid": os.getpid(),
             "host": socket.gethostname(),
@@ -60,7 +60,7 @@ class Lease:
             files.create(self._path, data)
         except FileExistsError:
             # A request whose answer was lost is sent again, and finds its own file.
-            if _read(self.root, self.number).get("run") != self._said["run"]:
+            if _read(self.root, self.number).get("run") != self._record["run"]:
                 return False
         with suppress(FileExistsError):
             files.create(self._path, data)
@@ -70,7 +70,7 @@ class Lease:
                 "use a store that has them, or a folder of a file system"
             )
         # A number may be free because its file is old and was removed: only the last one holds.
-        if _last_number(self.root) != self.number or _read(self.root, self.number).get("run") != self._said["run"]:
+        if _last_number(self.root) != self.number or _read(self.root, self.number).get("run") != self._record["run"]:
             files.remove(self._path)
             return False
         for name in files.names(joined(self.root, FOLDER)):
@@ -92,7 +92,7 @@ class Lease:
         self._stop.set()
         self._thread.join()
         if not self._lost:
-            self._said[ENDED] = True
+            self._record[ENDED] = True
             with suppress(StoreError):
                 files_of(self.root).write(self._path, self._data())
 
@@ -103,14 +103,14 @@ class Lease:
                 if _last_number(self.root) != self.number:
                     self._lost = True
                     return
-                self._said["renewed"] += 1
+                self._record["renewed"] += 1
                 files_of(self.root).write(self._path, self._data())
                 self._renewed_at = began
             except Exception:  # the next attempt, or `require`, tells
                 continue
 
     def _data(self) -> bytes:
-        return json.dumps(self._said).encode()
+        return json.dumps(self._record).encode()
 
 
 def require_lease(path: str) -> None:
@@ -146,28 +146,28 @@ def lease_lock(root: str, lease_s: float, say: Callable[[str], None] = lambda te
 def holder_of(root: str) -> dict[str, Any] | None:
     """Return what the last run wrote into its file; None without one, or if that run has ended."""
     number = _last_number(root) if is_remote(root) else None
-    said = {} if number is None else _read(root, number)
-    return None if not said or said.get(ENDED) or _is_dead_here(said) else said
+    lock_record = {} if number is None else _read(root, number)
+    return None if not lock_record or lock_record.get(ENDED) or _is_dead_here(lock_record) else lock_record
 
 
 def _wait_for_end(root: str, number: int, say: Callable[[str], None]) -> None:
     """Return when the run of this number has ended or is dead. Raises WarehouseLocked if it is alive."""
-    said = _read(root, number)
-    if not said or said.get(ENDED):
+    lock_record = _read(root, number)
+    if not lock_record or lock_record.get(ENDED):
         return
-    name = f"process {said.get('pid')} on {said.get('host')} since {said.get('since')}"
-    if _is_dead_here(said):
+    name = f"process {lock_record.get('pid')} on {lock_record.get('host')} since {lock_record.get('since')}"
+    if _is_dead_here(lock_record):
         time.sleep(GRACE_S)
         return
     say(f"warehouse {root} was taken by {name}; waiting to see whether that run is alive")
-    patience = float(said.get("lease_s", 0))
+    patience = float(lock_record.get("lease_s", 0))
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         time.sleep(min(1.0, patience / 10))
         now = _read(root, number)
         if not now or now.get(ENDED):
             return
-        if now.get("renewed") != said.get("renewed"):
+        if now.get("renewed") != lock_record.get("renewed"):
             raise WarehouseLocked(f"warehouse {root} is in use by {name}; wait for it, or stop it")
 
 
@@ -184,15 +184,15 @@ def _read(root: str, number: int) -> dict[str, Any]:
     """Return the content of a file; empty if it is gone or is none of ours."""
     path = _path(root, number)
     try:
-        said = json.loads(files_of(path).read(path))
+        lock_record = json.loads(files_of(path).read(path))
     except (FileNotFoundError, ValueError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return lock_record if isinstance(lock_record, dict) else {}
 
 
-def _is_dead_here(said: dict[str, Any]) -> bool:
+def _is_dead_here(lock_record: dict[str, Any]) -> bool:
     """Return whether the run was a process of this machine (and of this container) that has ended."""
-    theirs, pid = said.get("process"), said.get("pid")
+    theirs, pid = lock_record.get("process"), lock_record.get("pid")
     if not isinstance(theirs, list) or not isinstance(pid, int):
         return False
     mine = _process(os.getpid())

@@ -1,4 +1,4 @@
-"""Check folders given by a user: a folder of this machine that Python, Java and Spark can name, or a URI of a store."""
+"""Check folders that a user names: of this machine, with a name that Python, Java and Spark can read, or a URI."""
 
 from __future__ import annotations
 

@@ -131,13 +131,13 @@ def _open(root: str) -> tuple[int, int]:
         ) from None
 
 
-def _lock(handle: int, said: int, root: str, optional: tuple[int, ...] = ()) -> None:
-    """Take one lock; ``said`` is the handle of the file with the holder's name."""
+def _lock(handle: int, record: int, root: str, optional: tuple[int, ...] = ()) -> None:
+    """Take one lock; ``record`` is the handle of the file with the holder's name."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in BUSY:
-            raise WarehouseLocked(f"warehouse {root} is in use by {_holder(said)}; wait for it, or stop it") from None
+            raise WarehouseLocked(f"warehouse {root} is in use by {_holder(record)}; wait for it, or stop it") from None
         if error.errno not in optional:
             raise InputError(
                 f"warehouse {root} cannot be locked: {error.strerror}; choose a folder on a file system with locks"
@@ -170,7 +170,7 @@ def _wait_for_java(root: str) -> None:
 
 def _holder(handle: int) -> str:
     try:
-        said = json.loads(os.pread(handle, 4096, 0))
-        return f"process {said['pid']} on {said['host']} since {said['since']}"
+        lock_record = json.loads(os.pread(handle, 4096, 0))
+        return f"process {lock_record['pid']} on {lock_record['host']} since {lock_record['since']}"
     except (ValueError, KeyError, TypeError):
         return "another process"

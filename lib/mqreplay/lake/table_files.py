@@ -54,7 +54,7 @@ class TableFiles:
         return sum(file.rows or 0 for file in self.files)
 
     def pieces(self, rows: int) -> list[TableFiles]:
-        """Return the files in pieces of about the given number of rows, by the mean of all files."""
+        """Return the files in pieces of about ``rows`` rows, by the mean of all files."""
         if not self.files:
             return []
         step = max(1, rows * len(self.files) // max(1, self.rows))
@@ -88,7 +88,7 @@ PARTITION = {"cluster": pl.String(), "day": pl.Date()}
 
 
 def snapshot(location: str, version: int | None = None) -> Snapshot:
-    """Return the version of the table; the last one if none is given. Raises ContractError for an older layout."""
+    """Return the version of the table; the last one by default. Raises ContractError for an older layout."""
     # The last commit also differs for another table in the same place.
     return _snapshot(location, version, last_commit(location))
 
@@ -151,7 +151,7 @@ class Buckets:
 def read_files(
     files: TableFiles, columns: Sequence[str] | None, wanted: pl.Expr, of: Buckets | None = None
 ) -> pl.DataFrame:
-    """Return the ``wanted`` rows of the files, only those in the buckets if any are given.
+    """Return the ``wanted`` rows of the files, only those in the buckets ``of``, if any.
 
     They have all columns of the schema, or those named, in that order. Columns that an older file lacks are null.
     """

@@ -49,7 +49,7 @@ class Ticker:
 
 
 def pace(done: float, size: float, seconds: float, share: float | None = None) -> str:
-    """Return the progress text: share of ``size`` (bytes) done after the given seconds, and the remaining time.
+    """Return the progress text: share of ``size`` (bytes) done after these seconds, and the remaining time.
 
     >>> pace(10e6, 40e6, 4)
     '10 of 40 MB, 2.5 MB/s, about 12 s left'
@@ -66,7 +66,7 @@ def pace(done: float, size: float, seconds: float, share: float | None = None) -
 
 
 def time_left(seconds: float, share: float) -> str:
-    """Return the remaining time if ``share`` of the work took the given seconds.
+    """Return the remaining time if ``share`` of the work took these seconds.
 
     >>> time_left(30, 0.25)
     'about 90 s left'

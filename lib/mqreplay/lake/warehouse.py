@@ -111,7 +111,7 @@ class Warehouse:
         return kept
 
     def replace_rows(self, name: str, rows: pl.DataFrame | Iterable[Sequence[Any]], replaced: RowFilter | None) -> None:
-        """Replace the rows ``replaced``, if given, by ``rows``, which must be among them, in one commit.
+        """Replace the rows ``replaced``, if any, by ``rows``, which must be among them, in one commit.
 
         Rows without names are in the contract's column order. Raises ContractError.
         """
@@ -124,7 +124,7 @@ class Warehouse:
         self.commit_files(name, writer.write(table.to_batches(BATCH_ROWS)), replaced)
 
     def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
-        """Replace the rows ``replaced``, if given, by those in written files, in one commit.
+        """Replace the rows ``replaced``, if any, by those in written files, in one commit.
 
         The table is created if it does not exist. Raises ContractError if it is of an incompatible version.
         """

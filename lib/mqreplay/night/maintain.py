@@ -143,8 +143,8 @@ class _Maintenance:
         retention = Retention(self._warehouse, cluster)
         if not retention.counts(first):
             return False
-        said = ", ".join(f"{layer} {day}" for layer, day in sorted(first.items()))
-        self._night.progress(f"{cluster}: removing days before the first day that is kept: {said}")
+        text = ", ".join(f"{layer} {day}" for layer, day in sorted(first.items()))
+        self._night.progress(f"{cluster}: removing days before the first day that is kept: {text}")
         with self._night.journal.transaction(f"removal of old days of {cluster}"):
             self._note_rows(retention.remove(first))
         return True

@@ -55,7 +55,7 @@ class Outcome:
 
 
 def outcome_of(warehouse: Warehouse, cluster: str, since: dt.date | None = None) -> Outcome:
-    """Read the outcome of the days since the given one; of all days if it is None. Instants are ISO 8601 in UTC."""
+    """Read the outcome of the days since ``since``; of all days if it is None. Instants are ISO 8601 in UTC."""
     here = Window(warehouse, cluster, since).read
     outcome = Outcome(cluster, since=None if since is None else str(since))
     ends = pl.col("first_ts").min(), pl.col("last_ts").max()

@@ -23,7 +23,7 @@ MAGIC = re.compile(r"[*?[]")
 def begun_listings(root: str, patterns: Iterable[str], follow_links: bool, failures: Failures) -> list[Listing]:
     """Begin to list each recording that can be used with the warehouse ``root``; note the others in failures.
 
-    A recording that is given twice counts once.
+    A recording that is named twice counts once.
     """
     folders: list[str] = []
     for pattern in patterns:

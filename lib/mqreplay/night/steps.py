@@ -115,11 +115,11 @@ def _by_their_rows(
         for digest, first, last in found.iter_rows():
             days[digest].append((first, last))
         for recording, sha256 in of_kind.select("recording", "sha256").iter_rows():
-            made += [(recording, kind, sha256, *stretch) for stretch in _stretches(days[sha256[:DIGEST_CHARS]])]
+            made += [(recording, kind, sha256, *span) for span in _gapless_spans(days[sha256[:DIGEST_CHARS]])]
     return made
 
 
-def _stretches(found: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
+def _gapless_spans(found: Iterable[tuple[dt.datetime, dt.datetime]]) -> list[tuple[dt.datetime, dt.datetime]]:
     """Return the first and last instant of each run of consecutive days with rows, in order."""
     made: list[tuple[dt.datetime, dt.datetime]] = []
     for first, last in sorted(found):
@@ -196,7 +196,7 @@ class Steps:
         return sorted({scope for done, scope in self._done if done == step} - set(scopes))
 
     def forget(self, scopes: Iterable[str] | None = None) -> None:
-        """Remove the rows of these scopes for every step; of all scopes if none are given."""
+        """Remove the rows of these scopes for every step; of all scopes by default."""
         wanted = {scope for _, scope in self._done} if scopes is None else set(scopes)
         self.warehouse.replace_rows(TABLE, [], RowFilter(self.cluster, wanted=pl.col("scope").is_in(sorted(wanted))))
         self._done = {key: digest for key, digest in self._done.items() if key[1] not in wanted}
@@ -285,4 +285,4 @@ def _recordings(found: Iterable[Span]) -> list[tuple[str, dt.datetime, dt.dateti
     for span in found:
         if span.first_ts is not None and span.last_ts is not None:
             bounds[span.recording].append((span.first_ts, span.last_ts))
-    return [(recording, *stretch) for recording, spans in bounds.items() for stretch in _stretches(spans)]
+    return [(recording, *span) for recording, spans in bounds.items() for span in _gapless_spans(spans)]

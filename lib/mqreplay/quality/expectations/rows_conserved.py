@@ -58,7 +58,7 @@ class FilesNotAddingUp(TableMetricProvider):
         return _selected(execution_engine, metric_domain_kwargs, counted)[0][0], shown
 
 
-class RowsGivenByKind(TableMetricProvider):
+class RowsByKind(TableMetricProvider):
     """Rows of the read files in silver, by kind of file."""
 
     metric_name = ROWS_OF_FILES
