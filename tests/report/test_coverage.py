@@ -92,10 +92,10 @@ def test_offset_changes_and_members_that_could_not_be_judged_are_named(tmp_path:
     tables = {"gold.queue_owner": [owner], "gold.judgement": rebalances, "gold.replay_gap": gaps}
     every = coverage(made_warehouse(tmp_path, {"bronze.source_file": [COPIES], **tables}), CLUSTER)
     assert {"offset changes", "members"} <= {each.name for each in not_judged(every)}
-    told = verdict([finding("info")], every)
-    assert told.startswith("Judged: 4 rebalances and 1 queue owner, without a problem; 1 finding to know; ")
-    assert "offset changes, members" in told
-    assert told.endswith("could not be judged.")
+    text = verdict([finding("info")], every)
+    assert text.startswith("Judged: 4 rebalances and 1 queue owner, without a problem; 1 finding to know; ")
+    assert "offset changes, members" in text
+    assert text.endswith("could not be judged.")
 
 
 def test_members_are_counted_once(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_sentence_counts_at_most_four_kinds() -> None:
     )
 
 
-def test_a_finding_is_told_where_nothing_else_was_judged() -> None:
+def test_a_finding_is_named_where_nothing_else_was_judged() -> None:
     nothing = [Coverage("gold.o", "offset change", "offset changes", missing=("consumer_offset",))]
     assert verdict([finding("info", "Group g was reset. More.")], nothing) == (
         "1 finding to know, the first: group g was reset; nothing else could be judged."
