@@ -1,4 +1,4 @@
-"""What real clients of 4.9.7 and 5.3.3 answered to GET_CONSUMER_RUNNING_INFO, and what brokers said of their groups."""
+"""Answers of clients of 4.9.7 and 5.3.3 to GET_CONSUMER_RUNNING_INFO, and of brokers about their groups."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_client_says_its_strategy_settings_and_subscriptions() -> None:
     for row, version in zip(answers("avg"), ("V4_9_7", "V5_3_3"), strict=True):
         assert (row["strategy"], row["message_model"]) == ("AVG", "CLUSTERING")
         assert (row["consume_type"], row["consume_from_where"]) == ("CONSUME_PASSIVELY", "CONSUME_FROM_LAST_OFFSET")
-        assert [given[:3] for given in row["subscriptions"]] == [("%RETRY%avg", "*", "TAG"), ("t1", "A || B", "TAG")]
+        assert [each[:3] for each in row["subscriptions"]] == [("%RETRY%avg", "*", "TAG"), ("t1", "A || B", "TAG")]
         assert row["properties"]["PROP_CLIENT_VERSION"] == version
         assert row["properties"]["pullBatchSize"] == "32"
         assert not any("@" in text for text in row["properties"].values())
@@ -79,12 +79,12 @@ def test_a_client_that_does_not_answer_has_an_error_and_no_queues() -> None:
     assert [row["error"] for row in silent] == ["The Consumer <avg> <nobody@1> not online"] * 2
     assert all(row["queues"] is None and row["response_code"] == 1 for row in silent)
     base = {"ts": 1795472186349, "client_id": "c", "consumer_group": "g", "source": "running_info"}
-    for given_fields, error in (
+    for fields, error in (
         ({"error": "timeout after 3 s"}, "timeout after 3 s"),
         ({"response_code": 205, "remark": None}, "response code 205"),
         ({"response_code": 0}, "no answer"),
     ):
-        row = decode_assignment(json.dumps(base | given_fields).encode())
+        row = decode_assignment(json.dumps(base | fields).encode())
         assert (row["error"], row["queues"]) == (error, None)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from mqreplay.evidence.listed_members import listed_signs, listed_spans, silences, vanished
 from mqreplay.evidence.membership import membership
 from mqreplay.evidence.recorder_holes import HOLES
-from mqreplay.findings.members import lost_consumers, lost_findings
+from mqreplay.findings.lost_consumers import lost_consumers, lost_findings
 from silver_moments import BEGAN, at
 from silver_rows import rows
 

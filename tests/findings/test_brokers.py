@@ -173,11 +173,11 @@ def test_refusals_of_a_slave_are_found_and_those_of_a_busy_master_are_not(shards
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 600), st.sampled_from("gh")), max_size=20))
 def test_the_split_into_shards_changes_nothing(refused) -> None:
-    given_rows = [
+    pull_rows = [
         {"broker_name": "b", "broker_id": 1, "queue_id": q, "request_ts": at(s), "consumer_group": g}
         for q, s, g in refused
     ]
-    assert refusals(given_rows, 4).equals(refusals(given_rows))
+    assert refusals(pull_rows, 4).equals(refusals(pull_rows))
 
 
 def test_a_night_without_rows_has_no_findings() -> None:

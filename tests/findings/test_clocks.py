@@ -65,13 +65,13 @@ def test_a_clock_that_is_off_is_reported_of_each_day_it_was_off_on(shards):
 
 
 def test_a_clock_that_jumped_is_reported_as_long_as_it_was_off():
-    stretches = [
+    spans = [
         clock("jumped", 0, shown_until=100),
         clock("jumped", -3_600_500, shown_from=101, shown_until=200),
         clock("jumped", 60_499, shown_from=201),
         clock("jumped", 90_000, shown_from=900),  # it was not heard of any more
     ]
-    rest = found(stretches, pulls("jumped", 0, 150, 500), commits("other", 5))
+    rest = found(spans, pulls("jumped", 0, 150, 500), commits("other", 5))
     assert [(row["from_ts"], row["to_ts"]) for row in rest] == [(at(101), at(200)), (at(201), at(500))]
     texts = [row["summary"].split("client jumped ", 1)[1].split(" the brokers")[0] for row in rest]
     assert texts == [

@@ -305,5 +305,5 @@ def test_the_split_into_shards_changes_nothing_and_sums_agree(deliveries) -> Non
         if row["kind"] == "duplicate_delivery" and row["follows_from"] is not None:
             n = int(row["summary"].split(" received ")[1].split(" ")[0])
             effects[row["follows_from"]] = effects.get(row["follows_from"], 0) + n
-    said = {row["finding_id"]: row["summary"] for row in listed if "again." in row["summary"]}
-    assert {name: int(text.split(" ")[1]) for name, text in said.items()} == effects
+    with_counts = {row["finding_id"]: row["summary"] for row in listed if "again." in row["summary"]}
+    assert {name: int(text.split(" ")[1]) for name, text in with_counts.items()} == effects

@@ -205,7 +205,7 @@ CASES: dict[str, tuple[dict[str, list[dict]], set[str]]] = {
         {"offset_continuity": [BREAK | {"kind": "stale", "broker_id": 1}]},
         {"stale_slave_offsets"},
     ),
-    "a queue that stood still while a member held it": (
+    "a queue that did not advance while a member held it": (
         {"standstills": [STUCK], "queue_owner": [HELD]},
         {"stuck_queue"},
     ),

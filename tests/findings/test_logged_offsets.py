@@ -83,11 +83,11 @@ def test_requests_of_two_groups_or_far_apart_are_several_findings() -> None:
 
 def rewinds(*breaks: Row, owners: list[Row] = []) -> list[Row]:  # noqa: B006
     moved = {"from_ts": at(100), "to_ts": at(100), "previous_offset": 100, "new_offset": 99}
-    given = rows("gold.offset_continuity", BREAK | moved | {"size": 1, "redelivered_max": 1}, list(breaks))
+    moved_rows = rows("gold.offset_continuity", BREAK | moved | {"size": 1, "redelivered_max": 1}, list(breaks))
     down = pl.DataFrame(schema={"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT})
     none = offset_resets(rows("silver.server_request", {}, []), rows("silver.pull", {}, []))
     held = rows("gold.queue_owner", PLACE | {"queue_id": 1}, owners)
-    return offset_findings(given, held, down, "c", 120, 45, none, FEW).to_dicts()
+    return offset_findings(moved_rows, held, down, "c", 120, 45, none, FEW).to_dicts()
 
 
 ALONE = [{"client_id": "a", "from_ts": at(0), "to_ts": at(500)}]

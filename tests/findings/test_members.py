@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.findings.members import conflict_findings, heard_until, lost_consumers, lost_findings
+from mqreplay.findings.lost_consumers import heard_until, lost_consumers, lost_findings
+from mqreplay.findings.members import conflict_findings
 from mqreplay.findings.shape import INSTANT, SCHEMA
 from silver_moments import at
 from silver_rows import rows
@@ -60,7 +61,7 @@ SESSIONS = [
 ]
 OWNERS = [
     *[held("g", "killed", q, 0, 60) for q in (0, 1)],
-    held("g", "killed", 2, 0, 10),  # given up long before
+    held("g", "killed", 2, 0, 10),  # released long before
     held("g", "stayed", 2, 10, ENDED),
     held("g", "stayed", 0, 62, ENDED),
     held("g", "stayed", 1, 75, ENDED),

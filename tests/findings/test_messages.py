@@ -1,4 +1,4 @@
-"""Messages that came back or were given up: what is normal is silent, each bound is where it is."""
+"""Messages that were sent back or became dead letters: what is normal is silent, each bound is where it is."""
 
 from __future__ import annotations
 
@@ -184,11 +184,11 @@ DELIVERIES = st.tuples(
 
 @given(st.lists(DELIVERIES, max_size=25))
 def test_the_split_into_shards_changes_nothing(deliveries) -> None:
-    given_rows = [
+    consume_rows = [
         consumed("g", offset, s, client, queue_id=q, status=status, reconsume_times=times, record_id=f"r{n}")
         for n, (q, offset, s, client, status, times) in enumerate(deliveries)
     ]
-    assert judged(given_rows, 5).equals(judged(given_rows))
+    assert judged(consume_rows, 5).equals(judged(consume_rows))
 
 
 def test_retry_topics_with_messages_are_those_sent_to_or_with_an_end_above_zero():

@@ -334,8 +334,13 @@ def test_how_much_is_delivered_again_is_bounded_where_clients_were_recorded(sent
 def answer(group: str, seconds: float, asked: int, offset: int = 100, queue: int = 0) -> Row:
     """A pull that a 5.x broker answered with where a reset leads."""
     place = {"consumer_group": group, "topic": "T", "broker_name": "b", "queue_id": queue, "asked": asked}
-    told = {"since": at(seconds - 1), "ts": at(seconds), "table_name": "silver.pull", "record_id": f"p{seconds}{queue}"}
-    return place | told | {"offset": offset}
+    answered = {
+        "since": at(seconds - 1),
+        "ts": at(seconds),
+        "table_name": "silver.pull",
+        "record_id": f"p{seconds}{queue}",
+    }
+    return place | answered | {"offset": offset}
 
 
 def test_a_reset_is_dated_when_the_offset_was_set_and_not_when_the_group_comes_back():

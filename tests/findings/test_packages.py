@@ -47,6 +47,8 @@ RECORDS: dict[str, object] = {
     "second": GOOD,
     "no_words": replace(GOOD, name="no_words", meaning=""),
     "no_number": replace(GOOD, name="no_number", confidence=1.5),
+    "no_need": replace(GOOD, name="no_need", needs=("heartbeats",)),  # type: ignore[arg-type]
+    "half_seconds": replace(GOOD, name="half_seconds", causes=(Cause("stuck_queue", same=(), after_s=0.5),)),  # type: ignore[arg-type]
     "unknown": replace(
         GOOD,
         name="unknown",
@@ -63,6 +65,8 @@ REASONS = {
     "second": "the name good is already used by ?",
     "no_words": "name, meaning, rule and advice must be texts, and the name an identifier",
     "no_number": "confidence should be above 0 and at most 1, and is 1.5",
+    "no_need": "its record has a value of a wrong type: AttributeError: 'str' object has no attribute 'kind'",
+    "half_seconds": "after_s and before_s of a cause must be whole seconds",
     "unknown": "its needs, causes, thresholds or ends_after name what does not exist: findings.no_end, "
     "findings.no_setting, no_column, no_kind, tea_leaves",
 }

@@ -1,4 +1,4 @@
-"""Findings of queues that stood still."""
+"""Findings of queues that do not advance."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_refused_pulls_are_summed():
     assert row["summary"].endswith(" at 30 for 100 s, with up to 110 messages waiting; 7 pulls refused meanwhile.")
 
 
-def test_a_stretch_of_months():
+def test_a_span_of_months():
     (row,) = found(standstill(0, 12_345_678.4))
     assert " for 142 d 21 h, " in row["summary"]
 

@@ -92,10 +92,10 @@ def test_offset_changes_and_members_that_could_not_be_judged_are_named(tmp_path:
     tables = {"gold.queue_owner": [owner], "gold.judgement": rebalances, "gold.replay_gap": gaps}
     every = coverage(made_warehouse(tmp_path, {"bronze.source_file": [COPIES], **tables}), CLUSTER)
     assert {"offset changes", "members"} <= {each.name for each in not_judged(every)}
-    sentence = verdict([finding("info")], every)
-    assert sentence.startswith("Judged: 4 rebalances and 1 queue owner, without a problem; 1 finding to know; ")
-    assert "offset changes, members" in sentence
-    assert sentence.endswith("could not be judged.")
+    text = verdict([finding("info")], every)
+    assert text.startswith("Judged: 4 rebalances and 1 queue owner, without a problem; 1 finding to know; ")
+    assert "offset changes, members" in text
+    assert text.endswith("could not be judged.")
 
 
 def test_members_are_counted_once(tmp_path: Path) -> None:

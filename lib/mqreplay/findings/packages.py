@@ -20,7 +20,7 @@ from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
 from mqreplay.findings.opened import SEVERITIES
-from mqreplay.findings.shape import SCHEMA
+from mqreplay.findings.shape import PLACE, SCHEMA
 from mqreplay.printable import printable
 
 GROUP = "mqreplay.findings"
@@ -35,10 +35,13 @@ def kinds_of_packages(shipped: Mapping[str, FindingKind]) -> dict[str, FindingKi
     for point in sorted(entry_points(group=GROUP), key=lambda each: (_package(each), each.name)):
         try:
             kind = point.load()
-        except Exception as error:
+        except Exception as error:  # a package must not stop the night
             _skip(point.name, _package(point), f"{point.value} cannot be loaded: {_text(error)}")
             continue
-        problem = _problem(kind, point, {**shipped, **kinds})
+        try:
+            problem = _problem(kind, point, {**shipped, **kinds})
+        except (AttributeError, TypeError) as error:
+            problem = f"its record has a value of a wrong type: {_text(error)}"
         if problem:
             _skip(point.name, _package(point), problem)
         else:
@@ -82,10 +85,12 @@ def _problem(kind: object, point: EntryPoint, known: Mapping[str, FindingKind]) 
         return "name, meaning, rule and advice must be texts, and the name an identifier"
     if not 0 < kind.confidence <= 1:
         return f"confidence should be above 0 and at most 1, and is {kind.confidence}"
+    if not all(isinstance(cause.after_s + cause.before_s, int) for cause in kind.causes):
+        return "after_s and before_s of a cause must be whole seconds"
     settings = {key for each in known.values() for key in (*each.thresholds, each.ends_after)}
     unknown = {
         *({need.kind for need in kind.needs} - FILE_KINDS.keys()),
-        *({column for cause in kind.causes for column in cause.same} - SCHEMA.keys()),
+        *({column for cause in kind.causes for column in cause.same} - PLACE.keys()),
         *({cause.name for cause in kind.causes} - {*known, kind.name}),
         *({*kind.thresholds, kind.ends_after} - {*settings, None}),
     }
