@@ -14,16 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from made_warehouse import live_files
 from mqreplay.lake import maintenance
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
 from mqreplay.lake.maintenance import compacted, removable_files, remove_unused, small_files, take_compacted
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
-ALL = Rows("c")
+ALL = RowFilter("c")
 DAY = dt.date(2026, 1, 2)
 NEXT = {"day": DAY + dt.timedelta(days=1), "at": dt.datetime(2026, 1, 3, 3, tzinfo=dt.UTC)}
 DAYS_AGO = 40
@@ -51,31 +52,31 @@ def commits(warehouse: Warehouse) -> list[int]:
 def interrupted(warehouse: Warehouse, rows: list[tuple[Any, ...]]) -> None:
     """Replace all rows in a run that is then interrupted."""
     with Journal(warehouse).transaction("test"):
-        warehouse.put(TABLE, rows, ALL)
+        warehouse.replace_rows(TABLE, rows, ALL)
         raise KeyboardInterrupt
 
 
 def test_files_of_a_cluster_and_day_become_one(warehouse, rows, same_rows, compact) -> None:
     for number in (1, 2, 3):
-        warehouse.put(TABLE, rows({"id": number}), None)
+        warehouse.replace_rows(TABLE, rows({"id": number}), None)
     for number in (4, 5):
-        warehouse.put(TABLE, rows({"id": number} | NEXT), None)
-    warehouse.put(TABLE, rows({"id": 6, "cluster": "d"}), None)
+        warehouse.replace_rows(TABLE, rows({"id": number} | NEXT), None)
+    warehouse.replace_rows(TABLE, rows({"id": 6, "cluster": "d"}), None)
     before = warehouse.version(TABLE)
     compact()
-    assert len(warehouse.live_files(TABLE)) == 3
+    assert len(live_files(warehouse, TABLE)) == 3
     assert warehouse.version(TABLE) == before + 1
     same_rows(*({"id": n} for n in (1, 2, 3)), *({"id": n} | NEXT for n in (4, 5)), {"id": 6, "cluster": "d"})
     compact()
     assert warehouse.version(TABLE) == before + 1, "there is nothing left to compact"
     warehouse.restore(TABLE, before)
-    assert len(warehouse.live_files(TABLE)) == 6
-    assert len(warehouse.read(TABLE, Rows("c", frozenset({DAY}))).collect()) == 3
+    assert len(live_files(warehouse, TABLE)) == 6
+    assert len(warehouse.read(TABLE, RowFilter("c", frozenset({DAY}))).collect()) == 3
 
 
 def test_large_files_stay(warehouse, rows, monkeypatch) -> None:
     for number in (1, 2):
-        warehouse.put(TABLE, rows({"id": number}), None)
+        warehouse.replace_rows(TABLE, rows({"id": number}), None)
     monkeypatch.setattr(maintenance, "SMALL_BYTES", 100)
     assert small_files(warehouse, TABLE) == []
 
@@ -89,7 +90,7 @@ def test_compacted_files_are_sorted_by_bucket(tmp_path) -> None:
     columns = [column.name for column in contracts[name].columns]
     for queues in range(0, 60, 20):
         many = [given | {"queue_id": queue} for queue in range(queues, queues + 20)]
-        warehouse.put(name, [tuple(row.get(column) for column in columns) for row in many], None)
+        warehouse.replace_rows(name, [tuple(row.get(column) for column in columns) for row in many], None)
     tasks, landing = small_files(warehouse, name), warehouse.landing(name)
     assert [len(task.files) for task in tasks] == [3]
     landed = compacted(tasks[0], landing)
@@ -102,20 +103,20 @@ def test_compacted_files_are_sorted_by_bucket(tmp_path) -> None:
 
 def test_a_table_that_another_program_writes_is_left(warehouse, rows, same_rows) -> None:
     for number in (1, 2):
-        warehouse.put(TABLE, rows({"id": number}), None)
+        warehouse.replace_rows(TABLE, rows({"id": number}), None)
     tasks = small_files(warehouse, TABLE)
     landed = compacted(tasks[0], warehouse.landing(TABLE))
-    warehouse.put(TABLE, rows({"id": 3}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 3}), ALL)
     assert not take_compacted(warehouse, TABLE, tasks, landed)
     same_rows({"id": 3})
 
 
 def test_files_that_recent_versions_use_are_kept(warehouse, rows, same_rows) -> None:
     for number in (1, 2):
-        warehouse.put(TABLE, rows({"id": number}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": number}), ALL)
     age(warehouse)
-    old = set(warehouse.live_files(TABLE))
-    warehouse.put(TABLE, rows({"id": 3}), ALL)  # replaced today: a reader may still use the file of before
+    old = set(live_files(warehouse, TABLE))
+    warehouse.replace_rows(TABLE, rows({"id": 3}), ALL)  # replaced today: a reader may still use the file of before
     folder = Path(warehouse.location(TABLE))
     (folder / "notes.txt").write_text("mine")
     (folder / "part-new.parquet").write_bytes(b"a file that another program is about to commit")
@@ -133,7 +134,7 @@ def test_files_that_recent_versions_use_are_kept(warehouse, rows, same_rows) -> 
 
 def test_old_log_entries_go_and_an_interrupted_run_is_still_rolled_back(warehouse, rows, same_rows) -> None:
     for number in range(1, 14):
-        warehouse.put(TABLE, rows({"id": number}, {"id": 100 + number} | NEXT), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": number}, {"id": 100 + number} | NEXT), ALL)
     age(warehouse)
     assert commits(warehouse) == list(range(13))
     assert remove_unused(warehouse, TABLE, 7)[2] == 10
@@ -151,11 +152,11 @@ def test_old_log_entries_go_and_an_interrupted_run_is_still_rolled_back(warehous
 def test_files_of_the_checkpoint_are_restored(warehouse, rows, same_rows) -> None:
     """The log begins with a checkpoint, which alone says how the files and the columns of the version came to be."""
     for number in range(11):
-        warehouse.put(TABLE, rows({"id": number + 1}), None)
+        warehouse.replace_rows(TABLE, rows({"id": number + 1}), None)
     age(warehouse)
-    warehouse.put(TABLE, rows({"id": 12}), None)
+    warehouse.replace_rows(TABLE, rows({"id": 12}), None)
     assert remove_unused(warehouse, TABLE, 7)[2] == 10
-    warehouse.put(TABLE, [], ALL)
+    warehouse.replace_rows(TABLE, [], ALL)
     same_rows()
     warehouse.restore(TABLE, 11)
     same_rows(*({"id": number + 1} for number in range(12)))

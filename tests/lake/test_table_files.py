@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from deltalake import write_deltalake
+from mqreplay.lake.delta_files import read_files, table_files
 
 from mqreplay.lake.column_types import arrow_schema
-from mqreplay.lake.delta_files import read_files, table_files
 
 SCHEMA = arrow_schema([("cluster", "STRING"), ("day", "DATE"), ("n", "BIGINT"), ("later", "STRING")])
 DAYS = [dt.date(2026, 11, day) for day in (20, 21, 22)]

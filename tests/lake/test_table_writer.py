@@ -8,16 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from mqreplay.lake.landing import Landed, Landing, land, repeating
 
 from mqreplay.errors import ContractError
 from mqreplay.lake import landing as module
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.landing import Landed, Landing, land, repeating
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 
 TABLE = "silver.everything"
-ALL = Rows("c")
+ALL = RowFilter("c")
 SCHEMA = pa.schema(
     [("cluster", pa.string()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32())]
 )
@@ -112,12 +112,12 @@ def parquet(warehouse) -> list[Path]:
 
 def test_what_lands_is_appended_and_replaced_as_rows_are(warehouse, landed, same_rows):
     place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-    warehouse.take(TABLE, landed(place, [{"id": 1}], [{"id": 2}]), None)
+    warehouse.commit_files(TABLE, landed(place, [{"id": 1}], [{"id": 2}]), None)
     same_rows({"id": 1}, {"id": 2})
     place = warehouse.landing(TABLE, {"cluster": "d"}, "at")
-    warehouse.take(TABLE, landed(place, [{"id": 7}]), None)
+    warehouse.commit_files(TABLE, landed(place, [{"id": 7}]), None)
     place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-    warehouse.take(TABLE, landed(place, [{"id": 3, "ratio": None}], []), ALL)
+    warehouse.commit_files(TABLE, landed(place, [{"id": 3, "ratio": None}], []), ALL)
     same_rows({"id": 3, "ratio": None}, {"id": 7, "cluster": "d"})
 
 
@@ -125,7 +125,7 @@ def test_what_is_not_taken_is_gone_when_the_transaction_ends(warehouse, landed):
     with Journal(warehouse).transaction("test"):
         place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
         first = landed(place, [{"id": 1}], [{"id": 2}])
-        warehouse.take(TABLE, first[:1], None)
+        warehouse.commit_files(TABLE, first[:1], None)
         with pytest.raises(ValueError, match="this task failed"):
             landed(place, [{"id": 3}, {"id": 4}, {"id": 5}])
         assert len(parquet(warehouse)) == 3
@@ -135,7 +135,7 @@ def test_what_is_not_taken_is_gone_when_the_transaction_ends(warehouse, landed):
 def test_rows_of_a_landing_are_read_before_they_are_committed(warehouse, landed, same_rows):
     place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
     files = landed(place, [{"id": 1}, {"id": 2}], [{"id": 3}])
-    assert sorted(warehouse.landed_rows(TABLE, files).collect()["id"]) == [1, 2, 3]
+    assert sorted(warehouse.written_rows(TABLE, files).collect()["id"]) == [1, 2, 3]
     same_rows()
 
 
@@ -144,15 +144,15 @@ def test_files_of_a_run_that_died_before_the_first_commit_are_in_nobodys_way(war
     place.mkdir(parents=True)
     (place / "part-left.zstd.parquet").write_bytes(b"half a file")
     assert not warehouse.exists(TABLE)
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     same_rows({"id": 1})
     assert not (place / "part-left.zstd.parquet").exists()
 
 
 def test_nothing_landed_is_no_commit(warehouse, landed):
-    warehouse.put(TABLE, [], None)
+    warehouse.replace_rows(TABLE, [], None)
     place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-    warehouse.take(TABLE, landed(place, []), None)
+    warehouse.commit_files(TABLE, landed(place, []), None)
     assert len(list(Path(warehouse.location(TABLE), "_delta_log").glob("*.json"))) == 1
 
 
@@ -166,13 +166,13 @@ def test_a_broken_check_is_refused_as_by_deltas_own_writer(warehouse, landed, sa
 
 def test_rows_of_the_driver_are_put_as_frames_are(warehouse, rows, same_rows):
     none = {"id": 2, "settings": None, "queues": None, "names": []}
-    warehouse.put(TABLE, rows({"id": 1}, none), None)
+    warehouse.replace_rows(TABLE, rows({"id": 1}, none), None)
     same_rows({"id": 1}, none)
-    warehouse.put(TABLE, warehouse.read(TABLE).collect(), ALL)
+    warehouse.replace_rows(TABLE, warehouse.read(TABLE).collect(), ALL)
     same_rows({"id": 1}, none)
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     same_rows({"id": 1})
-    warehouse.put(TABLE, [], Rows("other"))
+    warehouse.replace_rows(TABLE, [], RowFilter("other"))
     same_rows({"id": 1})
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from made_warehouse import live_files
 from mqreplay.lake import maintenance
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.delta_files import unused_files
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.lock import warehouse_lock
 from mqreplay.lake.maintenance import compacted, remove_unused, small_files, take_compacted
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 from storage.hdfs_server import HdfsServer
@@ -35,23 +36,23 @@ def warehouse(request: pytest.FixtureRequest, s3_server: S3Server, hdfs_server: 
         with warehouse_lock(root):
             made = Warehouse(root, load_contracts())
             for layer in LAYERS:
-                made.put(TABLE, [("c", layer, DAY)], None)
+                made.replace_rows(TABLE, [("c", layer, DAY)], None)
             yield made
     finally:
         use_storage(before)
 
 
 def layers(warehouse: Warehouse) -> list[str]:
-    return sorted(warehouse.read(TABLE, Rows("c")).collect()["layer"])
+    return sorted(warehouse.read(TABLE, RowFilter("c")).collect()["layer"])
 
 
 def test_a_table_in_a_store_is_compacted_and_cleaned(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     place = warehouse.location(TABLE)
-    old = set(warehouse.live_files(TABLE))
+    old = set(live_files(warehouse, TABLE))
     tasks = small_files(warehouse, TABLE)
     landed = [file for task in tasks for file in compacted(task, warehouse.landing(TABLE))]
     assert take_compacted(warehouse, TABLE, tasks, landed)
-    assert len(warehouse.live_files(TABLE)) == 1
+    assert len(live_files(warehouse, TABLE)) == 1
     assert layers(warehouse) == sorted(LAYERS)
     assert any(name.endswith(".checkpoint.parquet") for name in files_of(place).names(joined(place, "_delta_log")))
 
@@ -63,5 +64,5 @@ def test_a_table_in_a_store_is_compacted_and_cleaned(warehouse: Warehouse, monke
     number, size, _ = remove_unused(warehouse, TABLE, 7)
     assert number == len(old) == 3
     assert size > 0
-    assert set(files_of(place).names(place)) == {"_delta_log", "notes.txt", *warehouse.live_files(TABLE)}
+    assert set(files_of(place).names(place)) == {"_delta_log", "notes.txt", *live_files(warehouse, TABLE)}
     assert layers(warehouse) == sorted(LAYERS)
