@@ -23,7 +23,7 @@ CHECKS: dict[str, Row] = {  # what breaks each CHECK
     "queue_id_not_negative": {"queue_id": -1},
     "something_changed": {"previous_offset": 5, "new_offset": 5},
     "counts_fit": {"changed": -1},
-    "stood_before_the_day": {"to_ts": at(24 * 60)},
+    "is_before_the_day": {"to_ts": at(24 * 60)},
 }
 END = {"recording_end_ms": epoch_ms(START)}
 

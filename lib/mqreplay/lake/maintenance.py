@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.lake.delta_table import COMMIT, CommitConflict, changing, open_table, table_errors
-from mqreplay.lake.files import files_of, joined
+from mqreplay.lake.files import files_of, for_each, joined
 from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.table_log import LOG
 from mqreplay.lake.table_writer import WRITER_PROPERTIES
@@ -62,11 +62,12 @@ def compact(warehouse: Warehouse, name: str, partitions: list[SmallFiles]) -> bo
 
 
 def removable_files(warehouse: Warehouse, name: str, days: int) -> dict[str, int]:
-    """Return the files that no version of the last ``days`` days uses, with their sizes in bytes."""
+    """Return the Parquet files that no version of the last ``days`` days uses, with their sizes in bytes."""
     place = warehouse.location(name)
     with table_errors(place):
         unused = set(open_table(place).vacuum(24 * days, dry_run=True, enforce_retention_duration=False, full=True))
-    return {file.name: file.bytes for file in files_of(place).walk(place) if file.name in unused} if unused else {}
+    parquet = {path for path in unused if path.endswith(".parquet")}  # other files are not mqreplay's
+    return {file.name: file.bytes for file in files_of(place).walk(place) if file.name in parquet} if parquet else {}
 
 
 def remove_unused(warehouse: Warehouse, name: str, days: int) -> tuple[int, int, int]:
@@ -75,15 +76,12 @@ def remove_unused(warehouse: Warehouse, name: str, days: int) -> tuple[int, int,
     Entries that a later version needs stay. Return the number of removed data files, their bytes, and the number of
     removed log entries. The warehouse has no open journal: a rollback may need its files.
     """
-    files, place = removable_files(warehouse, name, days), warehouse.location(name)
-    log = joined(place, LOG)
-    before = len(files_of(log).names(log))
+    unused, place = removable_files(warehouse, name, days), warehouse.location(name)
+    files, log = files_of(place), joined(place, LOG)
     with changing(place):
-        if files:
-            open_table(place).vacuum(
-                24 * days, dry_run=False, enforce_retention_duration=False, full=True, commit_properties=COMMIT
-            )
+        for_each(lambda path: files.remove(joined(place, path)), unused, place)
         table = open_table(place)
         table.create_checkpoint()  # entries before a checkpoint can go
+        before = len(files.names(log))
         table.cleanup_metadata()
-    return len(files), sum(files.values()), max(0, before - len(files_of(log).names(log)))
+    return len(unused), sum(unused.values()), before - len(files.names(log))
