@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
 from quality_rows import filled
 
@@ -16,5 +17,10 @@ def made_warehouse(root: Path, tables: dict[str, list[dict[str, Any]]]) -> Wareh
     warehouse = Warehouse(str(root))
     for name, rows in tables.items():
         contract = warehouse.contracts[name]
-        warehouse.put(name, [filled(contract, {"cluster": CLUSTER, **row}) for row in rows], None)
+        warehouse.replace_rows(name, [filled(contract, {"cluster": CLUSTER, **row}) for row in rows], None)
     return warehouse
+
+
+def live_files(warehouse: Warehouse, name: str) -> list[str]:
+    """Return the paths of the files of the table's last version, below its folder."""
+    return snapshot(warehouse.location(name)).files["path"].to_list()

@@ -68,7 +68,7 @@ class Folder:
         schema = arrow_schema((c.name, c.type) for c in contract.columns)
         columns = list(zip(*(filled(contract, row) for row in rows), strict=True)) or [()] * len(schema)
         table = pa.table([pa.array(list(c), f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
-        write_deltalake(self.location(name), table, mode="overwrite")
+        write_deltalake(self.location(name), table, mode="overwrite", partition_by=list(contract.partitioned_by))
 
 
 def change(minute: int, previous: int | None, new: int | None, **differs: Any) -> Row:

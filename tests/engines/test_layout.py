@@ -9,18 +9,22 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from mqreplay.lake.delta_files import Buckets, TableFiles, read_buckets, read_files
-from mqreplay.lake.landing import Landing, land_rows
 
 from mqreplay.engines.shards import deal_evenly
-from mqreplay.lake.buckets import COLUMN, key_of
+from mqreplay.lake.buckets import COLUMN, Key, key_of
 from mqreplay.lake.contract import load_contracts
+from mqreplay.lake.table_files import Buckets, TableFile, TableFiles, read_buckets, read_files
+from mqreplay.lake.table_writer import TableWriter
 from silver_rows import rows
 
 CONTRACT = load_contracts()["silver.pull"]
 SCHEMA = CONTRACT.arrow_schema
 KEY = key_of(CONTRACT.shard_key)
 QUEUES = 50
+
+
+def writer(folder: Path, key: Key) -> TableWriter:
+    return TableWriter(str(folder), SCHEMA, CONTRACT.partitioned_by, (("cluster", "c"),), shard_key=key)
 
 
 @pytest.fixture(params=["by buckets", "as they came"])
@@ -30,11 +34,10 @@ def files(request: pytest.FixtureRequest, tmp_path: Path) -> TableFiles:
     base = {"client_id": "c", "consumer_group": "g", "request_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC)}
     made = rows("silver.pull", base, differs)
     key = KEY if request.param == "by buckets" else ()
-    landing = Landing(str(tmp_path), SCHEMA, (("cluster", "c"),), None, (), (), (), key)
-    (file,) = land_rows(made, landing)
-    path = str(tmp_path / file.name)
+    (file,) = writer(tmp_path, key).write_rows(made)
+    path = str(tmp_path / file.path)
     assert (COLUMN in pq.read_schema(path).names) == bool(key)
-    return TableFiles((path,), len(made), SCHEMA)
+    return TableFiles((TableFile(path, "c", made["day"][0], len(made)),), SCHEMA)
 
 
 def test_each_row_is_in_one_shard(files: TableFiles) -> None:
@@ -51,9 +54,8 @@ def test_each_row_is_in_one_shard(files: TableFiles) -> None:
 def test_row_groups_of_other_shards_can_be_passed_over(tmp_path: Path) -> None:
     differs = [{"topic": "t", "broker_name": "b", "queue_id": n % 1000} for n in range(60_000)]
     base = {"client_id": "c", "consumer_group": "g", "request_ts": dt.datetime(2026, 11, 21, tzinfo=dt.UTC)}
-    landing = Landing(str(tmp_path), SCHEMA, (("cluster", "c"),), None, (), (), (), KEY)
-    (file,) = land_rows(rows("silver.pull", base, differs), landing)
-    parquet = pq.ParquetFile(tmp_path / file.name).metadata
+    (file,) = writer(tmp_path, KEY).write_rows(rows("silver.pull", base, differs))
+    parquet = pq.ParquetFile(tmp_path / file.path).metadata
     groups = [parquet.row_group(n).column(parquet.num_columns - 1).statistics for n in range(parquet.num_row_groups)]
     assert len(groups) > 1
     assert all(one.max <= other.min for one, other in pairwise(groups))

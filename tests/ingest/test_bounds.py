@@ -243,18 +243,18 @@ from mqreplay.decode.kinds import KINDS
 from mqreplay.ingest.lines import LineReader, Refusals
 from mqreplay.ingest.records import decode_lines
 from mqreplay.ingest.records import FileStats
-from mqreplay.lake.landing import Landing, land
-place = Landing(sys.argv[3], schema_of("pull_log"), (), None, (), ("request_ts",), ("expression",))
+from mqreplay.lake.table_writer import TableWriter
+place = TableWriter(sys.argv[3], schema_of("pull_log"), ("consumer_group",), repeating=("expression",))
 for path in sys.argv[2], sys.argv[1]:
     before = most()
     reader = LineReader(path, KINDS["pull_log"].decode, refused=Refusals(10))
-    (landed,) = land(decode_lines(reader, "d", "pull_log", place.asked, FileStats()), place)
-print(landed.rows, most() - before)
+    (written,) = place.write(decode_lines(reader, "d", "pull_log", place.asked, FileStats()))
+print(written.rows, most() - before)
 """
 )
 
 
-def test_good_lines_of_15_mib_fit_into_400_mb_while_they_land(tmp_path):
+def test_good_lines_of_15_mib_fit_into_400_mb_while_they_are_written(tmp_path):
     line = GOOD[:-2] + b',"expression":"' + b"x" * (15 << 20) + b'"}\n'
     (tmp_path / "large.jsonl.gz").write_bytes(gzip.compress(line) * 40)
     (tmp_path / "small.jsonl").write_bytes(GOOD)

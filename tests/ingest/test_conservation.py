@@ -10,8 +10,8 @@ from mqreplay.ingest.ledger import FileEntry
 from mqreplay.ingest.manifest import NewFile, Plan
 from mqreplay.ingest.recording import RecordedFile
 from mqreplay.ingest.records import FileStats, LinesRead
-from mqreplay.ingest.to_silver import _take
-from mqreplay.lake.landing import Landed
+from mqreplay.ingest.to_silver import _commit
+from mqreplay.lake.table_writer import WrittenFile
 from mqreplay.settings import load_settings
 from tests_shared import run
 
@@ -24,7 +24,7 @@ PULL = (
 
 def test_rows_that_are_lost_between_reading_and_writing_fail_the_run():
     with pytest.raises(ConservationError, match="rows were lost"):
-        _take(None, "pull_log", Plan(), [LinesRead("pull_log", [Landed("f", 1, 2, "{}")], {"d": FileStats(3, 3)})])
+        _commit(None, "pull_log", Plan(), [LinesRead("pull_log", [WrittenFile("f", 1, 2, ())], {"d": FileStats(3, 3)})])
 
 
 def test_more_rows_than_lines_fail_the_run():

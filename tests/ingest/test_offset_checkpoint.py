@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from mqreplay.ingest.offset_checkpoint import CHAIN, CHANGES, TABLE, OffsetCheckpoint
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 FIRST = dt.date(2026, 11, 20)
@@ -45,7 +45,7 @@ def lake(tmp_path):
     rows = [tuple((row | same).get(c) for c in columns) for row in told] + [tuple(other.get(c) for c in columns)]
     for day in DAYS:  # each night has files of its own
         at = columns.index("day")
-        warehouse.put(CHANGES, [row for row in rows if row[at] == day], None)
+        warehouse.replace_rows(CHANGES, [row for row in rows if row[at] == day], None)
     return warehouse, told
 
 
@@ -70,7 +70,7 @@ def test_the_last_changes_are_the_same_whatever_is_kept(lake):
         standing.keep(day)
         assert [said(standing, day) for day in DAYS] == wanted
         assert [said(OffsetCheckpoint(warehouse, "c"), day) for day in DAYS] == wanted
-    kept = warehouse.read(TABLE, Rows("c", frozenset([DAYS[3]]))).collect()
+    kept = warehouse.read(TABLE, RowFilter("c", frozenset([DAYS[3]]))).collect()
     assert kept.height == kept.select(CHAIN).n_unique() > 0
     assert warehouse.read(TABLE).filter(cluster="other").collect().is_empty()
 
@@ -92,7 +92,7 @@ def test_days_before_one_that_is_kept_are_not_asked(lake):
     warehouse, told = lake
     for day in (DAYS[2], DAYS[3]):
         OffsetCheckpoint(warehouse, "c").keep(day)
-    warehouse.put(CHANGES, [], Rows("c", between=(dt.date.min, DAYS[1])))
+    warehouse.replace_rows(CHANGES, [], RowFilter("c", between=(dt.date.min, DAYS[1])))
     standing = OffsetCheckpoint(warehouse, "c")
     assert [said(standing, day) for day in DAYS[2:]] == [ends(told, day) for day in DAYS[2:]]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from mqreplay.lake import maintenance
 from mqreplay.lake.contract import Contract, load_contracts
-from mqreplay.lake.maintenance import compacted, small_files, take_compacted
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
@@ -74,10 +74,6 @@ def compact(warehouse: Warehouse) -> Callable[[], None]:
     """compact(): compacts the table as `mqreplay maintain` does."""
 
     def run() -> None:
-        tasks, landing = small_files(warehouse, TABLE), warehouse.landing(TABLE)
-        if tasks:
-            assert take_compacted(
-                warehouse, TABLE, tasks, [file for task in tasks for file in compacted(task, landing)]
-            )
+        assert maintenance.compact(warehouse, TABLE, maintenance.small_files(warehouse, TABLE))
 
     return run

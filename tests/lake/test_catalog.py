@@ -37,7 +37,7 @@ def session(spark) -> Iterator[object]:
 def test_a_second_registration_finds_the_tables_and_names_show_new_commits(session, warehouse: Warehouse) -> None:
     assert register_tables(session, warehouse, OWN) == Registered(BOTH)
     contract = warehouse.contracts["gold.judgement"]
-    warehouse.put("gold.judgement", [filled(contract, {"cluster": "other", **judged(7)})], None)
+    warehouse.replace_rows("gold.judgement", [filled(contract, {"cluster": "other", **judged(7)})], None)
     assert register_tables(session, warehouse, OWN) == Registered(known=2)
     assert session.sql("SELECT sum(decisions) FROM spark_catalog.cat_gold.judgement").first()[0] == 12
     comments = {row.col_name: row.comment for row in session.sql("DESCRIBE TABLE cat_gold.judgement").collect()}

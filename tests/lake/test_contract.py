@@ -60,7 +60,9 @@ def test_shipped_contract_keeps_to_itself(contract: Contract) -> None:
     assert contract.columns[0].name == "cluster"
     assert contract.description
     assert [name for name, column in columns.items() if not column.description] == []
-    assert len(contract.clustered_by) <= 4, "Delta clusters by four columns at most"
+    day = columns.get("day")
+    assert contract.partitioned_by == ("cluster", "day") if day and not day.nullable else ("cluster",)
+    assert not any(columns[name].nullable for name in contract.partitioned_by)
     named = {rule["kwargs"]["column"] for rule in contract.quality if "column" in rule.get("kwargs", {})}
     assert named <= set(columns)
     assert all(rule.get("type") and rule["description"] for rule in contract.quality)
@@ -69,10 +71,10 @@ def test_shipped_contract_keeps_to_itself(contract: Contract) -> None:
 def test_what_a_contract_says() -> None:
     contract = load_contracts(str(DATA))["silver.everything"]
     assert (contract.layer, contract.table, contract.key) == ("silver", "everything", ("cluster", "id"))
-    assert contract.clustered_by == ("cluster", "day")
+    assert contract.partitioned_by == ("cluster", "day")
     assert contract.checks == {"id_positive": "id > 0"}
     assert contract.columns[2].unit == "bytes"
-    assert [c.name for c in contract.columns if not c.nullable] == ["cluster", "id"]
+    assert [c.name for c in contract.columns if not c.nullable] == ["cluster", "id", "day"]
     assert contract.quality[0]["kwargs"] == {"column": "id", "min_value": 1}
 
 
@@ -92,7 +94,7 @@ def broken(old: str, new: str, name: str, folder: Path) -> str:
         ("kind: DataContract", "sort: DataContract", "sort"),
         ("physicalName: silver.everything", "physicalName: gold.everything", "gold.everything"),
         ("physicalType: BIGINT", "businessName: BIGINT", "bytes"),
-        ("value: [cluster, day]", "value: [cluster, night]", "night"),
+        ("partitionKeyPosition: 2", "partitionKeyPosition: 0", "partitioned by cluster, or by cluster and day"),
         ("engine: greatExpectations", "engine: soda", "greatExpectations"),
         (", primaryKey: true, primaryKeyPosition: 2", ", primaryKey: perhaps", "primaryKey"),
     ],

@@ -13,11 +13,12 @@ import pytest
 from mqreplay.errors import InputError
 from mqreplay.lake.journal import JOURNAL, OLD_MARK, Journal, interrupted_run
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.maintenance import remove_unused
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
-ALL = Rows("c")
+ALL = RowFilter("c")
 
 
 class Interrupted(BaseException):
@@ -53,38 +54,30 @@ def recovered(warehouse, contracts):
     return run
 
 
-def parquet(warehouse) -> set[str]:
-    return {path.name for path in Path(warehouse.location(TABLE)).glob("*.parquet")}
-
-
-def named(warehouse) -> set[str]:
-    """The data files that any version of the table names."""
-    log = Path(warehouse.location(TABLE), "_delta_log").glob("*.json")
-    history = "".join(path.read_text(encoding="utf-8") for path in log)
-    return {name for name in parquet(warehouse) if name in history}
+def parquet(warehouse) -> list[Path]:
+    return sorted(Path(warehouse.location(TABLE)).rglob("part-*.parquet"))
 
 
 def test_a_table_that_the_interrupted_run_made_is_gone(warehouse, rows, interrupt, recovered, same_rows):
-    interrupt(lambda journal: warehouse.put(TABLE, rows({"id": 1}), ALL))
+    interrupt(lambda journal: warehouse.replace_rows(TABLE, rows({"id": 1}), ALL))
     assert "interrupted (test)" in recovered()[0]
     assert not Path(warehouse.location(TABLE)).exists()
     assert recovered() == []
     warehouse.drop(TABLE)
-    warehouse.put(TABLE, rows({"id": 2}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 2}), ALL)
     same_rows({"id": 2})
 
 
 def test_a_table_that_was_there_is_as_it_was(warehouse, rows, interrupt, recovered, same_rows):
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
 
     def write(journal) -> None:
-        warehouse.put(TABLE, rows({"id": 2}), ALL)
-        warehouse.put(TABLE, rows({"id": 3, "cluster": "d"}), None)
+        warehouse.replace_rows(TABLE, rows({"id": 2}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 3, "cluster": "d"}), None)
 
     interrupt(write)
     recovered()
     same_rows({"id": 1})
-    assert parquet(warehouse) == named(warehouse)
     assert not Path(warehouse.root, JOURNAL).exists()
 
 
@@ -101,7 +94,7 @@ def test_an_error_cancels_the_tasks_that_still_work(warehouse):
 
 def test_an_interruption_is_known_until_the_next_run(warehouse, rows, interrupt, recovered):
     assert interrupted_run(warehouse.root) is None
-    interrupt(lambda journal: warehouse.put(TABLE, rows({"id": 1}), ALL))
+    interrupt(lambda journal: warehouse.replace_rows(TABLE, rows({"id": 1}), ALL))
     assert interrupted_run(warehouse.root) == "test"
     with warehouse_lock(warehouse.root):
         assert interrupted_run(warehouse.root) is None, "a run is at work"
@@ -111,9 +104,9 @@ def test_an_interruption_is_known_until_the_next_run(warehouse, rows, interrupt,
 
 def test_what_was_saved_on_the_way_stays(warehouse, rows, interrupt, recovered, same_rows):
     def write(journal) -> None:
-        warehouse.put(TABLE, rows({"id": 1}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
         journal.savepoint([TABLE])
-        warehouse.put(TABLE, rows({"id": 2}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 2}), ALL)
 
     interrupt(write)
     recovered()
@@ -123,9 +116,9 @@ def test_what_was_saved_on_the_way_stays(warehouse, rows, interrupt, recovered, 
 def test_files_that_were_committed_before_a_savepoint_stay(warehouse, rows, same_rows):
     journal = Journal(warehouse)
     with journal.transaction("test"):
-        warehouse.put(TABLE, rows({"id": 1}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
         journal.savepoint([TABLE])
-        warehouse.put(TABLE, rows({"id": 2, "cluster": "d"}), Rows("d"))
+        warehouse.replace_rows(TABLE, rows({"id": 2, "cluster": "d"}), RowFilter("d"))
     same_rows({"id": 1}, {"id": 2, "cluster": "d"})
 
 
@@ -133,94 +126,85 @@ def test_a_folder_without_a_version_is_no_table(warehouse, rows, recovered, same
     log = Path(warehouse.location(TABLE), "_delta_log")
     log.mkdir(parents=True)
     (log.parent / "part-0.parquet").write_bytes(b"PAR1")
-    (log / f".{0:020d}.json.1.tmp").write_text("{}")
+    (log / f"{0:020d}.json#1").write_text("{}")
     assert not warehouse.exists(TABLE)
     same_rows()
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     same_rows({"id": 1})
 
 
-def test_files_of_failed_tasks_and_torn_commits_are_removed(warehouse, rows, interrupt, recovered, same_rows):
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+def test_torn_commits_are_removed_and_files_of_failed_tasks_by_maintenance(
+    warehouse, rows, interrupt, recovered, same_rows
+):
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     place = Path(warehouse.location(TABLE))
+    (used,) = parquet(warehouse)
+    left = used.with_name("part-dead.parquet")
 
     def leave(journal) -> None:
-        (place / "part-dead.parquet").write_bytes(b"PAR1")
-        (place / "_delta_log" / f".{1:020d}.json.1.tmp").write_text("{}")
+        left.write_bytes(b"PAR1")
+        (place / "_delta_log" / f".{3:020d}.json.1.tmp").write_text("{}")
+        (place / "_delta_log" / f"{3:020d}.json#7").write_text("{}")
 
     interrupt(leave)
-    assert "part-dead.parquet" in parquet(warehouse), "another thread may still commit it"
     recovered()
-    assert parquet(warehouse) == named(warehouse) != set()
-    assert list((place / "_delta_log").glob(".*.tmp")) == []
+    assert len(list((place / "_delta_log").iterdir())) == 3
     same_rows({"id": 1})
-
-
-def test_what_a_run_wrote_and_did_not_commit_is_removed_at_its_end(warehouse, rows, same_rows):
-    with Journal(warehouse).transaction("test"):
-        warehouse.put(TABLE, rows({"id": 1}), ALL)
-        (Path(warehouse.location(TABLE)) / "part-lost.parquet").write_bytes(b"PAR1")
-        warehouse.put(TABLE, [], Rows("d"))
-    assert parquet(warehouse) == named(warehouse) != set()
+    os.utime(left, (0, 0))
+    assert left.exists(), "only maintenance removes files"
+    assert remove_unused(warehouse, TABLE, 7)[0] == 1
+    assert parquet(warehouse) == [used]
     same_rows({"id": 1})
 
 
 def test_a_rollback_that_is_interrupted_is_done_again(warehouse, rows, interrupt, recovered, monkeypatch, same_rows):
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
-    interrupt(lambda journal: warehouse.put(TABLE, rows({"id": 2}), ALL))
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
+    interrupt(lambda journal: warehouse.replace_rows(TABLE, rows({"id": 2}), ALL))
     with monkeypatch.context() as dying:
-        dying.setattr("mqreplay.lake.journal.remove_all_orphans", lambda *args: (_ for _ in ()).throw(Interrupted))
+        dying.setattr("mqreplay.lake.warehouse.restore_table", lambda *args: (_ for _ in ()).throw(Interrupted))
         with pytest.raises(Interrupted):
             recovered()
     recovered()
     same_rows({"id": 1})
 
 
-def test_a_thread_that_still_commits_has_its_files(warehouse, rows, interrupt, same_rows):
-    """An error ends the run while another thread commits: the version it makes must not name removed files."""
+def test_a_thread_that_still_commits_has_its_files(warehouse, rows, interrupt, recovered, same_rows):
+    """An error ends the run while another thread commits: the next run rolls back what it commits."""
+    warehouse.replace_rows(TABLE, rows({"id": 9}), ALL)
     written, go_on = threading.Event(), threading.Event()
-    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
 
     def commit() -> None:
-        warehouse.put(TABLE, [], None)
+        warehouse.replace_rows(TABLE, rows({"id": 2}), ALL)
         written.set()
         go_on.wait(60)
-        warehouse.put(TABLE, rows({"id": 1}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
 
     thread = threading.Thread(target=commit)
 
-    def land(journal) -> None:
+    def run(journal) -> None:
         thread.start()
         written.wait(60)
-        Path(place.folder, "part-other.parquet").write_bytes(b"PAR1")
 
-    interrupt(land)
-    assert Path(place.folder, "part-other.parquet").exists()
+    interrupt(run)
     go_on.set()
     thread.join()
     same_rows({"id": 1})
+    recovered()
+    same_rows({"id": 9})
 
 
-def test_what_others_put_there_is_never_removed(warehouse, rows, interrupt, recovered, same_rows):
-    others = [Path(warehouse.location(TABLE), name) for name in ("notes.txt", "part=1/mine.csv")]
+def test_files_of_others_are_kept(warehouse, rows, interrupt, recovered, same_rows):
+    others = [Path(warehouse.location(TABLE), name) for name in ("notes.txt", "_mine/part.csv")]
 
     def put() -> None:
         for path in others:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("mine")
 
-    interrupt(lambda journal: put())
-    recovered()
-    with pytest.raises(InputError, match=r"is the folder of a table, but holds notes\.txt; move it elsewhere"):
-        warehouse.put(TABLE, rows({"id": 1}), ALL)
-    assert [path.read_text() for path in others] == ["mine", "mine"]
-    for path in others:
-        path.unlink()
-    others[1].parent.rmdir()
     with Journal(warehouse).transaction("test"):
-        warehouse.put(TABLE, rows({"id": 1}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
         put()
-    interrupt(lambda journal: warehouse.put(TABLE, rows({"id": 2}), ALL))
+    interrupt(lambda journal: warehouse.replace_rows(TABLE, rows({"id": 2}), ALL))
     recovered()
     assert [path.read_text() for path in others] == ["mine", "mine"]
     same_rows({"id": 1})
@@ -229,7 +213,7 @@ def test_what_others_put_there_is_never_removed(warehouse, rows, interrupt, reco
 @pytest.mark.parametrize("left", [0, 1, 100, -1])
 def test_half_a_commit_under_its_final_name_is_none(warehouse, rows, interrupt, recovered, left, same_rows):
     """Hadoop copies where it cannot rename; a kill then leaves a part of the version."""
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     log = Path(warehouse.location(TABLE), "_delta_log")
     whole = (log / f"{0:020d}.json").read_bytes().rstrip()
 
@@ -243,8 +227,8 @@ def test_half_a_commit_under_its_final_name_is_none(warehouse, rows, interrupt, 
 
 
 def test_tables_removed_by_hand_to_begin_anew_stay_removed(warehouse, rows, interrupt, recovered):
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
-    interrupt(lambda journal: warehouse.put(TABLE, rows({"id": 2}), ALL))
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
+    interrupt(lambda journal: warehouse.replace_rows(TABLE, rows({"id": 2}), ALL))
     shutil.rmtree(Path(warehouse.root, "silver"))
     recovered()
     assert not Path(warehouse.root, JOURNAL).exists()
@@ -255,7 +239,7 @@ def test_one_table_removed_by_hand_is_named(warehouse, rows, contracts, interrup
     other = dataclasses.replace(contracts[TABLE], name="silver.other")
     both = Warehouse(warehouse.root, {**contracts, other.name: other})
     for name in (TABLE, other.name):
-        both.put(name, rows({"id": 1}), ALL)
+        both.replace_rows(name, rows({"id": 1}), ALL)
     with pytest.raises(Interrupted), Journal(both).transaction("test"):
         raise Interrupted
     shutil.rmtree(both.location(TABLE))
@@ -265,13 +249,13 @@ def test_one_table_removed_by_hand_is_named(warehouse, rows, contracts, interrup
 
 
 def test_the_version_before_the_run_is_kept_however_old_it_is(warehouse, rows, interrupt, recovered, same_rows):
-    """Delta's writers delete commits of more than 30 days ago with each tenth version."""
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
-    while warehouse.version(TABLE) % 10 != 9:
-        warehouse.put(TABLE, rows({"id": 1}), ALL)
+    """Delta's writers delete commits of more than 30 days ago with each checkpoint."""
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
+    while warehouse.version(TABLE) % 50 != 49:
+        warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     for path in Path(warehouse.location(TABLE), "_delta_log").iterdir():
         os.utime(path, (0, 0))
-    interrupt(lambda journal: warehouse.put(TABLE, rows({"id": 99}), ALL))
+    interrupt(lambda journal: warehouse.replace_rows(TABLE, rows({"id": 99}), ALL))
     recovered()
     same_rows({"id": 1})
 

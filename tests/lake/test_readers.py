@@ -9,7 +9,8 @@ import polars
 import pytest
 from deltalake import DeltaTable
 
-from mqreplay.lake.rows import Rows
+from made_warehouse import live_files
+from mqreplay.lake.row_filter import RowFilter
 
 TABLE = "silver.everything"
 AT = dt.datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=dt.UTC)
@@ -25,22 +26,23 @@ FULL = {
     "queues": [{"broker_name": "broker-a", "queue_id": 0}, {"broker_name": "broker-b", "queue_id": 1}],
     "content": b"\x00\xff",
 }
-NULLS = {name: None for name in FULL if name not in {"cluster", "id"}} | {"cluster": "c", "id": 3}
+NEEDED = {"cluster": "c", "id": 3, "day": dt.date(2026, 1, 2)}
+NULLS = dict.fromkeys(FULL) | NEEDED
 
 
 @pytest.fixture(params=["as written", "compacted"])
 def place(warehouse, rows, compact, request) -> str:
     """A table that was written, partly replaced, and compacted or not; its rows are FULL and NULLS."""
-    nothing = dict.fromkeys([*NULLS, "settings"]) | {"cluster": "c", "id": 3}
-    few = Rows("c", wanted=polars.col("id") < 3)
-    warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), few)
-    warehouse.put(TABLE, rows({"id": 2}), few)
-    warehouse.put(TABLE, rows(nothing), None)
-    warehouse.put(TABLE, rows({"id": 4}), None)
+    nothing = dict.fromkeys([*NULLS, "settings"]) | NEEDED
+    few = RowFilter("c", wanted=polars.col("id") < 3)
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), few)
+    warehouse.replace_rows(TABLE, rows({"id": 2}), few)
+    warehouse.replace_rows(TABLE, rows(nothing), None)
+    warehouse.replace_rows(TABLE, rows({"id": 4}), None)
     if request.param == "compacted":
         compact()
-        assert len(warehouse.live_files(TABLE)) == 2, "a day, and no day"
-    warehouse.put(TABLE, [], Rows("c", wanted=polars.col("id") == 4))
+        assert len(live_files(warehouse, TABLE)) == 1
+    warehouse.replace_rows(TABLE, [], RowFilter("c", wanted=polars.col("id") == 4))
     return warehouse.location(TABLE)
 
 

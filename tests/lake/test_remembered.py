@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from mqreplay.lake.remembered import FILE, Question, Remembered, write_kept
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.outcome import Outcome, kept_outcome
 
@@ -75,11 +75,11 @@ def test_the_state_changes_with_every_commit(tmp_path):
     warehouse = Warehouse(str(tmp_path))
     seen = {warehouse.state()}
     for cluster in ("c", "d"):
-        warehouse.put("bronze.step", [(cluster, "replay", "2026-11-20", "0" * 32)], Rows(cluster))
+        warehouse.replace_rows("bronze.step", [(cluster, "replay", "2026-11-20", "0" * 32)], RowFilter(cluster))
         seen.add(warehouse.state())
     assert len(seen) == 3
     assert warehouse.state() in seen
     warehouse.drop("bronze.step")  # and made again, up to the same version
     for cluster in ("e", "f"):
-        warehouse.put("bronze.step", [(cluster, "replay", "d", "0" * 32)], None)
+        warehouse.replace_rows("bronze.step", [(cluster, "replay", "d", "0" * 32)], None)
     assert warehouse.state() not in seen

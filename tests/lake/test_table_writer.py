@@ -1,23 +1,29 @@
-"""Files written by tasks are readable by Delta and others; uncommitted files are removed."""
+"""Files written by tasks, one for each partition, are readable by Delta; uncommitted files are in no table."""
 
 from __future__ import annotations
 
-import json
+import datetime as dt
+import os
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from mqreplay.lake.landing import Landed, Landing, land, repeating
-from mqreplay.lake.rows import Rows
 
+from made_warehouse import live_files
 from mqreplay.errors import ContractError
-from mqreplay.lake import landing as module
+from mqreplay.lake import table_writer as module
 from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.journal import Journal
+from mqreplay.lake.maintenance import remove_unused
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_writer import OPEN_FILES, TableWriter, WrittenFile, repeating
 
 TABLE = "silver.everything"
-ALL = Rows("c")
+ALL = RowFilter("c")
+DAY_US = 86_400_000_000
 SCHEMA = pa.schema(
     [("cluster", pa.string()), ("name", pa.string()), ("at", pa.timestamp("us", "UTC")), ("day", pa.date32())]
 )
@@ -29,65 +35,98 @@ def batch(names, first_us=0):
 
 
 @pytest.fixture
-def place(tmp_path):
-    return Landing(str(tmp_path), SCHEMA, (("cluster", "c"),), "at", ("cluster", "name"), ("name", "at", "day"))
+def writer(tmp_path):
+    return TableWriter(str(tmp_path), SCHEMA, ("cluster", "day"), (("cluster", "c"),), "at", ("cluster", "name"))
 
 
-def test_a_file_and_what_is_told_of_it(place, tmp_path, monkeypatch):
+def test_a_file_has_the_rows_of_one_partition(writer, tmp_path):
+    """Two partitions in one task's write make two files, without the columns of the partition."""
+    given = [batch(["b", "é"]), batch([]), batch(["a", "c", "b"], DAY_US - 1), batch(["x"], 5)]
+    files = writer.write(iter(given))
+    assert [file.partition for file in files] == [
+        (("cluster", "c"), ("day", "1970-01-02")),
+        (("cluster", "c"), ("day", "1970-01-01")),
+    ]
+    assert [file.path.rpartition("/")[0] for file in files] == [
+        "cluster=c/day=1970-01-02",
+        "cluster=c/day=1970-01-01",
+    ]
+    read = [pq.ParquetFile(tmp_path / file.path).read() for file in files]
+    assert [table["name"].to_pylist() for table in read] == [["c", "b"], ["b", "é", "a", "x"]]
+    assert {tuple(table.column_names) for table in read} == {("name", "at")}
+    assert [(file.rows, file.bytes) for file in files] == [
+        (table.num_rows, (tmp_path / file.path).stat().st_size) for table, file in zip(read, files, strict=True)
+    ]
+
+
+def test_rows_are_written_once_they_are_so_many(writer, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "GROUP_ROWS", 4)
-    day_us = 86_400_000_000
-    given = [batch(["b", "é"]), batch([]), batch(["a", "c", "b"], day_us - 1), batch(["x"], 5)]
-    (told,) = land(iter(given), place)
-    name, size, rows, stats = told
-    file = pq.ParquetFile(tmp_path / name)
-    assert (rows, size) == (6, (tmp_path / name).stat().st_size)
+    (told,) = writer.write(iter([batch(["b", "é"]), batch(["a", "c", "b"]), batch(["x"], 5)]))
+    file = pq.ParquetFile(tmp_path / told.path)
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [5, 1]
-    read = file.read().to_pydict()
-    assert read["name"] == ["b", "é", "a", "c", "b", "x"]
-    assert set(read["cluster"]) == {"c"}
-    assert [day.isoformat()[5:] for day in read["day"]] == ["01-01", "01-01", "01-01", "01-02", "01-02", "01-01"]
-    assert json.loads(stats) == {
-        "numRecords": 6,
-        "minValues": {"name": "a", "at": "1970-01-01T00:00:00.000Z", "day": "1970-01-01"},
-        "maxValues": {"name": "é", "at": "1970-01-02T00:00:00.000Z", "day": "1970-01-02"},
-        "nullCount": {"name": 0, "at": 0, "day": 0},
-    }
 
 
-def test_rows_are_written_once_they_have_so_many_bytes(place, tmp_path, monkeypatch):
+def test_rows_are_written_once_they_have_so_many_bytes(writer, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "GROUP_BYTES", 100_000)
     given = [batch(["x" * 60_000]) for _ in range(5)] + [batch(["x"] * 10)]
-    (told,) = land(iter(given), place)
-    file = pq.ParquetFile(tmp_path / told.name)
+    (told,) = writer.write(iter(given))
+    file = pq.ParquetFile(tmp_path / told.path)
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [2, 2, 11]
 
 
-def test_no_rows_are_no_file(place, tmp_path):
-    assert land(iter([batch([])]), place) == []
+def test_no_rows_are_no_file(writer, tmp_path):
+    assert writer.write(iter([batch([])])) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_null_where_none_may_be_is_refused(place):
+def test_a_null_where_none_may_be_is_refused(writer):
     with pytest.raises(ContractError, match="lack name"):
-        land(iter([batch(["a", None])]), place)
+        writer.write(iter([batch(["a", None])]))
 
 
-def test_a_column_of_nulls_has_no_bounds(tmp_path):
-    place = Landing(str(tmp_path), SCHEMA, (("cluster", "c"),), "at", (), ("name",))
-    (told,) = land(iter([batch([None, None])]), place)
-    assert json.loads(told.stats) == {
-        "numRecords": 2,
-        "minValues": {},
-        "maxValues": {},
-        "nullCount": {"name": 2},
-    }
+@pytest.mark.parametrize("in_order", [True, False], ids=["one day after the other", "all days in each batch"])
+def test_clocks_of_many_days_lose_no_row(writer, tmp_path, monkeypatch, in_order) -> None:
+    """Clients' clocks may be off by any number of days; only some files are open at once."""
+    days, count = 40, 5
+    opened, most = set(), 0
+    begin, end = module._File.__init__, module._File.closed
+
+    def started(self: Any, *arguments: Any) -> None:
+        nonlocal most
+        begin(self, *arguments)
+        opened.add(self)
+        most = max(most, len(opened))
+
+    def closed(self: Any) -> WrittenFile:
+        opened.discard(self)
+        return end(self)
+
+    monkeypatch.setattr(module._File, "__init__", started)
+    monkeypatch.setattr(module._File, "closed", closed)
+    numbers = [(day, n) for day in range(days) for n in range(count)]
+    numbers = numbers if in_order else sorted(numbers, key=lambda pair: pair[1])
+    rows = pl.DataFrame(
+        {"name": [f"{day}-{n}" for day, n in numbers], "at": [day * DAY_US + n for day, n in numbers]}
+    ).with_columns(pl.from_epoch("at", "us").dt.replace_time_zone("UTC"))
+    step = count if in_order else days
+    pieces = [module.as_table(rows[n : n + step], writer.asked, "") for n in range(0, rows.height, step)]
+    files = writer.write(batch for piece in pieces for batch in piece.to_batches())
+    found = {}
+    for file in files:
+        names = pq.ParquetFile(tmp_path / file.path).read()["name"].to_pylist()
+        assert len(names) == file.rows
+        found |= dict.fromkeys(names, file.partition[1][1])
+    assert found == {f"{day}-{n}": str(dt.date(1970, 1, 1) + dt.timedelta(days=day)) for day, n in numbers}
+    assert sum(file.rows for file in files) == days * count
+    assert most <= OPEN_FILES + 1
+    assert opened == set()
 
 
 @pytest.fixture
-def landed(warehouse, rows):
-    """landed(landing, [dict(id=2)], [dict(id=3)]): a task for each list, whose rows go to the landing."""
+def written(warehouse, rows):
+    """written(writer, [dict(id=2)], [dict(id=3)]): a task for each list, whose rows the writer writes."""
 
-    def work(place: Landing, task: list[dict[str, object]]):
+    def work(place: TableWriter, task: list[dict[str, object]]):
         schema = warehouse.contracts[TABLE].arrow_schema
         columns = [list(c) for c in zip(*rows(*task), strict=True)] or [[] for _ in schema]
         columns = [
@@ -100,88 +139,110 @@ def landed(warehouse, rows):
         if len(task) > 2:
             raise ValueError("this task failed")
 
-    def make(place: Landing, *tasks: list[dict[str, object]]) -> list[Landed]:
-        return [file for task in tasks for file in land(work(place, task), place)]
+    def make(place: TableWriter, *tasks: list[dict[str, object]]) -> list[WrittenFile]:
+        return [file for task in tasks for file in place.write(work(place, task))]
 
     return make
 
 
 def parquet(warehouse) -> list[Path]:
-    return list(Path(warehouse.location(TABLE)).glob("*.parquet"))
+    return list(Path(warehouse.location(TABLE)).rglob("part-*.parquet"))
 
 
-def test_what_lands_is_appended_and_replaced_as_rows_are(warehouse, landed, same_rows):
-    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-    warehouse.take(TABLE, landed(place, [{"id": 1}], [{"id": 2}]), None)
+def test_written_files_are_appended_and_replaced_as_rows_are(warehouse, written, same_rows):
+    place = warehouse.writer(TABLE, {"cluster": "c"}, "at")
+    warehouse.commit_files(TABLE, written(place, [{"id": 1}], [{"id": 2}]), None)
     same_rows({"id": 1}, {"id": 2})
-    place = warehouse.landing(TABLE, {"cluster": "d"}, "at")
-    warehouse.take(TABLE, landed(place, [{"id": 7}]), None)
-    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-    warehouse.take(TABLE, landed(place, [{"id": 3, "ratio": None}], []), ALL)
+    place = warehouse.writer(TABLE, {"cluster": "d"}, "at")
+    warehouse.commit_files(TABLE, written(place, [{"id": 7}]), None)
+    place = warehouse.writer(TABLE, {"cluster": "c"}, "at")
+    warehouse.commit_files(TABLE, written(place, [{"id": 3, "ratio": None}], []), ALL)
     same_rows({"id": 3, "ratio": None}, {"id": 7, "cluster": "d"})
 
 
-def test_what_is_not_taken_is_gone_when_the_transaction_ends(warehouse, landed):
+def test_files_that_are_not_committed_are_in_no_table_and_maintenance_removes_them(warehouse, written, same_rows):
+    place = warehouse.writer(TABLE, {"cluster": "c"}, "at")
     with Journal(warehouse).transaction("test"):
-        place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-        first = landed(place, [{"id": 1}], [{"id": 2}])
-        warehouse.take(TABLE, first[:1], None)
+        first = written(place, [{"id": 1}], [{"id": 2}])
+        warehouse.commit_files(TABLE, first[:1], None)
         with pytest.raises(ValueError, match="this task failed"):
-            landed(place, [{"id": 3}, {"id": 4}, {"id": 5}])
-        assert len(parquet(warehouse)) == 3
-    assert [path.name for path in parquet(warehouse)] == [first[0].name]
+            written(place, [{"id": 3}, {"id": 4}, {"id": 5}])
+    same_rows({"id": 1})
+    assert live_files(warehouse, TABLE) == [first[0].path]
+    assert len(parquet(warehouse)) == 3
+    assert remove_unused(warehouse, TABLE, 1)[0] == 0, "another program may be about to commit them"
+    for path in parquet(warehouse):
+        os.utime(path, (0, 0))
+    assert remove_unused(warehouse, TABLE, 1)[0] == 2
+    assert [str(path.relative_to(warehouse.location(TABLE))) for path in parquet(warehouse)] == [first[0].path]
+    same_rows({"id": 1})
 
 
-def test_rows_of_a_landing_are_read_before_they_are_committed(warehouse, landed, same_rows):
-    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-    files = landed(place, [{"id": 1}, {"id": 2}], [{"id": 3}])
-    assert sorted(warehouse.landed_rows(TABLE, files).collect()["id"]) == [1, 2, 3]
+def test_files_without_the_rows_of_a_condition(warehouse, written, same_rows):
+    place = warehouse.writer(TABLE, {"cluster": "c"}, "at")
+    files = written(place, [{"id": 1}, {"id": 2}], [{"id": 3}], [{"id": 4}])
+    kept = warehouse.without(TABLE, files, pl.col("id").is_in([2, 3]))
+    assert [file.rows for file in kept] == [1, 1]
+    assert kept[1] == files[2]
+    warehouse.commit_files(TABLE, kept, None)
+    same_rows({"id": 1}, {"id": 4})
+
+
+def test_written_rows_are_read_before_they_are_committed(warehouse, written, same_rows):
+    place = warehouse.writer(TABLE, {"cluster": "c"}, "at")
+    files = written(place, [{"id": 1}, {"id": 2}], [{"id": 3}])
+    assert sorted(warehouse.written_rows(TABLE, files).collect()["id"]) == [1, 2, 3]
     same_rows()
 
 
 def test_files_of_a_run_that_died_before_the_first_commit_are_in_nobodys_way(warehouse, rows, same_rows):
     place = Path(warehouse.location(TABLE))
     place.mkdir(parents=True)
-    (place / "part-left.zstd.parquet").write_bytes(b"half a file")
+    (place / "cluster=c" / "day=2026-01-02").mkdir(parents=True)
+    left = place / "cluster=c" / "day=2026-01-02" / "part-left.zstd.parquet"
+    left.write_bytes(b"half a file")
     assert not warehouse.exists(TABLE)
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     same_rows({"id": 1})
-    assert not (place / "part-left.zstd.parquet").exists()
+    os.utime(left, (0, 0))
+    remove_unused(warehouse, TABLE, 1)
+    assert not left.exists()
 
 
-def test_nothing_landed_is_no_commit(warehouse, landed):
-    warehouse.put(TABLE, [], None)
-    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
-    warehouse.take(TABLE, landed(place, []), None)
-    assert len(list(Path(warehouse.location(TABLE), "_delta_log").glob("*.json"))) == 1
+def test_nothing_written_is_no_commit(warehouse, written):
+    warehouse.replace_rows(TABLE, [], None)
+    place = warehouse.writer(TABLE, {"cluster": "c"}, "at")
+    before = warehouse.version(TABLE)
+    warehouse.commit_files(TABLE, written(place, []), None)
+    assert warehouse.version(TABLE) == before
 
 
-def test_a_broken_check_is_refused_as_by_deltas_own_writer(warehouse, landed, same_rows):
-    place = warehouse.landing(TABLE, {"cluster": "c"}, "at")
+def test_a_broken_check_is_refused_by_the_task(warehouse, written, same_rows):
+    place = warehouse.writer(TABLE, {"cluster": "c"}, "at")
     with pytest.raises(ContractError, match=r"CHECK \(id > 0\)"):
-        landed(place, [{"id": 1}], [{"id": 0}])
+        written(place, [{"id": 1}], [{"id": 0}])
     same_rows()
     assert not warehouse.exists(TABLE)
 
 
-def test_rows_of_the_driver_are_put_as_frames_are(warehouse, rows, same_rows):
+def test_rows_of_the_driver_are_written_as_frames_are(warehouse, rows, same_rows):
     none = {"id": 2, "settings": None, "queues": None, "names": []}
-    warehouse.put(TABLE, rows({"id": 1}, none), None)
+    warehouse.replace_rows(TABLE, rows({"id": 1}, none), None)
     same_rows({"id": 1}, none)
-    warehouse.put(TABLE, warehouse.read(TABLE).collect(), ALL)
+    warehouse.replace_rows(TABLE, warehouse.read(TABLE).collect(), ALL)
     same_rows({"id": 1}, none)
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     same_rows({"id": 1})
-    warehouse.put(TABLE, [], Rows("other"))
+    warehouse.replace_rows(TABLE, [], RowFilter("other"))
     same_rows({"id": 1})
 
 
 def test_words_and_small_numbers_have_dictionaries_and_what_names_a_row_has_none() -> None:
     def of(name: str) -> set[str]:
         contract = load_contracts()[name]
-        return set(repeating(contract.arrow_schema, contract.alone))
+        return set(repeating(contract.arrow_schema, {contract.alone, *contract.partitioned_by}))
 
-    assert {"cluster", "topic", "queue_id", "day"} <= of("silver.pull")
-    assert not {"record_id", "queue_offset", "request_ts"} & of("silver.pull")
+    assert {"topic", "queue_id"} <= of("silver.pull")
+    assert not {"cluster", "day", "record_id", "queue_offset", "request_ts"} & of("silver.pull")
     assert "mq_divided.list.element.broker_name" in of("silver.rebalance")
     assert {"topic", "consumer_group"} <= of("silver.offset_change")

@@ -4,122 +4,140 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from pathlib import Path
 
 import polars as pl
 import pytest
-from deltalake import DeltaTable
 
+from made_warehouse import live_files
 from mqreplay.errors import ContractError
-from mqreplay.lake.contract import KEPT_LOG, Column
-from mqreplay.lake.delta_files import snapshot
-from mqreplay.lake.delta_log import commit, metadata
+from mqreplay.lake.contract import Column
 from mqreplay.lake.journal import Journal
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
 
 TABLE = "silver.everything"
-ALL = Rows("c")
+ALL = RowFilter("c")
 FIRST, SECOND, THIRD = (dt.date(2026, 1, day) for day in (1, 2, 3))
 
 
-def of_id(*ids: int) -> Rows:
-    return Rows("c", wanted=pl.col("id").is_in(ids))
+def of_id(*ids: int) -> RowFilter:
+    return RowFilter("c", wanted=pl.col("id").is_in(ids))
 
 
 @pytest.mark.parametrize("wrong", [0, None], ids=["check fails", "null where none may be"])
 def test_replacing_is_all_or_nothing(warehouse, rows, same_rows, wrong) -> None:
-    warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), ALL)
     with pytest.raises(ContractError, match=r"lack id|break CHECK"):
-        warehouse.put(TABLE, rows({"id": 3}, {"id": wrong}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 3}, {"id": wrong}), ALL)
     same_rows({"id": 1}, {"id": 2})
 
 
 def test_row_that_is_none_of_the_replaced_is_refused(warehouse, rows, same_rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
-    for replaced, differs in ((ALL, {"cluster": "other"}), (of_id(1), {}), (Rows("c", frozenset([FIRST])), {})):
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
+    for replaced, differs in ((ALL, {"cluster": "other"}), (of_id(1), {}), (RowFilter("c", frozenset([FIRST])), {})):
         with pytest.raises(ContractError, match="not among those that they replace"):
-            warehouse.put(TABLE, rows({"id": 2} | differs), replaced)
+            warehouse.replace_rows(TABLE, rows({"id": 2} | differs), replaced)
     same_rows({"id": 1})
 
 
 def test_replacing_again_gives_the_same_and_leaves_the_rest(warehouse, rows, same_rows) -> None:
-    warehouse.put(TABLE, rows({"id": 9, "cluster": "other"}), Rows("other"))
+    warehouse.replace_rows(TABLE, rows({"id": 9, "cluster": "other"}), RowFilter("other"))
     for _ in range(2):
-        warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), ALL)
+        warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), ALL)
     same_rows({"id": 1}, {"id": 2}, {"id": 9, "cluster": "other"})
-    warehouse.put(TABLE, [], ALL)
+    warehouse.replace_rows(TABLE, [], ALL)
     same_rows({"id": 9, "cluster": "other"})
 
 
 def test_rows_of_a_file_that_are_not_replaced_stay(warehouse, rows, same_rows) -> None:
-    others = [{"id": 3, "day": SECOND, "names": None}, {"id": 4, "day": None}, {"id": 5, "cluster": "d", "day": FIRST}]
+    others = [{"id": 3, "day": SECOND, "names": None}, {"id": 4, "day": THIRD}, {"id": 5, "cluster": "d", "day": FIRST}]
     given = [{"id": 1, "day": FIRST, "settings": None}, {"id": 2, "day": FIRST}, *others]
-    warehouse.put(TABLE, rows(*given), None)
-    warehouse.put(TABLE, rows({"id": 7, "day": FIRST}), Rows("c", frozenset([FIRST, THIRD])))
+    warehouse.replace_rows(TABLE, rows(*given), None)
+    warehouse.replace_rows(TABLE, rows({"id": 7, "day": FIRST}), RowFilter("c", frozenset([FIRST])))
     same_rows(*others[:2], {"id": 7, "day": FIRST}, others[2])
-    warehouse.put(TABLE, [], Rows("c", wanted=pl.col("day").is_null()))
+    warehouse.replace_rows(TABLE, [], RowFilter("c", wanted=pl.col("id") == 4))
     same_rows(others[0], {"id": 7, "day": FIRST}, others[2])
-    warehouse.put(TABLE, [], Rows("c", between=(SECOND, THIRD)))
+    warehouse.replace_rows(TABLE, [], RowFilter("c", between=(SECOND, THIRD)))
     same_rows({"id": 7, "day": FIRST}, others[2])
 
 
-def test_rows_without_a_day_stay_when_the_day_of_all_others_is_replaced(warehouse, rows, same_rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1, "day": FIRST}, {"id": 2, "day": None}), None)
-    warehouse.put(TABLE, [], Rows("c", frozenset([FIRST])))
-    same_rows({"id": 2, "day": None})
+def test_a_row_without_a_day_or_cluster_is_refused(warehouse, rows) -> None:
+    for name in ("day", "cluster"):
+        with pytest.raises(ContractError, match=f"lack {name}"):
+            warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2, name: None}), None)
+    assert not warehouse.exists(TABLE)
+
+
+def test_replacing_whole_partitions_reads_no_file(warehouse, rows, same_rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1, "day": FIRST}, {"id": 2, "day": SECOND}), None)
+    for path in live_files(warehouse, TABLE):
+        if f"day={FIRST}" in path:
+            Path(warehouse.location(TABLE), path).write_bytes(b"unreadable")
+    warehouse.replace_rows(TABLE, rows({"id": 3, "day": FIRST}), RowFilter("c", frozenset([FIRST])))
+    same_rows({"id": 2, "day": SECOND}, {"id": 3, "day": FIRST})
+
+
+def test_replacing_rows_without_a_day_too_keeps_other_days(warehouse, rows, same_rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1, "day": FIRST}, {"id": 2, "day": SECOND}), None)
+    warehouse.replace_rows(TABLE, [], RowFilter("c", frozenset([FIRST]), undated=True))
+    same_rows({"id": 2, "day": SECOND})
 
 
 def test_rows_are_read_by_what_is_asked_of_them(warehouse, rows) -> None:
-    for number, day in enumerate((FIRST, SECOND, None), 1):
-        warehouse.put(TABLE, rows({"id": number, "day": day}, {"id": number, "day": day, "cluster": "d"}), None)
+    for number, day in enumerate((FIRST, SECOND, THIRD), 1):
+        warehouse.replace_rows(
+            TABLE, rows({"id": number, "day": day}, {"id": number, "day": day, "cluster": "d"}), None
+        )
 
-    def ids(asked: Rows) -> list[int]:
+    def ids(asked: RowFilter) -> list[int]:
         return sorted(warehouse.read(TABLE, asked).select("id").collect()["id"])
 
     assert ids(ALL) == [1, 2, 3]
-    assert ids(Rows("nobody")) == []
-    assert ids(Rows("d", frozenset([SECOND, THIRD]))) == [2]
-    assert ids(Rows("d", frozenset())) == []
-    assert ids(Rows("c", between=(dt.date.min, FIRST))) == [1]
-    assert ids(Rows("c", wanted=pl.col("day") != FIRST)) == [2]
+    assert ids(RowFilter("nobody")) == []
+    assert ids(RowFilter("d", frozenset([SECOND, THIRD]))) == [2, 3]
+    assert ids(RowFilter("d", frozenset())) == []
+    assert ids(RowFilter("c", between=(dt.date.min, FIRST))) == [1]
+    assert ids(RowFilter("c", wanted=pl.col("day") != FIRST)) == [2, 3]
 
 
 def test_files_of_other_days_and_clusters_are_not_written_anew(warehouse, rows) -> None:
     for number, day in enumerate((FIRST, SECOND, THIRD), 1):
-        warehouse.put(TABLE, rows({"id": number, "day": day}), None)
-    before = set(warehouse.live_files(TABLE))
-    warehouse.put(TABLE, [], Rows("c", frozenset([SECOND])))
-    assert len(before - set(warehouse.live_files(TABLE))) == 1
-    assert set(warehouse.live_files(TABLE)) < before
+        warehouse.replace_rows(TABLE, rows({"id": number, "day": day}), None)
+    before = set(live_files(warehouse, TABLE))
+    warehouse.replace_rows(TABLE, [], RowFilter("c", frozenset([SECOND])))
+    assert len(before - set(live_files(warehouse, TABLE))) == 1
+    assert set(live_files(warehouse, TABLE)) < before
 
 
 @pytest.mark.parametrize("replaced", [ALL, None], ids=["replace", "append"])
 def test_nothing_over_nothing_changes_no_file(warehouse, rows, files, replaced) -> None:
-    warehouse.put(TABLE, rows({"id": 9, "cluster": "other"}), Rows("other"))
+    warehouse.replace_rows(TABLE, rows({"id": 9, "cluster": "other"}), RowFilter("other"))
     before = files()
     with Journal(warehouse).transaction("test"):
-        warehouse.put(TABLE, [], replaced)
+        warehouse.replace_rows(TABLE, [], replaced)
     assert files() == before
 
 
 def test_nothing_into_a_new_table_leaves_only_its_log(warehouse, files, same_rows) -> None:
     with Journal(warehouse).transaction("test"):
-        warehouse.put(TABLE, [], ALL)
+        warehouse.replace_rows(TABLE, [], ALL)
     assert [name for name in files() if name.endswith(".parquet")] == []
     assert warehouse.exists(TABLE)
     same_rows()
 
 
 def test_columns_of_a_frame_are_cast_and_ordered(warehouse, rows, same_rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     mixed = warehouse.read(TABLE).collect().with_columns(pl.col("id").cast(pl.String), more=pl.lit(1))
-    warehouse.put(TABLE, mixed.select(reversed(mixed.columns)), ALL)
+    warehouse.replace_rows(TABLE, mixed.select(reversed(mixed.columns)), ALL)
     same_rows({"id": 1})
 
 
 def test_missing_column_is_named(warehouse) -> None:
     with pytest.raises(ContractError, match=r"rows for silver\.everything lack bytes, ratio"):
-        warehouse.put(TABLE, warehouse.read(TABLE).drop("bytes", "ratio").collect(), ALL)
+        warehouse.replace_rows(TABLE, warehouse.read(TABLE).drop("bytes", "ratio").collect(), ALL)
     assert not warehouse.exists(TABLE)
 
 
@@ -136,72 +154,51 @@ def later(warehouse, *columns: Column) -> Warehouse:
 
 
 def test_column_of_a_later_version_is_added(warehouse, rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1}, {"id": 3}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 3}), ALL)
     added = Column("new", "BIGINT", True, "New", None, None)
     after = later(warehouse, *warehouse.contracts[TABLE].columns, added)
-    after.put(TABLE, [(*row, 7) for row in rows({"id": 2})], of_id(2, 3))
+    after.replace_rows(TABLE, [(*row, 7) for row in rows({"id": 2})], of_id(2, 3))
     assert set(after.read(TABLE).select("id", "new").collect().rows()) == {(1, None), (2, 7)}
 
 
-def test_fields_of_structs_in_an_array_may_differ_in_a_later_version(warehouse, rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1}, {"id": 3}), ALL)
+def test_columns_that_are_added_have_comments(warehouse, rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
+    added = Column("new", "BIGINT", True, "New", "bytes", None)
+    later(warehouse, *warehouse.contracts[TABLE].columns, added).replace_rows(TABLE, [], None)
+    found = next(f for f in snapshot(warehouse.location(TABLE)).fields if f["name"] == "new")
+    assert found["metadata"] == {"comment": "New (bytes)"}
+
+
+def test_tables_whose_structs_differ_are_refused(warehouse, rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     columns = warehouse.contracts[TABLE].columns
     place = [column.name for column in columns].index("queues")
     queues = dataclasses.replace(columns[place], type="ARRAY<STRUCT<broker_name: STRING, ts: TIMESTAMP>>")
     after = later(warehouse, *columns[:place], queues, *columns[place + 1 :])
-    item = {"broker_name": "b", "ts": dt.datetime(2026, 1, 1, tzinfo=dt.UTC)}
-    after.put(TABLE, rows({"id": 2, "queues": [item]}), of_id(2, 3))  # the file of 1 and 3 is written anew
-    after.put(TABLE, rows({"id": 4, "queues": None}), None)
-    kept = [{"broker_name": name, "ts": None} for name in ("broker-a", "broker-b")]
-    expected = {1: kept, 2: [item], 4: None}
-    assert dict(after.read(TABLE).select("id", "queues").collect().rows()) == expected
-    table = DeltaTable(warehouse.location(TABLE)).to_pyarrow_table()
-    assert dict(zip(table["id"].to_pylist(), table["queues"].to_pylist(), strict=True)) == expected
-    other = dataclasses.replace(queues, type="ARRAY<STRUCT<broker_name: BIGINT, ts: TIMESTAMP>>")
-    with pytest.raises(ContractError, match="made by another version: queues is array<struct<broker_name:string"):
-        later(warehouse, *columns[:place], other, *columns[place + 1 :]).put(TABLE, [], None)
-
-
-def test_column_that_a_later_version_does_not_require_may_be_null(warehouse, rows) -> None:
-    *before, size = warehouse.contracts[TABLE].columns[:3]
-    assert (size.name, size.nullable) == ("bytes", True)
-    others = warehouse.contracts[TABLE].columns[3:]
-    strict = later(warehouse, *before, dataclasses.replace(size, nullable=False), *others)
-    strict.put(TABLE, rows({"id": 1, "bytes": 5}), ALL)
-    warehouse.put(TABLE, rows({"id": 2, "bytes": None}), of_id(2))
-    assert set(warehouse.read(TABLE).select("id", "bytes").collect().rows()) == {(1, 5), (2, None)}
-    assert all(field["nullable"] for field in snapshot(warehouse.location(TABLE)).fields if field["name"] == "bytes")
+    with pytest.raises(ContractError, match="made by another version and has another type of queues"):
+        after.replace_rows(TABLE, [], None)
 
 
 def test_table_that_does_not_fit_says_what_to_do(warehouse, rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
     columns = warehouse.contracts[TABLE].columns
     needed = Column("new", "BIGINT", False, "New", None, None)
     with pytest.raises(ContractError, match="lacks new; use a new --warehouse"):
-        later(warehouse, *columns, needed).put(TABLE, [], None)
+        later(warehouse, *columns, needed).replace_rows(TABLE, [], None)
     other = dataclasses.replace(columns[2], type="STRING")
-    with pytest.raises(ContractError, match="bytes is bigint, should be string; use a new --warehouse"):
-        later(warehouse, *columns[:2], other, *columns[3:]).put(TABLE, [], None)
-
-
-def test_table_of_a_version_that_did_not_keep_its_log_keeps_it_from_now_on(warehouse, rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1}), ALL)
-    place, contract = warehouse.location(TABLE), warehouse.contracts[TABLE]
-    made = snapshot(place)
-    others = {key: value for key, value in made.configuration.items() if key not in KEPT_LOG}
-    commit(place, 1, [metadata(contract, made.fields, made.table_id, others)], overwrites=True)
-    warehouse.put(TABLE, [], None)
-    assert snapshot(place).configuration == made.configuration
+    with pytest.raises(ContractError, match="has another type of bytes; use a new --warehouse"):
+        later(warehouse, *columns[:2], other, *columns[3:]).replace_rows(TABLE, [], None)
 
 
 def test_a_version_is_restored_with_its_rows_and_columns(warehouse, rows, same_rows) -> None:
-    warehouse.put(TABLE, rows({"id": 1}, {"id": 2}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), ALL)
     added = Column("new", "BIGINT", True, "New", None, None)
     after = later(warehouse, *warehouse.contracts[TABLE].columns, added)
-    after.put(TABLE, [], of_id(1))
-    after.put(TABLE, [(*row, 7) for row in rows({"id": 3})], None)
-    warehouse.restore(TABLE, 0)
+    after.replace_rows(TABLE, [], of_id(1))
+    after.replace_rows(TABLE, [(*row, 7) for row in rows({"id": 3})], None)
+    assert warehouse.version(TABLE) == 5
+    warehouse.restore(TABLE, 2)
     same_rows({"id": 1}, {"id": 2})
     assert "new" not in {field["name"] for field in snapshot(warehouse.location(TABLE)).fields}
-    warehouse.restore(TABLE, 1)
-    same_rows({"id": 2})
+    warehouse.restore(TABLE, 4)
+    assert after.read(TABLE).select("id", "new").collect().rows() == [(2, None)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqreplay.lake.remembered import Remembered
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import (
     Span,
@@ -117,7 +117,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def put(warehouse: Warehouse, name: str, *rows: dict[str, Any]) -> None:
-    warehouse.put(name, [filled(warehouse.contracts[name], {"cluster": "c"} | row) for row in rows], None)
+    warehouse.replace_rows(name, [filled(warehouse.contracts[name], {"cluster": "c"} | row) for row in rows], None)
 
 
 def file(path: str, first: dt.datetime | None, last: dt.datetime | None = None, **differs: Any) -> dict[str, Any]:
@@ -235,5 +235,5 @@ def test_clusters_whose_files_are_gone_are_found(warehouse: Warehouse) -> None:
         Steps(warehouse, cluster).done("replay", {"1": "x"})
         put(warehouse, FILES, file("a", at(FIRST, 1), cluster=cluster))
     assert empty_clusters().read(warehouse) == []
-    warehouse.put(FILES, [], Rows("d"))
+    warehouse.replace_rows(FILES, [], RowFilter("d"))
     assert empty_clusters().read(warehouse) == [("d",)]

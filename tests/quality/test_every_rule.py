@@ -23,7 +23,7 @@ CHECKS: dict[str, Row] = {  # what breaks each CHECK
     "queue_id_not_negative": {"queue_id": -1},
     "something_changed": {"previous_offset": 5, "new_offset": 5},
     "counts_fit": {"changed": -1},
-    "stood_before_the_day": {"to_ts": at(24 * 60)},
+    "is_before_the_day": {"to_ts": at(24 * 60)},
 }
 END = {"recording_end_ms": epoch_ms(START)}
 
@@ -91,6 +91,12 @@ def breaking(contract: Contract, rule: Rule) -> tuple[list[Row], dict[str, Any]]
     raise AssertionError(f"no rows break {rule.type}; add some")
 
 
+def is_of_partition(contract: Contract, rule: Rule) -> bool:
+    """Whether the rule is that a column of the partition is not null."""
+    is_null_rule = rule.type == "expect_column_values_to_not_be_null"
+    return is_null_rule and rule.arguments["column"] in contract.partitioned_by
+
+
 @pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
 def test_rows_that_break_nothing_pass_every_rule(judged: Any, contract: Contract) -> None:
     row = sound(contract)
@@ -106,15 +112,18 @@ def test_rows_that_break_nothing_pass_every_rule(judged: Any, contract: Contract
 @pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)
 def test_every_rule_that_is_broken_fails_and_shows_rows(judged: Any, contract: Contract) -> None:
     rows, known, shown = [sound(contract)], {}, []
-    for number, rule in enumerate(rules(contract), 10):
+    # No writer of a Delta table takes a null of these columns (tests/lake/test_delta_table.py).
+    breakable = [rule for rule in rules(contract) if not is_of_partition(contract, rule)]
+    for number, rule in enumerate(breakable, 10):
         broken, parameters = breaking(contract, rule)
         made = [marked(contract, number, sound(contract) | row) for row in broken]
         rows += made
         known |= parameters
         shown.append(made[-1:])
-    found = judged.all(contract.name, rows, **known)
+    judged_rules = zip(judged.all(contract.name, rows, **known), rules(contract), strict=True)
+    found = [row for row, rule in judged_rules if not is_of_partition(contract, rule)]
     assert [row.expectation for row in found if row.passed] == []
-    for row, made, rule in zip(found, shown, rules(contract), strict=True):
+    for row, made, rule in zip(found, shown, breakable, strict=True):
         sample = json.loads(row.unexpected_sample or "[]")
         assert sample, row
         assert "error" not in sample[0], row

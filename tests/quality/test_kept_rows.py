@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from made_warehouse import CLUSTER, made_warehouse
-from mqreplay.lake.rows import Rows
+from made_warehouse import CLUSTER, live_files, made_warehouse
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.quality.evidence import silver_rows
 from mqreplay.quality.tables import Tables
 from quality_rows import filled
@@ -24,18 +24,18 @@ def test_rows_of_other_days_are_counted(tmp_path: Path, but: list[dt.date], rows
     contract = warehouse.contracts[PULLS]
     for day in DAYS:
         one = filled(contract, {"cluster": CLUSTER, "day": day, "record_id": f"{day} alone"})
-        warehouse.put(PULLS, [one], None)
+        warehouse.replace_rows(PULLS, [one], None)
     with Tables(warehouse, CLUSTER) as tables:
         assert silver_rows(tables, but)[PULLS] == rows
 
 
 def test_files_of_other_days_are_not_opened(tmp_path: Path) -> None:
     warehouse = made_warehouse(tmp_path, {PULLS: [{"day": DAYS[0]}]})
-    old = warehouse.live_files(PULLS)
+    old = live_files(warehouse, PULLS)
     contract = warehouse.contracts[PULLS]
-    warehouse.put(PULLS, [filled(contract, {"cluster": CLUSTER, "day": DAYS[2]})], None)
+    warehouse.replace_rows(PULLS, [filled(contract, {"cluster": CLUSTER, "day": DAYS[2]})], None)
     for name in old:
         Path(warehouse.location(PULLS), name).write_bytes(b"unreadable")
     with Tables(warehouse, CLUSTER) as tables:
         assert silver_rows(tables, DAYS[2:])[PULLS] == 1
-    assert warehouse.read(PULLS, Rows(CLUSTER, between=(DAYS[1], dt.date.max))).collect().height == 1
+    assert warehouse.read(PULLS, RowFilter(CLUSTER, between=(DAYS[1], dt.date.max))).collect().height == 1

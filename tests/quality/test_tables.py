@@ -39,19 +39,17 @@ def test_a_cluster_may_have_any_name(tmp_path: Path, cluster: str) -> None:
         assert tables.run(tables.rows("silver.pull", ["cluster", "record_id"])) == [(cluster, "2")]
 
 
-def test_rows_are_of_the_days_and_lost_ones_are_of_any(tmp_path: Path) -> None:
+def test_rows_are_of_the_cluster_and_days(tmp_path: Path) -> None:
     folder = Folder(tmp_path, load_contracts())
-    rows = [pull(1), pull(2, day=TOMORROW), pull(3, day=None), pull(4, cluster=None), pull(5, cluster="other")]
-    folder.write("silver.pull", rows)
+    folder.write("silver.pull", [pull(1), pull(2, day=TOMORROW), pull(5, cluster="other")])
     with Tables(folder, "c") as tables:
 
-        def found(days: Days, *, lost: bool = False) -> list[str]:
-            return sorted(row[0] for row in tables.run(tables.rows("silver.pull", ["record_id"], days, lost=lost)))
+        def found(days: Days) -> list[str]:
+            return sorted(row[0] for row in tables.run(tables.rows("silver.pull", ["record_id"], days)))
 
         assert found(Days(TODAY, TODAY)) == ["1"]
         assert found(Days(first=TOMORROW)) == ["2"]
-        assert found(Days()) == ["1", "2", "3"]
-        assert found(Days(TODAY, TODAY), lost=True) == ["1", "3", "4"]
+        assert found(Days()) == ["1", "2"]
 
 
 def test_a_table_that_does_not_exist_has_no_rows(tmp_path: Path) -> None:
@@ -63,7 +61,7 @@ def test_columns_that_an_older_version_lacked_are_null(tmp_path: Path) -> None:
     folder = Folder(tmp_path, load_contracts())
     folder.write("silver.pull", [pull(1, topic="t")])
     place = folder.location("silver.pull")
-    older = pa.table({"cluster": ["c"], "record_id": ["2"]})
+    older = pa.table({"cluster": ["c"], "day": [TODAY], "record_id": ["2"]})
     write_deltalake(place, older, mode="append", schema_mode="merge")
     with Tables(folder, "c") as tables:
         rows = tables.run(tables.rows("silver.pull", ["record_id", "topic", "request_ts"]) + " ORDER BY ALL")

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from reliability.crash_images import Image, Wanted, take_images
 from reliability.histories import Histories
 from reliability.recordings import State
-from reliability.table_rows import difference, orphans, read_tables, table_names
+from reliability.table_rows import difference, left_by_maintenance, read_tables, table_names
 
 RECOVERIES = ("same", "grown", "moved")
 
@@ -90,9 +90,10 @@ def wrong_after(root: Path, scenario: Scenario, recovery: str, histories: Histor
         and not difference(tables, histories.tables(*scenario.before, scenario.killed, after))
     ):
         wrong = ""  # the run had ended in all but its last words: the ledger knows its files
-    left = orphans(root)
-    if wrong or left or not again:
-        return wrong or (f"no version names {', '.join(left)}" if left else "")
+    if wrong or not again:
+        return wrong
+    if left := left_by_maintenance(root):
+        return f"maintenance leaves {', '.join(left)}"
     files = _files(root)
     histories.run(root, after)
     changed = sorted(set(_files(root).items()) ^ set(files.items()))

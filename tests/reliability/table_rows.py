@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
+
+from mqreplay.lake.maintenance import remove_unused
+from mqreplay.lake.warehouse import Warehouse
 
 # Written by the clock of the run, not by the recording.
 NOT_COMPARED = {"gold.validation_result": {"run_id", "run_ts"}}
@@ -41,7 +45,17 @@ def difference(found: Tables, wanted: Tables) -> str:
     return "\n".join(said)
 
 
-def orphans(root: str | Path) -> list[str]:
+def left_by_maintenance(root: str | Path) -> list[str]:
+    """Return the Parquet files that no version names and that maintenance leaves, although they are old."""
+    for path in unused_files(root):
+        os.utime(Path(root, path), (0, 0))
+    warehouse = Warehouse(str(root))
+    for name in table_names(root):
+        remove_unused(warehouse, name, 7)
+    return unused_files(root)
+
+
+def unused_files(root: str | Path) -> list[str]:
     """Return the Parquet files in tables' folders that no version of their table names."""
     found = []
     for folder in sorted(path for layer in ("bronze", "silver", "gold") for path in Path(root, layer).glob("*")):
@@ -52,7 +66,7 @@ def orphans(root: str | Path) -> list[str]:
 
 def _named(version: Path) -> set[str]:
     actions = [json.loads(line) for line in version.read_text(encoding="utf-8").splitlines()]
-    return {unquote(action["add"]["path"]) for action in actions if "add" in action}
+    return {unquote(action["add"]["path"]).rpartition("/")[2] for action in actions if "add" in action}
 
 
 def _rows(name: str, folder: Path) -> Counter[str]:

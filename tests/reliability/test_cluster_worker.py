@@ -14,7 +14,7 @@ import pytest
 from reliability.histories import Histories
 from reliability.recordings import State
 from reliability.runs import wait_until
-from reliability.table_rows import difference, orphans, read_tables
+from reliability.table_rows import difference, left_by_maintenance, read_tables
 from standalone_cluster import environment, standalone
 from tests_shared import ROOT
 
@@ -43,7 +43,7 @@ def test_same_tables(histories: dict[str, Histories], tmp_path: Path, program: s
                 process.kill()
                 process.wait()
     assert not difference(read_tables(root), its.tables(State(0)))
-    assert not orphans(root)
+    assert not left_by_maintenance(root)
     shutil.rmtree(tmp_path / "cluster")
 
 

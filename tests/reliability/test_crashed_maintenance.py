@@ -15,7 +15,7 @@ from night.over_midnight import make_nights
 from reliability.crash_images import is_commit, take_images
 from reliability.crash_recovery import unreadable
 from reliability.file_faults import Operation
-from reliability.table_rows import difference, orphans, read_tables, table_names
+from reliability.table_rows import difference, left_by_maintenance, read_tables, table_names
 from tests_shared import run
 
 KEEP = "3d"
@@ -62,4 +62,4 @@ def test_a_killed_maintenance_is_completed_by_the_next(library: Path, before: Pa
         wrong = difference(read_tables(image.root), wanted)
         assert not wrong, f"{image.operation}: {wrong}"
         assert not (image.root / JOURNAL).exists()
-        assert not orphans(image.root), image.operation
+        assert not left_by_maintenance(image.root), image.operation

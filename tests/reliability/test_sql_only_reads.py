@@ -149,7 +149,7 @@ def warehouse(tmp_path_factory) -> str:
     from mqreplay.lake.warehouse import Warehouse
 
     root = str(tmp_path_factory.mktemp("sql") / "warehouse")
-    Warehouse(root).put(T, [], None)
+    Warehouse(root).replace_rows(T, [], None)
     return root
 
 
@@ -285,7 +285,7 @@ def test_a_process_that_cannot_write(tmp_path, inside) -> None:
     if _rights() is None:
         pytest.skip("this kernel has no Landlock")
     root, outside = str(tmp_path / "w"), str(tmp_path / "outside")
-    Warehouse(root).put(T, [], None)
+    Warehouse(root).replace_rows(T, [], None)
     before = digest(root)
     texts = [
         f"INSERT INTO {T} TABLE {T}",

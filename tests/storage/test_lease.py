@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import signal
@@ -16,13 +17,15 @@ import pytest
 
 from mqreplay.errors import StoreError, StoreUnavailable, WarehouseLocked
 from mqreplay.lake import lease
-from mqreplay.lake.delta_log import commit
+from mqreplay.lake.contract import load_contracts
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.lock import is_locked, warehouse_lock
 from mqreplay.lake.storage import Storage, storage, use_storage
+from mqreplay.lake.warehouse import Warehouse
 from storage.s3_server import S3Server
 
 LEASE_S = 3
+TABLE, DAY = "bronze.retention", dt.date(2026, 1, 2)
 HOLD = """
 import sys, time
 from mqreplay.lake.lock import warehouse_lock
@@ -109,15 +112,15 @@ def test_a_run_that_stood_still_writes_nothing_more(root: str, holder: subproces
 
 
 def test_without_renewals_no_commit_is_made(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = joined(root, "gold/finding")
+    warehouse = Warehouse(root, load_contracts())
     with warehouse_lock(root, LEASE_S):
-        commit(table, 0, [], overwrites=False)
+        warehouse.replace_rows(TABLE, [("c", "gold", DAY)], None)
         monkeypatch.setattr(lease, "_last_number", lambda root: 1 / 0)  # as if the store did not answer
         time.sleep(LEASE_S)
         with pytest.raises(StoreUnavailable, match="could not be renewed in time, so this run writes nothing more"):
-            commit(table, 1, [], overwrites=False)
+            warehouse.replace_rows(TABLE, [("c", "silver", DAY)], None)
         monkeypatch.undo()
-    assert files_of(root).names(joined(table, "_delta_log")) == [f"{0:020d}.json"]
+    assert files_of(root).names(joined(warehouse.location(TABLE), "_delta_log")) == [f"{0:020d}.json", f"{1:020d}.json"]
 
 
 def test_many_runs_after_each_other_leave_one_small_file(root: str) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from mqreplay.lake import maintenance
+from made_warehouse import live_files
 from mqreplay.lake.contract import load_contracts
-from mqreplay.lake.delta_files import unused_files
 from mqreplay.lake.files import files_of, joined
 from mqreplay.lake.lock import warehouse_lock
-from mqreplay.lake.maintenance import compacted, remove_unused, small_files, take_compacted
-from mqreplay.lake.rows import Rows
+from mqreplay.lake.maintenance import compact, removable_files, remove_unused, small_files
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 from storage.hdfs_server import HdfsServer
@@ -35,33 +33,31 @@ def warehouse(request: pytest.FixtureRequest, s3_server: S3Server, hdfs_server: 
         with warehouse_lock(root):
             made = Warehouse(root, load_contracts())
             for layer in LAYERS:
-                made.put(TABLE, [("c", layer, DAY)], None)
+                made.replace_rows(TABLE, [("c", layer, DAY)], None)
             yield made
     finally:
         use_storage(before)
 
 
 def layers(warehouse: Warehouse) -> list[str]:
-    return sorted(warehouse.read(TABLE, Rows("c")).collect()["layer"])
+    return sorted(warehouse.read(TABLE, RowFilter("c")).collect()["layer"])
 
 
 def test_a_table_in_a_store_is_compacted_and_cleaned(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     place = warehouse.location(TABLE)
-    old = set(warehouse.live_files(TABLE))
-    tasks = small_files(warehouse, TABLE)
-    landed = [file for task in tasks for file in compacted(task, warehouse.landing(TABLE))]
-    assert take_compacted(warehouse, TABLE, tasks, landed)
-    assert len(warehouse.live_files(TABLE)) == 1
+    old = set(live_files(warehouse, TABLE))
+    assert compact(warehouse, TABLE, small_files(warehouse, TABLE))
+    assert len(live_files(warehouse, TABLE)) == 1
     assert layers(warehouse) == sorted(LAYERS)
-    assert any(name.endswith(".checkpoint.parquet") for name in files_of(place).names(joined(place, "_delta_log")))
 
     assert remove_unused(warehouse, TABLE, 7) == (0, 0, 0), "readers may still use the files of the last seven days"
-    assert unused_files(place, 7) == []
-    # As if the files had been replaced long ago.
-    monkeypatch.setattr(maintenance, "unused_files", lambda location, days: [*old, Path("notes.txt").name])
+    assert any(name.endswith(".checkpoint.parquet") for name in files_of(place).names(joined(place, "_delta_log")))
     files_of(place).write(joined(place, "notes.txt"), b"mine")
-    number, size, _ = remove_unused(warehouse, TABLE, 7)
+    assert set(removable_files(warehouse, TABLE, 0)) == old
+    number, size, _ = remove_unused(warehouse, TABLE, 0)
     assert number == len(old) == 3
     assert size > 0
-    assert set(files_of(place).names(place)) == {"_delta_log", "notes.txt", *warehouse.live_files(TABLE)}
+    assert set(files_of(place).names(place)) == {"_delta_log", "notes.txt", "cluster=c"}
+    (left,) = live_files(warehouse, TABLE)
+    assert [file.name for file in files_of(place).walk(place) if file.name.startswith("cluster=")] == [left]
     assert layers(warehouse) == sorted(LAYERS)

@@ -22,8 +22,8 @@ import pyarrow as pa
 from night_run import mqreplay, stages
 
 from mqreplay.ingest.offset_checkpoint import OffsetCheckpoint
-from mqreplay.lake.delta_files import scan_files
-from mqreplay.lake.landing import as_table, land
+from mqreplay.lake.table_files import TableFile, files_in, scan_files, snapshot
+from mqreplay.lake.table_writer import as_table
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import DIGEST_CHARS, Span, Steps, digests, spans
 from mqreplay.night.validation import Validation
@@ -88,16 +88,17 @@ class Copied:
 
     def commit(self, days: int, cluster: str | None = None) -> None:
         """Commit its rows, or those of the cluster, so many days earlier; file by file, some rows at a time."""
-        landing = self._many.landing(self._name)
+        writer = self._many.writer(self._name)
         wanted = pl.lit(True) if cluster is None else pl.col("cluster") == cluster
 
-        def batches(file: str) -> Iterator[pa.RecordBatch]:
-            rows = scan_files(landing.schema, [f"{self._one.location(self._name)}/{file}"]).filter(wanted)
+        def batches(file: TableFile) -> Iterator[pa.RecordBatch]:
+            rows = scan_files(writer.schema, [file]).filter(wanted)
             for batch in rows.collect_batches():
-                yield from as_table(earlier(batch, days), landing.schema, self._name).to_batches()
+                yield from as_table(earlier(batch, days), writer.schema, self._name).to_batches()
 
-        files = self._one.live_files(self._name)
-        self._many.take(self._name, [landed for file in files for landed in land(batches(file), landing)], None)
+        place = self._one.location(self._name)
+        files = files_in(place, snapshot(place).files)
+        self._many.commit_files(self._name, [one for file in files for one in writer.write(batches(file))], None)
 
 
 def earlier(rows: pl.DataFrame, days: int) -> pl.DataFrame:

@@ -27,26 +27,30 @@ ODD = re.compile(r"[%\\]")  # in a folder's name: delta-rs parses a path as a UR
 COMMIT = CommitProperties(custom_metadata={"mqreplay": __version__})
 
 
+ALREADY_EXISTS = "A Delta Lake table already exists"  # delta-rs has no error of its own for it
+
+
 class CommitConflict(Exception):
     """Another writer has changed the table since it was opened."""
 
 
 def open_table(location: str, version: int | None = None) -> DeltaTable:
     """Open the table, at its last version by default. Raises InputError and the errors of stores."""
-    if not is_remote(location) and ODD.search(location):
-        raise InputError(f"{location} has a % or \\ in its name, which Delta tables cannot have; use another folder")
-    with _store_errors(location):
+    with table_errors(location):
         return DeltaTable(_uri(location), version=version, storage_options=_options(location))
 
 
 def create_table(location: str, contract: Contract) -> DeltaTable:
-    """Create the empty table of a contract: its columns with comments, partitions, properties and constraints."""
-    require_lease(location)
+    """Create the empty table of a contract: its columns with comments, partitions, properties and constraints.
+
+    Raises CommitConflict if another writer has created it meanwhile.
+    """
+    uri = _uri(location)
     if not is_remote(location):
         os.makedirs(location, exist_ok=True)
-    with _store_errors(location):
+    with changing(location):
         table = DeltaTable.create(
-            _uri(location),
+            uri,
             Schema.from_json(json.dumps({"type": "struct", "fields": contract.fields})),
             partition_by=list(contract.partitioned_by),
             description=contract.description,
@@ -56,16 +60,13 @@ def create_table(location: str, contract: Contract) -> DeltaTable:
         )
         if contract.checks:
             table.alter.add_constraint(dict(contract.checks), commit_properties=COMMIT)
-    log_changed(location)
     return table
 
 
 def add_columns(location: str, table: DeltaTable, fields: Iterable[Mapping[str, Any]]) -> None:
     """Add columns to the table; they are null in the rows that it has. ``fields`` are as in Delta's schema."""
-    require_lease(location)
-    with _store_errors(location):
+    with changing(location):
         table.alter.add_columns([Field.from_json(json.dumps(field)) for field in fields], commit_properties=COMMIT)
-    log_changed(location)
 
 
 def commit_files(location: str, table: DeltaTable, added: Sequence[WrittenFile], removed: Iterable[str]) -> None:
@@ -73,44 +74,40 @@ def commit_files(location: str, table: DeltaTable, added: Sequence[WrittenFile],
 
     Raises CommitConflict.
     """
-    require_lease(location)
+    removed = list(removed)
+    check_removable(location, removed)
     now = time.time_ns() // 1_000_000
     actions: list[AddAction | RemoveAction] = [
         AddAction(f.path, f.bytes, dict(f.partition), now, True, json.dumps({"numRecords": f.rows})) for f in added
     ]
     actions += [RemoveAction(path, True, now) for path in removed]
-    try:
-        with _store_errors(location):
-            table.create_write_transaction(
-                actions,
-                mode="append",
-                schema=table.schema(),
-                partition_by=table.metadata().partition_columns,
-                commit_properties=COMMIT,
-            )
-    except CommitFailedError as error:
-        raise CommitConflict(str(error)) from None
-    finally:
-        log_changed(location)
+    with changing(location):
+        table.create_write_transaction(
+            actions,
+            mode="append",
+            schema=table.schema(),
+            partition_by=table.metadata().partition_columns,
+            commit_properties=COMMIT,
+        )
 
 
 def restore_table(location: str, version: int) -> None:
     """Restore the rows and columns of an earlier version as a new version."""
-    require_lease(location)
     table = open_table(location)
-    with _store_errors(location):
+    with changing(location):
         table.restore(version, commit_properties=COMMIT)
-    log_changed(location)
 
 
 @contextmanager
-def _store_errors(location: str) -> Iterator[None]:
-    """Raise the errors that a store's answers cause as mqreplay's own, in one line."""
+def table_errors(location: str) -> Iterator[None]:
+    """Raise the errors of delta-rs and of a store as mqreplay's own, in one line, and CommitConflict."""
     try:
         yield
-    except CommitFailedError:
-        raise
+    except CommitFailedError as error:
+        raise CommitConflict(str(error)) from None
     except (OSError, DeltaError) as error:
+        if ALREADY_EXISTS in str(error):
+            raise CommitConflict(str(error)) from None
         if is_remote(location):
             raise store_error(location, error) from None
         if isinstance(error, OSError):
@@ -118,7 +115,32 @@ def _store_errors(location: str) -> Iterator[None]:
         raise ContractError(f"the Delta table {location} cannot be used: {error}") from None
 
 
+@contextmanager
+def changing(location: str) -> Iterator[None]:
+    """Commit versions of the table: forget its last one afterwards. Raises CommitConflict and the errors of stores."""
+    require_lease(location)
+    try:
+        with table_errors(location):
+            yield
+    finally:
+        log_changed(location)
+
+
+def check_removable(location: str, paths: Iterable[str]) -> None:
+    """Raise ContractError if delta-rs cannot remove one of the files: it writes paths of the log in ASCII alone.
+
+    Spark writes other letters as they are, and for readers of the log these are two files.
+    """
+    if odd := next((path for path in paths if not path.isascii()), None):
+        raise ContractError(
+            f"another program wrote {odd} of {location}, a name that is not ASCII, so that its rows cannot be "
+            "replaced; delete them by the program that wrote them"
+        )
+
+
 def _uri(location: str) -> str:
+    if not is_remote(location) and ODD.search(location):
+        raise InputError(f"{location} has a % or \\ in its name, which Delta tables cannot have; use another folder")
     return location.replace("s3a://", "s3://", 1)
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import polars as pl
-from deltalake.exceptions import CommitFailedError
 
-from mqreplay.lake.delta_table import COMMIT, open_table
-from mqreplay.lake.files import files_of, joined
-from mqreplay.lake.lease import require_lease
+from mqreplay.lake.delta_table import COMMIT, CommitConflict, changing, open_table, table_errors
+from mqreplay.lake.files import files_of, for_each, joined
 from mqreplay.lake.table_files import snapshot
-from mqreplay.lake.table_log import LOG, log_changed
+from mqreplay.lake.table_log import LOG
 from mqreplay.lake.table_writer import WRITER_PROPERTIES
 from mqreplay.lake.warehouse import Warehouse
 
@@ -32,7 +30,12 @@ def small_files(warehouse: Warehouse, name: str) -> list[SmallFiles]:
     """Return the partitions of a table with two or more small files."""
     if not warehouse.exists(name):
         return []
-    small = snapshot(warehouse.location(name)).files.filter(pl.col("size_bytes") < SMALL_BYTES)
+    listed = snapshot(warehouse.location(name)).files
+    # delta-rs cannot remove files whose names are not ASCII (lake/delta_table.py).
+    odd = listed.filter(~pl.col("path").map_elements(str.isascii, pl.Boolean)).select("cluster", "day")
+    small = listed.filter(pl.col("size_bytes") < SMALL_BYTES).join(
+        odd, on=["cluster", "day"], how="anti", nulls_equal=True
+    )
     counted = small.group_by("cluster", "day").len().filter(pl.col("len") > 1).sort("cluster", "day")
     return [SmallFiles(cluster, None if day is None else str(day), files) for cluster, day, files in counted.rows()]
 
@@ -43,28 +46,28 @@ def compact(warehouse: Warehouse, name: str, partitions: list[SmallFiles]) -> bo
     Return False if another program committed a version meanwhile.
     """
     place = warehouse.location(name)
-    require_lease(place)
     try:
         for one in partitions:
             filters = [("cluster", "=", one.cluster)] + ([] if one.day is None else [("day", "=", one.day)])
-            open_table(place).optimize.compact(
-                partition_filters=filters,
-                target_size=PACKED_BYTES,
-                writer_properties=WRITER_PROPERTIES,
-                commit_properties=COMMIT,
-            )
-        return True
-    except CommitFailedError:
+            with changing(place):
+                open_table(place).optimize.compact(
+                    partition_filters=filters,
+                    target_size=PACKED_BYTES,
+                    writer_properties=WRITER_PROPERTIES,
+                    commit_properties=COMMIT,
+                )
+    except CommitConflict:
         return False
-    finally:
-        log_changed(place)
+    return True
 
 
 def removable_files(warehouse: Warehouse, name: str, days: int) -> dict[str, int]:
-    """Return the files that no version of the last ``days`` days uses, with their sizes in bytes."""
+    """Return the Parquet files that no version of the last ``days`` days uses, with their sizes in bytes."""
     place = warehouse.location(name)
-    unused = set(open_table(place).vacuum(24 * days, dry_run=True, enforce_retention_duration=False, full=True))
-    return {file.name: file.bytes for file in files_of(place).walk(place) if file.name in unused} if unused else {}
+    with table_errors(place):
+        unused = set(open_table(place).vacuum(24 * days, dry_run=True, enforce_retention_duration=False, full=True))
+    parquet = {path for path in unused if path.endswith(".parquet")}  # other files are not mqreplay's
+    return {file.name: file.bytes for file in files_of(place).walk(place) if file.name in parquet} if parquet else {}
 
 
 def remove_unused(warehouse: Warehouse, name: str, days: int) -> tuple[int, int, int]:
@@ -73,14 +76,12 @@ def remove_unused(warehouse: Warehouse, name: str, days: int) -> tuple[int, int,
     Entries that a later version needs stay. Return the number of removed data files, their bytes, and the number of
     removed log entries. The warehouse has no open journal: a rollback may need its files.
     """
-    files, place = removable_files(warehouse, name, days), warehouse.location(name)
-    require_lease(place)
-    log = joined(place, LOG)
-    before = len(files_of(log).names(log))
-    table = open_table(place)
-    if files:
-        table.vacuum(24 * days, dry_run=False, enforce_retention_duration=False, full=True, commit_properties=COMMIT)
-    open_table(place).create_checkpoint()  # entries before a checkpoint can go
-    table.cleanup_metadata()
-    log_changed(place)
-    return len(files), sum(files.values()), max(0, before - len(files_of(log).names(log)))
+    unused, place = removable_files(warehouse, name, days), warehouse.location(name)
+    files, log = files_of(place), joined(place, LOG)
+    with changing(place):
+        for_each(lambda path: files.remove(joined(place, path)), unused, place)
+        table = open_table(place)
+        table.create_checkpoint()  # entries before a checkpoint can go
+        before = len(files.names(log))
+        table.cleanup_metadata()
+    return len(unused), sum(unused.values()), before - len(files.names(log))

@@ -79,7 +79,7 @@ MEANING = {
     "spark.databricks.delta.properties.defaults.enableTypeWidening": "false",
     "spark.databricks.delta.properties.defaults.checkpointPolicy": "classic",
     "spark.databricks.delta.properties.defaults.enableRowTracking": "false",
-    # As landings write them (lake/landing.py), with bounds in each file; INT96, the default, has none.
+    # As tasks write them (lake/table_writer.py); INT96, the default, is deprecated.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A rollback restores the version before the run, even an old one.
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",

@@ -13,6 +13,7 @@ from mqreplay.lake.lease import is_leased
 
 LOG = "_delta_log"
 COMMIT = re.compile(r"([0-9]{20})\.json")
+TEMPORARY = re.compile(r"\..*\.tmp|.*#[0-9]+", re.DOTALL)
 CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 
 _known: dict[str, FileInfo | None] = {}  # the last commits of leased tables: only this process changes them
@@ -84,14 +85,15 @@ def remove_table(location: str) -> None:
 def remove_torn_log_files(location: str, since: int) -> None:
     """Remove the files of unfinished commits.
 
-    Spark's log store writes a temporary file and renames it. If the rename fails, Hadoop copies to the final name,
-    which can leave half a commit. It and all later ones above the version ``since`` do not count.
+    Writers write a temporary file (Spark's is hidden, that of delta-rs ends in # and a number) and rename it. If the
+    rename fails, Hadoop copies to the final name, which can leave half a commit. It and all later ones above the
+    version ``since`` do not count.
     """
     log_changed(location)
     log = joined(location, LOG)
     files = files_of(log)
     for name in files.names(log):
-        if name.startswith(".") and name.endswith(".tmp"):
+        if TEMPORARY.fullmatch(name):
             files.remove(joined(log, name))
     later = [joined(log, name) for number, name in sorted(_versions(location).items()) if number > since]
     for path in reversed(list(dropwhile(lambda path: not _is_torn(path), later))):

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import WriterProperties
 
-from mqreplay.errors import ContractError
+from mqreplay.errors import ContractError, InputError
 from mqreplay.lake.buckets import COLUMN as BUCKET
 from mqreplay.lake.buckets import Key, buckets, columns_of
 from mqreplay.lake.files import files_of, is_remote, joined
@@ -35,7 +35,8 @@ SORTED_GROUPS = 16  # row groups, so that a task reads only those of its buckets
 LEAST_ROWS = 10_000  # with at least this many rows each
 OPEN_FILES = 16  # of one writer, each of another partition; clients' clocks may be off by any number of days
 GROUP_BYTES = 64_000_000  # of a row group in memory: 100,000 usual rows have 25 to 40 MB, and one row may have 16 MiB
-
+NAME_BYTES = 255  # of a folder in most file systems
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # null for readers of a partition's folder
 
 Partition = tuple[tuple[str, str], ...]  # names and values of the partition's columns
 
@@ -128,7 +129,11 @@ class TableWriter:
             yield self._partition(values), rows.take(pa.array(mine))
 
     def _partition(self, values: Iterable[Any]) -> Partition:
-        return tuple(zip(self.partitioned_by, map(str, values), strict=True))
+        made = tuple(zip(self.partitioned_by, map(str, values), strict=True))
+        for name, value in made:
+            if value in ("", HIVE_NULL) or len(partition_folder(((name, value),))) > NAME_BYTES:
+                raise InputError(f"{name} {value!r} cannot be the name of a folder; give another --{name}")
+        return made
 
 
 def partition_folder(partition: Partition) -> str:

@@ -130,15 +130,14 @@ class Warehouse:
         """
         place = self.location(name)
         for _ in range(COMMITS):
-            table = self._current(name)
-            gone, kept = self._replaced(name, replaced)
-            if not files and not gone:
-                return
             try:
-                commit_files(place, table, [*files, *kept], gone)
+                table = self._current(name)
+                gone, kept = self._replaced(name, replaced)
+                if files or gone:
+                    commit_files(place, table, [*files, *kept], gone)
+                return
             except CommitConflict:
                 continue
-            return
         raise ContractError(f"table {name} in {self.root} is constantly written by other programs; run it again later")
 
     def _current(self, name: str) -> DeltaTable:

@@ -1,0 +1,445 @@
+"""Tables that delta-rs commits: Spark, polars and delta-rs read and extend them, and mqreplay theirs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from made_warehouse import live_files
+from mqreplay.errors import ContractError, InputError
+from mqreplay.lake import warehouse as module
+from mqreplay.lake.contract import PROPERTIES
+from mqreplay.lake.delta_table import CommitConflict
+from mqreplay.lake.duckdb_database import Database
+from mqreplay.lake.journal import Journal
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.sql import quoted
+from mqreplay.lake.table_files import table_files
+from mqreplay.lake.table_log import log_changed, remove_torn_log_files
+from mqreplay.lake.warehouse import Warehouse
+
+TABLE = "silver.everything"
+ALL = RowFilter("c")
+Refused = (PySparkException, Py4JJavaError)
+NAMES = ["a b", "night[1]", "{a,b}*?", "päckchen 東京", "a:b #`'\"", "${env:HOME}[1]", "env=prod"]
+CLUSTERS = ["a/ b=%", "..", ".", " ", "a%2Fb", "a:b?*[]{}#&'\"`$\\", "\n\t", "null", "x" * 200]
+
+
+def log_of(warehouse: Warehouse) -> Path:
+    return Path(warehouse.location(TABLE), "_delta_log")
+
+
+def ids(warehouse: Warehouse) -> list[int]:
+    return sorted(warehouse.read(TABLE).select("id").collect()["id"])
+
+
+def ids_of_spark(spark, warehouse: Warehouse) -> list[int]:
+    return sorted(row.id for row in spark.sql(f"SELECT id FROM {table_of(warehouse)}").collect())
+
+
+def ids_of(rows: Any) -> list[int]:
+    return sorted(row.id for row in rows)
+
+
+def ids_of_delta_rs(warehouse: Warehouse) -> list[int]:
+    return sorted(DeltaTable(warehouse.location(TABLE)).to_pyarrow_table(columns=["id"])["id"].to_pylist())
+
+
+def table_of(warehouse: Warehouse) -> str:
+    return "delta.`" + warehouse.location(TABLE).replace("`", "``") + "`"
+
+
+def detail(spark, warehouse: Warehouse) -> Any:
+    return spark.sql(f"DESCRIBE DETAIL {table_of(warehouse)}").collect()[0]
+
+
+def to_version(warehouse: Warehouse, rows, version: int) -> list[int]:
+    """Append a row a version; return their ids. Versions 0 and 1 make the table."""
+    for number in range(2, version + 1):
+        warehouse.replace_rows(TABLE, rows({"id": number}), None)
+        assert warehouse.version(TABLE) == number
+    return list(range(2, version + 1))
+
+
+def test_spark_knows_the_contract_and_reads_every_type(spark, warehouse, rows) -> None:
+    nothing = dict.fromkeys(c.name for c in warehouse.contracts[TABLE].columns if c.nullable)
+    day = {"day": dt.date(2026, 1, 2)}
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
+    warehouse.replace_rows(TABLE, rows({"id": 2} | nothing), None)
+    found = spark.sql(f"SELECT * FROM {table_of(warehouse)} ORDER BY id").collect()
+    full, empty = (row.asDict(recursive=True) for row in found)
+    (wanted,) = warehouse.read(TABLE).filter(id=1).collect().to_dicts()
+    assert full == wanted | {"at": wanted["at"].replace(tzinfo=None), "content": bytearray(wanted["content"])}
+    assert empty == {"cluster": "c", "id": 2} | day | nothing
+
+    described = spark.sql(f"DESCRIBE TABLE {table_of(warehouse)}").collect()
+    comments = {r.col_name: r.comment for r in described if not r.col_name.startswith("#")}
+    assert comments["bytes"] == "It's a size (bytes)"
+    found = detail(spark, warehouse)
+    assert found.partitionColumns == ["cluster", "day"]
+    assert found.description == "One row is a value of every type; it's quoted"
+    assert found.properties["delta.constraints.id_positive"] == "id > 0"
+    assert (found.minReaderVersion, found.minWriterVersion) == (1, 3)
+    history = spark.sql(f"DESCRIBE HISTORY {table_of(warehouse)}").collect()
+    assert [h.operation for h in history] == ["WRITE", "WRITE", "ADD CONSTRAINT", "CREATE TABLE"]
+    assert [h.version for h in history] == [3, 2, 1, 0]
+
+
+def test_a_table_is_what_the_ddl_of_its_contract_makes(spark, warehouse, contracts) -> None:
+    warehouse.replace_rows(TABLE, [], None)
+    by_ddl = Warehouse(f"{warehouse.root}-by-ddl", contracts)
+    contract = contracts[TABLE]
+    columns = ", ".join(
+        f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'} COMMENT {quoted(c.comment)}" for c in contract.columns
+    )
+    properties = ", ".join(f"{quoted(k)} = {quoted(v)}" for k, v in PROPERTIES.items())
+    spark.sql(
+        f"CREATE TABLE {table_of(by_ddl)} ({columns}) USING delta PARTITIONED BY ({', '.join(contract.partitioned_by)})"
+        f" COMMENT {quoted(contract.description)} TBLPROPERTIES ({properties})"
+    )
+    for name, condition in contract.checks.items():
+        spark.sql(f"ALTER TABLE {table_of(by_ddl)} ADD CONSTRAINT {name} CHECK ({condition})")
+
+    def described(one: Warehouse) -> tuple[Any, ...]:
+        fields = DeltaTable(one.location(TABLE)).schema().to_json()
+        found = detail(spark, one)
+        protocol = found.minReaderVersion, found.minWriterVersion, sorted(found.tableFeatures)
+        set_here = {key: value for key, value in found.properties.items() if key in PROPERTIES or "constraints" in key}
+        return fields, found.description, found.partitionColumns, set_here, protocol
+
+    assert described(warehouse) == described(by_ddl)
+
+
+def test_spark_skips_files_of_other_partitions(spark, warehouse, rows) -> None:
+    for day in (1, 2, 3):
+        at = rows({})[0][5].replace(day=day)
+        warehouse.replace_rows(TABLE, rows({"id": day, "at": at, "day": at.date()}), None)
+    one = spark.read.format("delta").load(warehouse.location(TABLE)).where("day = DATE'2026-01-02'")
+    assert len(one.inputFiles()) == 1
+    assert [found.id for found in one.collect()] == [2]
+
+
+def test_partitions_of_any_cluster_are_read_and_extended_by_all(spark, warehouse, rows, compact) -> None:
+    """Each cluster has a row of mqreplay's and one of Spark's, which is then replaced."""
+    location, schema = warehouse.location(TABLE), warehouse.contracts[TABLE].arrow_schema
+    for cluster in CLUSTERS:
+        warehouse.replace_rows(TABLE, rows({"id": 1, "cluster": cluster}), None)
+        warehouse.replace_rows(TABLE, rows({"id": 2, "cluster": cluster}), RowFilter(cluster))
+    frame = spark.read.format("delta").load(location)
+    frame.withColumn("id", frame.id + 1).write.format("delta").mode("append").save(location)
+    with Database() as database:
+        for cluster in CLUSTERS:
+            query = database.files(schema, table_files(location, schema, RowFilter(cluster)).files)
+            found = database.run(f"SELECT cluster, id FROM ({query}) ORDER BY id")
+            assert found == [(cluster, 2), (cluster, 3)]
+            some = RowFilter(cluster, wanted=pl.col("id") > 2)
+            warehouse.replace_rows(TABLE, rows({"id": 4, "cluster": cluster}), some)
+    compact()
+    assert len(live_files(warehouse, TABLE)) == len(CLUSTERS)
+    wanted = sorted((cluster, number) for cluster in CLUSTERS for number in (2, 4))
+    assert sorted((row.cluster, row.id) for row in frame.select("cluster", "id").collect()) == wanted
+    assert sorted(pl.read_delta(location).select("cluster", "id").rows()) == wanted
+    assert sorted(warehouse.read(TABLE).select("cluster", "id").collect().rows()) == wanted
+    by_delta_rs = DeltaTable(location).to_pyarrow_table(columns=["cluster", "id"])
+    assert sorted((row["cluster"], row["id"]) for row in by_delta_rs.to_pylist()) == wanted
+    for cluster in CLUSTERS:
+        assert ids_of(frame.where(frame.cluster == cluster).collect()) == [2, 4]
+        assert sorted(warehouse.read(TABLE, RowFilter(cluster)).collect()["id"]) == [2, 4]
+
+
+@pytest.mark.parametrize("cluster", ["a/ b=%ü", "東京"])
+def test_partitions_of_a_cluster_that_is_not_ascii_are_read_by_all(spark, warehouse, rows, compact, cluster) -> None:
+    location, mine = warehouse.location(TABLE), RowFilter(cluster)
+    for number in (1, 2):
+        warehouse.replace_rows(TABLE, rows({"id": number, "cluster": cluster}), None)
+    warehouse.replace_rows(TABLE, rows({"id": 3, "cluster": cluster}), RowFilter(cluster, wanted=pl.col("id") > 1))
+    compact()
+    frame = spark.read.format("delta").load(location)
+    assert ids_of(frame.where(frame.cluster == cluster).collect()) == [1, 3]
+    assert ids_of_delta_rs(warehouse) == sorted(pl.read_delta(location).filter(cluster=cluster)["id"]) == [1, 3]
+    frame.withColumn("id", frame.id + 6).write.format("delta").mode("append").save(location)
+    assert ids(warehouse) == [1, 3, 7, 9]
+    with pytest.raises(ContractError, match="delete them by the program that wrote them"):
+        warehouse.replace_rows(TABLE, [], mine)  # delta-rs would write their names in another way than Spark
+    compact()
+    assert ids(warehouse) == ids_of_spark(spark, warehouse) == [1, 3, 7, 9]
+    spark.sql(f"DELETE FROM {table_of(warehouse)} WHERE id > 6")
+    warehouse.replace_rows(TABLE, rows({"id": 4, "cluster": cluster}), mine)
+    assert ids(warehouse) == ids_of_spark(spark, warehouse) == [4]
+
+
+@pytest.mark.parametrize("cluster", ["東京" * 30, "x" * 300, "__HIVE_DEFAULT_PARTITION__", ""], ids=ascii)
+def test_a_cluster_that_no_folder_can_be_named_after_is_refused(warehouse, rows, cluster: str) -> None:
+    with pytest.raises(InputError, match="give another --cluster"):
+        warehouse.replace_rows(TABLE, rows({"cluster": cluster}), None)
+    assert not warehouse.exists(TABLE)
+
+
+def test_a_broken_check_is_refused_by_deltas_own_writers(spark, warehouse, rows, same_rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), None)
+    wrong = DeltaTable(warehouse.location(TABLE)).to_pyarrow_table().set_column(1, "id", pa.array([0], pa.int32()))
+    with pytest.raises(DeltaError, match="1 rows failed validation check"):
+        write_deltalake(warehouse.location(TABLE), wrong, mode="append")
+    with pytest.raises(Refused, match="id_positive"):
+        spark.sql(f"INSERT INTO {table_of(warehouse)} (cluster, id, day) VALUES ('c', 0, DATE'2026-01-02')")
+    same_rows({"id": 1})
+
+
+@pytest.mark.parametrize("instants", ["TIMESTAMP_MICROS", "INT96"])
+def test_what_spark_writes_is_read_replaced_and_restored(spark, warehouse, rows, same_rows, compact, instants) -> None:
+    table = table_of(warehouse)
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), ALL)
+    as_it_was = spark.conf.get("spark.sql.parquet.outputTimestampType")
+    spark.conf.set("spark.sql.parquet.outputTimestampType", instants)
+    try:
+        columns = ", ".join("id + 2" if c.name == "id" else c.name for c in warehouse.contracts[TABLE].columns)
+        spark.sql(f"INSERT INTO {table} SELECT {columns} FROM {table}")
+        with pytest.raises(Refused, match=r"(?i)not null|id_positive"):
+            spark.sql(f"INSERT INTO {table} (cluster, id, day) VALUES ('c', NULL, DATE'2026-01-02')")
+        with pytest.raises(Refused, match=r"(?i)not null"):
+            spark.sql(f"INSERT INTO {table} (cluster, id, day) VALUES ('c', 5, NULL)")
+        same_rows({"id": 1}, {"id": 2}, {"id": 3}, {"id": 4})
+        compact()
+    finally:
+        spark.conf.set("spark.sql.parquet.outputTimestampType", as_it_was)
+    same_rows({"id": 1}, {"id": 2}, {"id": 3}, {"id": 4})
+    assert len(live_files(warehouse, TABLE)) == 1
+    compacted = warehouse.version(TABLE)
+    warehouse.replace_rows(TABLE, rows({"id": 5}), RowFilter("c", wanted=pl.col("id").is_in([2, 3, 5])))
+    with pytest.raises(ContractError):
+        warehouse.replace_rows(TABLE, rows({"id": 0}), None)
+    same_rows({"id": 1}, {"id": 4}, {"id": 5})
+    assert ids_of_spark(spark, warehouse) == ids_of_delta_rs(warehouse) == [1, 4, 5]
+    warehouse.restore(TABLE, compacted)
+    same_rows({"id": 1}, {"id": 2}, {"id": 3}, {"id": 4})
+    warehouse.restore(TABLE, 2)
+    assert ids_of_spark(spark, warehouse) == ids_of_delta_rs(warehouse) == ids(warehouse) == [1, 2]
+    spark.sql(f"OPTIMIZE {table}")
+    assert ids(warehouse) == [1, 2]
+
+
+@pytest.mark.parametrize("log_is_kept", [True, False])
+def test_checkpoints_are_read_by_spark_and_keep_partitions_and_checks(spark, warehouse, rows, log_is_kept) -> None:
+    wanted = to_version(warehouse, rows, 51)
+    log = log_of(warehouse)
+    (checkpoint,) = log.glob("*.checkpoint.parquet")
+    assert len(list(log.glob("*.json"))) == 52
+    if not log_is_kept:
+        for version in range(int(checkpoint.name[:20])):
+            (log / f"{version:020}.json").unlink()
+    assert ids_of_spark(spark, warehouse) == ids_of_delta_rs(warehouse) == ids(warehouse) == wanted
+    found = detail(spark, warehouse)
+    assert found.partitionColumns == ["cluster", "day"]
+    assert found.properties["delta.constraints.id_positive"] == "id > 0"
+    with pytest.raises(Refused, match="id_positive"):
+        spark.sql(f"INSERT INTO {table_of(warehouse)} (cluster, id, day) VALUES ('c', 0, DATE'2026-01-02')")
+    warehouse.replace_rows(TABLE, rows({"id": 99}), ALL)
+    assert ids_of_spark(spark, warehouse) == ids(warehouse) == [99]
+
+
+def test_spark_deletes_no_version_that_a_rollback_needs(spark, warehouse, rows, same_rows) -> None:
+    to_version(warehouse, rows, 48)
+    for path in log_of(warehouse).iterdir():
+        os.utime(path, (0, 0))
+    for number in range(2):  # Spark writes a checkpoint at version 50
+        spark.sql(f"INSERT INTO {table_of(warehouse)} (cluster, id, day) VALUES ('d', {number + 1}, DATE'2026-01-02')")
+    assert (log_of(warehouse) / f"{50:020}.checkpoint.parquet").exists()
+    assert len(list(log_of(warehouse).glob("*.json"))) == 51
+    warehouse.restore(TABLE, 3)
+    same_rows({"id": 2}, {"id": 3})
+
+
+@pytest.fixture
+def overtaken(warehouse, contracts, monkeypatch) -> Callable[[Callable[[Warehouse], None]], list[str]]:
+    """overtaken(write): another writer commits just before the next commit; returns the conflicts, as they come."""
+
+    def prepare(write: Callable[[Warehouse], None]) -> list[str]:
+        commit, conflicts, others = module.commit_files, [], [write]
+
+        def late(*arguments: Any) -> None:
+            if others:
+                others.pop()(Warehouse(warehouse.root, contracts))
+            try:
+                commit(*arguments)
+            except CommitConflict as error:
+                conflicts.append(str(error))
+                raise
+
+        monkeypatch.setattr(module, "commit_files", late)
+        return conflicts
+
+    return prepare
+
+
+def test_rows_that_others_append_meanwhile_count_too(warehouse, rows, overtaken) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), None)
+    overtaken(lambda other: other.replace_rows(TABLE, rows({"id": 2}), None))
+    warehouse.replace_rows(TABLE, rows({"id": 3}), None)
+    assert ids(warehouse) == [1, 2, 3]
+
+
+def test_a_replacement_that_another_overtakes_is_done_again(warehouse, rows, overtaken) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 5}), None)
+    some = RowFilter("c", wanted=pl.col("id").is_in([1, 2, 3]))
+    conflicts = overtaken(lambda other: other.replace_rows(TABLE, rows({"id": 2}), some))
+    warehouse.replace_rows(TABLE, rows({"id": 3}), some)
+    assert ids(warehouse) == [3, 5]
+    assert len(conflicts) == 1
+
+
+def test_rows_that_spark_writes_meanwhile_are_kept(spark, warehouse, rows, overtaken) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), None)
+    rest = "day, at) VALUES ('c', 7, DATE'2026-01-02', TIMESTAMP'2026-01-02 00:00:00')"
+    overtaken(lambda other: spark.sql(f"INSERT INTO {table_of(other)} (cluster, id, {rest}"))
+    warehouse.replace_rows(TABLE, rows({"id": 3}), None)
+    assert ids(warehouse) == ids_of_spark(spark, warehouse) == [1, 3, 7]
+
+
+def test_threads_that_write_one_table_lose_no_row(warehouse, contracts, rows) -> None:
+    warehouse.replace_rows(TABLE, [], None)
+    begin = threading.Barrier(4, timeout=60)
+
+    def write(first: int) -> None:
+        own = Warehouse(warehouse.root, contracts)
+        begin.wait()
+        for number in range(first, first + 5):
+            own.replace_rows(TABLE, rows({"id": number}), None)
+
+    threads = [threading.Thread(target=write, args=(first,)) for first in (1, 6, 11, 16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ids(warehouse) == list(range(1, 21))
+
+
+def test_writers_who_make_the_table_at_once_make_one(warehouse, contracts, rows, monkeypatch) -> None:
+    create = module.create_table
+
+    def late(*arguments: Any) -> DeltaTable:
+        if not (log_of(warehouse) / f"{0:020}.json").exists():
+            monkeypatch.setattr(module, "create_table", create)
+            Warehouse(warehouse.root, contracts).replace_rows(TABLE, rows({"id": 1}), None)
+        return create(*arguments)
+
+    monkeypatch.setattr(module, "create_table", late)
+    warehouse.replace_rows(TABLE, rows({"id": 2}), None)
+    assert ids(warehouse) == [1, 2]
+
+
+def test_a_writer_who_always_comes_too_late_says_so(warehouse, rows, monkeypatch) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), None)
+
+    def late(*_: Any, **__: Any) -> None:
+        raise CommitConflict
+
+    monkeypatch.setattr(module, "commit_files", late)
+    with pytest.raises(ContractError, match="is constantly written by other programs"):
+        warehouse.replace_rows(TABLE, rows({"id": 2}), None)
+    monkeypatch.undo()
+    assert ids(warehouse) == [1]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_folders_of_any_name_hold_tables(contracts, rows, tmp_path: Path, name: str) -> None:
+    warehouse = Warehouse(str(tmp_path / name), contracts)
+    to_version(warehouse, rows, 3)
+    warehouse.replace_rows(TABLE, rows({"id": 99}), ALL)
+    assert ids(warehouse) == ids_of_delta_rs(warehouse) == [99]
+    warehouse.restore(TABLE, 3)
+    assert ids(warehouse) == [2, 3]
+    warehouse.drop(TABLE)
+    assert not Path(warehouse.location(TABLE)).exists()
+
+
+def test_spark_reads_a_folder_whose_name_has_letters_of_urls(spark, contracts, rows, tmp_path: Path) -> None:
+    warehouse = Warehouse(str(tmp_path / "a`b[1] ü"), contracts)
+    warehouse.replace_rows(TABLE, rows({"id": 1}), None)
+    assert ids_of_spark(spark, warehouse) == [1]
+
+
+@pytest.mark.parametrize("name", ["100% %20 %25", "a\\b\\"])
+def test_a_folder_that_delta_rs_cannot_open_is_refused_in_one_line(contracts, rows, tmp_path: Path, name: str) -> None:
+    warehouse = Warehouse(str(tmp_path / name), contracts)
+    with pytest.raises(InputError, match="use another folder"):
+        warehouse.replace_rows(TABLE, rows({"id": 1}), None)
+    assert not warehouse.exists(TABLE)
+
+
+def test_a_table_without_partitions_is_refused_in_one_line(warehouse, rows) -> None:
+    """Tables of 0.1 are clustered."""
+    frame = warehouse.read(TABLE).drop("settings").collect()
+    write_deltalake(warehouse.location(TABLE), frame)
+    for use in (lambda: warehouse.read(TABLE), lambda: warehouse.replace_rows(TABLE, rows({"id": 1}), None)):
+        with pytest.raises(ContractError, match=r"mqreplay nightly RECORDING\.\.\. --warehouse NEW") as error:
+            use()
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("versions", [0, 1, 2], ids=["no version", "no constraint", "no rows"])
+def test_a_kill_while_the_table_is_made_leaves_none_after_recovery(warehouse, rows, same_rows, versions: int) -> None:
+
+    def make() -> None:
+        with Journal(warehouse).transaction("test"):
+            warehouse.replace_rows(TABLE, rows({"id": 2}), ALL)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make()
+    for path in log_of(warehouse).glob("*.json"):
+        if int(path.stem) >= versions:
+            path.unlink()
+    log_changed(warehouse.location(TABLE))
+    (log_of(warehouse) / f"{versions:020}.json#1").write_text("{")  # as delta-rs writes before it renames
+    assert warehouse.version(TABLE) == (versions - 1 if versions else None)
+    Journal(warehouse).recover(lambda _: None)
+    assert not Path(warehouse.location(TABLE)).exists()
+    warehouse.replace_rows(TABLE, rows({"id": 3}), ALL)
+    same_rows({"id": 3})
+    assert DeltaTable(warehouse.location(TABLE)).metadata().configuration["delta.constraints.id_positive"] == "id > 0"
+
+
+def test_files_of_a_commit_without_its_final_name_are_removed(warehouse, rows, same_rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), None)
+    left = [log_of(warehouse) / name for name in (f"{3:020}.json#1", f".{3:020}.json.1.tmp")]
+    for path in left:
+        path.write_text("{")
+    same_rows({"id": 1})
+    remove_torn_log_files(warehouse.location(TABLE), 2)
+    assert not any(path.exists() for path in left)
+    warehouse.replace_rows(TABLE, rows({"id": 2}), None)
+    same_rows({"id": 1}, {"id": 2})
+
+
+def test_a_log_that_is_broken_is_not_read_as_empty(warehouse, rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}), ALL)
+    for version in log_of(warehouse).glob("*.json"):
+        version.write_text("{")
+    with pytest.raises(Exception, match=r"(?i)json|delta|parse"):
+        warehouse.read(TABLE)
+
+
+def test_rows_that_spark_marked_as_gone_are_never_read(spark, warehouse, rows, same_rows) -> None:
+    warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2}), None)
+    table = table_of(warehouse)
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
+    same_rows({"id": 1}, {"id": 2})
+    spark.sql(f"DELETE FROM {table} WHERE id = 1")
+    with pytest.raises(ContractError, match="REORG TABLE") as error:
+        warehouse.read(TABLE)
+    spark.sql("REORG TABLE" + str(error.value).rsplit("REORG TABLE", 1)[1].removesuffix(" in Spark SQL"))
+    same_rows({"id": 2})
+    warehouse.replace_rows(TABLE, rows({"id": 3}), None)
+    assert ids_of_spark(spark, warehouse) == [2, 3]
