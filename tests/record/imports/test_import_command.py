@@ -146,7 +146,7 @@ LAYOUTS = (
 
 @pytest.mark.parametrize("build", LAYOUTS)
 def test_each_layout_gives_the_snapshots_back(build, tmp_path, capsys):
-    root = tmp_path / "given"
+    root = tmp_path / "source"
     root.mkdir()
     build(root)
     shutil.copytree(NIGHT / "mqadmin", root / "mqadmin")
@@ -162,59 +162,59 @@ def test_each_layout_gives_the_snapshots_back(build, tmp_path, capsys):
         assert all(kind.decode(line) for line in gzip.decompress(file.read_bytes()).splitlines())
 
 
-def test_a_zone_is_taken_and_a_wrong_one_is_told(tmp_path, capsys):
+def test_a_zone_is_taken_and_a_wrong_one_is_reported(tmp_path, capsys):
     for broker, ms, file in copies():
-        put(tmp_path / "given" / broker / iso(ms, 8).strftime("%Y%m%d_%H%M%S") / file.name, file)
-    shutil.copytree(NIGHT / "mqadmin", tmp_path / "given/mqadmin")
-    report = run([tmp_path / "given"], tmp_path / "out", capsys, "--time-zone", "Asia/Shanghai")
+        put(tmp_path / "source" / broker / iso(ms, 8).strftime("%Y%m%d_%H%M%S") / file.name, file)
+    shutil.copytree(NIGHT / "mqadmin", tmp_path / "source/mqadmin")
+    report = run([tmp_path / "source"], tmp_path / "out", capsys, "--time-zone", "Asia/Shanghai")
     assert snapshots_of(tmp_path / "out") == WANTED
     assert not [note for note in report["notes"] if "times in names" in note]
-    report = run([tmp_path / "given"], tmp_path / "utc", capsys)
+    report = run([tmp_path / "source"], tmp_path / "utc", capsys)
     assert [note for note in report["notes"] if "8 hours later" in note]
-    assert run([tmp_path / "given"], tmp_path / "no", capsys, "--time-zone", "Mars/Base", status=2).startswith(
+    assert run([tmp_path / "source"], tmp_path / "no", capsys, "--time-zone", "Mars/Base", status=2).startswith(
         "mqreplay: "
     )
 
 
 def test_a_broker_is_never_guessed(tmp_path, capsys):
     _, ms, file = next(c for c in copies() if c[2].name == "consumerOffset.json")
-    put(tmp_path / "given" / "node-1" / f"consumerOffset.json.{ms}", file)
-    assert "holds" not in run([tmp_path / "given"], tmp_path / "out", capsys, status=2)
+    put(tmp_path / "source" / "node-1" / f"consumerOffset.json.{ms}", file)
+    assert "holds" not in run([tmp_path / "source"], tmp_path / "out", capsys, status=2)
     assert not (tmp_path / "out").exists()
-    run([tmp_path / "given"], tmp_path / "out", capsys, "--broker", "die-1-0")
+    run([tmp_path / "source"], tmp_path / "out", capsys, "--broker", "die-1-0")
     assert list(snapshots_of(tmp_path / "out")) == [("die-1-0", ms // 1000, "consumerOffset.json")]
-    assert "NAME-ID" in run([tmp_path / "given"], tmp_path / "no", capsys, "--broker", "die", status=2)
+    assert "NAME-ID" in run([tmp_path / "source"], tmp_path / "no", capsys, "--broker", "die", status=2)
 
 
 def test_a_folder_of_a_broker_is_confirmed_by_its_own_topic(tmp_path, capsys):
     topics = next(c for c in copies() if c[2].name == "topics.json" and c[0] == "broker-a-0")
     named = topics[2].read_bytes().replace(b'"broker-a"', b'"die-1"')
     for number in ("0", "1"):
-        folder = tmp_path / "given" / f"die-1-{number}" / str(topics[1])
+        folder = tmp_path / "source" / f"die-1-{number}" / str(topics[1])
         folder.mkdir(parents=True)
         (folder / "topics.json").write_bytes(named)
-    report = run([tmp_path / "given"], tmp_path / "out", capsys)
+    report = run([tmp_path / "source"], tmp_path / "out", capsys)
     assert set(report["copies"]) == {"die-1-0", "die-1-1"}
 
 
 def test_a_bak_beside_its_file_is_of_the_same_time_and_the_same_content_counts_once(tmp_path, capsys):
     broker, ms, file = next(c for c in copies() if c[2].name == "consumerOffset.json")
-    put(tmp_path / "given" / broker / "consumerOffset.json", file, ms)
-    put(tmp_path / "given" / broker / "consumerOffset.json.bak", file, ms - 5000)
+    put(tmp_path / "source" / broker / "consumerOffset.json", file, ms)
+    put(tmp_path / "source" / broker / "consumerOffset.json.bak", file, ms - 5000)
     put(tmp_path / "again" / broker / "consumerOffset.json", file, ms)
-    report = run([tmp_path / "given", tmp_path / "again"], tmp_path / "out", capsys)
+    report = run([tmp_path / "source", tmp_path / "again"], tmp_path / "out", capsys)
     found = snapshots_of(tmp_path / "out", by_second=False)
     assert set(found) == {(broker, ms, "consumerOffset.json"), (broker, ms, "consumerOffset.json.bak")}
     assert report["repeated"] == 1
 
 
-def test_another_file_of_that_name_and_an_unfinished_one_are_told(tmp_path, capsys):
-    folder = tmp_path / "given/broker-a-0"
+def test_another_file_of_that_name_and_an_unfinished_one_are_reported(tmp_path, capsys):
+    folder = tmp_path / "source/broker-a-0"
     folder.mkdir(parents=True)
     (folder / "topics.json").write_text('{"name": "something else"}')
     (folder / "consumerOffset.json.tmp").write_text("{")
     (folder / "consumerOffset.json.1795228794").write_text('{"offsetTable":{"t@g":{0:1')
-    report = run([tmp_path / "given"], tmp_path / "out", capsys)
+    report = run([tmp_path / "source"], tmp_path / "out", capsys)
     assert list(snapshots_of(tmp_path / "out")) == [("broker-a-0", 1795228794, "consumerOffset.json")], (
         "torn is evidence"
     )
@@ -223,11 +223,11 @@ def test_another_file_of_that_name_and_an_unfinished_one_are_told(tmp_path, caps
 
 
 def test_recordings_are_taken_over_and_captures_add_no_second_record(tmp_path, capsys):
-    given = tmp_path / "given"
-    given.mkdir()
+    source = tmp_path / "source"
+    source.mkdir()
     for name in ("brokers.json", "pull_log.jsonl.gz", "rebalance_log.jsonl.gz", "wire.pcap.gz"):
-        shutil.copyfile(NIGHT / name, given / name)
-    report = run([given], tmp_path / "out", capsys)
+        shutil.copyfile(NIGHT / name, source / name)
+    report = run([source], tmp_path / "out", capsys)
     assert report["taken_over"] == ["pull_log.jsonl.gz", "rebalance_log.jsonl.gz"]
     assert (tmp_path / "out/pull_log.jsonl.gz").read_bytes() == (NIGHT / "pull_log.jsonl.gz").read_bytes()
     assert "pull_log.0001.jsonl.gz" not in report["records"]
@@ -236,28 +236,28 @@ def test_recordings_are_taken_over_and_captures_add_no_second_record(tmp_path, c
 
 
 def test_an_empty_folder_gives_one_line(tmp_path, capsys):
-    (tmp_path / "given").mkdir()
-    assert main(["import", str(tmp_path / "given"), "--out", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err) == ("", f"mqreplay: no file in {tmp_path / 'given'}; no recording was made\n")
+    (tmp_path / "source").mkdir()
+    assert main(["import", str(tmp_path / "source"), "--out", str(tmp_path / "out")]) == 2
+    reported = capsys.readouterr()
+    assert (reported.out, reported.err) == ("", f"mqreplay: no file in {tmp_path / 'source'}; no recording was made\n")
 
 
 def test_a_recording_needs_no_import(tmp_path, capsys):
-    given = tmp_path / "given"
-    given.mkdir()
-    shutil.copyfile(NIGHT / "routes.jsonl.gz", given / "routes.jsonl.gz")
-    report = run([given], tmp_path / "out", capsys)
-    assert report["notes"] == [f"{given} is a recording already: nightly reads it without an import"]
+    source = tmp_path / "source"
+    source.mkdir()
+    shutil.copyfile(NIGHT / "routes.jsonl.gz", source / "routes.jsonl.gz")
+    report = run([source], tmp_path / "out", capsys)
+    assert report["notes"] == [f"{source} is a recording already: nightly reads it without an import"]
 
 
-def test_text_without_evidence_is_told_with_the_three_best_helps(tmp_path, capsys):
-    (tmp_path / "given.txt").write_text("nothing")
-    assert main(["import", str(tmp_path / "given.txt"), "--out", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr()
-    assert told.err.count("\n") == 1
-    assert "  it is neither a file that import knows" in told.out
-    assert "  3. " in told.out
-    assert "  4. " not in told.out
+def test_text_without_evidence_is_reported_with_the_three_best_helps(tmp_path, capsys):
+    (tmp_path / "source.txt").write_text("nothing")
+    assert main(["import", str(tmp_path / "source.txt"), "--out", str(tmp_path / "out")]) == 2
+    reported = capsys.readouterr()
+    assert reported.err.count("\n") == 1
+    assert "  it is neither a file that import knows" in reported.out
+    assert "  3. " in reported.out
+    assert "  4. " not in reported.out
 
 
 def test_nightly_on_a_file_names_the_import(tmp_path, capsys):
@@ -295,7 +295,7 @@ def test_an_archive_leads_nowhere_else(tmp_path, capsys):
 
 @pytest.mark.parametrize("bound", [{"bytes_left": 1 << 20}, {"members_left": 3}])
 @pytest.mark.parametrize("name", ["bomb.zip", "bomb.tar.gz"])
-def test_a_bomb_is_told_and_leaves_nothing(name, bound, tmp_path):
+def test_a_bomb_is_reported_and_leaves_nothing(name, bound, tmp_path):
     sizes = [4 << 20] if "bytes_left" in bound else [9] * 5
     if name.endswith("zip"):
         with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -317,27 +317,27 @@ def test_a_bomb_is_told_and_leaves_nothing(name, bound, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["night.tar.gz", "night.zip", "night.tgz", "a.tar"])
-def test_a_torn_archive_is_told(name, tmp_path, capsys):
+def test_a_torn_archive_is_reported(name, tmp_path, capsys):
     build = zipped if name.endswith("zip") else tarball
     build(tmp_path)
     whole = next(tmp_path.glob("night.*")).read_bytes()
     for cut in (0, 1, 100, len(whole) // 2):
-        given = tmp_path / str(cut) / name
-        given.parent.mkdir()
-        given.write_bytes(whole[:cut])
-        assert main(["import", str(given), "--out", str(tmp_path / f"out{cut}"), "--json"]) in (0, 2)
+        source = tmp_path / str(cut) / name
+        source.parent.mkdir()
+        source.write_bytes(whole[:cut])
+        assert main(["import", str(source), "--out", str(tmp_path / f"out{cut}"), "--json"]) in (0, 2)
         report = json.loads(capsys.readouterr().out)
         assert "torn or damaged" in report["not_recognised"][0]["why"]
 
 
 def test_nothing_is_written_over(tmp_path, capsys):
-    epoch_names(tmp_path / "given")
-    run([tmp_path / "given"], tmp_path / "out", capsys)
+    epoch_names(tmp_path / "source")
+    run([tmp_path / "source"], tmp_path / "out", capsys)
     before = snapshots_of(tmp_path / "out")
-    assert "not empty" in run([tmp_path / "given"], tmp_path / "out", capsys, status=2)
+    assert "not empty" in run([tmp_path / "source"], tmp_path / "out", capsys, status=2)
     assert snapshots_of(tmp_path / "out") == before
     (tmp_path / "empty").mkdir()
-    run([tmp_path / "given"], tmp_path / "empty", capsys)
+    run([tmp_path / "source"], tmp_path / "empty", capsys)
     assert snapshots_of(tmp_path / "empty") == before
     run([tmp_path / "out"], tmp_path / "again", capsys)
     assert snapshots_of(tmp_path / "again", by_second=False) == snapshots_of(tmp_path / "out", by_second=False)
@@ -350,12 +350,12 @@ def test_out_may_lie_in_what_is_imported(tmp_path, capsys):
 
 
 def test_a_killed_run_leaves_no_recording_and_the_next_completes(tmp_path, capsys):
-    given, out = tmp_path / "given", tmp_path / "out"
-    epoch_names(given)
+    source, out = tmp_path / "source", tmp_path / "out"
+    epoch_names(source)
     for at in range(3000):
-        put(given / "broker-a-0" / f"delayOffset.json.{1795228000000 + at}", NIGHT / "brokers.json")
-        (given / "broker-a-0" / f"delayOffset.json.{1795228000000 + at}").write_bytes(b'{"offsetTable":{1:%d}}' % at)
-    command = [sys.executable, "-m", "mqreplay.cli", "import", str(given), "--out", str(out)]
+        put(source / "broker-a-0" / f"delayOffset.json.{1795228000000 + at}", NIGHT / "brokers.json")
+        (source / "broker-a-0" / f"delayOffset.json.{1795228000000 + at}").write_bytes(b'{"offsetTable":{1:%d}}' % at)
+    command = [sys.executable, "-m", "mqreplay.cli", "import", str(source), "--out", str(out)]
     started = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT / "lib")}, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not (staging_of(out) / "snapshots").exists() and started.poll() is None and time.monotonic() < deadline:
@@ -364,15 +364,15 @@ def test_a_killed_run_leaves_no_recording_and_the_next_completes(tmp_path, capsy
     started.wait()
     assert not out.exists()
     assert staging_of(out).exists()
-    run([given], out, capsys)
+    run([source], out, capsys)
     assert len(snapshots_of(out, by_second=False)) == len(WANTED) + 3000
     assert not staging_of(out).exists()
 
 
-def test_nothing_usable_is_told_file_by_file(tmp_path, capsys):
-    (tmp_path / "given").mkdir()
-    (tmp_path / "given/notes.txt").write_text("nothing to see")
-    assert main(["import", str(tmp_path / "given"), "--out", str(tmp_path / "out")]) == 2
+def test_nothing_usable_is_reported_file_by_file(tmp_path, capsys):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source/notes.txt").write_text("nothing to see")
+    assert main(["import", str(tmp_path / "source"), "--out", str(tmp_path / "out")]) == 2
     captured = capsys.readouterr()
     assert "notes.txt" in captured.out
     assert "copies of consumerOffset.json" in captured.out
@@ -382,10 +382,10 @@ def test_nothing_usable_is_told_file_by_file(tmp_path, capsys):
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path, capsys):
-    epoch_names(tmp_path / "given")
-    shutil.copytree(NIGHT / "mqadmin", tmp_path / "given/mqadmin")
+    epoch_names(tmp_path / "source")
+    shutil.copytree(NIGHT / "mqadmin", tmp_path / "source/mqadmin")
     for name in ("a", "b"):
-        run([tmp_path / "given"], tmp_path / name, capsys)
+        run([tmp_path / "source"], tmp_path / name, capsys)
     files = [
         sorted((p.relative_to(root), p.read_bytes()) for p in root.rglob("*") if p.is_file())
         for root in (tmp_path / "a", tmp_path / "b")
@@ -394,18 +394,18 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, capsys):
 
 
 def test_the_terminal_shows_no_control_characters(tmp_path):
-    (tmp_path / "given").mkdir()
-    (tmp_path / "given" / "x\x1b[31m.txt").write_text("no")
-    epoch_names(tmp_path / "given")
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "x\x1b[31m.txt").write_text("no")
+    epoch_names(tmp_path / "source")
     out = io.StringIO()
-    import_evidence([str(tmp_path / "given")], str(tmp_path / "out"), out)
+    import_evidence([str(tmp_path / "source")], str(tmp_path / "out"), out)
     assert "\x1b" not in out.getvalue()
 
 
 def test_a_day_in_the_name_is_made_exact_by_the_last_change(tmp_path, capsys):
     broker, ms, file = next(c for c in copies() if c[2].name == "consumerOffset.json")
-    put(tmp_path / "given" / broker / "consumerOffset.json.20261121", file, ms)
-    put(tmp_path / "given" / broker / "consumerOffset.json.20261120", file, ms)
-    report = run([tmp_path / "given"], tmp_path / "out", capsys)
+    put(tmp_path / "source" / broker / "consumerOffset.json.20261121", file, ms)
+    put(tmp_path / "source" / broker / "consumerOffset.json.20261120", file, ms)
+    report = run([tmp_path / "source"], tmp_path / "out", capsys)
     assert {at for _, at, _ in snapshots_of(tmp_path / "out", by_second=False)} == {ms, 1795132800000}
     assert len(report["copies"][broker]["dated_by"]) == 2

@@ -52,28 +52,30 @@ def lines(path):
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
-    """The folder, and what was told."""
+    """The folder, and the report."""
     folder, out = tmp_path_factory.mktemp("unpacked"), StringIO()
     unpack([str(CAPTURE)], str(folder), out, as_json=True)
     return folder, json.loads(out.getvalue())
 
 
 def test_what_it_tells(unpacked):
-    folder, told = unpacked
-    assert told["records"] == {
+    folder, reported = unpacked
+    assert reported["records"] == {
         **{"pull_log": 2172, "offset_commits": 1932, "heartbeats": 852, "consumer_lists": 736, "lock_requests": 34},
         **{"server_requests": 308, "routes": 405, "cluster_info": 130, "topic_stats": 154},
     }
-    assert told["left_out"] == {"records whose body tcpdump cut: capture with -s 0": 516}, "it was taken with -s 1500"
-    assert told["torn"] == []
-    assert sorted(p.name for p in folder.iterdir()) == sorted(
-        ["brokers.json", *(f"{stem}.jsonl.gz" for stem in told["records"])]
+    assert reported["left_out"] == {"records whose body tcpdump cut: capture with -s 0": 516}, (
+        "it was taken with -s 1500"
     )
-    assert told["notes"] == ["brokers.json names the cluster DefaultCluster"]
+    assert reported["torn"] == []
+    assert sorted(p.name for p in folder.iterdir()) == sorted(
+        ["brokers.json", *(f"{stem}.jsonl.gz" for stem in reported["records"])]
+    )
+    assert reported["notes"] == ["brokers.json names the cluster DefaultCluster"]
     brokers = decode_brokers((folder / "brokers.json").read_bytes())
     assert (brokers.cluster, brokers.brokers) == ("DefaultCluster", []), "no answer has a broker's settings"
     assert sorted(brokers.name_servers) == ["127.0.0.1:9876", "127.0.0.1:9877"]
-    for stem, count in told["records"].items():
+    for stem, count in reported["records"].items():
         assert len([KINDS[stem].decode(line) for line in lines(folder / f"{stem}.jsonl.gz")]) == count
 
 
@@ -108,9 +110,9 @@ def test_few_answers_were_not_seen(unpacked):
 
 def test_again_it_gives_the_same_bytes_and_in_the_same_folder_nothing(unpacked, tmp_path, capsys):
     assert main(["unpack", str(CAPTURE), "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr().out
-    assert "     2,172  pull_log.jsonl.gz" in told
-    assert "       516  records whose body tcpdump cut" in told
+    reported = capsys.readouterr().out
+    assert "     2,172  pull_log.jsonl.gz" in reported
+    assert "       516  records whose body tcpdump cut" in reported
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     assert before == {p.name: p.read_bytes() for p in unpacked[0].iterdir()}
     (tmp_path / "routes.jsonl.gz").unlink()
@@ -147,10 +149,10 @@ def test_a_torn_one_gives_what_is_before_the_tear(tmp_path):
     torn, out = tmp_path / "torn.pcap.gz", StringIO()
     torn.write_bytes(CAPTURE.read_bytes()[:600_000])
     unpack([str(torn)], str(tmp_path / "out"), out, as_json=True)
-    told = json.loads(out.getvalue())
-    assert 500 < told["records"]["pull_log"] < 2172
-    assert len(told["torn"]) == 1
-    assert "torn.pcap.gz: " in told["torn"][0]
+    reported = json.loads(out.getvalue())
+    assert 500 < reported["records"]["pull_log"] < 2172
+    assert len(reported["torn"]) == 1
+    assert "torn.pcap.gz: " in reported["torn"][0]
 
 
 @pytest.mark.parametrize("content", [b"", b'{"ts":1}\n', None])
@@ -183,9 +185,9 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, capsys, monkeypatch):
         listening.bind("socket.pcap")
         for name in ("fifo.pcap", "loose.pcap", "zero.pcap", "socket.pcap", "."):
             assert main(["unpack", str(tmp_path / name), "--out", str(tmp_path / "out")]) == 2
-            told = capsys.readouterr().err
-            assert told.count("\n") == 1
-            assert "cannot be read" in told
+            reported = capsys.readouterr().err
+            assert reported.count("\n") == 1
+            assert "cannot be read" in reported
     assert not (tmp_path / "out").exists()
 
 
@@ -201,13 +203,13 @@ def test_a_damaged_gzip_stream_gives_nothing(tmp_path, capsys, at):
     data[at] ^= 1
     damaged.write_bytes(data)
     assert main(["unpack", str(damaged), "--out", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr().err
-    assert "wire.pcap.gz is damaged: " in told
-    assert told.count("\n") == 1
+    reported = capsys.readouterr().err
+    assert "wire.pcap.gz is damaged: " in reported
+    assert reported.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_addresses_that_nobody_named_are_told_so_many_at_most(tmp_path):
+def test_addresses_that_nobody_named_are_reported_up_to_a_bound(tmp_path):
     sent = [Talk(server=f"10.{n >> 8}.{n & 255}.9:10911").ask(command(11, 1)) for n in range(150)]
     (tmp_path / "wire.pcap").write_bytes(pcap(framed(sent)))
     out = StringIO()

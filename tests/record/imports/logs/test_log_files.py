@@ -79,7 +79,7 @@ def test_a_log_and_the_console_of_the_same_process_count_once(tmp_path: Path) ->
     assert report.lines.left_out["lines that are in two files of a folder"] == 2
 
 
-def test_two_processes_whose_files_look_rotated_are_told_apart_by_time(tmp_path: Path) -> None:
+def test_two_processes_whose_files_look_rotated_are_distinguished_by_time(tmp_path: Path) -> None:
     (tmp_path / "app-1.log").write_text(commit(0, 5, "one") + commit(30, 6, "one"))
     (tmp_path / "app-2.log").write_text(commit(10, 7, "two") + commit(40, 8, "two"))
     assert len(scanned(tmp_path).processes) == 2

@@ -381,7 +381,7 @@ def test_a_log_of_no_known_broker_is_not_recognised(tmp_path: Path) -> None:
     assert report.recognised == []
 
 
-def test_an_empty_log_is_told_once(tmp_path: Path) -> None:
+def test_an_empty_log_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "broker.log").write_text("")
     _, report = imported(tmp_path)
     assert (report.not_recognised, report.recognised) == ([("broker.log", "it is empty")], [])
@@ -403,7 +403,7 @@ def test_a_process_that_was_killed_and_started_again_in_one_log(tmp_path: Path) 
     assert [(one["ts"] % 10_000, len(one["queues"])) for one in records["assignments"]] == [(2000, 1), (9000, 0)]
 
 
-def test_two_clients_of_a_group_in_one_process_are_told_apart(tmp_path: Path) -> None:
+def test_two_clients_of_a_group_in_one_process_are_distinguished(tmp_path: Path) -> None:
     def queue(queue_id: int) -> str:
         return f"MessageQueue [topic=t, brokerName=b, queueId={queue_id}]"
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from mqreplay.decode.terminal_escapes import ESCAPE
+
 _ENDS = re.compile(r"\r*\n|\r")
-_ESCAPES = re.compile(
-    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>()][0-9A-B]?|[\x00-\x08\x0b\x0c\x0e-\x1f]"
-)
+_ESCAPES = re.compile(ESCAPE + r"|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _QUOTE = re.compile(r"(?:\s{0,3}>)+(?: |$|(?=#))")
 _CELLS = re.compile(r"\s*\|(?=\s)")
 _RULE = re.compile(r"\s*\|?[\s:|+-]*-{3}[\s:|+-]*\|?\s*$")
