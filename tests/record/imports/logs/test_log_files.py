@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mqreplay.record.imports.brokers.broker_names import LogBroker
 from mqreplay.record.imports.files.sources import source_of
 from mqreplay.record.imports.logs.import_logs import LogReport, import_logs
 from mqreplay.record.imports.logs.log_files import LogScan, scan_logs
+from mqreplay.record.imports.logs.log_identity import brokers_in_logs
 from mqreplay.record.imports.logs.log_text import why_no_log
 
 QUEUE = "MessageQueue [topic=t, brokerName=b, queueId=3]"
@@ -69,6 +72,27 @@ def test_two_pods_in_one_file_are_two_brokers(tmp_path: Path) -> None:
     records, report = imported(tmp_path)
     assert {record["broker_name"] for _, record in records} == {"broker-a", "broker-b"}
     assert set(report.found_brokers) == {"broker-a-0", "broker-b-0"}
+
+
+@pytest.mark.parametrize("names", [("broker.log", "broker.2026-03-09.1.log"), ("broker.log", "broker.log")])
+def test_broker_that_registered_with_two_ids_has_no_certain_id(tmp_path: Path, names: tuple[str, str]) -> None:
+    # DLedger and a controller elect the id, so that it may change.
+    (tmp_path / "home").mkdir()
+    lines = [f"2026-03-09 08:11:0{at} INFO main - {{}}\n" for at in range(3)]
+    lines = [lines[0].format("brokerName=b"), *(lines[1 + at].format(registered(at)) for at in (0, 1))]
+    (tmp_path / "home" / names[0]).write_text("".join(lines[:2]))
+    with (tmp_path / "home" / names[1]).open("a") as file:
+        file.write(lines[2])
+    scan = scanned(tmp_path)
+    assert [process.registered_id for process in scan.processes] == [None]
+    assert brokers_in_logs(scan.processes, dt.UTC) == {"home": LogBroker("b", None, None)}
+    records, report = imported(tmp_path)
+    assert records == []
+    assert report.not_recognised[0][1] == "nothing shows which broker wrote it; give --broker NAME-ID"
+
+
+def registered(broker_id: int) -> str:
+    return f"register broker[{broker_id}]to name server 10.0.0.1:9876 OK"
 
 
 def test_a_log_and_the_console_of_the_same_process_count_once(tmp_path: Path) -> None:
