@@ -44,7 +44,7 @@ class LogLine(NamedTuple):
     """A line with a time. ``log`` is which log of RocketMQ its ``fact`` is of; both are None without a fact.
 
     ``wrapping`` has the name and the time that a container, collector or tool put before the line. ``unread`` names
-    what a message tells that no rule uses.
+    the form of a message that no rule uses.
     """
 
     clock: Clock

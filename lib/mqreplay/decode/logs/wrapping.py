@@ -75,7 +75,7 @@ def plain_text(text: str) -> tuple[Wrapping, str]:
 
 
 def wrapping_of(before: str, known: Wrapping) -> Wrapping:
-    """Return the name and the instant that stand before a line; ``known`` are those of JSON around it.
+    """Return the name and the instant before a line; ``known`` are those of JSON around it.
 
     >>> wrapping_of("[pod/broker-0-master-0/broker] ", Wrapping()).name
     'broker-0-master-0/broker'

@@ -53,7 +53,7 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 def is_noise(line: str) -> bool:
-    """Return whether a line is a message of the JVM or a logger, which may stand anywhere in an output."""
+    """Return whether a line is a message of the JVM or a logger, which may be anywhere in an output."""
     return _NOISE.match(line.lstrip()) is not None
 
 
