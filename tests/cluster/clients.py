@@ -63,7 +63,7 @@ class Consumer:
         self._listeners.setFailing(failing)
 
     def shutdown(self) -> None:
-        """Stop it in order: offsets are committed, and the brokers told."""
+        """Stop it in order: offsets are committed, and the brokers are notified."""
         self._held.end()
         self.java.shutdown()
 
@@ -129,7 +129,7 @@ class ClientProcess:
         return Consumer(java, listeners, held, group)
 
     def send(self, topic: str, key: str, *, tag: str = "A", queue: Queue | None = None) -> None:
-        """Send a message of 100 bytes, to a given queue or to the next one."""
+        """Send a message of 100 bytes, to a certain queue or to the next one."""
         if self._producer is None:
             name = "org.apache.rocketmq.client.producer.DefaultMQProducer"
             producer = self.classes.new(name, "test-producers", *self._hook)

@@ -32,7 +32,7 @@ from mqreplay.errors import DecodeError
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.polled import SUPERSEDED, read_source
-from mqreplay.record.offset_table import offset_line
+from mqreplay.record.record_files import offset_line
 from mqreplay.settings import IngestSettings
 from tests_shared import SAMPLE, table_at
 

@@ -48,7 +48,7 @@ ALLOWED = {
     ("record/remoting/connection.py", "call"): "the network: makes CallFailed",
     ("record/remoting/credentials.py", "_lines"): "ends the run: a wrong option",
     ("record/remoting/tls.py", "client_context"): "ends the run: a wrong option",
-    ("record/store_folder.py", "_given"): "ends the run: a wrong option",
+    ("record/store_folder.py", "_broker_of_option"): "ends the run: a wrong option",
     ("record/store_folder.py", "_name_in_topics"): "only reads the broker's store",
     ("record/store_folder.py", "broker_store"): "only reads the broker's store",
     ("record/imports/captures/unpack.py", "_only_run"): "a file system without locks",

@@ -116,7 +116,7 @@ def test_offset_files_begin_with_the_whole_table(tmp_path: Path) -> None:
     assert classify(str(first.relative_to(tmp_path)))[1:] == ("broker-a-0", TS)
 
 
-def test_the_table_that_was_given_may_be_changed_afterwards(tmp_path: Path) -> None:
+def test_the_table_that_was_passed_may_be_changed_afterwards(tmp_path: Path) -> None:
     table = {"orders@pay": {0: 12}}
     with RecordFiles(tmp_path) as files:
         files.append_offsets("broker-a", 0, TS, table)
@@ -249,9 +249,9 @@ def test_recording_goes_on_when_the_disk_takes_writes_again(
         done = subprocess.run([*command, str(out)], env=PATHS | layer.environment, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
         reason = "the disk is full" if error == errno.ENOSPC else "the disk reports an error"
-        for said in done.stdout.splitlines():
-            assert said.startswith(f"recording {out}: {reason} (")
-            assert said.endswith("); earlier files are complete")
+        for output in done.stdout.splitlines():
+            assert output.startswith(f"recording {out}: {reason} (")
+            assert output.endswith("); earlier files are complete")
         failed += layer.failed
         for stem in ("broker_runtime", "routes"):
             assert all_lines(out, stem) == all_lines(clean, stem)

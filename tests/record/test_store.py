@@ -36,16 +36,16 @@ CONFIG_4 = SAMPLE / "orders-4.9.7/snapshots/broker-a-1"
 
 @contextmanager
 def recording(stores: list[str], out: Path, every_s: float = 0.05, **more: Any) -> Iterator[list[str]]:
-    """Record while the block runs, and give what is said."""
-    said: list[str] = []
+    """Record while the block runs, and yield the messages."""
+    messages: list[str] = []
     found = [broker_store(store, broker) for store, broker in zip(stores, more["brokers"], strict=True)]
     stop = threading.Event()
     with RecordFiles(out, more.get("max_bytes")) as files:
-        recorder = StoreRecorder(files, found, every_s, said.append)
+        recorder = StoreRecorder(files, found, every_s, messages.append)
         thread = threading.Thread(target=recorder.run, args=(stop, None))
         thread.start()
         try:
-            yield said
+            yield messages
             time.sleep(4 * every_s)
         finally:
             stop.set()
@@ -109,7 +109,7 @@ def test_file_that_stays_torn(tmp_path: Path) -> None:
     config.mkdir()
     (config / FILE).write_bytes(content(2)[:-10])
     (config / f"{FILE}.bak").write_bytes(content(1))
-    with recording([str(config)], out, brokers=["broker-a-0"]) as said:
+    with recording([str(config)], out, brokers=["broker-a-0"]) as messages:
         time.sleep(0.3)
         (config / FILE).write_bytes(content(2))
         time.sleep(0.2)
@@ -128,7 +128,7 @@ def test_file_that_stays_torn(tmp_path: Path) -> None:
     assert {(event["broker_name"], event["broker_id"], event["request"]) for event in skipped} == {
         ("broker-a", 0, FILE)
     }
-    assert [line.split(": ", 1)[1] for line in said] == [event["detail"].split(": ", 1)[1] for event in skipped]
+    assert [line.split(": ", 1)[1] for line in messages] == [event["detail"].split(": ", 1)[1] for event in skipped]
     for begin, end in (skipped[:2], skipped[2:]):
         assert begin["from_ts"] == begin["to_ts"] == end["from_ts"] < end["to_ts"]
 
@@ -141,9 +141,9 @@ def test_rerun_copies_only_what_changed(tmp_path: Path) -> None:
     names = sorted(path.name for path in config.iterdir() if not path.name.endswith(".bak"))
     for run in range(2):
         (config / FILE).write_bytes(content(run))
-        said: list[str] = []
-        record_store([str(tmp_path / "store")], str(out), 0.05, 0.2, said.append, brokers=["rmq-north-0"])
-        assert said[-1] == f"{1 if run else len(names)} {'copy' if run else 'copies'} written to {out}"
+        messages: list[str] = []
+        record_store([str(tmp_path / "store")], str(out), 0.05, 0.2, messages.append, brokers=["rmq-north-0"])
+        assert messages[-1] == f"{1 if run else len(names)} {'copy' if run else 'copies'} written to {out}"
     assert copies(out, FILE, "rmq-north-0") == [content(0), content(1)]
     assert [event["kind"] for event in events(out)] == ["start", "stop"] * 2
     for name in names:
@@ -160,15 +160,15 @@ def test_two_stores(tmp_path: Path) -> None:
         config.mkdir()
         (config / FILE).write_bytes(content(number))
     (tmp_path / "b/broker.properties").write_text("brokerName=broker-b\nbrokerId=1\n")
-    stores, said = [str(tmp_path / "a"), str(tmp_path / "b")], []
+    stores, messages = [str(tmp_path / "a"), str(tmp_path / "b")], []
     with pytest.raises(InputError, match="2 --store need as many --broker"):
-        record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=["broker-a-0"])
+        record_store(stores, str(tmp_path / "r"), 0.05, 0.1, messages.append, brokers=["broker-a-0"])
     with pytest.raises(InputError, match="two stores are of the same broker"):
-        record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=["broker-a-0"] * 2)
+        record_store(stores, str(tmp_path / "r"), 0.05, 0.1, messages.append, brokers=["broker-a-0"] * 2)
     with pytest.raises(InputError, match="overlap"):
-        record_store(stores[1:], str(tmp_path), 0.05, 0.1, said.append)
+        record_store(stores[1:], str(tmp_path), 0.05, 0.1, messages.append)
     brokers = ["broker-a-0", str(tmp_path / "b/broker.properties")]
-    record_store(stores, str(tmp_path / "r"), 0.05, 0.1, said.append, brokers=brokers)
+    record_store(stores, str(tmp_path / "r"), 0.05, 0.1, messages.append, brokers=brokers)
     assert copies(tmp_path / "r", FILE, "broker-a-0") == [content(0)]
     assert copies(tmp_path / "r", FILE, "broker-b-1") == [content(1)]
 
@@ -190,8 +190,8 @@ def test_broker_conf(tmp_path: Path) -> None:
     (config / FILE).write_bytes(content(0))
     conf = tmp_path / "broker.conf"
     conf.write_text("# the slave\nbrokerClusterName = C\nbrokerName: broker-a\nbrokerId = 1 \n")
-    for given in (str(conf), "broker-a-1"):
-        assert broker_store(str(tmp_path), given)[1:] == ("broker-a", 1)
+    for option in (str(conf), "broker-a-1"):
+        assert broker_store(str(tmp_path), option)[1:] == ("broker-a", 1)
     (config / "broker.properties").write_bytes(conf.read_bytes())
     assert broker_store(str(config), None) == (config.resolve(), "broker-a", 1)
     for text, why in (
@@ -202,9 +202,9 @@ def test_broker_conf(tmp_path: Path) -> None:
         conf.write_text(text)
         with pytest.raises(InputError, match=why):
             broker_store(str(tmp_path), str(conf))
-    for given, why in (("broker", "neither NAME-ID"), ("no/such.conf", "cannot be read")):
+    for option, why in (("broker", "neither NAME-ID"), ("no/such.conf", "cannot be read")):
         with pytest.raises(InputError, match=why):
-            broker_store(str(tmp_path), given)
+            broker_store(str(tmp_path), option)
 
 
 def test_stores_that_cannot_be_recorded(tmp_path: Path) -> None:
@@ -270,9 +270,9 @@ def test_bound_of_the_recording(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.mkdir()
     (config / FILE).write_bytes(content(0))
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(RecordingFull, match="has reached its bound of 1,058,576 bytes"):
-        record_store([str(config)], str(tmp_path / "r"), 0.05, 5, said.append, ["a-0"], RESERVED + 10_000)
+        record_store([str(config)], str(tmp_path / "r"), 0.05, 5, messages.append, ["a-0"], RESERVED + 10_000)
     assert [event["kind"] for event in events(tmp_path / "r")] == ["start", "stop"]
 
 
@@ -282,7 +282,7 @@ def test_disk_that_is_full_for_a_while(tmp_path: Path) -> None:
     (config / FILE).write_bytes(content(0))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
-        with recording([str(config)], out, brokers=["broker-a-0"]) as said:
+        with recording([str(config)], out, brokers=["broker-a-0"]) as messages:
             time.sleep(0.3)
             (config / "new").write_bytes(content(1))
             resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))  # less than a copy
@@ -293,7 +293,7 @@ def test_disk_that_is_full_for_a_while(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert copies(out, FILE) == [content(0), content(1)]
-    assert said == [
+    assert messages == [
         f"recording {out}: the limit of a file's size is reached (ulimit -f) (File too large); earlier files are "
         "complete; copies wait until there is space",
         "the disk has space again; recording continues",
@@ -315,10 +315,10 @@ def test_command(tmp_path: Path) -> None:
     while not copies(out, FILE) and time.monotonic() < deadline:
         time.sleep(0.05)
     recorder.send_signal(signal.SIGTERM)
-    printed, said = recorder.communicate(timeout=30)
+    printed, messages = recorder.communicate(timeout=30)
     assert (recorder.returncode, printed) == (143, "")
-    assert "1 copy written to" in said
-    assert said.splitlines()[-1] == "mqreplay: terminated; the next run continues where this one ended"
+    assert "1 copy written to" in messages
+    assert messages.splitlines()[-1] == "mqreplay: terminated; the next run continues where this one ended"
     assert copies(out, FILE) == [content(0)]
     assert [event["kind"] for event in events(out)] == ["start", "stop"]
 
@@ -334,11 +334,11 @@ def test_of_two_files_of_offsets_the_one_in_use_is_copied(tmp_path: Path, is_in_
     for name, data in ((FILE, content(1)), (LMQ, lmq)):
         (config / name).write_bytes(data)
     os.utime(config / (FILE if is_in_use else LMQ), (1_700_000_000, 1_700_000_000))
-    said: list[str] = []
-    record_store([str(tmp_path / "store")], str(out), 0.05, 0.2, said.append, ["broker-a-0"])
+    messages: list[str] = []
+    record_store([str(tmp_path / "store")], str(out), 0.05, 0.2, messages.append, ["broker-a-0"])
     assert copies(out, LMQ) == ([lmq] if is_in_use else [])
     assert copies(out, FILE) == ([] if is_in_use else [content(1)])
-    assert f"{FILE if is_in_use else LMQ} is not copied" in said[1]
+    assert f"{FILE if is_in_use else LMQ} is not copied" in messages[1]
 
 
 def test_a_store_of_an_lmq_broker(tmp_path: Path) -> None:

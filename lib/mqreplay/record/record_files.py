@@ -23,7 +23,6 @@ from typing import Any, Final
 from mqreplay.errors import RecordingFull
 from mqreplay.record.durable import UNFINISHED, append_whole, replace_file, sync
 from mqreplay.record.gzip_member import gzip_member, restore
-from mqreplay.record.offset_table import OffsetTable, offset_line
 from mqreplay.record.recording_folder import (
     BLOCK,
     HOUR_MS,
@@ -50,6 +49,7 @@ REASONS: Final = {
     errno.EROFS: "the file system cannot be written",
 }
 MOST_PENDING: Final = 512 * 1024 * 1024  # bytes of lines that are kept while the disk is full
+OffsetTable = Mapping[str, Mapping[int, int] | Mapping[str, int]]  # {"topic@group": {queue id: offset in messages}}
 
 
 class RecordFiles:
@@ -238,3 +238,30 @@ def _disk_use(path: Path) -> int:
 def _reason(error: OSError) -> str:
     happened = REASONS.get(error.errno or 0, "a file cannot be written")
     return f"{happened} ({error.strerror or error}); earlier files are complete"
+
+
+def offset_line(before: OffsetTable | None, table: OffsetTable) -> dict[str, Any]:
+    """Return the complete table if there is none before it, else the changes.
+
+    >>> offset_line(None, {"orders@pay": {0: 12, 1: 7}})
+    {'offsetTable': {'orders@pay': {0: 12, 1: 7}}}
+    >>> offset_line({"orders@pay": {0: 12, 1: 7}}, {"orders@pay": {0: 13}})
+    {'changed': {'orders@pay': {0: 13}}, 'removed': {'orders@pay': [1]}}
+    >>> offset_line({"orders@pay": {0: 12}}, {"orders@pay": {0: 12}})
+    {}
+    """
+    if before is None:
+        return {"offsetTable": {key: dict(queues) for key, queues in table.items()}}
+    changed: dict[str, dict[Any, int]] = {}
+    removed: dict[str, list[int]] = {}
+    for key, queues in table.items():
+        known: Mapping[Any, int] = before.get(key, {})
+        if queues != known:
+            moved = {queue: offset for queue, offset in queues.items() if known.get(queue) != offset}
+            gone = [int(queue) for queue in known if queue not in queues]
+            changed.update({key: moved} if moved else {})
+            removed.update({key: gone} if gone else {})
+    removed.update(
+        {key: [int(queue) for queue in queues] for key, queues in before.items() if key not in table and queues}
+    )
+    return ({"changed": changed} if changed else {}) | ({"removed": removed} if removed else {})

@@ -64,9 +64,9 @@ def requests_without_answer() -> Iterator[Segment]:
     seq = 100
     yield segment(1, 99, b"", begins=True)
     for opaque in range(5_000):
-        said = command(10, opaque, body=bytes(60_000))
-        yield segment(1, seq, said)
-        seq += len(said)
+        sent = command(10, opaque, body=bytes(60_000))
+        yield segment(1, seq, sent)
+        seq += len(sent)
 
 
 BOMBS = (claims, holes, segments_that_wait, commands_that_do_not_end, requests_without_answer)
@@ -88,10 +88,10 @@ def test_a_bomb_takes_no_more_than_any_capture(bomb):
 
 
 def test_a_client_id_of_15_mib_takes_little():
-    said = heartbeat("c" * 15 * 1024 * 1024, 1)
+    sent = heartbeat("c" * 15 * 1024 * 1024, 1)
 
     def run(data: bytes) -> None:
-        assert Names(Calls([segment(1, 100, said)])).client(1) is None
+        assert Names(Calls([segment(1, 100, sent)])).client(1) is None
 
     assert fuzz([Target("name", (b"",), run, ())], inputs=1, seed=0).failures == []
 
@@ -109,8 +109,8 @@ def test_what_waits_is_counted_with_what_it_takes_itself():
 def test_the_connection_that_is_idle_the_longest_is_ended_first(monkeypatch):
     monkeypatch.setattr(calls_module, "MOST_CONNECTIONS", 2)
     first, second, third = (Talk(f"10.0.0.{client}:40000") for client in range(3))
-    said = [first.ask(command(11, 1)), second.ask(command(11, 1)), first.ask(command(11, 2)), third.ask(command(11, 1))]
-    found = Calls([*said, first.answer(command(0, 1, 1)), first.answer(command(0, 2, 1))])
+    sent = [first.ask(command(11, 1)), second.ask(command(11, 1)), first.ask(command(11, 2)), third.ask(command(11, 1))]
+    found = Calls([*sent, first.answer(command(0, 1, 1)), first.answer(command(0, 2, 1))])
     assert [(call.asker, call.response is None) for call in found] == [
         (second.client, True),
         (first.client, False),
@@ -138,8 +138,8 @@ def test_connections_that_are_open_are_so_many_at_most(monkeypatch):
 
 def test_names_are_so_many_at_most(monkeypatch):
     monkeypatch.setattr(names_module, "MOST_NAMED", 10)
-    said = [Talk(f"10.0.0.{n}:40000").ask(heartbeat(f"c{n}", 1)) for n in range(30)]
-    names = Names(Calls(said))
+    sent = [Talk(f"10.0.0.{n}:40000").ask(heartbeat(f"c{n}", 1)) for n in range(30)]
+    names = Names(Calls(sent))
     assert [names.client(n) for n in (1, 10, 11, 30)] == ["c0", "c9", None, None]
     assert [names.client_of_host(f"10.0.0.{n}:1") for n in (0, 9, 10)] == ["c0", "c9", None]
 
@@ -151,8 +151,8 @@ def test_a_name_is_so_long_at_most(length):
 
 
 def test_a_broker_id_of_thousands_of_digits_names_nobody():
-    said = command(103, 1, 2, {"brokerName": "b", "brokerId": "9" * 5000, "brokerAddr": BROKER})
-    assert Names(Calls([Talk().ask(said)])).broker(BROKER, 0) is None
+    sent = command(103, 1, 2, {"brokerName": "b", "brokerId": "9" * 5000, "brokerAddr": BROKER})
+    assert Names(Calls([Talk().ask(sent)])).broker(BROKER, 0) is None
 
 
 def test_interfaces_of_a_pcapng_are_so_many_at_most():
@@ -177,5 +177,5 @@ def test_tags_and_headers_before_a_segment_are_so_many_at_most():
         return plain[:12] + b"\x81\x00\x00\x07" * tags + plain[12:]
 
     for tags, extensions, found in ((0, 0, 1), (16, 16, 1), (17, 0, 0), (0, 17, 0)):
-        given = list(segments(BytesIO(pcap([(one.ts_us, frame(tags, extensions), 0)]))))
-        assert [(each.data, each.length) for each in given] == [(b"ab", 2)] * found, (tags, extensions)
+        read = list(segments(BytesIO(pcap([(one.ts_us, frame(tags, extensions), 0)]))))
+        assert [(each.data, each.length) for each in read] == [(b"ab", 2)] * found, (tags, extensions)

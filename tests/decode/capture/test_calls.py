@@ -13,7 +13,7 @@ from mqreplay.decode.capture.calls import Calls
 from mqreplay.decode.capture.packets import Segment
 
 
-def told(calls):
+def commands_of(calls):
     return [
         (c.asker, c.request.code, c.request.opaque, c.request.body, c.response and (c.response.code, c.response.body))
         for c in calls
@@ -46,17 +46,17 @@ WHOLE = [
 def test_requests_meet_their_answers(make):
     talk = Talk()
     calls = Calls([talk.say(who, data) for who, data in a_talk(make)])
-    assert told(calls) == WHOLE
+    assert commands_of(calls) == WHOLE
     assert (calls.cut, calls.connections) == (0, 1)
 
 
 def test_times_are_of_the_first_byte_asked_and_the_last_answered():
     talk = Talk()
     ask, answer = command(11, 1), command(0, 1, flag=1, body=b"x" * 10)
-    said = [talk.ask(ask[:20]), talk.ask(ask[20:]), talk.answer(answer[:-1]), talk.answer(answer[-1:])]
-    (call,) = Calls(said)
-    assert (call.request.begin_us, call.request.end_us) == (said[0].ts_us, said[1].ts_us)
-    assert (call.response.begin_us, call.response.end_us) == (said[2].ts_us, said[3].ts_us)
+    sent_data = [talk.ask(ask[:20]), talk.ask(ask[20:]), talk.answer(answer[:-1]), talk.answer(answer[-1:])]
+    (call,) = Calls(sent_data)
+    assert (call.request.begin_us, call.request.end_us) == (sent_data[0].ts_us, sent_data[1].ts_us)
+    assert (call.response.begin_us, call.response.end_us) == (sent_data[2].ts_us, sent_data[3].ts_us)
 
 
 @given(st.data())
@@ -64,9 +64,9 @@ def test_however_it_is_cut_into_segments_and_sent_again(data):
     talk, sent = Talk(), [Talk().ask(b"", begins=True)]
     talk.ask(b"", begins=True)
     sent.append(talk.answer(b"", begins=True))
-    for who, said in a_talk():
-        cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=4)))
-        sent += [talk.say(who, said[a:b]) for a, b in zip([0, *cuts], [*cuts, len(said)], strict=True)]
+    for who, sent_data in a_talk():
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(sent_data)), max_size=4)))
+        sent += [talk.say(who, sent_data[a:b]) for a, b in zip([0, *cuts], [*cuts, len(sent_data)], strict=True)]
     # Sent again, and two neighbours the other way round, as packets go; a piece of two that overlap them.
     shuffle = random.Random(data.draw(st.integers(0, 99)))
     for place in range(2, len(sent) - 1):
@@ -75,33 +75,33 @@ def test_however_it_is_cut_into_segments_and_sent_again(data):
         if shuffle.random() < 0.3:
             sent.insert(shuffle.randrange(place, len(sent)), sent[place])
     calls = Calls(sent)
-    assert sorted(told(calls), key=str) == sorted(WHOLE, key=str)
+    assert sorted(commands_of(calls), key=str) == sorted(WHOLE, key=str)
     assert calls.cut == 0
 
 
 def test_a_segment_that_overlaps_the_one_before_says_only_what_is_new():
-    talk, said = Talk(), command(11, 1) + command(15, 2, flag=2)
-    first = talk.ask(said)
+    talk, sent_data = Talk(), command(11, 1) + command(15, 2, flag=2)
+    first = talk.ask(sent_data)
     begin = first.seq
     parts = [
-        Segment(first.ts_us, CLIENT, BROKER, (begin + a) % 2**32, False, False, said[a:b], b - a)
-        for a, b in ((0, 40), (10, len(said)))
+        Segment(first.ts_us, CLIENT, BROKER, (begin + a) % 2**32, False, False, sent_data[a:b], b - a)
+        for a, b in ((0, 40), (10, len(sent_data)))
     ]
-    assert [c[1] for c in told(Calls(parts))] == [15, 11]
+    assert [c[1] for c in commands_of(Calls(parts))] == [15, 11]
 
 
 def test_a_capture_that_begins_in_the_middle_takes_what_begins_after():
-    talk, said = Talk(), command(11, 1, body=b"z" * 100)
-    calls = Calls([talk.ask(said[30:]), talk.ask(command(15, 2, flag=2)), talk.answer(command(0, 1, flag=1))])
-    assert [c[1] for c in told(calls)] == [15], "the answer to a request that nobody saw tells nothing"
+    talk, sent_data = Talk(), command(11, 1, body=b"z" * 100)
+    calls = Calls([talk.ask(sent_data[30:]), talk.ask(command(15, 2, flag=2)), talk.answer(command(0, 1, flag=1))])
+    assert [c[1] for c in commands_of(calls)] == [15], "the answer to a request that nobody saw tells nothing"
 
 
 @pytest.mark.parametrize(("kept", "there"), [(None, 100), (150, 53), (50, None), (4, None)])
 def test_a_body_that_tcpdump_cut_is_known_by_its_length(kept, there):
-    talk, said = Talk(), command(34, 1, body=b"b" * 100)
-    assert len(said) == 197
+    talk, sent_data = Talk(), command(34, 1, body=b"b" * 100)
+    assert len(sent_data) == 197
     start = talk.ask(b"", begins=True)
-    calls = Calls([start, talk.ask(said, kept=kept), talk.ask(command(15, 2, flag=2))])
+    calls = Calls([start, talk.ask(sent_data, kept=kept), talk.ask(command(15, 2, flag=2))])
     found = {c.request.code: c.request for c in calls}
     assert calls.cut == (there is None)
     assert found.keys() == ({15} if there is None else {15, 34})
@@ -117,7 +117,7 @@ def test_two_commands_in_a_segment_that_is_cut_in_the_first_lose_the_second_alon
     assert calls.cut == 1
 
 
-def test_what_tcpdump_lost_is_waited_for_and_then_given_up():
+def test_lost_bytes_are_awaited_and_then_left_out():
     talk = Talk()
     talk_begins = talk.ask(command(11, 1))
     talk.ask(command(11, 2))  # lost
@@ -137,7 +137,7 @@ def test_a_port_used_again_is_another_connection():
     assert calls.connections == 2
 
 
-def test_an_ended_connection_is_forgotten_and_what_was_asked_told():
+def test_ended_connection_is_forgotten_and_its_requests_are_returned():
     talk = Talk()
     sent = [talk.ask(command(11, 1)), talk.ask(b"", ends=True), talk.answer(b"", ends=True), Talk().ask(command(11, 9))]
     assert [(c.connection, c.request.opaque) for c in Calls(sent)] == [(1, 1), (2, 9)]

@@ -44,8 +44,8 @@ def record(segments, stem):
     return found
 
 
-def message(queue_offset, commit_log_offset, born, size=100):
-    head = struct.pack(">iIiiiqqiq", size, 0xDAA320A7, 0, 0, 0, queue_offset, commit_log_offset, 0, born)
+def message(queue_offset, commit_log_offset, created, size=100):
+    head = struct.pack(">iIiiiqqiq", size, 0xDAA320A7, 0, 0, 0, queue_offset, commit_log_offset, 0, created)
     return head + bytes(size - len(head))
 
 
@@ -94,15 +94,20 @@ def test_a_slave_is_asked_under_its_masters_name():
 def test_a_commit_by_the_fast_way():
     talk = Talk(server="10.0.0.9:10909")
     commit = command(15, 1, 2, {"consumerGroup": "g", "topic": "t", "queueId": "0", "commitOffset": "-1"})
-    told = record([register(), talk.ask(heartbeat(ID, 2)), talk.ask(commit)], "offset_commits")
-    assert (told["kind"], told["mode"], told["commit_offset"], told["broker_name"]) == ("UPDATE", "oneway", -1, "b")
+    reported = record([register(), talk.ask(heartbeat(ID, 2)), talk.ask(commit)], "offset_commits")
+    assert (reported["kind"], reported["mode"], reported["commit_offset"], reported["broker_name"]) == (
+        "UPDATE",
+        "oneway",
+        -1,
+        "b",
+    )
 
 
 @pytest.mark.parametrize("beats", [(), (ID, "another")])
 def test_a_connection_of_none_or_of_two_clients_is_nobodys(beats):
     talk = Talk()
-    said = [talk.ask(heartbeat(name, 10 + n)) for n, name in enumerate(beats)]
-    found = records([register(), *said, talk.ask(command(11, 1, ext=PULL))])
+    sent = [talk.ask(heartbeat(name, 10 + n)) for n, name in enumerate(beats)]
+    found = records([register(), *sent, talk.ask(command(11, 1, ext=PULL))])
     assert found[-1] == ("Unnamed", "the client of its connection: no heartbeat on it")
 
 
@@ -117,30 +122,30 @@ ROUTE = b'{"brokerDatas":[{"brokerAddrs":{0:"10.0.0.9:10911"},"brokerName":"b","
 
 @pytest.mark.parametrize(("clients", "named"), [((ID,), ID), ((ID, "10.0.0.1@78"), None), ((), None)])
 def test_a_route_is_asked_by_the_one_client_of_its_host(clients, named):
-    said = [Talk(f"10.0.0.1:4100{n}").ask(heartbeat(name, 1)) for n, name in enumerate(clients)]
+    sent = [Talk(f"10.0.0.1:4100{n}").ask(heartbeat(name, 1)) for n, name in enumerate(clients)]
     asking = Talk("10.0.0.1:40001", NAMESRV)
-    said += [asking.ask(command(105, 1, ext={"topic": "t"})), asking.answer(command(0, 1, 1, body=ROUTE))]
-    route = record(said, "routes")
+    sent += [asking.ask(command(105, 1, ext={"topic": "t"})), asking.answer(command(0, 1, 1, body=ROUTE))]
+    route = record(sent, "routes")
     assert (route["client_id"], route["namesrv_addr"], route["topic"]) == (named, NAMESRV, "t")
     assert route["broker_datas"] == [("b", {0: BROKER})], "and so the broker is known"
-    assert [one[0] for one in records(said)].count("heartbeats") == len(clients)
+    assert [one[0] for one in records(sent)].count("heartbeats") == len(clients)
 
 
 def test_a_route_that_is_not_there():
     asking = Talk(CLIENT, NAMESRV)
-    said = [asking.ask(command(105, 1, ext={"topic": "t"})), asking.answer(command(17, 1, 1, remark="No topic route"))]
-    ((_, route),) = records(said)
+    sent = [asking.ask(command(105, 1, ext={"topic": "t"})), asking.answer(command(17, 1, 1, remark="No topic route"))]
+    ((_, route),) = records(sent)
     assert (route["response_code"], route["remark"], route["broker_datas"]) == (17, "No topic route", None)
 
 
 def test_what_a_broker_asks_a_client():
     talk = Talk()
     reset = b'{"offsetTable":{{"brokerName":"b","queueId":0,"topic":"t"}:28}}'
-    told = [
+    reported = [
         talk.answer(command(40, 5, 2, {"consumerGroup": "g"})),
         talk.answer(command(220, 6, 2, {"group": "g"}, reset)),
     ]
-    found = records([register(), *told, talk.ask(heartbeat(ID, 2))])
+    found = records([register(), *reported, talk.ask(heartbeat(ID, 2))])
     (_, changed), (stem, moved), _ = found
     assert (changed["client_id"], changed["consumer_group"], changed["broker_name"]) == (ID, "g", "b")
     assert (stem, moved["name"]) == ("server_requests", "RESET_CONSUMER_CLIENT_OFFSET")
@@ -151,12 +156,12 @@ def test_locks_name_their_client():
     talk = Talk()
     asked = b'{"clientId":"10.0.0.1@77","consumerGroup":"g","mqSet":[{"brokerName":"b","queueId":0,"topic":"t"}]}'
     granted = b'{"lockOKMQSet":[]}'
-    said = [
+    sent = [
         talk.ask(command(41, 1, body=asked)),
         talk.answer(command(0, 1, 1, body=granted)),
         talk.ask(command(42, 2, 2, body=asked)),
     ]
-    (_, lock), (_, unlock) = records([register(), *said])
+    (_, lock), (_, unlock) = records([register(), *sent])
     assert (lock["kind"], lock["client_id"], lock["lock_ok_mq_set"]) == ("LOCK_BATCH_MQ", ID, [])
     assert (unlock["kind"], unlock["mode"], unlock["lock_ok_mq_set"]) == ("UNLOCK_BATCH_MQ", "oneway", None)
 
@@ -164,9 +169,9 @@ def test_locks_name_their_client():
 def test_figures_that_somebody_asked_for():
     talk = Talk()
     table = b'{"table":{"commitLogMaxOffset":"55","brokerVersionDesc":"V5_3_3"}}'
-    said = [talk.ask(command(28, 1)), talk.answer(command(0, 1, 1, body=table)), talk.ask(command(28, 2))]
-    said.append(talk.answer(command(1, 2, 1, remark="busy")))
-    ((stem, runtime),) = records([register(), *said])
+    sent = [talk.ask(command(28, 1)), talk.answer(command(0, 1, 1, body=table)), talk.ask(command(28, 2))]
+    sent.append(talk.answer(command(1, 2, 1, remark="busy")))
+    ((stem, runtime),) = records([register(), *sent])
     assert (stem, runtime["ts"], runtime["commit_log_max_offset"]) == ("broker_runtime", MS + 2, 55)
 
 

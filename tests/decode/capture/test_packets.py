@@ -15,7 +15,7 @@ from mqreplay.decode.capture.packets import segments
 from mqreplay.errors import DecodeError
 
 
-def said(talk: Talk | None = None):
+def sent(talk: Talk | None = None):
     talk = talk or Talk()
     return [talk.ask(b"", begins=True), talk.ask(b"hello"), talk.answer(b"longer than is kept", kept=4, ends=True)]
 
@@ -25,7 +25,7 @@ def said(talk: Talk | None = None):
     "make", [pcap, lambda p, **k: pcap(p, nanos=True, **k), pcapng, lambda p, **k: pcapng(p, power=6, **k)]
 )
 def test_every_file_format_gives_the_same(order, make):
-    assert list(segments(BytesIO(make(framed(said()), order=order)))) == said()
+    assert list(segments(BytesIO(make(framed(sent()), order=order)))) == sent()
 
 
 LINKS = {
@@ -39,7 +39,7 @@ LINKS = {
 
 @pytest.mark.parametrize("link", LINKS)
 def test_link_types(link):
-    one = said()[1]
+    one = sent()[1]
     assert list(segments(BytesIO(pcap([(one.ts_us, LINKS[link](tcp(one)), 0)], link=link)))) == [one]
 
 
@@ -55,7 +55,7 @@ def test_ipv6_its_extensions_and_padding():
 
 
 def test_what_is_no_tcp_is_passed_over():
-    one = said()[1]
+    one = sent()[1]
     udp, fragment = bytearray(tcp(one)), bytearray(tcp(one))
     udp[9], fragment[7] = 17, 9
     arp = bytes(12) + b"\x08\x06" + bytes(28)
@@ -67,7 +67,7 @@ def test_what_is_no_tcp_is_passed_over():
 
 
 def test_a_length_that_a_card_left_out_is_the_packets():
-    one = said()[1]
+    one = sent()[1]
     packet = bytearray(tcp(one))
     packet[2:4] = b"\0\0"
     assert list(segments(BytesIO(pcap([(one.ts_us, ethernet(bytes(packet)), 0)])))) == [one]
@@ -75,10 +75,10 @@ def test_a_length_that_a_card_left_out_is_the_packets():
 
 @pytest.mark.parametrize("make", [pcap, pcapng])
 def test_a_torn_file_gives_what_was_before(make):
-    whole, given = make(framed(said())), []
+    whole, read = make(framed(sent())), []
     with pytest.raises(DecodeError, match="ends within a packet"):
-        given.extend(one for one in segments(BytesIO(whole[:-9])) if not given.append(one) and False)
-    assert given == said()[:2]
+        read.extend(one for one in segments(BytesIO(whole[:-9])) if not read.append(one) and False)
+    assert read == sent()[:2]
 
 
 def test_what_is_no_capture():
@@ -86,14 +86,14 @@ def test_what_is_no_capture():
         with pytest.raises(DecodeError, match="not_a_capture"):
             list(segments(BytesIO(data)))
     with pytest.raises(DecodeError, match="link type 127"):
-        list(segments(BytesIO(pcap(framed(said()), link=127))))
+        list(segments(BytesIO(pcap(framed(sent()), link=127))))
     with pytest.raises(DecodeError, match="damaged"):
         list(segments(BytesIO(pcap([]) + struct.pack("<IIII", 1, 1, 2**31, 2**31))))
 
 
 @given(st.sampled_from([pcap, pcapng]), st.lists(st.tuples(st.integers(0, 400), st.binary(max_size=6)), max_size=4))
 def test_a_damaged_file_gives_segments_or_says_so(make, damage):
-    data = bytearray(make(framed(said())))
+    data = bytearray(make(framed(sent())))
     for at, found in damage:
         data[at : at + len(found)] = found
     with suppress(DecodeError):
@@ -103,7 +103,7 @@ def test_a_damaged_file_gives_segments_or_says_so(make, damage):
 
 @pytest.mark.parametrize(("lacking", "length"), [(2**32 - 200, 16 * 1024 * 1024 - 40), (-50, 0), (-5, 0)])
 def test_a_length_that_no_packet_has(lacking, length):
-    one = said()[1]
+    one = sent()[1]
     packet = bytearray(tcp(one))
     packet[2:4] = b"\0\0"
     (found,) = segments(BytesIO(pcap([(one.ts_us, ethernet(bytes(packet)), lacking)])))

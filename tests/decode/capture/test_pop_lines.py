@@ -54,13 +54,13 @@ def test_acknowledgements_belong_to_messages_that_were_handed_out(captured):
 
 
 def test_a_capture_has_the_assignments_of_the_broker(captured):
-    given = {
+    passed = {
         (row["consumer_group"], row["mode"], tuple(queue for queue in row["queues"]))
         for row in rows(captured, "pop_assignments")
         if row["topic"] == "t-rem" and row["queues"] is not None
     }
-    assert ("r-pop", "POP", (("ba", -1),)) in given
-    assert {queues for group, _, queues in given if group == "r-share"} != {(("ba", -1),)}
+    assert ("r-pop", "POP", (("ba", -1),)) in passed
+    assert {queues for group, _, queues in passed if group == "r-share"} != {(("ba", -1),)}
 
 
 EXTRA = f"5 {MS} 60000 3 0 b 2 6"

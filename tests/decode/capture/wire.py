@@ -17,8 +17,15 @@ MS = 1_795_228_830_000
 
 def command(code: int, opaque: int, flag: int = 0, ext: dict | None = None, body: bytes = b"", remark=None) -> bytes:
     """A command with a JSON header."""
-    told = {"code": code, "extFields": ext or {}, "flag": flag, "language": "JAVA", "opaque": opaque, "version": 407}
-    header = json.dumps(told | ({"remark": remark} if remark else {})).encode()
+    header_fields = {
+        "code": code,
+        "extFields": ext or {},
+        "flag": flag,
+        "language": "JAVA",
+        "opaque": opaque,
+        "version": 407,
+    }
+    header = json.dumps(header_fields | ({"remark": remark} if remark else {})).encode()
     return struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body
 
 
@@ -113,8 +120,8 @@ def pcapng(packets: Iterable[tuple[int, bytes, int]], link: int = 1, order: str 
     out += block(1, struct.pack(order + "HHI", link, 0, 0) + options)
     for ts, data, lacking in packets:
         ticks = ts * 10**power // 10**6
-        told = struct.pack(order + "IIIII", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data) + lacking)
-        out += block(6, told + data)
+        header_fields = struct.pack(order + "IIIII", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(data), len(data) + lacking)
+        out += block(6, header_fields + data)
     return out
 
 

@@ -44,9 +44,9 @@ def test_a_full_disk_ends_the_import(small_disk: Path, tmp_path: Path, nested: b
     command = [sys.executable, "-c", script, "import", str(tmp_path / "night.zip"), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (4, "")
-    [said] = done.stderr.splitlines()
-    assert said.startswith("mqreplay: the disk is full (")
-    assert f"free some space in {small_disk} and run it again" in said
+    [output] = done.stderr.splitlines()
+    assert output.startswith("mqreplay: the disk is full (")
+    assert f"free some space in {small_disk} and run it again" in output
     assert [path.name for path in small_disk.iterdir()] == []
 
 

@@ -17,25 +17,25 @@ from mqreplay.record.network.record_command import _record
 Script = Callable[[SimulatedCluster], Awaitable[None]]
 
 
-def record(folder: Path, cluster: SimulatedCluster, script: Script | None = None, **given: Any) -> list[str]:
+def record(folder: Path, cluster: SimulatedCluster, script: Script | None = None, **changed: Any) -> list[str]:
     """What a recorder says of a cluster that does what ``script`` says."""
-    said: list[str] = []
+    messages: list[str] = []
 
     async def run() -> None:
         await cluster.start()
         options = RecordOptions(
-            tuple(cluster.addrs.split(";")), **{"every_s": 0.2, "for_s": 3.0, "requests_per_second": 500} | given
+            tuple(cluster.addrs.split(";")), **{"every_s": 0.2, "for_s": 3.0, "requests_per_second": 500} | changed
         )
         acting = asyncio.create_task(script(cluster)) if script else None
         try:
-            await _record(options, folder, None, None, said.append)
+            await _record(options, folder, None, None, messages.append)
         finally:
             if acting is not None:
                 acting.cancel()
             await cluster.stop()
 
     asyncio.run(run())
-    return said
+    return messages
 
 
 def lines(folder: Path, stem: str) -> list[dict[str, Any]]:

@@ -67,8 +67,8 @@ def test_a_fault_of_one_poll_is_counted_and_the_others_go_on(tmp_path: Path, mon
         return reading(target, answer)
 
     monkeypatch.setattr(recorder_module, "reading", may_fail)
-    said = record(tmp_path, SimulatedCluster(masters=1, groups=1, clients=1), for_s=2.0)
-    (line,) = [each for each in said if "cannot be processed" in each]
+    output = record(tmp_path, SimulatedCluster(masters=1, groups=1, clients=1), for_s=2.0)
+    (line,) = [each for each in output if "cannot be processed" in each]
     assert "GET_CONSUMER_LIST_BY_GROUP: the answer cannot be processed: TypeError" in line
     (counted,) = [each for each in events(tmp_path, "skipped") if "TypeError" in each["detail"]]
     assert counted["request"] == "GET_CONSUMER_LIST_BY_GROUP"
@@ -196,10 +196,10 @@ def test_record_waits_for_a_cluster_that_is_not_up_yet(tmp_path: Path, monkeypat
         for each in cluster.name_servers:
             await each.start()
 
-    said = record(tmp_path, SimulatedCluster(masters=1, groups=1, clients=1), script, for_s=4.0)
-    assert said[0].startswith("no name server answers")
-    assert "waiting for the cluster; the name servers are asked every 0.3 s" in said
-    assert "cluster simulated: 1 broker" in said
+    output = record(tmp_path, SimulatedCluster(masters=1, groups=1, clients=1), script, for_s=4.0)
+    assert output[0].startswith("no name server answers")
+    assert "waiting for the cluster; the name servers are asked every 0.3 s" in output
+    assert "cluster simulated: 1 broker" in output
     (waiting,) = events(tmp_path, "waiting")
     assert waiting["detail"].startswith("no name server answers")
     assert begun_and_ended(tmp_path) == ["waiting", "start", "stop"]
@@ -212,13 +212,13 @@ def test_a_wrong_name_is_one_line_at_once_and_an_error_at_the_end(tmp_path: Path
         await cluster.start()
         options = RecordOptions(tuple(cluster.addrs.split(";")), cluster="orders", for_s=1.0)
         try:
-            await _record(options, tmp_path, None, None, said.append)
+            await _record(options, tmp_path, None, None, output.append)
         finally:
             await cluster.stop()
 
-    said: list[str] = []
+    output: list[str] = []
     with pytest.raises(InputError, match="not up in time; the name servers know no cluster 'orders', but simulated"):
         asyncio.run(run())
-    assert said[0] == "the name servers know no cluster 'orders', but simulated"
+    assert output[0] == "the name servers know no cluster 'orders', but simulated"
     (waiting,) = events(tmp_path, "waiting")
     assert waiting["detail"] == "the name servers know no cluster 'orders', but simulated"

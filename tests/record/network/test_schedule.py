@@ -49,7 +49,7 @@ def test_polls_are_spread_over_the_period() -> None:
     assert max(by_second.values()) < 30
 
 
-def test_a_budget_stretches_all_periods_by_the_same_factor() -> None:
+def test_a_budget_lengthens_all_periods_by_the_same_factor() -> None:
     schedule = Schedule(20)
     plans = {target("members", f"g{n}"): Plan(5000) for n in range(200)}
     plans |= {target("connections", f"g{n}"): Plan(10_000) for n in range(200)}

@@ -1,4 +1,4 @@
-"""A server of the tests that speaks the remoting protocol as it is told to. It is no RocketMQ."""
+"""A server of the tests that speaks the remoting protocol as its script says. It is no RocketMQ."""
 
 from __future__ import annotations
 

@@ -38,6 +38,6 @@ def test_signatures_are_those_of_rocketmq(credentials, fields, signature):
 
 def test_a_frame_has_the_signature_and_never_the_secret():
     frame = encode_request(get_topic_stats_info("orders"), 1, Credentials("RocketMQ", "s3cret-key"))
-    told = json.loads(frame[8:])["extFields"]
-    assert set(told) == {"topic", "AccessKey", "Signature"}
+    reported = json.loads(frame[8:])["extFields"]
+    assert set(reported) == {"topic", "AccessKey", "Signature"}
     assert b"s3cret-key" not in frame

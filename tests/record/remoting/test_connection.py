@@ -151,7 +151,7 @@ def test_requests_of_the_server_are_dropped():
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "output"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a frame of 1213486160 bytes"),
         (struct.pack(">I", MAX_FRAME_BYTES + 1), "a frame of 67108865 bytes"),
@@ -160,7 +160,7 @@ def test_requests_of_the_server_are_dropped():
         (struct.pack(">II", 34, 30) + b"x" * 30, "the answer is not RocketMQ's protocol"),
     ],
 )
-def test_what_is_not_rocketmq_ends_the_connection(data, said):
+def test_what_is_not_rocketmq_ends_the_connection(data, output):
     async def wrong(peer: Peer) -> None:
         if peer.number > 0:
             return await echo(peer)
@@ -174,7 +174,7 @@ def test_what_is_not_rocketmq_ends_the_connection(data, said):
         for call in calls:
             error = await failure(call)
             assert error.kind == "refused_frame"
-            assert said in error.detail
+            assert output in error.detail
             assert error.detail.startswith(f"{address}: the answer is not RocketMQ's protocol: ")
         assert (await connections.call(address, ASK, 5)).code == 0, "the next call opens a new one"
 
@@ -328,8 +328,8 @@ def test_a_denied_answer_says_why_and_not_the_access_key(code, remark, denied):
 
 def test_requests_are_signed():
     async def talk(connections, address):
-        told = json.loads((await connections.call(address, ASK, 5)).body)
-        assert set(told["extFields"]) == {"AccessKey", "Signature"}
+        reported = json.loads((await connections.call(address, ASK, 5)).body)
+        assert set(reported["extFields"]) == {"AccessKey", "Signature"}
 
     run(echo, talk, Credentials("RocketMQ", "12345678"))
 

@@ -43,13 +43,13 @@ def test_a_token_and_a_hash_in_a_key(tmp_path):
     assert load_credentials(str(path), {}) == Credentials("a#1", "b # 2", "c:3=4")
 
 
-@pytest.mark.parametrize(("said", "text"), WRONG.items())
-def test_a_wrong_file_is_named_and_its_keys_are_not(tmp_path, said, text):
+@pytest.mark.parametrize(("output", "text"), WRONG.items())
+def test_a_wrong_file_is_named_and_its_keys_are_not(tmp_path, output, text):
     path = tmp_path / "keys"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError) as caught:
         load_credentials(str(path), {})
-    assert said in str(caught.value)
+    assert output in str(caught.value)
     assert str(path) in str(caught.value)
     assert "s3cret" not in "".join(traceback.format_exception(caught.value)).replace(repr(text), "")
 
@@ -69,7 +69,7 @@ def test_the_environment():
 
 
 @pytest.mark.parametrize(
-    ("environ", "said"),
+    ("environ", "output"),
     [
         ({"MQREPLAY_ACCESS_KEY": "s3cret"}, "MQREPLAY_ACCESS_KEY is set and MQREPLAY_SECRET_KEY is not"),
         ({"MQREPLAY_SECRET_KEY": "s3cret"}, "MQREPLAY_SECRET_KEY is set and MQREPLAY_ACCESS_KEY is not"),
@@ -81,8 +81,8 @@ def test_the_environment():
         ),
     ],
 )
-def test_half_of_an_environment(environ, said):
-    with pytest.raises(InputError, match=said) as caught:
+def test_half_of_an_environment(environ, output):
+    with pytest.raises(InputError, match=output) as caught:
         load_credentials(None, environ)
     assert "s3cret" not in str(caught.value)
 

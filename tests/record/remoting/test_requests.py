@@ -81,8 +81,8 @@ def test_each_code_has_one_function():
 
 
 def test_a_frame_says_which_code_and_fields():
-    told = header(encode_request(requests.get_consumer_running_info("支付", "10.0.0.7@1"), 7, None))
-    assert told == {
+    sent_header = header(encode_request(requests.get_consumer_running_info("支付", "10.0.0.7@1"), 7, None))
+    assert sent_header == {
         "code": 307,
         "language": "PYTHON",
         "version": 407,

@@ -60,9 +60,9 @@ def test_a_server_whose_ca_is_known_needs_no_name(ours):
 
 def test_a_server_of_another_ca_is_refused(ours, others):
     server = server_context(others, *others.signed("server"))
-    said = "unreachable: no connection to ADDR: its certificate is refused: "
-    assert outcome(server, client_context(ours.ca, None, None, True)).startswith(said)
-    assert outcome(server, client_context(None, None, None, True)).startswith(said)
+    output = "unreachable: no connection to ADDR: its certificate is refused: "
+    assert outcome(server, client_context(ours.ca, None, None, True)).startswith(output)
+    assert outcome(server, client_context(None, None, None, True)).startswith(output)
     assert outcome(server, client_context(None, None, None, False)) == "answered"
     assert outcome(server, client_context(ours.ca, None, None, False)) == "answered"
 
@@ -99,9 +99,9 @@ def test_tls_where_none_is_spoken():
     async def closes(peer: Peer) -> None:
         await peer.reader.read(4)
 
-    said = outcome(None, client_context(None, None, None, False), closes)
-    assert said.startswith("unreachable: no connection to ADDR: ")
-    assert said.endswith("does it speak TLS?")
+    output = outcome(None, client_context(None, None, None, False), closes)
+    assert output.startswith("unreachable: no connection to ADDR: ")
+    assert output.endswith("does it speak TLS?")
 
 
 def test_files_that_are_wrong_are_named(ours, others, tmp_path):
@@ -111,7 +111,7 @@ def test_files_that_are_wrong_are_named(ours, others, tmp_path):
     empty = tmp_path / "empty.pem"
     empty.write_text("")
     none = str(tmp_path / "none.pem")
-    for arguments, said in (
+    for arguments, output in (
         ((none, None, None, True), "none.pem is not a file of certificates: No such file or directory"),
         ((str(empty), None, None, True), "empty.pem is not a file of certificates: no certificate or crl found"),
         ((key, None, None, True), "client.key is not a file of certificates: no certificate or crl found"),
@@ -123,5 +123,5 @@ def test_files_that_are_wrong_are_named(ours, others, tmp_path):
     ):
         with pytest.raises(InputError) as caught:
             client_context(*arguments)
-        assert said in str(caught.value)
+        assert output in str(caught.value)
         assert "wr0ng" not in str(caught.value)

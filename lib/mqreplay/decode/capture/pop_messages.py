@@ -1,4 +1,4 @@
-"""The messages in an answer of POP, which tell a revived message from a new one. Source: MessageDecoder#decode."""
+"""The messages in an answer of POP: they distinguish a revived message from a new one. Source: MessageDecoder."""
 
 from __future__ import annotations
 

@@ -177,9 +177,9 @@ def utc_offset_ms(wall_ms: int, epoch_ms: int) -> int | None:
     >>> utc_offset_ms(1795257608000, 1795228808369)
     28800000
     """
-    apart = wall_ms - epoch_ms
-    offset = round(apart / _QUARTER_MS) * _QUARTER_MS
-    return offset if abs(apart - offset) <= 120_000 and abs(offset) <= _MOST_OFFSET_MS else None
+    difference = wall_ms - epoch_ms
+    offset = round(difference / _QUARTER_MS) * _QUARTER_MS
+    return offset if abs(difference - offset) <= 120_000 and abs(offset) <= _MOST_OFFSET_MS else None
 
 
 def epoch_ms_of(wall_ms: int, zone: dt.tzinfo) -> int:

@@ -14,12 +14,19 @@ from typing import Final, NamedTuple
 
 from mqreplay.decode.logs import broker_facts, broker_log, client_facts, client_log, lock_log, namesrv_log, stats_log
 from mqreplay.decode.logs.line_time import STATED, Clock, clock_before, own_head
-from mqreplay.decode.logs.unread_messages import unread_form
 from mqreplay.decode.logs.wrapping import Wrapping, plain_text, wrapping_of
 from mqreplay.errors import DecodeError
 
 CLIENT, BROKER, LOCK, STATS, NAMESRV = "rocketmq_client", "broker", "lock", "stats", "namesrv"
 Fact = client_facts.Fact | broker_facts.Fact | lock_log.LockLine | stats_log.FallBehind | namesrv_log.Fact
+# Messages about offsets and members that no rule uses yet: counted by form. Sources:
+# DefaultPullMessageResultHandler, PopMessageProcessor, DefaultMQPushConsumerImpl, AbstractAllocateMessageQueueStrategy.
+_UNREAD: Final = (
+    ("PULL_OFFSET_MOVED:none correction", "pulls outside the range of a queue that a broker did not correct"),
+    ("Pop initial offset, because store is no correct", "offsets that POP found outside of their queue and set again"),
+    ("[BUG] pull message result maybe data wrong", "answers of pulls that a client found wrong"),
+    ("not in cidAll: ", "rebalances of a client that its list of members lacks"),
+)
 
 
 class UnusableLine(DecodeError):
@@ -37,7 +44,7 @@ class LogLine(NamedTuple):
     """A line with a time. ``log`` is which log of RocketMQ its ``fact`` is of; both are None without a fact.
 
     ``wrapping`` has the name and the time that a container, collector or tool put before the line. ``unread`` names
-    what a message tells that no rule uses.
+    the form of a message that no rule uses.
     """
 
     clock: Clock
@@ -209,3 +216,12 @@ def _is_part(text: str) -> bool:
 
 def _shown(start: str) -> str:
     return f"{start.rstrip(' ,[')!r}"
+
+
+def unread_form(message: str) -> str | None:
+    """Return the form of a message that no rule uses; None for any other message.
+
+    >>> unread_form("PULL_OFFSET_MOVED:none correction. topic=t, groupId=g, requestOffset=7, suggestBrokerId=1")
+    'pulls outside the range of a queue that a broker did not correct'
+    """
+    return next((form for start, form in _UNREAD if start in message), None)

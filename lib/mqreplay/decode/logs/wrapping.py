@@ -17,8 +17,10 @@ import re
 from typing import Final, NamedTuple
 
 from mqreplay.decode.columns import TIME_MAX, TIME_MIN
+from mqreplay.decode.terminal_escapes import ESCAPE
 
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b[()][A-Z0-9]|\[(?:\d{1,3};){0,4}\d{1,3}m", re.ASCII)
+# A collector may have removed the escape character of a colour.
+_COLOUR: Final = re.compile(ESCAPE + r"|\[(?:\d{1,3};){0,4}\d{1,3}m", re.ASCII)
 _TEXTS: Final = ("log", "message", "msg", "MESSAGE", "_msg", "body", "content")
 _TIMES: Final = ("time", "@timestamp", "timestamp", "ts", "timeMillis", "instant", "__REALTIME_TIMESTAMP", "_time")
 _NAMES: Final = ("pod_name", "container_name", "pod", "container", "CONTAINER_NAME", "_SYSTEMD_UNIT")
@@ -73,7 +75,7 @@ def plain_text(text: str) -> tuple[Wrapping, str]:
 
 
 def wrapping_of(before: str, known: Wrapping) -> Wrapping:
-    """Return the name and the instant that stand before a line; ``known`` are those of JSON around it.
+    """Return the name and the instant before a line; ``known`` are those of JSON around it.
 
     >>> wrapping_of("[pod/broker-0-master-0/broker] ", Wrapping()).name
     'broker-0-master-0/broker'

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mqreplay.record.imports.brokers.broker_names import LogBroker
 from mqreplay.record.imports.files.sources import source_of
 from mqreplay.record.imports.logs.import_logs import LogReport, import_logs
 from mqreplay.record.imports.logs.log_files import LogScan, scan_logs
+from mqreplay.record.imports.logs.log_identity import brokers_in_logs
 from mqreplay.record.imports.logs.log_text import why_no_log
 
 QUEUE = "MessageQueue [topic=t, brokerName=b, queueId=3]"
@@ -71,6 +74,27 @@ def test_two_pods_in_one_file_are_two_brokers(tmp_path: Path) -> None:
     assert set(report.found_brokers) == {"broker-a-0", "broker-b-0"}
 
 
+@pytest.mark.parametrize("names", [("broker.log", "broker.2026-03-09.1.log"), ("broker.log", "broker.log")])
+def test_broker_that_registered_with_two_ids_has_no_certain_id(tmp_path: Path, names: tuple[str, str]) -> None:
+    # DLedger and a controller elect the id, so that it may change.
+    (tmp_path / "home").mkdir()
+    lines = [f"2026-03-09 08:11:0{at} INFO main - {{}}\n" for at in range(3)]
+    lines = [lines[0].format("brokerName=b"), *(lines[1 + at].format(registered(at)) for at in (0, 1))]
+    (tmp_path / "home" / names[0]).write_text("".join(lines[:2]))
+    with (tmp_path / "home" / names[1]).open("a") as file:
+        file.write(lines[2])
+    scan = scanned(tmp_path)
+    assert [process.registered_id for process in scan.processes] == [None]
+    assert brokers_in_logs(scan.processes, dt.UTC) == {"home": LogBroker("b", None, None)}
+    records, report = imported(tmp_path)
+    assert records == []
+    assert report.not_recognised[0][1] == "nothing shows which broker wrote it; give --broker NAME-ID"
+
+
+def registered(broker_id: int) -> str:
+    return f"register broker[{broker_id}]to name server 10.0.0.1:9876 OK"
+
+
 def test_a_log_and_the_console_of_the_same_process_count_once(tmp_path: Path) -> None:
     (tmp_path / "rocketmq_client.log").write_text(commit(0, 5) + commit(5, 6))
     (tmp_path / "console.log").write_text("banner\n" + commit(0, 5) + commit(5, 6) + commit(9, 7))
@@ -79,7 +103,7 @@ def test_a_log_and_the_console_of_the_same_process_count_once(tmp_path: Path) ->
     assert report.lines.left_out["lines that are in two files of a folder"] == 2
 
 
-def test_two_processes_whose_files_look_rotated_are_told_apart_by_time(tmp_path: Path) -> None:
+def test_two_processes_whose_files_look_rotated_are_distinguished_by_time(tmp_path: Path) -> None:
     (tmp_path / "app-1.log").write_text(commit(0, 5, "one") + commit(30, 6, "one"))
     (tmp_path / "app-2.log").write_text(commit(10, 7, "two") + commit(40, 8, "two"))
     assert len(scanned(tmp_path).processes) == 2

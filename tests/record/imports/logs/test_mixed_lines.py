@@ -115,12 +115,12 @@ def mixed_text(rng: random.Random, number: int) -> bytes:
     return data.decode("utf-8", "replace").encode(encoding) if encoding else data
 
 
-def report_of(given: Path, rng: random.Random, recording: Path) -> dict[str, Any] | None:
+def report_of(source: Path, rng: random.Random, recording: Path) -> dict[str, Any] | None:
     """Import a folder; the report as JSON, None after an error of our own that has none."""
     out = io.StringIO()
     options = {"broker": rng.choice([None, "broker-a-0"]), "time_zone": rng.choice([None, "+08:00", "UTC"])}
     with suppress(InputError):
-        import_evidence([str(given)], str(recording), out, **options, as_json=True)
+        import_evidence([str(source)], str(recording), out, **options, as_json=True)
     return json.loads(out.getvalue()) if out.getvalue() else None
 
 
@@ -152,9 +152,9 @@ def test_each_line_of_logs_is_used_or_counted(seed, lines, tmp_path):
     check_lines(report)
     assert report["lines"]["read"] == sum(made.values()) == FILES * lines, "the name of a file decides nothing"
     assert report["lines"]["used"] > 0
-    told = {path for one in report["recognised"] for path in one["path"].split(", ")}
-    told |= {one["path"] for one in report["not_recognised"]}
-    assert set(made) <= told
+    reported = {path for one in report["recognised"] for path in one["path"].split(", ")}
+    reported |= {one["path"] for one in report["not_recognised"]}
+    assert set(made) <= reported
 
 
 @pytest.mark.parametrize("lines", LINES)

@@ -63,7 +63,7 @@ def test_a_log_of_the_cpp_client(imported):
 def test_one_line_of_the_cpp_client(imported):
     """rocketmq-client-cpp: the name of a rotated file has no .log at its end."""
     assert no_false_word(imported)
-    assert re.search(r"C\+\+", str(imported.recognised) + imported.words), "it is said by name"
+    assert re.search(r"C\+\+", str(imported.recognised) + imported.words), "it is reported by name"
     if imported.status == 0:
         assert commits(imported) == [("t", "broker-c", 6, 19034)]
     else:

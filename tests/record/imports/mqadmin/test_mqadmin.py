@@ -85,12 +85,12 @@ def test_offsets(outputs):
     )
 
 
-def connections(*told):
+def connections(*reported):
     admin = Admin(dt.UTC, BrokerNames())
     admin.names.add("die-1", 0, "10.0.0.1:10911")
     path = next((DATA / "mqadmin-5.3.3").glob("*_consumerConnection.txt"))
     text = path.read_text().replace("-g counters", "-g counters -b 10.0.0.1:10911")
-    for old, new in told:
+    for old, new in reported:
         text = text.replace(old, new)
     [output] = outputs_of(text, dt.UTC)
     return {stem: KINDS[stem].decode(line_of(record)) for stem, record in admin.records_of(output, 1795471750541)}
@@ -105,7 +105,7 @@ def test_the_connections_of_a_known_broker_are_its_list_of_members():
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         ("10.0.0.1:10911", "10.0.0.2:10911"),
         (" -b 10.0.0.1:10911", ""),
@@ -115,8 +115,8 @@ def test_the_connections_of_a_known_broker_are_its_list_of_members():
     ],
     ids=["broker unknown", "no broker", "no version", "no address", "no end"],
 )
-def test_connections_that_are_not_surely_all_of_one_broker_are_no_list_of_members(told):
-    assert list(connections(told)) == ["consumer_connections"]
+def test_connections_that_are_not_surely_all_of_one_broker_are_no_list_of_members(reported):
+    assert list(connections(reported)) == ["consumer_connections"]
 
 
 def test_clients(outputs):

@@ -109,8 +109,8 @@ def test_progress_of_all_groups_of_a_broker():
         + "\nDiff Total: 163\n[root@x-5 bin]# ls\n"
     )
     found = Read(text)
-    given = {record["consumer_group"]: [row[:5] for row in record["offsets"]] for _, record in found.records}
-    assert given == {
+    offsets_by_group = {record["consumer_group"]: [row[:5] for row in record["offsets"]] for _, record in found.records}
+    assert offsets_by_group == {
         "ship": [("trade", "broker-a", 0, 141, 120), ("trade", "broker-a", 1, 141, 141)],
         "audit": [("trade", "broker-a", 1, 141, -1)],
     }

@@ -81,9 +81,12 @@ def test_a_day_as_folder(tmp_path):
 
 
 def test_a_wrong_zone_is_named_as_such_if_the_user_gave_it(tmp_path):
-    for given, word in ((None, "8 hours ahead of UTC; give --time-zone"), ("+00:00", "its host is not in +00:00")):
+    for zone_option, word in (
+        (None, "8 hours ahead of UTC; give --time-zone"),
+        ("+00:00", "its host is not in +00:00"),
+    ):
         text = f"Fri Feb 12 22:27:40 UTC 2026\n{SESSION}"
-        found = Imported(tmp_path / str(given), {"a.txt": text}, given)
+        found = Imported(tmp_path / str(zone_option), {"a.txt": text}, zone_option)
         assert any(word in note for note in found.report["notes"]), found.report["notes"]
 
 

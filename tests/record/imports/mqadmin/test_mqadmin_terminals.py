@@ -122,8 +122,8 @@ def test_rows_that_a_terminal_broke_are_read_right_or_counted(width):
         right = BOTH if "topicStatus" in text else [(631, 600), (640, 640)]
         assert set(found.offsets) <= set(right)
         # A terminal that is narrower than the names leaves no row to count.
-        is_told = found.refused == ["its heading is cut or broken; redirect mqadmin to a file"]
-        assert len(found.offsets) + found.broken == 2 or (is_told and not found.offsets), found.admin.left_out
+        is_reported = found.refused == ["its heading is cut or broken; redirect mqadmin to a file"]
+        assert len(found.offsets) + found.broken == 2 or (is_reported and not found.offsets), found.admin.left_out
 
 
 @pytest.mark.parametrize("width", range(30, 110))
@@ -131,8 +131,8 @@ def test_a_table_cut_at_a_width_gives_no_wrong_number(width):
     text = TOPIC_COMMAND + "".join(line[:width] + "\n" for line in TOPIC.splitlines())
     found = Read(text)
     assert set(found.offsets) <= set(BOTH)
-    is_told = found.refused == ["its heading is cut or broken; redirect mqadmin to a file"]
-    assert len(found.offsets) + found.broken == 2 or (is_told and not found.offsets), found.admin.left_out
+    is_reported = found.refused == ["its heading is cut or broken; redirect mqadmin to a file"]
+    assert len(found.offsets) + found.broken == 2 or (is_reported and not found.offsets), found.admin.left_out
 
 
 @pytest.mark.parametrize("cut", range(1, 108))

@@ -20,10 +20,10 @@ PAY = f"$ mqadmin consumerProgress -g pay\n{GROUP}"
 FIRST, SECOND = "Fri Feb 13 06:27:40 UTC 2026\n", "Fri Feb 13 06:28:40 UTC 2026\n"
 
 
-def times(text, path="night.txt", modified=MOMENT + DAY, zone=dt.UTC, given=False):
-    outputs = outputs_of(text, zone, given)
+def times(text, path="night.txt", modified=MOMENT + DAY, zone=dt.UTC, zone_is_set=False):
+    outputs = outputs_of(text, zone, zone_is_set)
     named = time_of_path(path.split("/"), zone)
-    return [time for _, time in times_of(outputs, named, modified, zone, given)]
+    return [time for _, time in times_of(outputs, named, modified, zone, zone_is_set)]
 
 
 def of(text, **how):
@@ -79,7 +79,7 @@ def test_a_day_is_no_time(path):
     assert [(time.ms, time.is_sure) for time in found] == [(STORED, False)]
     assert "the last time in its rows" in found[0].how
     if "/06/" not in path:
-        assert of(ORDERS, path=path, zone=CHINA, given=True) == [STORED - 8 * 3_600_000]
+        assert of(ORDERS, path=path, zone=CHINA, zone_is_set=True) == [STORED - 8 * 3_600_000]
 
 
 def test_a_day_and_the_last_change_within_it():
@@ -97,7 +97,7 @@ def test_a_day_without_times_in_the_rows():
 def test_a_time_is_sure_if_its_zone_is_known():
     assert [time.is_sure for time in times(FIRST + ORDERS)] == [True]
     assert [time.is_sure for time in times(f"2026-02-13 06:27:40\n{ORDERS}")] == [False]
-    assert [time.is_sure for time in times(f"2026-02-13 06:27:40\n{ORDERS}", given=True)] == [True]
+    assert [time.is_sure for time in times(f"2026-02-13 06:27:40\n{ORDERS}", zone_is_set=True)] == [True]
 
 
 def test_the_last_column_that_a_terminal_broke_is_no_date():

@@ -32,11 +32,11 @@ def offsets(imported: Imported, name: str = OFFSETS) -> dict[str, list[dict[tupl
 
 
 def command(*argv: str) -> tuple[int, str]:
-    """Run a command in this process, and give its exit status and all it said."""
-    said = io.StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
+    """Run a command in this process, and return its exit status and its output."""
+    output = io.StringIO()
+    with redirect_stdout(output), redirect_stderr(output):
         status = main(list(argv))
-    return status, said.getvalue()
+    return status, output.getvalue()
 
 
 @shape("16-3x-config-dir")
@@ -60,10 +60,10 @@ def test_a_config_folder_of_3x(imported):
 def test_keys_and_offsets_of_all_kinds(imported):
     """alibaba/rocketmq#387, apache/rocketmq#1675, #6979: copied as they are; nightly tells of them."""
     assert imported.status == 0
-    given = SHAPES / "17-odd-offset-keys/broker-a-0"
+    folder = SHAPES / "17-odd-offset-keys/broker-a-0"
     for (source, at), data in imported.copies(OFFSETS).items():
         assert source == "broker-a-0"
-        assert data == (given / str(at) / OFFSETS).read_bytes()
+        assert data == (folder / str(at) / OFFSETS).read_bytes()
     assert len(imported.copies(OFFSETS)) == 2
 
 
@@ -209,9 +209,9 @@ def test_a_bom_that_notepad_put_before_the_offsets(imported):
         [(path, why)] = imported.refused
         assert path.endswith(f"10-02-00/{OFFSETS}")
         assert "BOM" in why or "byte order mark" in why
-        status, said = command("doctor", str(SHAPES / "b23-bom-offset-broker-accepts" / path))
+        status, output = command("doctor", str(SHAPES / "b23-bom-offset-broker-accepts" / path))
         assert status != 0
-        assert "refuse" in said
+        assert "refuse" in output
         assert offsets(imported)["broker-a-0"] == [{("t1@g1", 0): offset} for offset in (5, 6, 8)]
     else:
         assert offsets(imported)["broker-a-0"] == [{("t1@g1", 0): offset} for offset in (5, 6, 7, 8)]
@@ -234,11 +234,13 @@ def test_offsets_of_a_broker_with_lmq(imported):
 def test_doctor_knows_the_offsets_of_lmq(tmp_path):
     path = tmp_path / "lmqConsumerOffset.json"
     shutil.copy(SHAPES / "b20-lmq-only/broker-a-0/config" / path.name, path)
-    _, said = command("doctor", str(path))
-    assert "lmq" in said.replace(str(path), "").casefold()
-    status, said = command("doctor", str(path), "--json")
-    [told] = json.loads(said)["files"]
-    assert status != 0 or told["kind"] != "consumer_offset" or told["entries"] == 3, "the offset of the LMQ counts"
+    _, output = command("doctor", str(path))
+    assert "lmq" in output.replace(str(path), "").casefold()
+    status, output = command("doctor", str(path), "--json")
+    [reported] = json.loads(output)["files"]
+    assert status != 0 or reported["kind"] != "consumer_offset" or reported["entries"] == 3, (
+        "the offset of the LMQ counts"
+    )
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside an old consumerOffset.json"])
@@ -249,14 +251,14 @@ def test_record_copies_the_offsets_of_lmq(tmp_path, beside):
     if beside:
         (config / OFFSETS).write_text('{"offsetTable":{"t1@g1":{0:1}}}')
     out = tmp_path / "recording"
-    status, said = command(
+    status, output = command(
         *("record", "--store", str(config.parent), "--broker", "broker-a-0", "--out", str(out)),
         *("--for", "300ms", "--every", "100ms"),
     )
     copied = sorted((out / "snapshots" / "broker-a-0").glob("*/lmqConsumerOffset.json"))
-    assert copied or "lmq" in said.casefold()
+    assert copied or "lmq" in output.casefold()
     if copied:
         assert status == 0
         assert copied[0].read_bytes() == (config / "lmqConsumerOffset.json").read_bytes()
     else:
-        assert status == 2 or "lmqConsumerOffset.json" in said
+        assert status == 2 or "lmqConsumerOffset.json" in output

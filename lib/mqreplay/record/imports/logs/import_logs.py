@@ -7,8 +7,8 @@ name brokers only by address.
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -16,21 +16,24 @@ from mqreplay.decode.logs import broker_facts, client_facts
 from mqreplay.decode.logs.client_facts import HeartbeatFailed
 from mqreplay.decode.logs.lock_log import LockLine
 from mqreplay.decode.logs.log_line import BROKER, CLIENT, LOCK, NAMESRV, STATS, LogLine
-from mqreplay.decode.logs.namesrv_log import AddressRemoved, BrokerSeen, NameRemoved
+from mqreplay.decode.logs.namesrv_log import BrokerSeen
 from mqreplay.decode.logs.stats_log import FallBehind
-from mqreplay.record.imports.brokers.name_readings import id_of_last
 from mqreplay.record.imports.files.sources import Writer
 from mqreplay.record.imports.logs.broker_history import LAST_MS, STOPPED, BrokerHistory, Correction
 from mqreplay.record.imports.logs.broker_records import Broker, broker_fields, lock_record, runtime
 from mqreplay.record.imports.logs.client_history import ClientHistory
 from mqreplay.record.imports.logs.held_queues import Record
 from mqreplay.record.imports.logs.log_files import LogScan, Process
-from mqreplay.record.imports.logs.log_identity import broker_in_lines
+from mqreplay.record.imports.logs.log_identity import broker_in_lines, named_brokers, slave_of_folder
 from mqreplay.record.imports.logs.log_text import LineCount
 from mqreplay.record.imports.logs.log_zones import Span, Zones, client_offset, misfits, zones_of
 from mqreplay.record.imports.logs.registered_clients import Presence
 
 _ORDER: Final = (CLIENT, BROKER, LOCK, STATS, NAMESRV)
+_LOST: Final = {
+    "destroyed": "its connection closed without an unregistration",
+    "expired": "2 minutes without a registration",
+}
 _AGAIN_MS: Final = 10_000  # the same loss of a broker in the logs of two name servers
 
 
@@ -230,7 +233,7 @@ class _Import:
         for place in (addr or "", *process.folders):
             if place in self._brokers:
                 return Broker(*self._brokers[place], addr)
-        return _slave_of_folder(process)
+        return slave_of_folder(process)
 
     def _lock_records(self, process: Process, zones: Zones) -> Iterator[Record]:
         for line in self._lines(process):
@@ -251,7 +254,7 @@ class _Import:
         yield from ()
 
     def _namesrv_records(self, process: Process, zones: Zones) -> Iterator[Record]:
-        named = _named_brokers(process, self._brokers.values()) | self._brokers
+        named = named_brokers(process, self._brokers.values()) | self._brokers
         stopped: dict[Broker, int] = {}
         for line in self._lines(process):
             fact = line.fact
@@ -293,41 +296,3 @@ class _Import:
             self.report.helps.append("broker.log of each broker: it shows which clients joined, left or vanished")
         if NAMESRV not in logs:
             self.report.helps.append("namesrv.log of a name server: it shows when a broker was lost")
-
-
-def _slave_of_folder(process: Process) -> Broker | None:
-    """Return the slave whose folder NAME-ID has the id with which its log registered at a name server."""
-    for folder in reversed(process.folder.split("/")):
-        named = id_of_last(folder)
-        if named is not None and process.registered_id and named[1] == process.registered_id:
-            return Broker(*named, process.settings.get("addr"))
-    return None
-
-
-def _named_brokers(process: Process, known: Iterable[tuple[str, int]]) -> dict[str, tuple[str, int]]:
-    """Return broker name and id by address, of removals: RouteInfoManager removes an address, then an empty name.
-
-    Of a broker that unregistered the lines have no id: it is the only one that ``known`` brokers of the name have.
-    """
-    ids: dict[str, set[int]] = defaultdict(set)
-    for name, number in known:
-        ids[name].add(number)
-    named: dict[str, tuple[str, int]] = {}
-    removed: AddressRemoved | None = None
-    for line in process.lines():
-        if isinstance(line.fact, AddressRemoved):
-            removed = line.fact
-        elif isinstance(line.fact, NameRemoved) and removed is not None:
-            of_name = ids[line.fact.broker_name]
-            only = min(of_name) if len(of_name) == 1 else None
-            broker_id = only if removed.broker_id is None else removed.broker_id
-            if broker_id is not None:
-                named[removed.broker_addr] = (line.fact.broker_name, broker_id)
-            removed = None
-    return named
-
-
-_LOST: Final = {
-    "destroyed": "its connection closed without an unregistration",
-    "expired": "2 minutes without a registration",
-}

@@ -129,7 +129,7 @@ class Process:
         return min(first for first, _ in spans), max(last for _, last in spans)
 
     def written(self, layout: str) -> list[tuple[int, int]]:
-        """Return (wall_ms, epoch ms) of its lines in which the epoch time stands, in order."""
+        """Return (wall_ms, epoch ms) of its lines that contain the epoch time, in order."""
         return [each for part in self.parts for each in part.written.get(layout, [])]
 
     @property
@@ -199,7 +199,7 @@ def scan_logs(sources: Sequence[Source]) -> LogScan:
         for writer, part in parts.items():
             groups[writer, _home(source.folder), base_name(source.path)].append(part)
     for (writer, folder, base), of_group in sorted(groups.items(), key=lambda group: _sorted_key(group[0])):
-        for parts_of_one in _apart(sorted(of_group, key=lambda part: (part.first_ms, part.last_ms))):
+        for parts_of_one in _files_by_process(sorted(of_group, key=lambda part: (part.first_ms, part.last_ms))):
             named = parts_of_one[0].source.path if len(parts_of_one) == 1 else f"{folder}/{base}".lstrip("/")
             name = named if writer.name is None else f"{named} ({writer.name})"
             scan.processes.append(Process(writer, folder, name, parts_of_one))
@@ -276,7 +276,7 @@ def _keep(parts: Mapping[Writer, WriterLines], lines: Iterable[LogLine]) -> None
                 part.kept.append(line)
 
 
-def _apart(parts: Sequence[WriterLines]) -> Iterator[list[WriterLines]]:
+def _files_by_process(parts: Sequence[WriterLines]) -> Iterator[list[WriterLines]]:
     """Yield the files of each process: rotated files follow each other, those of two processes overlap in time."""
     chains: list[list[WriterLines]] = []
     for part in parts:

@@ -11,8 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
+from mqreplay.decode.logs.namesrv_log import AddressRemoved, NameRemoved
 from mqreplay.record.broker_identity import ID, NAME
 from mqreplay.record.imports.brokers.broker_names import LogBroker
+from mqreplay.record.imports.brokers.name_readings import id_of_last
+from mqreplay.record.imports.logs.broker_records import Broker
 from mqreplay.record.imports.logs.log_files import OF_BROKER, Process
 from mqreplay.record.imports.times.name_times import without_times
 
@@ -64,3 +67,35 @@ def _only(brokers: set[LogBroker]) -> LogBroker | None:
         return None
     name, broker_id, addr = (next(iter(part)) if len(part) == 1 else None for part in parts)
     return LogBroker(name, broker_id, addr)
+
+
+def slave_of_folder(process: Process) -> Broker | None:
+    """Return the slave whose folder NAME-ID has the id with which its log registered at a name server."""
+    for folder in reversed(process.folder.split("/")):
+        named = id_of_last(folder)
+        if named is not None and process.registered_id and named[1] == process.registered_id:
+            return Broker(*named, process.settings.get("addr"))
+    return None
+
+
+def named_brokers(process: Process, known: Iterable[tuple[str, int]]) -> dict[str, tuple[str, int]]:
+    """Return broker name and id by address, of removals: RouteInfoManager removes an address, then an empty name.
+
+    Of a broker that unregistered the lines have no id: it is the only one that ``known`` brokers of the name have.
+    """
+    ids: dict[str, set[int]] = defaultdict(set)
+    for name, number in known:
+        ids[name].add(number)
+    named: dict[str, tuple[str, int]] = {}
+    removed: AddressRemoved | None = None
+    for line in process.lines():
+        if isinstance(line.fact, AddressRemoved):
+            removed = line.fact
+        elif isinstance(line.fact, NameRemoved) and removed is not None:
+            of_name = ids[line.fact.broker_name]
+            only = min(of_name) if len(of_name) == 1 else None
+            broker_id = only if removed.broker_id is None else removed.broker_id
+            if broker_id is not None:
+                named[removed.broker_addr] = (line.fact.broker_name, broker_id)
+            removed = None
+    return named

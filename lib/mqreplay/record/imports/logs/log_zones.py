@@ -113,11 +113,11 @@ def _misfit(process: Process, layout: str, zone: Zone, evidence: Span | None) ->
         return None
     shifts = [hours for hours in range(-12, 15) if _meet(_shifted(walls, hours * _HOUR_MS), evidence)]
     fits = ", ".join(zone_text(hours * _HOUR_MS) for hours in shifts)
-    apart = (
+    difference = (
         f"{process.name} is from {_utc(first)} to {_utc(last)} UTC, in {zone.why}; all other imported files are from "
     )
     end = f"they would overlap in {fits}; give --time-zone" if fits else "they overlap in no time zone"
-    return f"{apart}{_utc(evidence[0])} to {_utc(evidence[1])} UTC: {end}"
+    return f"{difference}{_utc(evidence[0])} to {_utc(evidence[1])} UTC: {end}"
 
 
 def _by_lines(offsets: list[tuple[int, int]]) -> Callable[[int], int]:

@@ -174,7 +174,7 @@ class _Reader:
         return columns if set(columns) >= set(names) else None
 
     def _is_row(self, line: str, words: Sequence[str]) -> bool:
-        """Return whether a line is a row, if only a part of one: its names stand where the columns do."""
+        """Return whether a line is a row, or a part of one: its names are at the positions of the columns."""
         if line.lstrip().startswith("#") or len(words) == 1:
             return len(words) == 1 and any(name.startswith(words[0]) for name in self.firsts)
         numbers = words[self.queue_at + 1 : self.queue_at + 3]
@@ -187,7 +187,7 @@ class _Reader:
         return self._is_at_columns(line, words)
 
     def _is_at_columns(self, line: str, words: Sequence[str]) -> bool:
-        """Return whether the first word is a name of an earlier row, or the second one stands in its column."""
+        """Return whether the first word is a name of an earlier row, or the second one is in its column."""
         if words[0] in self.firsts or len(words) == 1 or len(self.starts) == 1:
             return words[0] in self.firsts
         second = line.index(words[1], line.index(words[0]) + len(words[0]))

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from mqreplay.decode.terminal_escapes import ESCAPE
+
 _ENDS = re.compile(r"\r*\n|\r")
-_ESCAPES = re.compile(
-    r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>()][0-9A-B]?|[\x00-\x08\x0b\x0c\x0e-\x1f]"
-)
+_ESCAPES = re.compile(ESCAPE + r"|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _QUOTE = re.compile(r"(?:\s{0,3}>)+(?: |$|(?=#))")
 _CELLS = re.compile(r"\s*\|(?=\s)")
 _RULE = re.compile(r"\s*\|?[\s:|+-]*-{3}[\s:|+-]*\|?\s*$")
@@ -53,7 +53,7 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
 
 
 def is_noise(line: str) -> bool:
-    """Return whether a line is a message of the JVM or a logger, which may stand anywhere in an output."""
+    """Return whether a line is a message of the JVM or a logger, which may be anywhere in an output."""
     return _NOISE.match(line.lstrip()) is not None
 
 
