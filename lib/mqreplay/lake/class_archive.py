@@ -56,9 +56,9 @@ def make_archive() -> Path:
     try:
         with tempfile.TemporaryDirectory(dir=folder, prefix=".classes-") as beside:
             made = Path(beside, STEM)
-            said = _train(made)
+            output = _train(made)
             if not made.exists():
-                raise MqreplayError(f"no archive of Java's classes was made: {said}")
+                raise MqreplayError(f"no archive of Java's classes was made: {output}")
             # In one step, so that no process sees half an archive.
             target = made.replace(_named(made, folder / STEM))
         for other in folder.glob(f"{STEM}*.jsa"):
@@ -80,10 +80,10 @@ def _train(made: Path) -> str:
         done = run_separately(TRAIN, str(made), patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no end in {PATIENCE_S} s"
-    said = (done.stderr or done.stdout).strip()
+    output = (done.stderr or done.stdout).strip()
     if done.returncode:
         made.unlink(missing_ok=True)
-    return said.splitlines()[-1] if said else "no reason was given"
+    return output.splitlines()[-1] if output else "no reason was given"
 
 
 def main() -> int:
