@@ -33,7 +33,7 @@ HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver
 NO_COMPILER = the tests of interrupted runs need a C compiler: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)
 HAS_COMPILER = $(shell command -v cc)
 
-.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long test-versions bench mutate audit lock docs environment clean
+.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long test-versions bench mutate audit lock changelog coverage docs environment clean
 
 help: ## This list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-13s %s\n' "$$name" "$$what"; done
@@ -136,6 +136,9 @@ lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in; \
 	  $(LOCK) $(ARGS) -o requirements/bench.txt requirements/bench.in; \
 	  $(LOCK) $(ARGS) -o requirements/airflow.txt requirements/airflow.in
+
+changelog: setup-dev ## Show the changelog of the next version; ARGS=--yes writes it, and removes the fragments
+	@$(BIN)/towncrier build $(or $(ARGS),--draft)
 
 docs: setup-dev ## Generate the pages of docs/ that have a source (tools/docs/pages.py)
 	@$(BIN)/python tools/docs/pages.py

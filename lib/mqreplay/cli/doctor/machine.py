@@ -36,9 +36,9 @@ def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> b
 
 
 def _python() -> Check:
-    good = (3, 11) <= sys.version_info[:2] < (3, 13)
+    good = (3, 11) <= sys.version_info[:2] < (3, 14)
     said = sys.version.split()[0]
-    return good, "python", said if good else f"{said}; PySpark and Great Expectations need 3.11 or 3.12"
+    return good, "python", said if good else f"{said}; PySpark and Great Expectations need 3.11, 3.12 or 3.13"
 
 
 def _java() -> Check:
