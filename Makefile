@@ -9,10 +9,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := lib tests tools jobs setup.py
 PURE := tests/core tests/decode tests/vectors
+# Percent of the lines and branches of core and decode.
+COVERAGE := 95
 
 # The first Python of the right version that has venv, and Java's major version: looked for once, when first needed.
-USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))
-FIND_PYTHON = for p in python3.11 python3.12 python3 python; do \
+USABLE := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
+FIND_PYTHON = for p in python3.11 python3.12 python3.13 python3 python; do \
   if $$p -c '$(USABLE)' >/dev/null 2>&1; then command -v $$p; break; fi; done
 ASK_JAVA = "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | sed -n 1p
 ifndef PYTHON
@@ -21,7 +23,7 @@ endif
 JAVA = $(eval JAVA := $$(shell $(value ASK_JAVA)))$(JAVA)
 
 # $(error) and not a failing command: it is the one line that make then prints.
-NO_PYTHON = Python 3.11 or 3.12 with its venv module (Debian: apt-get install python3.11-venv; or PYTHON=/path/to/it)
+NO_PYTHON = Python 3.11, 3.12 or 3.13 with its venv module (Debian: apt-get install python3.11-venv; or PYTHON=/path/to/it)
 NO_JAVA = Java 17 or newer, not $(if $(JAVA),$(JAVA),none) (Debian: apt-get install openjdk-17-jre-headless; or JAVA_HOME=/path/to/it)
 NO_BROWSER = the tests of the report need a browser: install chromium and chromium-driver (Debian: apt-get install chromium chromium-driver)
 LACKS_PYTHON = $(if $(shell $(or $(PYTHON),false) -c '$(USABLE)' >/dev/null 2>&1 && echo yes),,$(NO_PYTHON))
@@ -31,10 +33,10 @@ HAS_BROWSER = $(and $(shell command -v chromium),$(shell command -v chromedriver
 NO_COMPILER = the tests of interrupted runs need a C compiler: install gcc and libc6-dev (Debian: apt-get install gcc libc6-dev)
 HAS_COMPILER = $(shell command -v cc)
 
-.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long bench mutate audit lock docs environment clean
+.PHONY: help machine setup setup-dev browser-install browser compiler-install compiler demo lint test test-fast test-long test-versions bench mutate audit lock changelog coverage docs environment clean
 
 help: ## This list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | while IFS=$$'\t' read -r name what; do printf '  make %-13s %s\n' "$$name" "$$what"; done
 
 machine:
 	$(if $(LACKS),$(error mqreplay needs $(LACKS)))
@@ -87,6 +89,12 @@ lint: setup-dev ## Style, types, and the arrows of the design
 
 test: machine setup-dev browser compiler lint ## All tests that CI runs
 	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
+	@$(MAKE) --no-print-directory coverage
+
+# Only the pure tests: coverage of all tests takes twice the time.
+coverage: setup-dev ## Coverage of core and decode by their own tests, with a floor
+	@$(BIN)/python -m pytest -q -m "not long" -n 2 --cov=mqreplay.core --cov=mqreplay.decode --cov-branch \
+	  --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) $(PURE)
 
 test-fast: setup-dev ## The pure tests: no Spark, seconds
 	@$(BIN)/python -m pytest $(PURE)
@@ -99,6 +107,9 @@ $(VENV)/.airflow: $(VENV)/.dev requirements/airflow.txt
 
 test-long: machine setup-dev browser compiler $(VENV)/.airflow ## The tests that take minutes: faults, large inputs
 	@$(BIN)/python -m pytest -m long || { test $$? = 5 && echo "no test is marked long yet"; }
+
+test-versions: machine setup-dev ## Both sample nights on Spark 3.5, 4.0 and the locked one: equal tables; ARGS=3.5
+	@$(BIN)/python tools/versions/run.py $(ARGS)
 
 $(VENV)/.bench: $(VENV)/.dev requirements/bench.txt
 	@$(PIP) install --require-hashes -r requirements/bench.txt
@@ -119,10 +130,15 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-em
 lock: setup-dev ## Make the lock files anew; ARGS=--upgrade for newer versions
 	@unset PIP_FIND_LINKS PIP_INDEX_URL PIP_EXTRA_INDEX_URL; export CUSTOM_COMPILE_COMMAND="make lock"; set -e; \
 	  $(LOCK) $(ARGS) -o requirements/build.txt requirements/build.in; \
-	  $(LOCK) $(ARGS) -o requirements/runtime.txt pyproject.toml; \
+	  $(LOCK) $(ARGS) --extra spark -o requirements/runtime.txt pyproject.toml; \
+	  $(LOCK) $(ARGS) -o requirements/spark-3.5.txt requirements/spark-3.5.in; \
+	  $(LOCK) $(ARGS) -o requirements/spark-4.0.txt requirements/spark-4.0.in; \
 	  $(LOCK) $(ARGS) -o requirements/dev.txt requirements/dev.in; \
 	  $(LOCK) $(ARGS) -o requirements/bench.txt requirements/bench.in; \
 	  $(LOCK) $(ARGS) -o requirements/airflow.txt requirements/airflow.in
+
+changelog: setup-dev ## Show the changelog of the next version; ARGS=--yes writes it, and removes the fragments
+	@$(BIN)/towncrier build $(or $(ARGS),--draft)
 
 docs: setup-dev ## Generate the pages of docs/ that have a source (tools/docs/pages.py)
 	@$(BIN)/python tools/docs/pages.py

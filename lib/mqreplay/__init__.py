@@ -1,3 +1,3 @@
 """mqreplay replays the decisions of an Apache RocketMQ cluster and reports what went wrong."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

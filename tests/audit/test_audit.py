@@ -15,7 +15,7 @@ import pytest
 
 from audit import components, run
 from audit.components import LOCKS, REQUIREMENTS, Component, allowed, jars, packages, spdx
-from mqreplay.lake.jars import JARS, jars_folder
+from mqreplay.lake.jars import delta_release, jars_folder
 
 POM = """<project xmlns="any"><licenses><license><name>{}</name></license></licenses></project>"""
 
@@ -37,7 +37,7 @@ def test_every_locked_package_and_every_jar_is_there_once(found: list[Component]
             if match := re.match(r"([\w.-]+)==([\w.]+)", line):
                 assert f"pkg:pypi/{match[1].lower().replace('_', '-')}@{match[2]}" in purls
     digests = {digest for component in found for digest in component.sha256}
-    assert set(JARS.values()) <= digests
+    assert set(delta_release().jars.values()) <= digests
     assert sum(purl.startswith("pkg:maven/") for purl in purls) == len(list(jars_folder().glob("*.jar")))
     assert not [purl for purl in purls if "/unknown/" in purl or purl.endswith("@")]
 
@@ -50,7 +50,8 @@ def test_bill_of_materials_is_cyclonedx(found: list[Component]) -> None:
     assert (by_name["pyspark"]["scope"], by_name["pytest"]["scope"]) == ("required", "excluded")
     assert by_name["delta-storage"]["purl"] == "pkg:maven/io.delta/delta-storage@4.4.0"
     assert by_name["delta-storage"]["licenses"] == [{"expression": "Apache-2.0"}]
-    assert by_name["delta-storage"]["hashes"] == [{"alg": "SHA-256", "content": JARS["delta-storage-4.4.0.jar"]}]
+    digest = delta_release().jars["delta-storage-4.4.0.jar"]
+    assert by_name["delta-storage"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from mqreplay.lake.jars import JARS
+from mqreplay.lake.jars import delta_release
 from mqreplay.settings import load_settings
 from standalone_cluster import environment, standalone
 from tests_shared import ROOT, SAMPLE, assert_same_tables, run
@@ -57,7 +57,7 @@ def master(work: Path, bare: Path) -> Iterator[str]:
         if each.name != "jars":
             (stock / each.name).symlink_to(each)
     for jar in (shipped / "jars").glob("*.jar"):
-        if jar.name not in JARS:
+        if jar.name not in delta_release().jars:
             (stock / "jars" / jar.name).symlink_to(jar)
     env = {name: os.environ[name] for name in ("HOME", "JAVA_HOME") if name in os.environ}
     env |= {"PATH": f"{bare.parent}:/usr/bin:/bin", "SPARK_HOME": str(stock), "SPARK_LOCAL_IP": "127.0.0.1"}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from mqreplay.errors import MqreplayError
@@ -12,7 +14,9 @@ from mqreplay.lake import jars
 from mqreplay.lake.session import build_session
 from mqreplay.settings import SparkSettings
 
-SAID = """
+REQUIREMENTS = Path(__file__).parents[2] / "requirements"
+LOCKS = [REQUIREMENTS / "runtime.txt", *REQUIREMENTS.glob("spark-*.txt")]
+IVY_OUTPUT = """
 :: loading settings ::
         module not found: io.delta#delta-spark
     Server access error at url somewhere (java.net.ConnectException: Connection refused)
@@ -24,17 +28,18 @@ pyspark.errors.PySparkRuntimeError: [JAVA_GATEWAY_EXITED] Java gateway process e
 def registry(monkeypatch: pytest.MonkeyPatch):
     """registry({name: content}): what a resolution brings, named as Ivy names it."""
 
-    def holds(content: dict[str, bytes], said: str = SAID) -> None:
+    def holds(content: dict[str, bytes], output: str = IVY_OUTPUT) -> None:
         def resolve(ivy: str) -> str:
             Path(ivy, "jars").mkdir()
             for name, data in content.items():
                 Path(ivy, "jars", f"org.group_{name}").write_bytes(data)
-            return said
+            return output
 
         monkeypatch.setattr(jars, "_resolve", resolve)
 
     pinned = {"other-1.0.jar": b"o", "thing_2.13-4.2.jar": b"2"}
-    monkeypatch.setattr(jars, "JARS", {name: hashlib.sha256(data).hexdigest() for name, data in pinned.items()})
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in pinned.items()}
+    monkeypatch.setattr(jars, "delta_release", lambda: jars.DeltaRelease("thing_2.13", "4.2", digests))
     return holds
 
 
@@ -45,8 +50,37 @@ def names(folder: Path) -> list[str]:
 def test_those_of_this_python_are_there() -> None:
     assert jars.missing_jars() == []
     assert jars.install_jars() == []
-    digests = {name: hashlib.sha256((jars.jars_folder() / name).read_bytes()).hexdigest() for name in jars.JARS}
-    assert digests == jars.JARS
+    expected = jars.delta_release().jars
+    assert {name: hashlib.sha256((jars.jars_folder() / name).read_bytes()).hexdigest() for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "package"),
+    [
+        ("3.5.9", "io.delta:delta-spark_2.12:3.3.3"),
+        ("4.0.0", "io.delta:delta-spark_2.13:4.0.1"),
+        ("4.1.4", "io.delta:delta-spark_4.1_2.13:4.4.0"),
+    ],
+)
+def test_each_version_of_spark_has_a_release_of_delta(
+    version: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    release = jars.delta_release()
+    assert release.package == package
+    assert f"{release.artifact}-{release.version}.jar" in release.jars
+
+
+@pytest.mark.parametrize("version", ["3.4.4", "4.10.0", "5.0.0.dev1"])
+def test_another_version_of_spark_is_refused_in_one_line(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    with pytest.raises(MqreplayError, match=rf"^pyspark {version} is not supported; install one of 3\.5, 4\.0, 4\.1$"):
+        jars.delta_release()
+
+
+def test_locked_versions_of_spark_are_those_with_jars() -> None:
+    locked = {re.search(r"^pyspark==(\d+\.\d+)\.", path.read_text(encoding="utf-8"), re.MULTILINE)[1] for path in LOCKS}
+    assert locked == set(jars.RELEASES)
 
 
 def test_missing_ones_are_put_in_and_other_versions_make_way(registry, tmp_path: Path) -> None:
@@ -68,7 +102,7 @@ def test_without_a_network_the_reason_is_one_line(registry, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("output", "reason"),
     [
         ("", "no reason was given"),
         ("no answer in 600 s", "no answer in 600 s"),
@@ -79,8 +113,8 @@ def test_without_a_network_the_reason_is_one_line(registry, tmp_path: Path) -> N
         ),
     ],
 )
-def test_reason_is_the_line_that_tells(said: str, reason: str) -> None:
-    assert jars._reason(said) == reason
+def test_reason_is_the_line_that_tells(output: str, reason: str) -> None:
+    assert jars._reason(output) == reason
 
 
 def test_jar_of_other_bytes_is_refused_and_nothing_put_in(registry, tmp_path: Path) -> None:

@@ -85,8 +85,11 @@ class BoundFunction:
 
     @cached_property
     def arrow_function(self) -> Callable[..., Column]:
-        """Return the Arrow UDF itself."""
+        """Return the Arrow UDF itself; before PySpark 4.1, which brought them, the pickled UDF."""
         from pyspark.sql import functions as F
+
+        if not hasattr(F, "arrow_udf"):
+            return self.row_function
         from pyspark.sql.pandas.types import to_arrow_type
 
         from mqreplay.bind.arguments_check import arguments_check
@@ -94,7 +97,7 @@ class BoundFunction:
 
         checked = arguments_check(self.name, self.argument_list, self.fewest_arguments)
         face = arrow_face(self.answering, to_arrow_type(self.answer_type), checked)
-        made: Callable[..., Column] = F.arrow_udf(face, self.answer_type)  # type: ignore[attr-defined]
+        made: Callable[..., Column] = F.arrow_udf(face, self.answer_type)
         return made
 
     @cached_property
@@ -105,20 +108,12 @@ class BoundFunction:
     @cached_property
     def argument_types(self) -> StructType:
         """Return the arguments as Spark's types; needs a session."""
-        from pyspark.sql.types import DataType, StructType
-
-        types = DataType.fromDDL(self.arguments)
-        assert isinstance(types, StructType)
-        return types
+        return _struct_type(self.arguments)
 
     @cached_property
     def answer_type(self) -> StructType:
         """Return the type of every face's answer, as Spark's type; needs a session."""
-        from pyspark.sql.types import DataType, StructType
-
-        answer = DataType.fromDDL(f"value {self.value_type}, error {ERROR_TYPE}")
-        assert isinstance(answer, StructType)
-        return answer
+        return _struct_type(f"value {self.value_type}, error {ERROR_TYPE}")
 
     @property
     def fewest_arguments(self) -> int:
@@ -138,3 +133,11 @@ class BoundFunction:
         if not self.fewest_arguments <= len(columns) <= len(self.argument_list):
             raise TypeError(f"{self.name}({self.arguments}) got {len(columns)} columns")
         return [F.col(column) if isinstance(column, str) else column for column in columns]
+
+
+def _struct_type(ddl: str) -> StructType:
+    from pyspark.sql.types import StructType, _parse_datatype_string  # PySpark 3.5 has no DataType.fromDDL
+
+    parsed = _parse_datatype_string(ddl)
+    assert isinstance(parsed, StructType)
+    return parsed

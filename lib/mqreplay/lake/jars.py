@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -22,22 +23,58 @@ import pyspark
 from mqreplay.errors import MqreplayError
 from mqreplay.lake.separate_process import run_separately
 
-ARTIFACT = "delta-spark_4.1_2.13"
-DELTA_PACKAGE = f"io.delta:{ARTIFACT}:4.4.0"
 BROUGHT_BY = (
     "spark.jars",
     "spark.jars.packages",
     "spark.driver.extraClassPath",
 )  # the user chose these
-# Those of the 33 JARs resolved by Ivy that Spark does not include, with their SHA-256.
-JARS = {
-    "delta-kernel-api-4.4.0.jar": "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
-    "delta-kernel-defaults-4.4.0.jar": "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
-    "delta-kernel-unitycatalog-4.4.0.jar": "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
-    "delta-spark_4.1_2.13-4.4.0.jar": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
-    "delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-    "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
-    "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
+
+
+@dataclass(frozen=True)
+class DeltaRelease:
+    """A release of Delta, as Maven names it, with those of its JARs that Spark does not include, by SHA-256."""
+
+    artifact: str
+    version: str
+    jars: Mapping[str, str]
+
+    @property
+    def package(self) -> str:
+        """Return its coordinates for Maven."""
+        return f"io.delta:{self.artifact}:{self.version}"
+
+
+# By the minor version of Spark that it works with. Spark 3.5 is built with Scala 2.12.
+RELEASES = {
+    "3.5": DeltaRelease(
+        "delta-spark_2.12",
+        "3.3.3",
+        {
+            "delta-spark_2.12-3.3.3.jar": "4912bf902a1c453aba3bd838ff212dedd357155212f9bb37a6b47d97f2827ebc",
+            "delta-storage-3.3.3.jar": "45ad193053fd30cebe6d9ab1889873cde39b223a0f210e00ebee8b6642476901",
+        },
+    ),
+    "4.0": DeltaRelease(
+        "delta-spark_2.13",
+        "4.0.1",
+        {
+            "delta-spark_2.13-4.0.1.jar": "a1e76860b19fe1e6b205a4ea7a9099a2f9575d39bb71d49b3e679b299d0efb91",
+            "delta-storage-4.0.1.jar": "ecc42c5aaa51c423312d9e4e48aa4a12b34740bf2c37de0e8f279277ec3d12e4",
+        },
+    ),
+    "4.1": DeltaRelease(
+        "delta-spark_4.1_2.13",
+        "4.4.0",
+        {
+            "delta-kernel-api-4.4.0.jar": "ee9b5a14ac3b7efdff4d61a58478fe8eb0e5a3fbca43889dca7290795fe79a11",
+            "delta-kernel-defaults-4.4.0.jar": "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
+            "delta-kernel-unitycatalog-4.4.0.jar": "cea22dfb4ac562b3cd27bf652697750e8336009d73fb06631363aaaad5345ffa",
+            "delta-spark_4.1_2.13-4.4.0.jar": "75a9400986853c061f5109f012547de2545a5759e5e752e5ef633dabe16a4f10",
+            "delta-storage-4.4.0.jar": "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
+            "unitycatalog-client-0.6.0.jar": "48257499a86b801a3e2372cec55ac226ca1c1c7eabe5c118e7302f29a1fdbc19",
+            "unitycatalog-hadoop-0.6.0.jar": "c47b63c961c87102b9e1d63809a0915ba4c86b7652f57c8d39ca3a05b441a150",
+        },
+    ),
 }
 # Spark resolves them in a separate process that leaves no files and does not inherit a caller's spark-submit. Its home
 # is another folder: Ivy fails on a module whose POM is in ~/.m2 and whose JAR is not, as Maven often leaves it.
@@ -52,6 +89,14 @@ SparkSession.builder.master("local[1]").config(map=options).getOrCreate().stop()
 PATIENCE_S = 600  # for a registry that does not answer
 
 
+def delta_release() -> DeltaRelease:
+    """Return Delta's release for the running pyspark. Raises MqreplayError for other Sparks."""
+    minor = ".".join(pyspark.__version__.split(".")[:2])
+    if minor not in RELEASES:
+        raise MqreplayError(f"pyspark {pyspark.__version__} is not supported; install one of {', '.join(RELEASES)}")
+    return RELEASES[minor]
+
+
 def jars_folder() -> Path:
     """Return Spark's folder of JARs: of SPARK_HOME, else of the running pyspark."""
     home = os.environ.get("SPARK_HOME")
@@ -61,7 +106,7 @@ def jars_folder() -> Path:
 def missing_jars(folder: Path | None = None) -> list[str]:
     """Return the names of missing JARs."""
     where = folder if folder is not None else jars_folder()
-    return [name for name in JARS if not (where / name).exists()]
+    return [name for name in delta_release().jars if not (where / name).exists()]
 
 
 def install_command() -> str:
@@ -75,7 +120,7 @@ def require_jars(options: Mapping[str, str]) -> None:
     Spark would fetch them itself, but would not check them.
     """
     missing = missing_jars()
-    if missing and not any(ARTIFACT in options.get(name, "") for name in BROUGHT_BY):
+    if missing and not any(delta_release().artifact in options.get(name, "") for name in BROUGHT_BY):
         raise MqreplayError(
             f"Delta's JARs are missing from {jars_folder()} ({', '.join(missing)}); "
             f"`{install_command()}` downloads and checks them"
@@ -105,7 +150,7 @@ def install_jars(folder: Path | None = None) -> list[str]:
 def _resolve(ivy: str) -> str:
     """Let Spark download the package into the folder; return its output. The caller checks the files."""
     try:
-        done = run_separately(RESOLVE, DELTA_PACKAGE, ivy, patience_s=PATIENCE_S)
+        done = run_separately(RESOLVE, delta_release().package, ivy, patience_s=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return f"no answer in {PATIENCE_S} s"
     return done.stdout + done.stderr
@@ -117,17 +162,17 @@ def _check(name: str, path: Path | None, output: str) -> None:
             f"Delta's JAR {name} could not be downloaded ({_reason(output)}); this needs access to a Maven "
             f"repository, once"
         )
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if digest != JARS[name]:
-        raise MqreplayError(f"{name} has SHA-256 {digest}, expected {JARS[name]}; nothing was installed")
+    digest, expected = hashlib.sha256(path.read_bytes()).hexdigest(), delta_release().jars[name]
+    if digest != expected:
+        raise MqreplayError(f"{name} has SHA-256 {digest}, expected {expected}; nothing was installed")
 
 
 def _reason(output: str) -> str:
     """Return the line with the error from the output of Spark and Ivy."""
     lines = [line.strip() for line in output.splitlines()]
-    for telling in (r"Server access error.*", r"no answer in .*", r".*not found$", r"[\w.]*(Error|Exception): .*"):
+    for pattern in (r"Server access error.*", r"no answer in .*", r".*not found$", r"[\w.]*(Error|Exception): .*"):
         for line in lines:
-            if found := re.fullmatch(telling, line):
+            if found := re.fullmatch(pattern, line):
                 return found[0].removeprefix(":: ")
     return "no reason was given"
 

@@ -122,9 +122,11 @@ DOES = (
     "org.apache.spark.sql.catalyst.plans.logical.InsertIntoDir",
     "org.apache.spark.sql.catalyst.plans.logical.ScriptTransformation",
     "org.apache.spark.sql.catalyst.expressions.CallMethodViaReflection",
+    "org.apache.spark.sql.catalyst.expressions.xml.XPathExtract",
+)
+DOES_SINCE_4 = (
     "org.apache.spark.sql.catalyst.expressions.SchemaOfXml",
     "org.apache.spark.sql.catalyst.expressions.XmlToStructs",
-    "org.apache.spark.sql.catalyst.expressions.xml.XPathExtract",
 )
 PLAN = "org.apache.spark.sql.catalyst.plans.logical.LogicalPlan"
 # Packages whose objects are checked; others, such as files and types, hold no plan.
@@ -175,7 +177,7 @@ def read_statement(spark: SparkSession, text: str, tables: Iterable[str]) -> Sta
 def check_analyzed(rows: DataFrame) -> None:
     """Raise InputError if a query with resolved names does anything but read."""
     spark = rows.sparkSession
-    does_more = _kinds(spark, DOES)
+    does_more = _kinds(spark, DOES if _is_spark_3(spark) else DOES + DOES_SINCE_4)
     for node in _nodes(spark, rows._jdf.queryExecution().analyzed()):
         if does_more(node):
             raise InputError(f"query refused: {_kind(node)} does more than read; {READS}")
@@ -202,7 +204,9 @@ def _check_function(name: list[str], known_only: frozenset[str] | None = None) -
 
 def _nodes(spark: SparkSession, plan: Any) -> Iterator[Any]:
     """Yield every part of a plan except texts and numbers: plans, expressions, and their parts."""
-    is_product, is_sequence = _kinds(spark, ["scala.Product"]), _kinds(spark, ["scala.collection.IterableOnce"])
+    # Spark 3.5 has Scala 2.12, in which the class of all sequences has another name.
+    sequence = "scala.collection.TraversableOnce" if _is_spark_3(spark) else "scala.collection.IterableOnce"
+    is_product, is_sequence = _kinds(spark, ["scala.Product"]), _kinds(spark, [sequence])
     todo = [plan]
     while todo:
         each = todo.pop()
@@ -234,6 +238,10 @@ def _kinds(spark: SparkSession, names: Sequence[str]) -> Callable[[Any], bool]:
         return found[name]
 
     return is_one
+
+
+def _is_spark_3(spark: SparkSession) -> bool:
+    return spark.version.startswith("3.")
 
 
 def _kind(node: Any) -> str:

@@ -11,7 +11,7 @@ import pyspark
 import pytest
 
 from mqreplay.cli.doctor.machine import examine_machine
-from mqreplay.lake.jars import JARS
+from mqreplay.lake.jars import delta_release
 from mqreplay.settings import Settings
 
 
@@ -26,7 +26,7 @@ def checks() -> dict[str, tuple[bool, str]]:
 @pytest.fixture
 def spark_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another Spark, with Delta's JARs and without Spark's own."""
-    for name in JARS:
+    for name in delta_release().jars:
         (tmp_path / "jars" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "jars" / name).touch()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))

@@ -35,9 +35,9 @@ def examine_machine(settings: Settings, out: TextIO, as_json: bool = False) -> b
 
 
 def _python() -> Check:
-    good = (3, 11) <= sys.version_info[:2] < (3, 13)
+    good = (3, 11) <= sys.version_info[:2] < (3, 14)
     text = sys.version.split()[0]
-    return good, "python", text if good else f"{text}; PySpark and Great Expectations need 3.11 or 3.12"
+    return good, "python", text if good else f"{text}; PySpark and Great Expectations need 3.11, 3.12 or 3.13"
 
 
 def _checks_of_spark() -> list[Check]:
