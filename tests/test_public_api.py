@@ -21,7 +21,8 @@ WRITE = "run `python tests/test_public_api.py > tests/data/public_api.txt`"
 BIND = ("function", "functions", "pop_functions", "register", "register_duckdb")
 # The columns that queries outside of mqreplay rely on.
 COLUMNS = {
-    "allocation": "consumer_group topic client_id rebalance_ts strategy cid_all mq_all expected actual judgement reason",
+    "allocation": "consumer_group topic client_id rebalance_ts strategy cid_all mq_all expected actual judgement "
+    "reason",
     "pull_route": "consumer_group topic broker_name queue_id client_id request_ts expected_broker_id actual_broker_id "
     "judgement reason",
     "slave_suggestion": "consumer_group topic broker_name queue_id client_id request_ts broker_id diff_min diff_max "
