@@ -29,12 +29,15 @@ class Judge:
         self._root = root
         self._tried = 0
 
-    def all(self, table: str, rows: list[Row], **parameters: Any) -> list[ValidationRow]:
-        """The results of all rules, in the contract's order."""
+    def all(
+        self, table: str, rows: list[Row], beside: dict[str, list[Row]] | None = None, **parameters: Any
+    ) -> list[ValidationRow]:
+        """The results of all rules, in the contract's order. ``beside`` are rows of other tables."""
         self._tried += 1
         folder = Folder(self._root / str(self._tried), load_contracts())
         contract = folder.contracts[table]
-        folder.write(table, [{"cluster": "c"} | row for row in rows])
+        for name, its in {table: rows, **(beside or {})}.items():
+            folder.write(name, [{"cluster": "c"} | row for row in its])
         great = Great()
         with Tables(folder, "c") as tables:
             great.read(tables)

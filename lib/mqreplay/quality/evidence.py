@@ -16,6 +16,7 @@ from mqreplay.quality.suite import CHAINED
 from mqreplay.quality.tables import Days, Tables
 
 FRESH = "expect_table_to_be_fresh"
+BREAKS = "gold.offset_continuity"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 DAY = dt.timedelta(days=1)
 
@@ -97,6 +98,18 @@ def before_in_chain(tables: Tables, columns: list[str], day: dt.date) -> str:
     values = {"day": "CAST(to_ts AS DATE)", "source_digest": "''"}
     shown = ", ".join(f"{values.get(name, name)} AS {name}" for name in columns)
     return f"SELECT {shown} FROM ({last}) SEMI JOIN ({today}) USING ({', '.join(CHAIN)})"
+
+
+def rewinds_without_cause(tables: Tables, days: Days) -> str:
+    """Return a query for the rewinds whose cause the replay does not know, with the key of their offset change."""
+    columns = ["broker_name", "broker_id", "topic", "consumer_group", "queue_id", "to_ts", "kind", "cause"]
+    if BREAKS in tables.contracts:
+        breaks = tables.rows(BREAKS, columns, days)
+    else:  # the changes of offsets are validated alone
+        breaks = f"SELECT {', '.join(f'NULL AS {name}' for name in columns)} WHERE false"
+    source = "broker_name || '-' || broker_id AS source_name"
+    return f"""SELECT {source}, topic, consumer_group, queue_id, to_ts FROM ({breaks})
+        WHERE kind = 'rewind' AND cause = 'unknown'"""
 
 
 def silver_rows(tables: Tables, but: Collection[dt.date]) -> dict[str, int]:

@@ -17,7 +17,8 @@ from mqreplay.lake.duckdb_database import quoted
 from mqreplay.lake.files import joined
 from mqreplay.lake.small_file import write_text
 from mqreplay.printable import json_text
-from mqreplay.quality.evidence import before_in_chain, gather, is_chained
+from mqreplay.quality.evidence import before_in_chain, gather, is_chained, rewinds_without_cause
+from mqreplay.quality.expectations.offset_continuity import REWINDS, ROW
 from mqreplay.quality.expectations.rows_conserved import COUNTED_BY_RECORD
 from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
@@ -110,7 +111,9 @@ def make_views(tables: Tables, contract: Contract, days: Days = EVERY, before: s
     sound = "".join(f", {condition} AS {quoted(name)}" for name, condition in truths(contract).items())
     view, ordered = view_names(contract)
     key = ", ".join(f"{quoted(name)} NULLS LAST" for name in contract.key)
-    tables.view(view, f"SELECT *{sound} FROM ({rows})")
+    if is_chained(contract):
+        tables.view(REWINDS, rewinds_without_cause(tables, days))
+    tables.view(view, f"SELECT *{sound} FROM ({rows}) AS {ROW}")
     tables.view(ordered, f"SELECT * FROM {view} ORDER BY {key}")
 
 

@@ -2,8 +2,8 @@
 
 silver.offset_change has only changes. So in order of time each row must start with the offset of the row before
 (previous_offset = new_offset of the row before; null if the entry was removed), and must not end before its start.
-Otherwise a row was lost, duplicated or read out of order, which is an error of mqreplay's data. A rewind is not such an
-error, but a fact about the cluster, see gold.offset_continuity.
+Otherwise a row was lost, duplicated or read out of order, which is an error of mqreplay's data. Nor may a row be a
+rewind without a known cause by gold.offset_continuity: that is a fact about the cluster which nobody has explained.
 """
 
 from __future__ import annotations
@@ -22,10 +22,15 @@ from mqreplay.ingest.offset_checkpoint import CHAIN
 
 LINK = ["previous_offset", "new_offset", "from_ts", "to_ts"]
 LINKED_COLUMN = "is_linked"  # column of the table's view: whether the row continues the row before it
+REWINDS = "rewinds_without_cause"  # view of REWIND_KEY
+REWIND_KEY = ["source_name", "topic", "consumer_group", "queue_id", "to_ts"]
+ROW = "judged_row"  # the name of a row in the table's view
+_IS_REWIND = " AND ".join(f"{REWINDS}.{name} IS NOT DISTINCT FROM {ROW}.{name}" for name in REWIND_KEY)
 _WINDOW = "(PARTITION BY {} ORDER BY to_ts)".format(", ".join(CHAIN))
 LINKED_CONDITION = (
     f"(previous_offset IS NOT DISTINCT FROM lag(new_offset) OVER {_WINDOW} OR row_number() OVER {_WINDOW} = 1)"
     " AND (from_ts IS NULL OR from_ts <= to_ts)"
+    f" AND NOT EXISTS (SELECT 1 FROM {REWINDS} WHERE {_IS_REWIND})"
 )
 
 
@@ -47,7 +52,9 @@ class OffsetContinuity(MulticolumnMapMetricProvider):
         cls, column_list: list[sa.ColumnClause[Any]], _table: Any, _sqlalchemy_engine: sa.Engine, **kwargs: Any
     ) -> sa.ColumnElement[bool]:
         with _sqlalchemy_engine.connect() as connection:
-            return sa.column(LINKED_COLUMN) if connection.execute(_suspect(_table)).first() else sa.true()
+            rewinds = sa.select(sa.literal(1)).select_from(sa.table(REWINDS)).limit(1)
+            is_suspect = connection.execute(rewinds).first() or connection.execute(_suspect(_table)).first()
+            return sa.column(LINKED_COLUMN) if is_suspect else sa.true()
 
 
 def _suspect(table: Any) -> sa.Select[Any]:
@@ -72,7 +79,7 @@ def _suspect(table: Any) -> sa.Select[Any]:
 
 
 class ExpectOffsetContinuity(MulticolumnMapExpectation):
-    """Expect each offset change to begin where the change before it ended."""
+    """Expect each offset change to begin where the change before it ended, and to be no rewind without a cause."""
 
     column_list: list[str] = CHAIN + LINK
     # A row with only null columns breaks the chain; it must not be ignored.
