@@ -6,7 +6,7 @@ Gold rows come back as rows too, and delta-spark writes them. The driver keeps s
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,9 @@ from mqreplay.engines.passes import Input, Pass, PassTable, Result
 from mqreplay.engines.rows import Days, FileRows, RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
-from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition, unpacked_rows
+from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, from_ipc, run_partition, unpacked_rows
 from mqreplay.lake.buckets import BUCKETS
+from mqreplay.lake.landing import land
 from mqreplay.lake.rows import Rows
 from mqreplay.lake.storage import storage
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 WRITERS = 3
+# Gold rows of so few rows are committed by the driver: a write by Spark takes 2 CPU seconds, whatever it writes.
+FEW_ROWS = 100_000
 NUMBERS = 32  # numbers tried for each partition
 
 
@@ -40,6 +43,7 @@ class SparkPassRunner:
         self._steps: dict[str, tuple[str, ...]] = {}  # gold tables by pass
         self._gold: dict[str, bool] = {}  # whether a gold table has rows
         self._kept: dict[str, DataFrame] = {}  # packed results and gold rows by pass
+        self._few: dict[str, list[pa.Table]] = {}  # gold rows of a table, if the pass has few
         self._numbers: dict[int, list[int]] = {}
 
     @property
@@ -69,6 +73,12 @@ class SparkPassRunner:
         data = packed(task)
         rows = self._union(tables, shards if step.is_dealt else [])
         made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
+        if self._has_few_rows(tables):
+            found = made.collect()
+            for row in found:
+                if row["_table"] != RESULT:
+                    self._few.setdefault(row["_table"], []).append(from_ipc(bytes(row.rows)))
+            return [bytes(row.rows) for row in found if row["_table"] == RESULT]
         if step.gold:
             made = self._kept[step.name] = made.persist()
         return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
@@ -83,21 +93,30 @@ class SparkPassRunner:
         self._kept.clear()
 
     def _commit(self, table: str, made: DataFrame | None, replaced: Rows | None) -> None:
-        warehouse, has_rows = self._tables.warehouse, self._gold[table]
-        if not has_rows or not warehouse.exists(table):
-            warehouse.take(table, [], replaced)
-        if has_rows and made is not None:
+        warehouse, few = self._tables.warehouse, self._few.get(table, [])
+        by_spark = made is not None and self._gold[table]
+        if not by_spark or not warehouse.exists(table):
+            landing = warehouse.landing(table, {"cluster": self._cluster})
+            batches = (batch for rows in few for batch in rows.to_batches())
+            warehouse.take(table, land(batches, landing), replaced)
+        if made is not None and by_spark:
             self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
 
     def _forget(self, step: Pass[Any, Any]) -> None:
         """Drop the gold rows of an earlier run of the pass."""
         self._steps[step.name] = step.gold
         self._gold |= dict.fromkeys(step.gold, False)
+        for table in step.gold:
+            self._few.pop(table, None)
         if step.name in self._kept:
             self._kept.pop(step.name).unpersist()
 
     def _has_rows(self, table: PassTable) -> bool:
         return self._tables.names is not None or self._files.files[table.name].rows > 0
+
+    def _has_few_rows(self, tables: Iterable[PassTable]) -> bool:
+        """Return whether the driver may commit what tasks make of these tables; with a catalog, Spark commits all."""
+        return self._tables.names is None and sum(self._files.files[table.name].rows for table in tables) <= FEW_ROWS
 
     def _task(self, step: Pass[Any, Any], inputs: Any, whole: Sequence[PassTable]) -> SparkTask:
         """Return what all tasks share; ``whole`` are tables of which each task gets all rows."""

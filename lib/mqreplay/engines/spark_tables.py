@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
@@ -94,10 +94,10 @@ class SparkRows:
 
 def collected(rows: DataFrame) -> pa.Table:
     """Return the rows of a DataFrame."""
-    to_arrow: Callable[[], pa.Table] | None = getattr(rows, "toArrow", None)
-    if to_arrow is not None:
-        return to_arrow()
-    return pa.Table.from_batches(rows._collect_as_arrow())  # before PySpark 4.0
+    classic: Any = rows
+    if hasattr(classic, "toArrow"):
+        return pa.table(classic.toArrow())
+    return pa.Table.from_batches(classic._collect_as_arrow())  # before PySpark 4.0
 
 
 def as_frame(rows: pa.Table) -> pl.DataFrame:
