@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,9 +12,9 @@ import pyarrow as pa
 
 from mqreplay.engines.engine import Context, Item, Result, packed, unpacked
 from mqreplay.engines.rows import Days, FileRows
+from mqreplay.engines.spark_errors import named_errors
 from mqreplay.engines.spark_passes import SparkPassRunner
 from mqreplay.engines.spark_tables import SparkTables
-from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
 from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASKS_END_S = 60  # after that, files of a task that still runs are left until maintain removes them
-
-
-# In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
-NO_MODULE = re.compile(r"No module named '?(\w+)")
-NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
-OTHER_VERSION = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
-STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)")
 
 
 class SparkEngine:
@@ -71,12 +63,8 @@ class SparkEngine:
 
         numbers = self.session.range(0, len(items), 1, len(items))
         try:
-            rows = numbers.mapInArrow(run, "number BIGINT, made BINARY").collect()
-        except Exception as error:
-            known = _of_store(error) or _of_workers(error)
-            if known is not None:
-                raise known from None
-            raise
+            with named_errors():
+                rows = numbers.mapInArrow(run, "number BIGINT, made BINARY").collect()
         finally:
             shared.destroy()
         made = {row.number: row.made for row in rows}
@@ -112,28 +100,3 @@ class SparkEngine:
         deadline = time.monotonic() + TASKS_END_S
         while any(each.numRunningTasks() for each in tracker.getExecutorInfos()) and time.monotonic() < deadline:
             time.sleep(0.1)
-
-
-def _of_store(error: Exception) -> StoreError | None:
-    """Return the error of a store that made a task fail; Spark hands on its text alone."""
-    found = STORE_ERROR.search(str(error))
-    if found is None:
-        return None
-    return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])
-
-
-def _of_workers(error: Exception) -> MqreplayError | None:
-    """Return what is wrong with the Python of the workers; None if that is not the reason."""
-    text = str(error)
-    if found := NO_MODULE.search(text):
-        problem = f"the Python of the workers has no module {found[1]}"
-    elif found := NO_PROGRAM.search(text):
-        problem = f"the workers have no program {found[1]}"
-    elif found := OTHER_VERSION.search(text):
-        problem = f"the workers have Python {found[1]}, the driver has {found[2]}"
-    else:
-        return None
-    return InputError(
-        f"{problem}; install the same Python and mqreplay on all machines, or give spark-submit --archives "
-        "environment.tar.gz#environment and PYSPARK_PYTHON=./environment/bin/python"
-    )

@@ -18,6 +18,7 @@ from mqreplay.engines.engine import packed, unpacked
 from mqreplay.engines.passes import Input, Pass, PassTable, Result
 from mqreplay.engines.rows import Days, FileRows, RowSource
 from mqreplay.engines.shards import Shard
+from mqreplay.engines.spark_errors import named_errors
 from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
 from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, from_ipc, run_partition, unpacked_rows
 from mqreplay.lake.buckets import BUCKETS
@@ -74,14 +75,16 @@ class SparkPassRunner:
         rows = self._union(tables, shards if step.is_dealt else [])
         made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
         if self._has_few_rows(tables):
-            found = made.collect()
+            with named_errors():
+                found = made.collect()
             for row in found:
                 if row["_table"] != RESULT:
                     self._few.setdefault(row["_table"], []).append(from_ipc(bytes(row.rows)))
             return [bytes(row.rows) for row in found if row["_table"] == RESULT]
         if step.gold:
             made = self._kept[step.name] = made.persist()
-        return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
+        with named_errors():
+            return [bytes(row.rows) for row in made.where(f"_table = '{RESULT}'").select("rows").collect()]
 
     def commit(self, replaced: Rows | None) -> None:
         """As PassRunner.commit: by Spark the tables that have rows."""

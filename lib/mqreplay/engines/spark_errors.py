@@ -1,0 +1,52 @@
+"""Errors of tasks in Spark, which hands on their text alone, as errors of mqreplay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mqreplay.errors import InputError, MqreplayError, StoreError, StoreUnavailable
+
+# In the text of Spark's errors; a worker's Python that cannot start leaves nothing else.
+NO_MODULE = re.compile(r"No module named '?(\w+)")
+NO_PROGRAM = re.compile(r'Cannot run program "([^"]+)"')
+OTHER_VERSION = re.compile(r"Python in worker has different version: ([\d.]+) than that in driver: ([\d.]+)")
+STORE_ERROR = re.compile(r"mqreplay\.errors\.(StoreError|StoreUnavailable): (.+)")
+
+
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Raise errors of stores and of the workers' Python in the block as what they are."""
+    try:
+        yield
+    except Exception as error:
+        known = error_of_store(error) or error_of_workers(error)
+        if known is not None:
+            raise known from None
+        raise
+
+
+def error_of_store(error: Exception) -> StoreError | None:
+    """Return the error of a store that made a task fail; Spark hands on its text alone."""
+    found = STORE_ERROR.search(str(error))
+    if found is None:
+        return None
+    return StoreUnavailable(found[2]) if found[1] == "StoreUnavailable" else StoreError(found[2])
+
+
+def error_of_workers(error: Exception) -> MqreplayError | None:
+    """Return what is wrong with the Python of the workers; None if that is not the reason."""
+    text = str(error)
+    if found := NO_MODULE.search(text):
+        problem = f"the Python of the workers has no module {found[1]}"
+    elif found := NO_PROGRAM.search(text):
+        problem = f"the workers have no program {found[1]}"
+    elif found := OTHER_VERSION.search(text):
+        problem = f"the workers have Python {found[1]}, the driver has {found[2]}"
+    else:
+        return None
+    return InputError(
+        f"{problem}; install the same Python and mqreplay on all machines, or give spark-submit --archives "
+        "environment.tar.gz#environment and PYSPARK_PYTHON=./environment/bin/python"
+    )
