@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 WRITERS = 3
-# Gold rows of so few rows are committed by the driver: a write by Spark takes 2 CPU seconds, whatever it writes.
+# What tasks make of so few rows is committed by the driver: a write by Spark takes 2 CPU seconds, whatever it writes.
 FEW_ROWS = 100_000
 NUMBERS = 32  # numbers tried for each partition
 
@@ -89,11 +89,13 @@ class SparkPassRunner:
     def commit(self, replaced: Rows | None) -> None:
         """As PassRunner.commit: by Spark the tables that have rows."""
         steps = {table: name for name, tables in self._steps.items() for table in tables}
-        with ThreadPoolExecutor(WRITERS) as pool:
-            list(pool.map(lambda table: self._commit(table, self._kept.get(steps[table]), replaced), steps))
-        for rows in self._kept.values():
-            rows.unpersist()
-        self._kept.clear()
+        try:
+            with ThreadPoolExecutor(WRITERS) as pool:
+                list(pool.map(lambda table: self._commit(table, self._kept.get(steps[table]), replaced), steps))
+        finally:
+            for rows in self._kept.values():
+                rows.unpersist()
+            self._kept.clear()
 
     def _commit(self, table: str, made: DataFrame | None, replaced: Rows | None) -> None:
         warehouse, few = self._tables.warehouse, self._few.get(table, [])
@@ -103,7 +105,8 @@ class SparkPassRunner:
             batches = (batch for rows in few for batch in rows.to_batches())
             warehouse.take(table, land(batches, landing), replaced)
         if made is not None and by_spark:
-            self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
+            with named_errors():
+                self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
 
     def _forget(self, step: Pass[Any, Any]) -> None:
         """Drop the gold rows of an earlier run of the pass."""
