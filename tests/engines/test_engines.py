@@ -20,6 +20,7 @@ import pytest
 from engines.engine_tasks import fail_on_three, kill_itself, kinds_of_errors, late_square
 from mqreplay.crash import failure_of
 from mqreplay.decode.logs.log_line import UnusableLine
+from mqreplay.engines import spark_passes
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.spark import SparkEngine
 from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
@@ -73,7 +74,11 @@ def test_two_processes_without_java_and_pyspark_give_the_tables_of_one(night: An
 
 
 @pytest.mark.usefixtures("spark")
-def test_spark_gives_the_tables_of_one_process(night: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("few_rows", [spark_passes.FEW_ROWS, 0], ids=["few rows by the driver", "all rows by Spark"])
+def test_spark_gives_the_tables_of_one_process(
+    night: Any, tmp_path: Path, few_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_passes, "FEW_ROWS", few_rows)
     root = str(tmp_path / "warehouse")
     settings = load_settings(str(CONF))
     outcomes = nights.run("nightly", root, settings, lambda what: None, recordings=RECORDINGS, engine="spark")

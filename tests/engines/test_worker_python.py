@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqreplay.engines.spark import _of_workers
+from mqreplay.engines.spark_errors import error_of_workers
 from mqreplay.errors import InputError
 
 SPARK_SAYS = {
@@ -22,7 +22,7 @@ SPARK_SAYS = {
 
 @pytest.mark.parametrize(("text", "problem"), SPARK_SAYS.items())
 def test_one_line_names_the_problem_and_what_to_do(text: str, problem: str) -> None:
-    error = _of_workers(RuntimeError(f"Job aborted due to stage failure: {text}"))
+    error = error_of_workers(RuntimeError(f"Job aborted due to stage failure: {text}"))
     assert isinstance(error, InputError)
     assert str(error).startswith(problem)
     assert "--archives environment.tar.gz#environment" in str(error)
@@ -30,4 +30,4 @@ def test_one_line_names_the_problem_and_what_to_do(text: str, problem: str) -> N
 
 
 def test_other_errors_keep_their_text() -> None:
-    assert _of_workers(RuntimeError("Job aborted: KeyError: 'x'")) is None
+    assert error_of_workers(RuntimeError("Job aborted: KeyError: 'x'")) is None

@@ -69,14 +69,15 @@ class SparkDecoderRunner:
         counts = dict.fromkeys(tables, 0)
         for row in ends.values():
             counts[row.table] += row.rows
-        few = [name for name, count in counts.items() if 0 < count <= FEW_ROWS]
+        most = FEW_ROWS if self._tables.may_write(self._cluster) else sum(counts.values())
+        few = [name for name, count in counts.items() if 0 < count <= most]
         found: dict[str, list[pa.RecordBatch]] = {name: [] for name in few}
         if few:
             for row in _of_table(cached, *few).collect():
                 found[row.table] += _batches(bytes(row.data))
         rows: dict[str, NewRows] = {}
         for name, table in tables.items():
-            if counts[name] <= FEW_ROWS:
+            if counts[name] <= most:
                 rows[name] = FileNewRows(self._warehouse, name, writers[name].write(found.get(name, [])))
             else:
                 rows[name] = SparkNewRows(self._tables, table, writers[name], _of_table(cached, name), counts[name])

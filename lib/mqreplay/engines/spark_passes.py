@@ -6,7 +6,7 @@ Gold rows come back as rows too, and delta-spark writes them. The driver keeps s
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from mqreplay.engines.rows import Days, FileRows, RowSource
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
-from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition, unpacked_rows
+from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, from_ipc, run_partition, unpacked_rows
 from mqreplay.lake.buckets import BUCKETS
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 WRITERS = 3
+# What tasks make of so few rows is committed by the driver: a write by Spark takes 2 CPU seconds, whatever it writes.
+FEW_ROWS = 100_000
 NUMBERS = 32  # numbers tried for each partition
 
 
@@ -41,6 +43,7 @@ class SparkPassRunner:
         self._steps: dict[str, tuple[str, ...]] = {}  # gold tables by pass
         self._gold: dict[str, bool] = {}  # whether a gold table has rows
         self._kept: dict[str, DataFrame] = {}  # packed results and gold rows by pass
+        self._few: dict[str, list[pa.Table]] = {}  # gold rows of a table, if the pass has few
         self._numbers: dict[int, list[int]] = {}
 
     @property
@@ -70,6 +73,13 @@ class SparkPassRunner:
         data = packed(task)
         rows = self._union(tables, shards if step.is_dealt else [])
         made = rows.mapInArrow(lambda batches: run_partition(data, batches), PACKED_SQL)
+        if self._has_few_rows(tables):
+            with known_errors():
+                found = made.collect()
+            for row in found:
+                if row["_table"] != RESULT:
+                    self._few.setdefault(row["_table"], []).append(from_ipc(bytes(row.rows)))
+            return [bytes(row.rows) for row in found if row["_table"] == RESULT]
         if step.gold:
             made = self._kept[step.name] = made.persist()
         with known_errors():
@@ -78,28 +88,42 @@ class SparkPassRunner:
     def commit(self, replaced: RowFilter | None) -> None:
         """As PassRunner.commit: by Spark the tables that have rows."""
         steps = {table: name for name, tables in self._steps.items() for table in tables}
-        with ThreadPoolExecutor(WRITERS) as pool:
-            list(pool.map(lambda table: self._commit(table, self._kept.get(steps[table]), replaced), steps))
-        for rows in self._kept.values():
-            rows.unpersist()
-        self._kept.clear()
+        try:
+            with ThreadPoolExecutor(WRITERS) as pool:
+                list(pool.map(lambda table: self._commit(table, self._kept.get(steps[table]), replaced), steps))
+        finally:
+            for rows in self._kept.values():
+                rows.unpersist()
+            self._kept.clear()
 
     def _commit(self, table: str, made: DataFrame | None, replaced: RowFilter | None) -> None:
-        warehouse, has_rows = self._tables.warehouse, self._gold[table]
-        if not has_rows or not warehouse.exists(table):
-            warehouse.commit_files(table, [], replaced)
-        if has_rows and made is not None:
-            self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
+        warehouse, few = self._tables.warehouse, self._few.get(table, [])
+        by_spark = made is not None and self._gold[table]
+        if not by_spark or not warehouse.exists(table):
+            writer = warehouse.writer(table, {"cluster": self._cluster})
+            batches = (batch for rows in few for batch in rows.to_batches())
+            warehouse.commit_files(table, writer.write(batches), replaced)
+        if made is not None and by_spark:
+            with known_errors():
+                self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
 
     def _forget(self, step: Pass[Any, Any]) -> None:
         """Drop the gold rows of an earlier run of the pass."""
         self._steps[step.name] = step.gold
         self._gold |= dict.fromkeys(step.gold, False)
+        for table in step.gold:
+            self._few.pop(table, None)
         if step.name in self._kept:
             self._kept.pop(step.name).unpersist()
 
     def _has_rows(self, table: PassTable) -> bool:
         return self._tables.names is not None or self._files.files[table.name].rows > 0
+
+    def _has_few_rows(self, tables: Iterable[PassTable]) -> bool:
+        """Return whether the driver may commit what tasks make of these tables; with a catalog, Spark commits all."""
+        if not self._tables.may_write(self._cluster):
+            return True
+        return self._tables.names is None and sum(self._files.files[table.name].rows for table in tables) <= FEW_ROWS
 
     def _task(self, step: Pass[Any, Any], inputs: Any, whole: Sequence[PassTable]) -> SparkTask:
         """Return what all tasks share; ``whole`` are tables of which each task gets all rows."""

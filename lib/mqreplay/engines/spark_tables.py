@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
@@ -31,6 +31,14 @@ class SparkTables:
     session: SparkSession
     warehouse: Warehouse
     names: CatalogNames | None = None
+
+    def may_write(self, cluster: str) -> bool:
+        """Return whether Spark may write rows of the cluster.
+
+        Spark writes the letters of a partition's path into Delta's log as they are, delta-rs escapes those that are not
+        ASCII, and a file that one of them added is not the one that the other removes.
+        """
+        return self.names is not None or cluster.isascii()
 
     def frame(self, table: str) -> DataFrame:
         """Return the rows of a table that exists."""
@@ -108,10 +116,10 @@ class SparkRows:
 
 def collected(rows: DataFrame) -> pa.Table:
     """Return the rows of a DataFrame."""
-    to_arrow: Callable[[], pa.Table] | None = getattr(rows, "toArrow", None)
-    if to_arrow is not None:
-        return to_arrow()
-    return pa.Table.from_batches(rows._collect_as_arrow())  # type: ignore[operator]  # before PySpark 4.0
+    classic: Any = rows
+    if hasattr(classic, "toArrow"):
+        return pa.table(classic.toArrow())
+    return pa.Table.from_batches(classic._collect_as_arrow())  # before PySpark 4.0
 
 
 def as_frame(rows: pa.Table) -> pl.DataFrame:

@@ -92,8 +92,13 @@ def as_ipc(rows: pa.Table) -> bytes:
     return data
 
 
+def from_ipc(data: bytes | pa.Buffer) -> pa.Table:
+    """Return the rows of a stream of Arrow."""
+    return pa.ipc.open_stream(data).read_all()
+
+
 def unpacked_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of packed tables."""
     for batch in batches:
         for data in batch.column("rows"):
-            yield from pa.ipc.open_stream(data.as_buffer()).read_all().to_batches(BATCH_ROWS)
+            yield from from_ipc(data.as_buffer()).to_batches(BATCH_ROWS)

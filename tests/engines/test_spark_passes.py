@@ -1,0 +1,168 @@
+"""Passes on Spark have the results and the gold rows of passes on files: by path, by name, with few rows and many."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from chispa import assert_df_equality
+from mqreplay.lake.rows import Rows
+from polars.testing import assert_frame_equal
+
+from engines.toy_pass import COUNT_PASS, DAY, QUEUE_COLUMNS, Counted
+from mqreplay.engines import spark_passes
+from mqreplay.engines.local import LocalEngine
+from mqreplay.engines.passes import PassRunner
+from mqreplay.engines.rows import Days
+from mqreplay.engines.shards import deal
+from mqreplay.engines.spark import SparkEngine
+from mqreplay.engines.spark_passes import SparkPassRunner
+from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
+from mqreplay.lake.buckets import BUCKETS, buckets, key_of
+from mqreplay.lake.catalog import register_tables
+from mqreplay.lake.registration import CatalogNames
+from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.replay_day import files_of
+from silver_rows import rows
+
+DAYS = {table.name: Days(DAY - dt.timedelta(days=1), DAY) for table in COUNT_PASS.tables}
+CLUSTER = "it's \\ a cluster"
+INSTANT = dt.datetime.combine(DAY, dt.time(), dt.UTC)
+LARGE = 1_500  # pulls of the largest queue
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """Pulls of 200 queues, one of them with most rows, and of another cluster and day."""
+    made = Warehouse(str(tmp_path / "warehouse"))
+    base = {"client_id": "c", "consumer_group": "g", "request_ts": INSTANT, "day": DAY, "queue_offset": 0}
+    queues = [{"broker_name": f"b{n % 7}", "topic": f"t{n % 11}", "queue_id": n} for n in range(200)]
+    listed = [queue for n, queue in enumerate(queues) for _ in range(1 + n % 3)] + [queues[0]] * LARGE
+    pulls = rows("silver.pull", base, listed)
+    earlier = rows("silver.pull", base | {"day": DAY - dt.timedelta(days=9)}, queues[:3])
+    for cluster, some in ((CLUSTER, pulls), (CLUSTER, earlier), ("other", pulls.head(50))):
+        put(made, "silver.pull", some, cluster)
+    stats = rows("silver.topic_stats", {"day": DAY, "ts": INSTANT, "topic": "t"}, [{}] * 4)
+    put(made, "silver.topic_stats", stats, CLUSTER)
+    return made
+
+
+def put(warehouse: Warehouse, table: str, some: pl.DataFrame, cluster: str) -> None:
+    """Append rows of a cluster."""
+    warehouse.put(table, some.with_columns(cluster=pl.lit(cluster)), None)
+
+
+def counted(runner: PassRunner, warehouse: Warehouse, most_rows: int) -> list[Counted]:
+    """Run the pass over shards of about ``most_rows`` rows, and commit."""
+    pulls = runner.source.read("silver.pull", Days(DAY, DAY), pl.lit(True))
+    counts = np.bincount(buckets(pulls, key_of(QUEUE_COLUMNS)).to_numpy(), minlength=BUCKETS)
+    found = list(runner.run(COUNT_PASS, deal(counts, most_rows), 10))
+    runner.commit(Rows(CLUSTER, days=frozenset({DAY})))
+    return found
+
+
+def queues_of(found: list[Counted]) -> pl.DataFrame:
+    """Return the queues of all tasks."""
+    return pl.concat([each.queues for each in found])
+
+
+def progress_of(warehouse: Warehouse) -> pl.DataFrame:
+    """Return the rows of the gold table."""
+    return warehouse.read("gold.queue_progress").collect()
+
+
+def same(one: pl.DataFrame, other: pl.DataFrame) -> None:
+    """Assert that the rows are equal in any order."""
+    assert_frame_equal(one, other, check_row_order=False)
+
+
+@pytest.fixture(params=["few rows", "many rows", "by name"])
+def spark_runner(
+    request: pytest.FixtureRequest, spark: Any, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SparkPassRunner]:
+    """A runner on Spark: the driver commits few rows, delta-spark all others."""
+    names = None
+    if request.param != "few rows":
+        monkeypatch.setattr(spark_passes, "FEW_ROWS", 0)
+    if request.param == "by name":
+        for table in ("gold.queue_progress", "gold.pull_route"):
+            warehouse.take(table, [], None)
+        names = CatalogNames(None, "passes_")
+        assert register_tables(spark, warehouse, names).problems == []
+    files = files_of(warehouse, CLUSTER, DAYS)
+    yield SparkPassRunner(SparkTables(spark, warehouse, names), DAY, DAYS, files)
+    if names is not None:
+        for layer in ("bronze", "silver", "gold"):
+            spark.sql(f"DROP DATABASE IF EXISTS {names.database(layer)} CASCADE")
+
+
+def test_spark_counts_and_writes_what_files_do(
+    spark_runner: SparkPassRunner, warehouse: Warehouse, tmp_path: Path
+) -> None:
+    with LocalEngine(tmp_path, processes=1) as engine:
+        by_files = engine.pass_runner(warehouse, DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+        expected = counted(by_files, warehouse, 400)
+    gold = progress_of(warehouse)
+    assert len(gold) == 200
+    warehouse.take("gold.queue_progress", [], Rows(CLUSTER))
+    put(warehouse, "gold.queue_progress", gold.drop("cluster").head(3), "other")
+    tomorrow = gold.drop("cluster").head(2).with_columns(day=pl.lit(DAY + dt.timedelta(days=1)))
+    put(warehouse, "gold.queue_progress", tomorrow, CLUSTER)
+    for _ in range(2):  # the second commit replaces the rows of the first
+        found = counted(spark_runner, warehouse, 400)
+        same(queues_of(found), queues_of(expected))
+        now = progress_of(warehouse)
+        same(now.filter(pl.col("day") == DAY, pl.col("cluster") == CLUSTER), gold)
+        assert len(now) == 205
+    assert len(found) == len(expected) > 2
+    assert {each.tasks["stats"].item() for each in found} == {4}
+
+
+def test_a_large_queue_is_a_task_alone_and_starts_first(spark: Any, warehouse: Warehouse) -> None:
+    runner = SparkPassRunner(SparkTables(spark, warehouse), DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+    found = counted(runner, warehouse, 100)
+    largest = max(range(len(found)), key=lambda task: found[task].queues["pulls"].sum())
+    assert largest == 0
+    pulls = [each.queues["pulls"].sum() // 10 for each in found]
+    assert pulls[0] <= LARGE + 20
+    assert max(pulls[1:]) <= 2 * np.median(pulls[1:])
+
+
+def test_a_pass_without_rows_has_a_result_and_empties_its_table(spark: Any, tmp_path: Path) -> None:
+    empty = Warehouse(str(tmp_path / "empty"))
+    runner = SparkPassRunner(SparkTables(spark, empty), DAY, DAYS, files_of(empty, CLUSTER, DAYS))
+    (found,) = runner.run(COUNT_PASS, deal(np.zeros(BUCKETS, np.int64)), 1)
+    runner.commit(None)
+    assert found.queues.is_empty()
+    assert progress_of(empty).is_empty()
+    assert empty.exists("gold.queue_progress")
+
+
+def test_an_engine_of_spark_makes_the_runner(spark: Any, warehouse: Warehouse) -> None:
+    runner = SparkEngine(lambda: spark).pass_runner(warehouse, DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+    assert isinstance(runner, SparkPassRunner)
+    assert queues_of(counted(runner, warehouse, 10_000))["pulls"].max() == (LARGE + 1) * 10
+
+
+def test_the_driver_reads_by_name_what_it_reads_from_files(spark: Any, warehouse: Warehouse) -> None:
+    files = files_of(warehouse, CLUSTER, DAYS)
+    by_spark = SparkRows(SparkTables(spark, warehouse), CLUSTER)
+    wanted = pl.col("queue_id") > 100
+    for columns in (None, ["queue_id", "topic"]):
+        theirs, ours = (each.read("silver.pull", Days(DAY, DAY), wanted, None, columns) for each in (files, by_spark))
+        assert_frame_equal(theirs, ours, check_row_order=False)
+
+
+def test_buckets_of_spark_are_those_of_files(spark: Any) -> None:
+    key = key_of(("broker_name", "queue_topic|topic", "queue_id"))
+    schema = "broker_name STRING, queue_topic STRING, topic STRING, queue_id INT"
+    listed = [("b", None, "t", 1), ("b", "%RETRY%g", "t", -1), (None, None, None, None), ("é", "", "t", 7)]
+    frame = pl.DataFrame(listed, ["broker_name", "queue_topic", "topic", "queue_id"], orient="row")
+    expected = [(*row, number) for row, number in zip(listed, buckets(frame, key).to_list(), strict=True)]
+    made = spark.createDataFrame(listed, schema).withColumn("bucket", bucket(key).cast("int"))
+    assert_df_equality(made, spark.createDataFrame(expected, f"{schema}, bucket INT"), ignore_nullable=True)
