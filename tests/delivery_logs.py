@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from mqreplay.decisions.delivery_audit import delivery_audit, message_counts_of_shard
-from mqreplay.evidence.audit_scope import audit_scope, scope_of_shard
+from mqreplay.evidence.messages.audit_scope import audit_scope, scope_of_shard
 from silver_moments import at
 from silver_rows import rows
 

@@ -8,9 +8,9 @@ from random import Random
 import polars as pl
 
 from mqreplay.decisions.offset_continuity import offset_continuity, skips, suspects
-from mqreplay.evidence.offset_causes import offset_resets
-from mqreplay.evidence.queue_ends import queue_ends
-from mqreplay.evidence.queue_events import groups_with_commits_of_shard, queue_events
+from mqreplay.evidence.offsets.offset_causes import offset_resets
+from mqreplay.evidence.offsets.queue_ends import queue_ends
+from mqreplay.evidence.offsets.queue_events import groups_with_commits_of_shard, queue_events
 from silver_moments import at
 from silver_rows import rows
 

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from mqreplay.core.stale_copy import StaleSpan
 from mqreplay.decisions.failover_exposure import MINUTES, lacking
-from mqreplay.evidence import standstills
-from mqreplay.evidence.queue_events import KEY, QueueEvents
-from mqreplay.evidence.slave_copies import Copied, both_files, stale_spans_of_shard
+from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.offsets import standstills
+from mqreplay.evidence.offsets.queue_events import QueueEvents
+from mqreplay.evidence.offsets.slave_copies import Copied, both_files, stale_spans_of_shard
 from queue_recordings import SECOND, STEP_S, STUCK_S, Row, copies_of, slaves_of
 
 SLAVES = (

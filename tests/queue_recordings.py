@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from mqreplay.evidence.queue_events import CHANGE, COLUMNS, COMMIT, PULL, STATS, QueueEvents
+from mqreplay.evidence.offsets.queue_events import CHANGE, COLUMNS, COMMIT, PULL, STATS, QueueEvents
 from silver_moments import BEGAN
 from silver_rows import rows
 

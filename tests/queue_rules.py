@@ -14,7 +14,7 @@ from mqreplay.core.skip import Pull, skips
 from mqreplay.core.stale_copy import stale_spans
 from mqreplay.core.standstill import OffsetStatement, Standstill, changed_statements, standstills
 from mqreplay.core.status_windows import status_windows
-from mqreplay.evidence.queue_events import CHANGE, COMMIT, PULL, STATS
+from mqreplay.evidence.offsets.queue_events import CHANGE, COMMIT, PULL, STATS
 from queue_recordings import Event, Queue, Row
 
 Key = tuple[str, str, str, int]  # consumer_group, topic, broker_name, queue_id

@@ -19,8 +19,8 @@ from mqreplay.cli.query import query
 from mqreplay.decisions.allocation import allocation
 from mqreplay.decisions.pull_route import pull_route
 from mqreplay.decisions.slave_suggestion import slave_suggestion
-from mqreplay.evidence.client_memory import first_subscriptions_of_shard, new_clients
-from mqreplay.evidence.route_changes import route_changes
+from mqreplay.evidence.brokers.route_changes import route_changes
+from mqreplay.evidence.members.client_memory import first_subscriptions_of_shard, new_clients
 from mqreplay.settings import load_settings
 from tests_shared import ROOT
 

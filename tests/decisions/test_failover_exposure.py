@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from mqreplay.decisions.failover_exposure import LACKED, failover_exposure, lacked_by_minute, lacked_of_shard
-from mqreplay.evidence.queue_events import last_copies, queue_events
-from mqreplay.evidence.slave_copies import both_files
+from mqreplay.evidence.offsets.queue_events import last_copies, queue_events
+from mqreplay.evidence.offsets.slave_copies import both_files
 from queue_shards import queue_shards
 from silver_moments import BEGAN, at
 from silver_rows import rows

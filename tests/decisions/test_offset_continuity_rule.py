@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from mqreplay.decisions.offset_continuity import CHAIN, skips
-from mqreplay.evidence.offset_causes import (
+from mqreplay.evidence.offsets.offset_causes import (
     offset_resets,
     with_awaited_reset,
     with_committed,
@@ -18,8 +18,8 @@ from mqreplay.evidence.offset_causes import (
     with_reset_ahead,
     with_skip,
 )
-from mqreplay.evidence.queue_ends import queue_ends
-from mqreplay.evidence.queue_events import groups_with_commits_of_shard, queue_events
+from mqreplay.evidence.offsets.queue_ends import queue_ends
+from mqreplay.evidence.offsets.queue_events import groups_with_commits_of_shard, queue_events
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from offset_nights import REACH_S, continuity, random_night

@@ -15,6 +15,13 @@ from mqreplay.lake.contract import load_contracts
 
 REPLAY = Replay.read()
 ARRAYS = {path.stem for path in (FOLDER / "evidence" / "arrays").glob("*.py")}
+# The modules of evidence and decisions: dotted name -> name.
+MODULES = {
+    ".".join(("mqreplay", *path.relative_to(FOLDER).with_suffix("").parts)): path.stem
+    for room in ("evidence", "decisions")
+    for path in (FOLDER / room).rglob("*.py")
+    if path.stem != "__init__"
+}
 # How many files one must read at most. A table that joins the results of several decisions needs more.
 MOST_FILES = {
     "gold.allocation": 8,
@@ -26,7 +33,7 @@ MOST_FILES = {
     "gold.pop_assignment": 6,
     "gold.pop_receipt": 1,
     "gold.pull_route": 6,
-    "gold.queue_owner": 5,
+    "gold.queue_owner": 4,
     "gold.queue_progress": 6,
     "gold.replay_gap": 13,
     "gold.slave_suggestion": 5,
@@ -42,8 +49,7 @@ def imported(module: str) -> set[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        parts = [name.removeprefix("mqreplay.").replace("evidence.arrays", "evidence").split(".") for name in names]
-        found |= {part[1] for part in parts if part[0] in ("evidence", "decisions") and len(part) > 1}
+        found |= {MODULES[name] for name in (*names, *(name.rpartition(".")[0] for name in names)) if name in MODULES}
     return found - ARRAYS
 
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.pop_assignments import QUEUES, pop_assignments
-from mqreplay.evidence.agreed_lists import MEMBERS, ROUTES
+from mqreplay.evidence.members.agreed_lists import MEMBERS, ROUTES
 
 T0 = dt.datetime(2026, 11, 25, 1, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)

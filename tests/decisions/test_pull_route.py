@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqreplay.decisions.pull_route import COLUMNS, Route, found_broker_id, judge, pull_route
-from mqreplay.evidence.client_memory import first_subscriptions_of_shard, new_clients
-from mqreplay.evidence.route_changes import route_changes
+from mqreplay.evidence.brokers.route_changes import route_changes
+from mqreplay.evidence.members.client_memory import first_subscriptions_of_shard, new_clients
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import load_contracts
 from silver_moments import BEGAN, at

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from mqreplay.decisions.queue_progress import queue_progress
-from mqreplay.evidence.queue_events import queue_events
+from mqreplay.evidence.offsets.queue_events import queue_events
 from silver_moments import BEGAN, at
 from silver_rows import rows
 

@@ -11,7 +11,7 @@ import pytest
 from mqreplay.core.client_clock import ClockSample
 from mqreplay.core.clock_span import ClockSpan, clock_spans, recorders_ms
 from mqreplay.evidence.client_clocks import SAMPLES, SCHEMA, by_recorders_clock, client_clocks, clock_samples
-from mqreplay.evidence.queue_events import queue_events
+from mqreplay.evidence.offsets.queue_events import queue_events
 from queue_shards import queue_shards
 from silver_moments import at
 from silver_rows import rows

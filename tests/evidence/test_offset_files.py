@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from mqreplay.evidence.queue_events import is_offset_file
+from mqreplay.evidence.offsets.queue_events import is_offset_file
 
 
 @pytest.mark.parametrize(

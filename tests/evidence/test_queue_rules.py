@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from mqreplay.decisions import offset_continuity, queue_progress, status_windows
-from mqreplay.evidence import standstills
+from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.client_clocks import clock_samples
-from mqreplay.evidence.queue_events import CHANGE, COMMIT, PULL, QUEUE, STATS, QueueEvents
+from mqreplay.evidence.offsets import standstills
+from mqreplay.evidence.offsets.queue_events import CHANGE, COMMIT, PULL, STATS, QueueEvents
 from queue_answers import SLAVES, STALE_MS, in_order, of_slaves, plain, slaves, standing_spans
 from queue_recordings import (
     ARROW,

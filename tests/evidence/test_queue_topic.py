@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from mqreplay.core.retry_topic import topic_of_queue
-from mqreplay.evidence.deliveries import with_queue_topic
+from mqreplay.evidence.messages.deliveries import with_queue_topic
 
 SCHEMA = {
     "consumer_group": pl.String,

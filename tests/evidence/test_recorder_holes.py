@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mqreplay.evidence.broker_outages import broker_outages
+from mqreplay.evidence.brokers.broker_outages import broker_outages
 from mqreplay.evidence.gap_rows import GAP
 from mqreplay.evidence.recorder_holes import CUT_OFF, STOPPED, hole_gaps, recorder_holes, watched
 from silver_moments import BEGAN, at

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqreplay.evidence.offset_causes import COPIED, with_causes_of_masters
+from mqreplay.evidence.offsets.offset_causes import COPIED, with_causes_of_masters
 from offset_nights import change, continuity, pull, tables
 from silver_moments import at
 from silver_rows import rows

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.evidence.broker_outages import failovers_of_shard, with_outage
+from mqreplay.evidence.brokers.broker_outages import failovers_of_shard, with_outage
 from mqreplay.findings.brokers import failover_findings, outage_findings, refusals_of_shard, refusing_slaves
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from evidence_keys import evidence_of
-from mqreplay.evidence.duplicate_clients import DUPLICATES
+from mqreplay.evidence.members.duplicate_clients import DUPLICATES
 from mqreplay.findings.duplicate_ids import duplicate_id_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqreplay.evidence.deliveries import repeated_deliveries
-from mqreplay.evidence.offset_causes import offset_resets
+from mqreplay.evidence.messages.deliveries import repeated_deliveries
+from mqreplay.evidence.offsets.offset_causes import offset_resets
 from mqreplay.findings.causes import with_causes
 from mqreplay.findings.duplicates import duplicate_findings
 from mqreplay.findings.every import KINDS

@@ -9,20 +9,24 @@ import polars as pl
 import pytest
 
 from mqreplay.evidence import client_clocks
-from mqreplay.evidence.asked_resets import asked_resets
-from mqreplay.evidence.broker_outages import failovers_of_shard
-from mqreplay.evidence.deliveries import max_reconsume_times_of_shard, redelivered_messages, repeated_deliveries
-from mqreplay.evidence.growing_lag import advances_of_shard
-from mqreplay.evidence.held_standstills import refused_pulls_of_shard
-from mqreplay.evidence.listed_brokers import CHANGES, UNLISTED
-from mqreplay.evidence.odd_offsets import odd_offsets_of_answers, odd_offsets_of_shard
-from mqreplay.evidence.offset_causes import offset_resets
-from mqreplay.evidence.ownership import pulled_queues_of_shard
-from mqreplay.evidence.pop_orders import blocked_orders
-from mqreplay.evidence.queue_ends import queue_ends
-from mqreplay.evidence.revive_lags import revive_lags_of_shard
-from mqreplay.evidence.slave_configs import DRIFT
-from mqreplay.evidence.slave_reads import slave_reads
+from mqreplay.evidence.brokers.broker_outages import failovers_of_shard
+from mqreplay.evidence.brokers.listed_brokers import CHANGES, UNLISTED
+from mqreplay.evidence.brokers.slave_configs import DRIFT
+from mqreplay.evidence.brokers.slave_reads import slave_reads
+from mqreplay.evidence.lags.growing_lag import advances_of_shard
+from mqreplay.evidence.lags.held_standstills import refused_pulls_of_shard
+from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
+from mqreplay.evidence.members.ownership import pulled_queues_of_shard
+from mqreplay.evidence.messages.deliveries import (
+    max_reconsume_times_of_shard,
+    redelivered_messages,
+    repeated_deliveries,
+)
+from mqreplay.evidence.messages.pop_orders import blocked_orders
+from mqreplay.evidence.offsets.asked_resets import asked_resets
+from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_answers, odd_offsets_of_shard
+from mqreplay.evidence.offsets.offset_causes import offset_resets
+from mqreplay.evidence.offsets.queue_ends import queue_ends
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.every import KINDS, all_findings, finish

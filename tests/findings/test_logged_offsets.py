@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mqreplay.evidence.asked_resets import asked_resets
-from mqreplay.evidence.offset_causes import offset_resets
+from mqreplay.evidence.offsets.asked_resets import asked_resets
+from mqreplay.evidence.offsets.offset_causes import offset_resets
 from mqreplay.findings.offset_resets import reset_findings
 from mqreplay.findings.offsets import offset_findings
 from mqreplay.findings.shape import INSTANT

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.evidence.deliveries import max_reconsume_times_of_shard, redelivered_messages
-from mqreplay.evidence.queue_ends import polled_ends
+from mqreplay.evidence.messages.deliveries import max_reconsume_times_of_shard, redelivered_messages
+from mqreplay.evidence.offsets.queue_ends import polled_ends
 from mqreplay.findings.messages import (
     dead_letters,
     retried_topics,

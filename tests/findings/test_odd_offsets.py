@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from evidence_keys import evidence_of, keys_of
-from mqreplay.evidence.odd_offsets import NEGATIVE, ODD, PAST_END, UNSURE
+from mqreplay.evidence.offsets.odd_offsets import NEGATIVE, ODD, PAST_END, UNSURE
 from mqreplay.findings.odd_offsets import OF_CLIENT, odd_offset_findings
 from mqreplay.findings.shape import SCHEMA
 from silver_moments import at

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqreplay.evidence.slave_reads import BY_GROUP, KEPT, LAGGED, UNKNOWN
+from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEPT, LAGGED, UNKNOWN
 from mqreplay.findings.causes import with_causes
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.pulls import exceptional_pulls_of_shard, pull_findings
@@ -69,7 +69,7 @@ READS = [
 
 
 def slave_reads(listed: list[dict[str, object]]) -> pl.DataFrame:
-    """The frame of evidence/slave_reads.py."""
+    """The frame of slave_reads.py."""
     of_reads = {name: pl.Series(name, [row.get(name) for row in listed], kind) for name, kind in READ.items()}
     return rows("gold.pull_route", ROUTED, listed).with_columns(**of_reads)
 

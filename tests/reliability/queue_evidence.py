@@ -1,6 +1,6 @@
 """A small recorded night without Spark: its files decoded by mqreplay's decoders, as the events of queues.
 
-This is what evidence/queue_events.py makes of the silver tables, from files: lines that stand in two files count once,
+This is what queue_events.py makes of the silver tables, from files: lines that stand in two files count once,
 as ingest has it (test_any_order.py holds that against the tables).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from mqreplay.decode.kinds import KINDS
-from mqreplay.evidence.queue_events import CHANGE, COMMIT, PULL, STATS, QueueEvents
+from mqreplay.evidence.offsets.queue_events import CHANGE, COMMIT, PULL, STATS, QueueEvents
 from mqreplay.ingest.diffs import Source
 from mqreplay.ingest.entries import Moves, SnapshotFile
 from mqreplay.ingest.lines import LineReader

@@ -23,9 +23,10 @@ import pytest
 from mqreplay.core.client_clock import ClockSample
 from mqreplay.core.clock_span import LEAST, SURE_MS, ClockSpan, clock_spans
 from mqreplay.decisions import offset_continuity, queue_progress, status_windows
-from mqreplay.evidence import standstills
+from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.client_clocks import clock_samples
-from mqreplay.evidence.queue_events import KEY, QueueEvents
+from mqreplay.evidence.offsets import standstills
+from mqreplay.evidence.offsets.queue_events import QueueEvents
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.settings import load_settings
 from night.cut import INSTANTS, cut, jsonl_files

@@ -17,11 +17,11 @@ from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard, deal, total
 from mqreplay.engines.spark import SparkEngine
+from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.night_facts import NightFacts, night_facts
-from mqreplay.evidence.offset_causes import offset_resets
-from mqreplay.evidence.queue_ends import queue_ends
-from mqreplay.evidence.queue_events import queue_events
-from mqreplay.evidence.route_changes import route_changes
+from mqreplay.evidence.offsets.offset_causes import offset_resets
+from mqreplay.evidence.offsets.queue_ends import queue_ends
+from mqreplay.evidence.offsets.queue_events import queue_events
 from mqreplay.ingest.digests import KnownDigests
 from mqreplay.ingest.listing import find_recordings
 from mqreplay.lake.lock import warehouse_lock

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from mqreplay.evidence.audit_scope import GROUP_QUEUE, GROUP_TOPIC, OF_QUEUE, QUEUE, AuditScope, confirmed
-from mqreplay.evidence.deliveries import DELIVERY, DONE, once
+from mqreplay.evidence.messages.audit_scope import GROUP_QUEUE, GROUP_TOPIC, OF_QUEUE, QUEUE, AuditScope, confirmed
+from mqreplay.evidence.messages.deliveries import DELIVERY, DONE, once
 
 BY_DAY = (*GROUP_TOPIC, "day")
 COUNTS = (

@@ -16,7 +16,7 @@ import pyarrow as pa
 from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Mask, Numbers, instants, lists
 from mqreplay.evidence.arrays.saturating import COUNTLESS, less
 from mqreplay.evidence.arrays.sorted_runs import last_such, lasts, one_later, runs, starts
-from mqreplay.evidence.slave_copies import BothFiles
+from mqreplay.evidence.offsets.slave_copies import BothFiles
 
 COPY = ["broker_name", "slave_id"]
 OF_GROUP = [*COPY, "consumer_group"]

@@ -21,10 +21,11 @@ import polars as pl
 import pyarrow as pa
 
 from mqreplay.evidence.arrays.frame_arrays import LEAST, NOWHERE, Mask, Numbers, instants
+from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.arrays.nearest import as_of, nearest
 from mqreplay.evidence.arrays.saturating import less
 from mqreplay.evidence.arrays.sorted_runs import lengths, one_later, starts
-from mqreplay.evidence.offset_causes import (
+from mqreplay.evidence.offsets.offset_causes import (
     BEGAN,
     COPIED,
     GROUP_QUEUE,
@@ -36,7 +37,7 @@ from mqreplay.evidence.offset_causes import (
     with_reset_ahead,
     with_skip,
 )
-from mqreplay.evidence.queue_events import COPIES, QUEUE, QueueEvents
+from mqreplay.evidence.offsets.queue_events import COPIES, QueueEvents
 
 CHAIN = ["source_name", *GROUP_QUEUE]  # of one offset in one file
 ORDER = ["to_ts", "from_ts", "previous_offset", "new_offset", "source_digest"]

@@ -16,7 +16,7 @@ import polars as pl
 from mqreplay.core.pull_node import MASTER_ID, find_broker_address_in_subscribe
 from mqreplay.core.version import CLIENT_4
 from mqreplay.evidence.arrays.distinct import distinct_rows
-from mqreplay.evidence.client_memory import with_memory
+from mqreplay.evidence.members.client_memory import with_memory
 
 NEEDED = (
     *("day", "client_id", "consumer_group", "topic", "broker_name", "queue_id", "broker_id", "record_id"),

@@ -15,9 +15,9 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.evidence.arrays.distinct import distinct_values, value_numbers
-from mqreplay.evidence.membership import MEMBER, within_session
-from mqreplay.evidence.observed_clients import CLIENT_LOG, RUNNING_INFO, hooked, owner_views, polled
-from mqreplay.evidence.queue_events import KEY, QUEUE
+from mqreplay.evidence.arrays.keys import KEY, QUEUE
+from mqreplay.evidence.members.membership import MEMBER, within_session
+from mqreplay.evidence.members.observed_clients import CLIENT_LOG, RUNNING_INFO, hooked, owner_views, polled
 from mqreplay.evidence.time_spans import INSTANT
 
 HELD = [*MEMBER, *QUEUE]

@@ -11,7 +11,7 @@ from mqreplay.evidence.arrays.frame_arrays import LEAST, MOST, NOWHERE, instants
 from mqreplay.evidence.arrays.nearest import nearest
 from mqreplay.evidence.arrays.saturating import less
 from mqreplay.evidence.arrays.sorted_runs import lasts, runs, starts
-from mqreplay.evidence.queue_events import QueueEvents
+from mqreplay.evidence.offsets.queue_events import QueueEvents
 
 SCHEMA = (
     "broker_name STRING, broker_id BIGINT, topic STRING, consumer_group STRING, queue_id INT, hour TIMESTAMP, "

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from mqreplay.evidence.arrays.saturating import less
-from mqreplay.evidence.broker_descriptions import with_descriptions
-from mqreplay.evidence.log_marks import with_marks
+from mqreplay.evidence.brokers.broker_descriptions import with_descriptions
+from mqreplay.evidence.brokers.log_marks import with_marks
 
 FOUND, NOT_FOUND, RETRY_IMMEDIATELY = 0, 19, 20  # ResponseCode of PULL_MESSAGE
 NEEDED = (

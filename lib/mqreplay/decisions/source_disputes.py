@@ -6,8 +6,8 @@ import polars as pl
 
 from mqreplay.decisions.queue_owner import HELD, held_views, intervals_of
 from mqreplay.evidence.gap_rows import GAP
-from mqreplay.evidence.observed_clients import CLIENT_LOG, RUNNING_INFO
-from mqreplay.evidence.ownership import counted_spans
+from mqreplay.evidence.members.observed_clients import CLIENT_LOG, RUNNING_INFO
+from mqreplay.evidence.members.ownership import counted_spans
 
 COMPARED = ("assignment", RUNNING_INFO, CLIENT_LOG)  # a computed share is not yet held
 PRECISION_S = 21  # a client is polled every 20 s

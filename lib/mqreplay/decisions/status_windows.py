@@ -21,8 +21,9 @@ from mqreplay.core.burrow import STATUSES
 from mqreplay.decisions.status_arrays import LIMIT, MOST_ROWS, UNKNOWN, Ints, Lists, Mask, Windows, first_windows, sums
 from mqreplay.decisions.status_arrays import windows as windows_of
 from mqreplay.evidence.arrays.frame_arrays import Numbers
+from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.arrays.sorted_runs import lasts, runs, spread, starts
-from mqreplay.evidence.queue_events import COMMIT, KEY, QueueEvents
+from mqreplay.evidence.offsets.queue_events import COMMIT, QueueEvents
 
 WINDOWS = pa.list_(
     pa.field(

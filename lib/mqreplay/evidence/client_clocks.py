@@ -18,7 +18,7 @@ from mqreplay.core.clock_span import LEAST, WRITE_MS, ClockSpan, clock_spans
 from mqreplay.evidence.arrays.frame_arrays import NOWHERE, Mask, Numbers
 from mqreplay.evidence.arrays.nearest import nearest
 from mqreplay.evidence.arrays.sorted_runs import lasts, one_later, ranks, starts
-from mqreplay.evidence.queue_events import COMMIT, PULL, QueueEvents
+from mqreplay.evidence.offsets.queue_events import COMMIT, PULL, QueueEvents
 
 # The fields of core's ClockSample and ClockSpan.
 SAMPLES: dict[str, pl.DataType] = {"client_id": pl.String(), **dict.fromkeys(ClockSample._fields, pl.Int64())}

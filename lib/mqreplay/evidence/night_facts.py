@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from mqreplay.evidence.client_memory import first_subscriptions_of_shard, new_clients
-from mqreplay.evidence.queue_events import (
+from mqreplay.evidence.members.client_memory import first_subscriptions_of_shard, new_clients
+from mqreplay.evidence.offsets.queue_events import (
     accepted_commits,
     groups_with_accepted_commits_of_shard,
     groups_with_commits_of_shard,

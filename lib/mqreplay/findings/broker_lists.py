@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.broker_outages import BROKER
+from mqreplay.evidence.brokers.broker_outages import BROKER
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
@@ -58,7 +58,7 @@ MASTER_CHANGED = FindingKind(
 
 
 def unlisted_findings(unlisted: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    """Return BROKER_UNLISTED, of evidence/listed_brokers.py's frame of brokers unlisted for long."""
+    """Return BROKER_UNLISTED, of listed_brokers.py's frame of brokers unlisted for long."""
     rows = unlisted.group_by(*BROKER, "broker_addr", "from_ts", "to_ts").agg(evidence("silver.broker_runtime", *BROKER))
     is_master = pl.col("broker_id") == 0
     role = pl.when(is_master).then(pl.lit("The master of ")).otherwise(pl.format("Slave {} of ", "broker_id"))
@@ -73,7 +73,7 @@ def unlisted_findings(unlisted: pl.DataFrame, cluster: str) -> pl.DataFrame:
 
 
 def master_findings(changes: pl.DataFrame, cluster: str) -> pl.DataFrame:
-    """Return MASTER_CHANGED, of evidence/listed_brokers.py's master_changes."""
+    """Return MASTER_CHANGED, of listed_brokers.py's master_changes."""
     by = [name for name in changes.columns if name != "record_id"]
     rows = changes.group_by(by).agg(evidence("silver.cluster_info", "record_id"))
     rows = rows.with_columns(pl.lit(0, pl.Int64).alias("broker_id"))

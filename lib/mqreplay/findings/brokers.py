@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.broker_outages import BROKER, ROUTE, with_outage
-from mqreplay.evidence.held_standstills import REFUSED
+from mqreplay.evidence.brokers.broker_outages import BROKER, ROUTE, with_outage
+from mqreplay.evidence.lags.held_standstills import REFUSED
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -72,7 +72,7 @@ PULLS_KEPT = 20  # pulls that an outage sent to a slave and that are kept as evi
 def outage_findings(outages: pl.DataFrame, failovers: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Return BROKER_DOWN, with the pulls that it sent to a slave.
 
-    ``outages`` is the frame of evidence/broker_outages.py, ``failovers`` that of its with_outage. How many messages an
+    ``outages`` is the frame of broker_outages.py, ``failovers`` that of its with_outage. How many messages an
     outage delivered again is the sum of its effects: causes.py adds it.
     """
     key = pl.struct(pl.lit(ROUTE).alias("table_name"), "record_id")

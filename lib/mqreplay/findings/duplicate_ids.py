@@ -49,7 +49,7 @@ BY_DUPLICATE = Cause("duplicate_client_id", same=("consumer_group",), before_s=7
 def duplicate_id_findings(
     duplicates: pl.DataFrame, unshared: pl.DataFrame, cluster: str, dispute_s: int
 ) -> pl.DataFrame:
-    """Return DUPLICATE_CLIENT_ID, of the frame of evidence/duplicate_clients.py.
+    """Return DUPLICATE_CLIENT_ID, of the frame of duplicate_clients.py.
 
     ``unshared`` is the frame of unshared_groups: broadcasting processes may have one id. Shorter than ``dispute_s``
     seconds is normal while a client connects again, and so is a dead connection that is still listed.

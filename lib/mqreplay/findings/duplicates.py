@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.asked_resets import wide_resets
-from mqreplay.evidence.deliveries import MESSAGE
+from mqreplay.evidence.messages.deliveries import MESSAGE
+from mqreplay.evidence.offsets.asked_resets import wide_resets
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence

@@ -17,7 +17,7 @@ class Polled:
     vanished: pl.DataFrame | None = None
     queues: pl.DataFrame | None = None  # routed_queues
     shown: pl.DataFrame | None = None  # consumer_group, table_name: tables with what polls show of a group
-    duplicates: pl.DataFrame | None = None  # evidence/duplicate_clients.py
+    duplicates: pl.DataFrame | None = None  # duplicate_clients.py
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.growing_lag import growing_lag
-from mqreplay.evidence.held_standstills import held_standstills
-from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.lags.growing_lag import growing_lag
+from mqreplay.evidence.lags.held_standstills import held_standstills
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -72,7 +72,7 @@ QUEUES_NAMED = 16  # queues in a summary; more are counted
 
 
 def lag_findings(lags: pl.DataFrame, members: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return LAG_GROWS, of evidence/growing_lag.py's frame; ``members`` is the frame of evidence/membership.py.
+    """Return LAG_GROWS, of growing_lag.py's frame; ``members`` is the frame of membership.py.
 
     Spans of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """

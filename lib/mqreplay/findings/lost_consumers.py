@@ -7,7 +7,7 @@ import datetime as dt
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.membership import EXPIRED
+from mqreplay.evidence.members.membership import EXPIRED
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
@@ -87,7 +87,7 @@ def lost_consumers(
     queues were known, by ``unwatched``, the frame of observed_clients.unwatched. ``dropped``: see `membership`.
 
     ``to_ts`` is when its queues had new owners, or ``until`` (see `heard_until`) where nobody took one. ``members`` is
-    the frame of evidence/membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
+    the frame of membership.py, ``owners`` is gold.queue_owner. A client is lost if it is silent for ``lost_s``
     seconds and never unregistered. The recording must outlast its silence by as much. A client without heartbeats is
     left out, as nothing shows whether it unregistered, unless it vanished, or a broker's log shows that it dropped the
     client and went on (``dropped``): ``vanished`` is the frame of listed_members. ``silent`` says of a client

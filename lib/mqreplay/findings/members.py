@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.conflicts import strategy_conflicts, subscription_conflicts
+from mqreplay.evidence.members.conflicts import strategy_conflicts, subscription_conflicts
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
@@ -73,7 +73,7 @@ def conflict_findings(
 ) -> pl.DataFrame:
     """Return strategy_conflict and subscription_conflict, one for each conflict longer than ``dispute_s`` seconds.
 
-    The frames are those of evidence/conflicts.py.
+    The frames are those of conflicts.py.
     """
     long = seconds("from_ts", "to_ts") > dispute_s
     sides = pl.col("sides").list.join(" against ")

@@ -9,9 +9,9 @@ import polars as pl
 from mqreplay.core.pop_retry_topic import retry_topic_owners
 from mqreplay.core.retry_topic import DLQ_GROUP_TOPIC_PREFIX as DLQ
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.arrays.saturating import less, total
-from mqreplay.evidence.queue_ends import polled_ends, pulled_ends
-from mqreplay.evidence.queue_events import QUEUE
+from mqreplay.evidence.offsets.queue_ends import polled_ends, pulled_ends
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -119,7 +119,7 @@ def retry_findings(
 ) -> pl.DataFrame:
     """Return RETRY_GROWTH: messages sent back, by the consumers' logs; for a group without one, by its topic's end.
 
-    ``redelivered_messages`` has evidence/deliveries.py's rows of all shards. ``ends`` has the rows of
+    ``redelivered_messages`` has deliveries.py's rows of all shards. ``ends`` has the rows of
     `returned_ends_of_shard` of all shards and those of topic statistics. Fewer than ``warn_messages`` are info.
     ``groups`` and ``topics`` are those known: the name of a retry topic of POP has both.
     """
@@ -186,7 +186,7 @@ def dead_letters(
     """Return DEAD_LETTER: a group's dead letter topic was created, or grew, or a last try failed.
 
     ``redelivered_messages`` and ``ends`` are as in `retry_findings`.
-    ``max_reconsume_times`` has the rows of evidence/deliveries.py's max_reconsume_times_of_shard of all shards.
+    ``max_reconsume_times`` has the rows of deliveries.py's max_reconsume_times_of_shard of all shards.
     Messages are counted by the log of the consumers; for a group without one, by how much its topic grew.
     """
     created = _created(topic_config).select(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.odd_offsets import ENTRY, NEGATIVE, PAST_END, UNSURE
+from mqreplay.evidence.offsets.odd_offsets import ENTRY, NEGATIVE, PAST_END, UNSURE
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits
@@ -51,7 +51,7 @@ ONCE_MORE = (
 def odd_offset_findings(odd: pl.DataFrame, continuity: pl.DataFrame, cluster: str) -> pl.DataFrame:
     """Return NEGATIVE_OFFSET, and OFFSET_BEYOND_MAX of clients' files and of answers.
 
-    ``odd`` are rows of evidence/odd_offsets.py, ``continuity`` is gold.offset_continuity: what copies of brokers' files
+    ``odd`` are rows of odd_offsets.py, ``continuity`` is gold.offset_continuity: what copies of brokers' files
     show past the end is not reported twice.
     """
     if odd.is_empty():

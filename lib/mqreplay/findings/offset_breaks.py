@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.arrays.nearest import as_of
-from mqreplay.evidence.queue_events import COPIES, KEY
+from mqreplay.evidence.offsets.queue_events import COPIES
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.shape import seconds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.reset_effects import reset_rows, with_reset_session
+from mqreplay.evidence.offsets.reset_effects import reset_rows, with_reset_session
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import FindingKind
 from mqreplay.findings.limits import Limits

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import polars as pl
 
-from mqreplay.evidence.broker_outages import BROKER
-from mqreplay.evidence.offset_causes import COPIED
-from mqreplay.evidence.queue_events import COMMITS, COPIES
+from mqreplay.evidence.brokers.broker_outages import BROKER
+from mqreplay.evidence.offsets.offset_causes import COPIED
+from mqreplay.evidence.offsets.queue_events import COMMITS, COPIES
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
 from mqreplay.findings.limits import Limits

@@ -7,8 +7,8 @@ from collections.abc import Collection
 import polars as pl
 
 from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
-from mqreplay.evidence.ownership import disputes, due_queues, idle_members, subscribers
-from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.members.ownership import disputes, due_queues, idle_members, subscribers
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.duplicate_ids import BY_DUPLICATE
@@ -146,7 +146,7 @@ def ownership_findings(
     gap_s: int,
     retried: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of evidence/ownership.py's frames.
+    """Return ORPHAN_QUEUE, DOUBLE_OWNED_QUEUE and IDLE_CONSUMER, of ownership.py's frames.
 
     Seconds of disagreement are normal while lists spread: a dispute counts if it lasts longer than ``dispute_s``
     seconds. A member is idle if it held no queue for longer than ``idle_s``, or got none in ``idle_rebalances``

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.arrays.keys import KEY
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind
@@ -39,7 +39,7 @@ QUEUES_NAMED = 16  # queues in a summary; more are counted
 
 
 def pop_order_findings(blocked: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return POP_ORDER_BLOCKED, of the frame of evidence/pop_orders.py.
+    """Return POP_ORDER_BLOCKED, of the frame of pop_orders.py.
 
     Spans of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
+from mqreplay.evidence.brokers.slave_reads import BY_GROUP, KEEPER, KEPT, LAGGED, MASTER_ID
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
 from mqreplay.findings.kind import Cause, FindingKind

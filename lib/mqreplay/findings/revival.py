@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from mqreplay.core.pop_revive import REVIVE_GROUP
-from mqreplay.evidence.queue_events import QUEUE
+from mqreplay.evidence.arrays.keys import QUEUE
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -44,7 +44,7 @@ REVIVE_LAG = FindingKind(
 
 
 def revive_findings(lags: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return REVIVE_LAG, of the frame of evidence/revive_lags.py.
+    """Return REVIVE_LAG, of the frame of revive_lags.py.
 
     Spans of one broker that are ``gap_s`` seconds apart or less are one finding.
     """

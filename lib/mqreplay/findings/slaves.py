@@ -113,7 +113,7 @@ def stale_slave_offsets(continuity: pl.DataFrame, cluster: str, stale_slave_s: i
 def config_drift(drift: pl.DataFrame, outages: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
     """Return SLAVE_CONFIG_DRIFT, one finding a slave and time; drifts ``gap_s`` seconds apart are one.
 
-    ``drift`` is the frame of evidence/slave_configs.py, ``outages`` that of evidence/broker_outages.py.
+    ``drift`` is the frame of slave_configs.py, ``outages`` that of broker_outages.py.
     """
     if drift.is_empty():
         return none()

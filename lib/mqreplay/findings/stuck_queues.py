@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from mqreplay.evidence.held_standstills import held_standstills
-from mqreplay.evidence.queue_events import KEY
+from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.lags.held_standstills import held_standstills
 from mqreplay.evidence.time_spans import with_session
 from mqreplay.evidence_advice import Need
 from mqreplay.findings.finding_evidence import FindingEvidence
@@ -56,7 +56,7 @@ STUCK_QUEUE = FindingKind(
 
 
 def stuck_findings(standstills: pl.DataFrame, cluster: str, gap_s: int) -> pl.DataFrame:
-    """Return STUCK_QUEUE, of evidence/held_standstills.py's frame.
+    """Return STUCK_QUEUE, of held_standstills.py's frame.
 
     Standstills of one group and topic that are ``gap_s`` seconds apart or less are one finding.
     """

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mqreplay.evidence.asked_resets import asked_resets, with_asked_resets
-from mqreplay.evidence.concluded_resets import with_concluded_resets
-from mqreplay.evidence.lowered_commits import with_sent_causes
-from mqreplay.evidence.observed_clients import answers
-from mqreplay.evidence.offset_causes import pushed_resets, with_causes_of_masters
-from mqreplay.evidence.reset_effects import with_applied
-from mqreplay.evidence.slave_copies import stale_copies
+from mqreplay.evidence.members.observed_clients import answers
+from mqreplay.evidence.offsets.asked_resets import asked_resets, with_asked_resets
+from mqreplay.evidence.offsets.concluded_resets import with_concluded_resets
+from mqreplay.evidence.offsets.lowered_commits import with_sent_causes
+from mqreplay.evidence.offsets.offset_causes import pushed_resets, with_causes_of_masters
+from mqreplay.evidence.offsets.reset_effects import with_applied
+from mqreplay.evidence.offsets.slave_copies import stale_copies
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.queue_pass import QueueResult
 

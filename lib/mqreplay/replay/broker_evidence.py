@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from mqreplay.evidence.broker_outages import broker_outages, restarts
-from mqreplay.evidence.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
+from mqreplay.evidence.brokers.broker_outages import broker_outages, restarts
+from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
 from mqreplay.findings.broker_lists import long_unlisted
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.member_evidence import recorder_ran

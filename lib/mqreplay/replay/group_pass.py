@@ -13,10 +13,10 @@ from mqreplay.decisions.pop_receipts import pop_receipts
 from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
-from mqreplay.evidence.agreed_lists import member_lists, queue_lists
-from mqreplay.evidence.membership import MEMBER
-from mqreplay.evidence.observed_clients import RUNNING_INFO, polled
-from mqreplay.evidence.observed_rebalances import observed_rebalances
+from mqreplay.evidence.members.agreed_lists import member_lists, queue_lists
+from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.evidence.members.observed_clients import RUNNING_INFO, polled
+from mqreplay.evidence.members.observed_rebalances import observed_rebalances
 from mqreplay.findings.shares import uneven_shares_of_shard
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from mqreplay.decisions.queue_owner import queue_owner
-from mqreplay.evidence.dropped_clients import dropped_clients, dropped_signs
-from mqreplay.evidence.membership import membership, signs, unshared_groups
+from mqreplay.evidence.members.dropped_clients import dropped_clients, dropped_signs
+from mqreplay.evidence.members.membership import membership, signs, unshared_groups
+from mqreplay.evidence.members.polled_night import PolledNight, hook_tables, polled_night
 from mqreplay.evidence.night_facts import NightFacts
-from mqreplay.evidence.polled_night import PolledNight, hook_tables, polled_night
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows
 from mqreplay.replay.queue_pass import QueueResult

@@ -11,14 +11,14 @@ from mqreplay.decisions.delivery_audit import message_counts_of_shard
 from mqreplay.engines.passes import GoldRows, Pass, PassTable
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard, name_bucket
-from mqreplay.evidence.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
-from mqreplay.evidence.deliveries import (
+from mqreplay.evidence.messages.audit_scope import AuditScope, ScopeOfShard, scope_of_shard
+from mqreplay.evidence.messages.deliveries import (
     max_reconsume_times_of_shard,
     redelivered_messages,
     repeated_deliveries,
     with_queue_topic,
 )
-from mqreplay.evidence.queue_events import stored_commits
+from mqreplay.evidence.offsets.queue_events import stored_commits
 from mqreplay.lake.buckets import key_of
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.day import DayRows

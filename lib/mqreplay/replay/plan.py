@@ -26,13 +26,13 @@ from mqreplay.decisions.queue_owner import owned_from
 from mqreplay.decisions.replay_gap import replay_gap
 from mqreplay.engines.passes import PassRunner
 from mqreplay.engines.shards import Shard, count_buckets, deal, deal_evenly, total
-from mqreplay.evidence.audit_scope import audit_scope
+from mqreplay.evidence.brokers.route_changes import route_changes
 from mqreplay.evidence.client_clocks import client_clocks
-from mqreplay.evidence.listed_members import outside
-from mqreplay.evidence.membership import subscribed_tags, unregistrations
+from mqreplay.evidence.members.listed_members import outside
+from mqreplay.evidence.members.membership import subscribed_tags, unregistrations
+from mqreplay.evidence.members.polled_night import ends_of_groups
+from mqreplay.evidence.messages.audit_scope import audit_scope
 from mqreplay.evidence.night_facts import NightFacts, night_facts
-from mqreplay.evidence.polled_night import ends_of_groups
-from mqreplay.evidence.route_changes import route_changes
 from mqreplay.findings.every import all_findings, finish
 from mqreplay.findings.limits import Limits
 from mqreplay.lake.buckets import buckets

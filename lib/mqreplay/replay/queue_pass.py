@@ -20,22 +20,22 @@ from mqreplay.decisions.slave_suggestion import slave_suggestion
 from mqreplay.engines.passes import GoldRows, Pass
 from mqreplay.engines.rows import RowSource
 from mqreplay.engines.shards import Shard
-from mqreplay.evidence import slave_copies, standstills
-from mqreplay.evidence.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
+from mqreplay.evidence.brokers.broker_outages import answers_of_shard, errors_of_shard, failovers_of_shard
+from mqreplay.evidence.brokers.slave_reads import slave_reads
 from mqreplay.evidence.client_clocks import client_clocks, clock_samples
-from mqreplay.evidence.growing_lag import advances_of_shard
-from mqreplay.evidence.held_standstills import refused_pulls_of_shard
-from mqreplay.evidence.lowered_commits import lowered_commits, with_senders
-from mqreplay.evidence.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
+from mqreplay.evidence.lags.growing_lag import advances_of_shard
+from mqreplay.evidence.lags.held_standstills import refused_pulls_of_shard
+from mqreplay.evidence.lags.revive_lags import revive_lags_of_shard
+from mqreplay.evidence.members.membership import commit_signs_of_shard, pull_signs_of_shard, pulling_groups_of_shard
+from mqreplay.evidence.members.ownership import pulled_queues_of_shard
 from mqreplay.evidence.night_facts import NightFacts
-from mqreplay.evidence.odd_offsets import odd_offsets_of_shard
-from mqreplay.evidence.offset_causes import moved_resets_of_shard, offset_resets
-from mqreplay.evidence.ownership import pulled_queues_of_shard
-from mqreplay.evidence.queue_ends import queue_ends
-from mqreplay.evidence.queue_events import QueueEvents, last_copies, queue_events
-from mqreplay.evidence.reset_effects import applied_resets_of_shard
-from mqreplay.evidence.revive_lags import revive_lags_of_shard
-from mqreplay.evidence.slave_reads import slave_reads
+from mqreplay.evidence.offsets import slave_copies, standstills
+from mqreplay.evidence.offsets.lowered_commits import lowered_commits, with_senders
+from mqreplay.evidence.offsets.odd_offsets import odd_offsets_of_shard
+from mqreplay.evidence.offsets.offset_causes import moved_resets_of_shard, offset_resets
+from mqreplay.evidence.offsets.queue_ends import queue_ends
+from mqreplay.evidence.offsets.queue_events import QueueEvents, last_copies, queue_events
+from mqreplay.evidence.offsets.reset_effects import applied_resets_of_shard
 from mqreplay.findings.brokers import refusals_of_shard
 from mqreplay.findings.clocks import activity_of_shard
 from mqreplay.findings.messages import returned_ends_of_shard

@@ -6,12 +6,12 @@ import polars as pl
 
 from mqreplay.decisions.replay_gap import lacking, missing_kinds
 from mqreplay.decisions.source_disputes import source_gaps
-from mqreplay.evidence.dropped_clients import dropped_gaps
-from mqreplay.evidence.growing_lag import lag_gaps
-from mqreplay.evidence.listed_members import outside
+from mqreplay.evidence.lags.growing_lag import lag_gaps
+from mqreplay.evidence.members.dropped_clients import dropped_gaps
+from mqreplay.evidence.members.listed_members import outside
+from mqreplay.evidence.members.unlisted_members import unlisted_member_gaps
+from mqreplay.evidence.members.unread_logs import unwatched_gaps
 from mqreplay.evidence.recorder_holes import hole_gaps
-from mqreplay.evidence.unlisted_members import unlisted_member_gaps
-from mqreplay.evidence.unread_logs import unwatched_gaps
 from mqreplay.findings.every import KINDS
 from mqreplay.replay.context import ReplayContext
 from mqreplay.replay.member_evidence import MemberEvidence, recorder_ran

@@ -1,0 +1,1 @@
+"""Brokers: configuration, outages, routes, commit logs."""

@@ -1,0 +1,1 @@
+"""Queues that are behind although they should advance."""

@@ -1,0 +1,1 @@
+"""Members of groups, and the owners of queues."""

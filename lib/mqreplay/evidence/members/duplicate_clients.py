@@ -1,0 +1,174 @@
+"""Client ids that several processes of one group use at once.
+
+A broker keeps a member for each connection, so its list of members (ConsumerGroupInfo#getAllClientId) names such an id
+once for each process. Each of them takes the share of the first place (AllocateMessageQueueStrategy: indexOf), and
+nobody takes that of the others.
+
+A broker drops a connection that died without notice only after 120 s without a heartbeat: until then a client that
+connected again, such as after a pause of the broker, is listed twice, too.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+import polars as pl
+
+from mqreplay.evidence.arrays.distinct import distinct_values
+from mqreplay.evidence.members.listed_members import polled_lists
+from mqreplay.evidence.members.membership import MEMBER
+from mqreplay.evidence.members.observed_clients import ASKED_S, REPEATED_S, RUNNING_INFO, answers, polled, setting
+from mqreplay.evidence.time_spans import INSTANT, with_session
+
+DEAD_S = 135  # a broker drops a silent channel after 120 s, at its next scan or idle event
+REBALANCE_S = 20
+CLOSED_S = 60  # until the close of a connection has arrived, where only a few packets were lost
+BEFORE_S = 2 * ASKED_S  # the last poll of the first process may be so much earlier
+STARTED = "PROP_CONSUMER_START_TIMESTAMP"
+LISTS, CONNECTIONS, REBALANCES = "silver.consumer_list", "silver.consumer_connection", "silver.rebalance"
+DUPLICATES: dict[str, pl.DataType] = {
+    "consumer_group": pl.String(),
+    "client_id": pl.String(),
+    "from_ts": INSTANT,
+    "to_ts": INSTANT,
+    "processes": pl.Int64(),  # the most at once
+    "certain": pl.Boolean(),  # not a connection that died
+    "addresses": pl.List(pl.String()),  # of the clients, as one broker knows them; empty: not recorded
+    "tables": pl.List(pl.String()),  # that show it
+}
+_SIGHT = [*MEMBER, "from_ts", "to_ts", "processes", "addresses", "table_name"]
+
+
+def duplicate_clients(
+    small: Mapping[str, pl.DataFrame],
+    consumer_list: pl.DataFrame,
+    holes: pl.DataFrame,
+    watched_until: dt.datetime | None,
+) -> pl.DataFrame:
+    """Return the times in which a group had a client id more than once.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, certain, addresses, tables.
+
+    ``small`` are the night's small tables by name, ``consumer_list`` the lists that the recorder polled. It is certain
+    if it lasts longer than DEAD_S seconds, if clients with this id name two start times, or if a process with this id
+    answered without a break, see `_unbroken`.
+    """
+    sights = [
+        _by_lists(polled_lists(consumer_list, small["broker_runtime"], holes, watched_until)),
+        _by_connections(small["consumer_connection"]),
+        _by_rebalances(small["rebalance"]),
+    ]
+    together = with_session(pl.concat(sights), MEMBER, "from_ts", "to_ts", REPEATED_S)
+    spans = together.group_by(*MEMBER, "session").agg(
+        pl.col("from_ts").min(),
+        pl.col("to_ts").max(),
+        pl.col("processes").max(),
+        pl.col("addresses").sort_by(pl.col("addresses").list.len(), "from_ts").last(),
+        pl.col("table_name").unique().sort().alias("tables"),
+    )
+    long = pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=DEAD_S)
+    named = spans
+    for shown in (_with_two_starts(spans, small["assignment"]), _unbroken(spans, small)):
+        named = named.join(shown, [*MEMBER, "session"], how="left")
+    flags = [pl.col(name).fill_null(False) for name in ("two_starts", "unbroken")]
+    certain = pl.any_horizontal(long, *flags).alias("certain")
+    return named.with_columns(certain).select([pl.col(name).cast(kind) for name, kind in DUPLICATES.items()])
+
+
+def _by_lists(lists: pl.DataFrame) -> pl.DataFrame:
+    return _repeated(lists.select("consumer_group", "ts", "until", "cid_all"), LISTS)
+
+
+def _by_rebalances(rebalance: pl.DataFrame) -> pl.DataFrame:
+    until = (pl.col("ts") + pl.duration(seconds=REBALANCE_S)).alias("until")
+    return _repeated(rebalance.select("consumer_group", "ts", until, "cid_all"), REBALANCES)
+
+
+def _repeated(lists: pl.DataFrame, table: str) -> pl.DataFrame:
+    """Return the client ids that a list has more than once.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name.
+    """
+    distinct, list_of = distinct_values(lists, ["cid_all"])  # members see the same lists again and again
+    repeats = distinct.select(pl.col("cid_all").list.n_unique() < pl.col("cid_all").list.len()).to_series()
+    several = lists.filter(repeats.gather(list_of)).with_row_index("list")
+    each = several.explode("cid_all").rename({"cid_all": "client_id", "ts": "from_ts", "until": "to_ts"})
+    counted = each.group_by("list", *MEMBER, "from_ts", "to_ts").agg(pl.len().cast(pl.Int64).alias("processes"))
+    none = pl.lit([], pl.List(pl.String)).alias("addresses")
+    return counted.filter(pl.col("processes") > 1).with_columns(none, pl.lit(table).alias("table_name")).select(_SIGHT)
+
+
+def _by_connections(consumer_connection: pl.DataFrame) -> pl.DataFrame:
+    """Return the client ids that a broker knows at several addresses.
+
+    Columns: consumer_group, client_id, from_ts, to_ts, processes, addresses, table_name.
+    """
+    by = ["broker_name", "broker_id", "consumer_group"]
+    confirmed = pl.max_horizontal("ts", pl.col("previous_ts").shift(-1).over(by))
+    known = consumer_connection.sort("ts", "record_id").with_columns(confirmed.alias("to_ts"))
+    each = known.filter(pl.col("connections").list.len() > 1).explode("connections")
+    named = each.with_columns(pl.col("connections").struct.field(name) for name in ("client_id", "client_addr"))
+    address = pl.col("client_addr").drop_nulls().unique().sort()
+    counted = named.group_by(*by, "client_id", pl.col("ts").alias("from_ts"), "to_ts").agg(
+        address.alias("addresses"), address.len().cast(pl.Int64).alias("processes")
+    )
+    several = counted.filter(pl.col("processes") > 1)
+    return several.with_columns(pl.lit(CONNECTIONS).alias("table_name")).select(_SIGHT)
+
+
+def _with_two_starts(spans: pl.DataFrame, assignment: pl.DataFrame) -> pl.DataFrame:
+    """Return whether answers of clients with an id name two start times.
+
+    Columns: consumer_group, client_id, session, two_starts.
+    """
+    started = answers(assignment).select(*MEMBER, "ts", "seen_until", setting(STARTED).alias("started"))
+    met = spans.join(started.filter(pl.col("started").is_not_null()), MEMBER)
+    near = (pl.col("seen_until") >= pl.col("from_ts") - pl.duration(seconds=BEFORE_S)) & (
+        pl.col("ts") <= pl.col("to_ts")
+    )
+    return met.filter(near).group_by(*MEMBER, "session").agg((pl.col("started").n_unique() > 1).alias("two_starts"))
+
+
+def _unbroken(spans: pl.DataFrame, small: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return whether a process answered from before its id was listed twice until after.
+
+    Columns: consumer_group, client_id, session, unbroken.
+
+    Such a process did not lose its connections, so a second one that stays for longer than CLOSED_S seconds is another
+    process: the close of a connection is sent again until it arrives. Each poll must have an answer, and each broker of
+    the member must know two addresses: one broker may have lost a client that others still reach.
+    """
+    lasting = spans.filter(pl.col("to_ts") - pl.col("from_ts") > pl.duration(seconds=CLOSED_S))
+    asked = polled(small["assignment"], RUNNING_INFO)
+    answered = answers(small["assignment"]).select(*MEMBER, "ts", "seen_until")
+    failed = asked.filter(pl.col("error").is_not_null()).select(*MEMBER, "ts", pl.col("ts").alias("seen_until"))
+    rows = [answered.with_columns(pl.lit(False).alias("failed")), failed.with_columns(pl.lit(True).alias("failed"))]
+    since, until = pl.col("from_ts") - pl.duration(seconds=BEFORE_S), pl.col("to_ts")
+    met = lasting.join(pl.concat(rows), MEMBER).filter((pl.col("seen_until") >= since) & (pl.col("ts") <= until))
+    key = [*MEMBER, "session"]
+    ordered = met.sort("ts")
+    silence = (pl.col("ts") - pl.col("seen_until").shift(1).over(key)).fill_null(pl.duration(seconds=0))
+    whole = (
+        (pl.col("ts").min() < pl.col("from_ts").first())
+        & (pl.col("seen_until").max() >= pl.col("to_ts").first() - pl.duration(seconds=BEFORE_S))
+        & (pl.col("silence").max() <= pl.duration(seconds=BEFORE_S - 1))
+        & ~pl.col("failed").any()
+    )
+    steady = ordered.with_columns(silence.alias("silence")).group_by(key).agg(whole.alias("unbroken"))
+    single = lasting.join(_known_once(small["consumer_connection"]), MEMBER).filter(
+        (pl.col("ts") > pl.col("from_ts") + pl.duration(seconds=REPEATED_S)) & (pl.col("ts") <= pl.col("to_ts"))
+    )
+    several = lasting.join(_by_connections(small["consumer_connection"]).select(MEMBER).unique(), MEMBER, how="semi")
+    return steady.join(several, key, how="semi").join(single, key, how="anti")
+
+
+def _known_once(consumer_connection: pl.DataFrame) -> pl.DataFrame:
+    """Return when a broker knew a client id at one address only.
+
+    Columns: consumer_group, client_id, ts.
+    """
+    each = consumer_connection.filter(pl.col("connections").list.len() > 0).explode("connections")
+    client = pl.col("connections").struct.field("client_id").alias("client_id")
+    by = ["broker_name", "broker_id", "consumer_group", "ts", "client_id"]
+    return each.with_columns(client).group_by(by).len().filter(pl.col("len") == 1).select(*MEMBER, "ts")

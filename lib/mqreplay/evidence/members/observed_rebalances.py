@@ -1,0 +1,181 @@
+"""Rebalances of clients without hooks, by the queues that they hold while nothing changes.
+
+A client computes its share of a topic every 20 s, from a broker's list of members and from the queues of the topic's
+route, which it polls every 30 s. If members, queues and strategy did not change for that long before a client's answer,
+it must hold the result of its strategy. If they changed, the rebalance is undetermined, and one row has the reason.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.core.retry_topic import RETRY_GROUP_TOPIC_PREFIX as RETRY
+from mqreplay.core.topic_route import LOGICAL_QUEUE_MOCK_BROKER_PREFIX as MOCK
+from mqreplay.evidence.members.membership import BROADCASTING, MEMBER
+from mqreplay.evidence.members.observed_clients import answers, setting
+
+ROUTE_S = 30  # pollNameServerInterval of a client
+LOCK_S = 60  # an orderly client takes over a queue when the lock of its last owner has expired
+POLL_S = 10  # two polls of lists and routes
+NO_QUEUES_HELD = "the client does not report which queues it holds"
+BY_POP = "the client consumes the topic by POP: its queues are shared, and a broker assigns them"
+UNSETTLED = "the client was releasing a queue of the topic when it was polled, as it does during a reset of its offsets"
+NO_STRATEGY = "the client does not report its allocation strategy"
+NO_CLIENTS = "the brokers listed different members of the group when the client was polled"
+NO_QUEUES = (
+    "the topic's queues are unknown: its name servers gave different routes or none, and no topics.json had "
+    "the topic yet"
+)
+LOGICAL = "the topic is static: the recording lacks its logical queues"
+YOUNG_CLIENTS = "the members of the group changed shortly before the client was polled"
+YOUNG_QUEUES = "the queues of the topic changed shortly before the client was polled"
+YOUNG_STRATEGY = "the client's strategy or subscriptions changed shortly before it was polled"
+_ROW = [*MEMBER, "topic"]
+
+
+def observed_rebalances(
+    assignment: pl.DataFrame,
+    member_lists: pl.DataFrame,
+    queue_lists: pl.DataFrame,
+    polled_members: pl.DataFrame,
+    interval_s: int,
+    like: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return the columns of ``like`` (silver.rebalance), takes_all, reason: a row per client, topic, stable period.
+
+    ``member_lists`` and ``queue_lists`` are the frames of agreed_lists.py; ``polled_members``: MEMBER of clients that
+    only polls show. ``interval_s`` is the rebalance interval. ``reason`` is the reason why a row cannot be judged, else
+    null. ``takes_all``: a member of a broadcasting group takes all queues, regardless of its strategy.
+    """
+    each = _answers_by_topic(answers(assignment).join(polled_members, MEMBER, how="semi"))
+    # An answer is valid from ts to until: judge it by the lists at its start, while these are valid, and at its end.
+    begin = _with_lists(each.with_columns(pl.col("ts").alias("at")), member_lists, queue_lists)
+    until = pl.min_horizontal("held_until", "cid_to", "mq_to")
+    end = _with_lists(each.with_columns(pl.col("held_until").alias("at")), member_lists, queue_lists)
+    both = pl.concat([begin.with_columns(pl.max_horizontal("ts", until).alias("at")), end])
+    judged = both.with_columns(_reason(interval_s).alias("reason")).with_columns(
+        pl.max_horizontal("cid_from", "mq_from", "same_from").alias("stable_from")
+    )
+    stable = judged.filter(pl.col("reason").is_null()).sort("at", "record_id")
+    stable = stable.unique([*_ROW, "stable_from", "held"], keep="first", maintain_order=True)
+    never = judged.join(stable, _ROW, how="anti").sort("at", "record_id").unique(_ROW, keep="last", maintain_order=True)
+    return _rebalances(pl.concat([stable, never]), like)
+
+
+def _answers_by_topic(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return _ROW, ts, held_until, same_from, strategy, mq_divided and more: each answer once per topic.
+
+    ``same_from``: since when the client's strategy, model and subscriptions are the same; ``held`` is mq_divided as
+    text.
+    """
+    names = pl.col("subscriptions").list.eval(pl.element().struct.field("topic")).list.sort()
+    settings = pl.concat_str(
+        pl.col("strategy").fill_null(""), pl.col("message_model").fill_null(""), names.list.join("\n"), separator="\n"
+    )
+    differs = settings.ne_missing(settings.shift(1).over(MEMBER))
+    field = pl.element().struct.field
+    is_dropped = field("dropped").fill_null(False)
+    queue = pl.struct(field("topic"), field("broker_name"), field("queue_id"))
+    timed = rows.with_columns(
+        pl.when(differs).then("ts").forward_fill().over(MEMBER).alias("same_from"),
+        pl.col("seen_until").alias("held_until"),
+        pl.col("queues").list.eval(queue.filter(~is_dropped)).alias("queues"),
+        pl.col("queues").list.eval(field("topic").filter(is_dropped)).alias("dropped"),
+        pl.col("pop_queues").list.eval(field("topic")).alias("shared"),
+        names.alias("topic"),
+        _is_orderly().alias("orderly"),
+    )
+    each = timed.filter(pl.col("topic").list.len() > 0).with_row_index("answer").explode("topic")
+    own = (
+        each.select("answer", "topic", "queues")
+        .filter(pl.col("queues").list.len() > 0)
+        .explode("queues")
+        .unnest("queues", separator="_")
+        .filter(pl.col("queues_topic") == pl.col("topic"))
+        .sort("queues_broker_name", "queues_queue_id")
+        .group_by("answer", "topic", maintain_order=True)
+        .agg(
+            pl.struct(
+                pl.col("queues_broker_name").alias("broker_name"), pl.col("queues_queue_id").alias("queue_id")
+            ).alias("mq_divided")
+        )
+    )
+    none = pl.lit([], own.schema["mq_divided"])
+    known = each.join(own, ["answer", "topic"], how="left")
+    waits = pl.col("by_pop") & pl.col("mq_divided").is_null() & ~pl.col("topic").str.starts_with(RETRY)
+    by_pop = pl.col("shared").list.contains(pl.col("topic")) | waits
+    taken = pl.when(pl.col("queues").is_not_null()).then(pl.coalesce("mq_divided", none)).alias("mq_divided")
+    held = pl.col("mq_divided").list.eval(
+        pl.format("{}/{}", pl.element().struct.field("broker_name"), pl.element().struct.field("queue_id"))
+    )
+    columns = ["day", "ts", "held_until", "same_from", "strategy", "message_model", "orderly", "record_id"]
+    dropping = pl.col("dropped").list.contains(pl.col("topic")).alias("dropping")
+    return known.with_columns(taken, dropping, by_pop.fill_null(waits).alias("by_pop")).select(
+        *_ROW, *columns, "dropping", "by_pop", "source_digest", "mq_divided", held.list.join(" ").alias("held")
+    )
+
+
+def _is_orderly() -> pl.Expr:
+    """Return whether the client consumes in order, by its settings: it locks each queue before it takes it."""
+    return (setting("PROP_CONSUMEORDERLY") == "true").fill_null(False)
+
+
+def _with_lists(rows: pl.DataFrame, member_lists: pl.DataFrame, queue_lists: pl.DataFrame) -> pl.DataFrame:
+    """Add cid_all, cid_from, cid_to and mq_all, mq_from, mq_to: the lists that are valid at the instant ``at``."""
+    found = rows.sort("at")
+    for lists, by, name, prefix in (
+        (member_lists, "consumer_group", "cid_all", "cid"),
+        (queue_lists, "topic", "mq_all", "mq"),
+    ):
+        held = lists.rename({"from_ts": f"{prefix}_from", "to_ts": f"{prefix}_to"}).sort(f"{prefix}_from")
+        found = found.join_asof(
+            held, left_on="at", right_on=f"{prefix}_from", by=by, strategy="backward", check_sortedness=False
+        )
+        over = (pl.col(f"{prefix}_to") < pl.col("at")).fill_null(False)
+        found = found.with_columns(pl.when(~over).then(pl.col(each)).alias(each) for each in (name, f"{prefix}_from"))
+    return found
+
+
+def _reason(interval_s: int) -> pl.Expr:
+    """Return why a row cannot be judged at its instant ``at``; null if it can."""
+    wait_s = pl.when("orderly").then(interval_s + LOCK_S + POLL_S).otherwise(interval_s + POLL_S)
+    alone = (pl.col("message_model") == BROADCASTING).fill_null(False)
+    reasons = (
+        (pl.col("by_pop"), BY_POP),
+        (pl.col("mq_divided").is_null(), NO_QUEUES_HELD),
+        (pl.col("dropping").fill_null(False), UNSETTLED),
+        (pl.col("strategy").is_null() & ~alone, NO_STRATEGY),
+        (pl.col("mq_all").is_null(), NO_QUEUES),
+        (pl.col("held").str.contains(MOCK, literal=True) & ~_has_logical("mq_all"), LOGICAL),
+        (pl.col("cid_all").is_null() & ~alone, NO_CLIENTS),
+        (_age_s("same_from") < wait_s, YOUNG_STRATEGY),
+        ((_age_s("cid_from") < wait_s) & ~alone, YOUNG_CLIENTS),
+        (_age_s("mq_from") < wait_s + ROUTE_S, YOUNG_QUEUES),
+    )
+    return pl.coalesce(pl.when(lacks.fill_null(True)).then(pl.lit(text)) for lacks, text in reasons)
+
+
+def _has_logical(queues: str) -> pl.Expr:
+    names = pl.element().struct.field("broker_name")
+    return pl.col(queues).list.eval(names.str.starts_with(MOCK)).list.any()
+
+
+def _age_s(since: str) -> pl.Expr:
+    return (pl.col("at").dt.epoch("ms") - pl.col(since).dt.epoch("ms")) / 1000
+
+
+def _rebalances(rows: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
+    alone = (pl.col("message_model") == BROADCASTING).fill_null(False)
+    own = {
+        "ts": pl.col("at"),
+        "day": pl.col("at").dt.date(),
+        "source": pl.lit("running_info"),
+        "cid_all": pl.when(alone).then(pl.concat_list("client_id")).otherwise("cid_all"),
+        # One answer has several topics, and may cover several periods.
+        "record_id": pl.format("{}/{}/{}", "record_id", "topic", pl.col("at").dt.epoch("ms")),
+    } | {name: pl.col(name) for name in (*_ROW, "strategy", "mq_all", "mq_divided", "source_digest")}
+    return rows.select(
+        *[own.get(name, pl.lit(None)).cast(kind).alias(name) for name, kind in like.schema.items()],
+        alone.alias("takes_all"),
+        "reason",
+    )

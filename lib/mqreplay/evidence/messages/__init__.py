@@ -1,0 +1,1 @@
+"""Messages: deliveries, and orders of POP."""

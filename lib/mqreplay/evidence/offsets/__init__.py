@@ -1,0 +1,1 @@
+"""Offsets of queues: changes, causes, ends, resets, standstills."""

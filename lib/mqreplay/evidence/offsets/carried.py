@@ -1,0 +1,46 @@
+"""Rows from before a replay that are still valid: tables of changes do not repeat them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.evidence.offsets.queue_events import is_offset_file
+
+CHAIN = ["source_name", "broker_name", "broker_id", "topic", "consumer_group", "queue_id"]
+
+
+def carried_offsets(earlier: pl.DataFrame, changes: pl.DataFrame, snapshot: pl.DataFrame) -> pl.DataFrame:
+    """Return rows for ``changes`` (silver.offset_change): earlier offsets of brokers, in the form of first copies.
+
+    ``earlier`` are all rows before ``changes``, or the last row of each offset. ``snapshot`` is all of silver.snapshot
+    in the time of ``changes``; the other two may be those of one shard. A replay with these rows equals that of a
+    recording that began then: its first copy of a file has every offset.
+    """
+    is_read = is_offset_file()
+    first = (
+        snapshot.filter(is_read).sort("ts", "source_digest").unique("source_name", keep="first", maintain_order=True)
+    )
+    first_copy = first.select("source_name", pl.col("ts").alias("_ts"), pl.col("source_digest").alias("_digest"))
+    last = (
+        earlier.filter(pl.col("broker_id").is_not_null())
+        .sort("to_ts", "new_offset")
+        .unique(CHAIN, keep="last", maintain_order=True)
+        .filter(pl.col("new_offset").is_not_null())
+        .select(*CHAIN, "new_offset")
+    )
+    # If the first copy has another offset, its row has both.
+    shown = changes.join(first_copy, on="source_name").filter(pl.col("to_ts") == pl.col("_ts"))
+    carried = last.join(first_copy, on="source_name").join(shown, on=CHAIN, how="anti")
+    values = {
+        "day": pl.col("_ts").dt.date(),
+        "to_ts": pl.col("_ts"),
+        "source_digest": pl.col("_digest"),
+    } | {name: pl.col(name) for name in (*CHAIN, "new_offset")}
+    return carried.select(values.get(n, pl.lit(None)).cast(kind).alias(n) for n, kind in changes.schema.items())
+
+
+def carried_configs(earlier: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Return, of ``earlier`` (silver.topic_config), the last row of each file and ``key``, without removed ones."""
+    rest = [name for name in earlier.columns if name != "ts"]
+    last = earlier.sort("ts", *rest).unique(["source_name", key], keep="last", maintain_order=True)
+    return last.filter(pl.col("change") != "removed")

@@ -1,0 +1,45 @@
+"""Ends of queues, as masters report them: the minimum and maximum offset at an instant."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from mqreplay.evidence.arrays.keys import QUEUE
+
+
+def queue_ends(pull: pl.DataFrame, topic_stats: pl.DataFrame) -> pl.DataFrame:
+    """Return the ends of queues: one row per statement of a master.
+
+    Columns: broker_name, topic, queue_id, at, queue_min_offset, queue_max_offset (messages).
+
+    With the pulls of one shard the result holds all that is known of the shard's queues, and what topic statistics
+    state about other queues too. To cover several shards, concatenate `pulled_ends` of each of them and add
+    `polled_ends` once: topic statistics also name queues of no shard, such as dead letter queues.
+    """
+    return pl.concat([pulled_ends(pull), polled_ends(topic_stats)])
+
+
+def pulled_ends(pull: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `queue_ends` that come from answers to the pulls of a shard."""
+    return pull.filter((pl.col("broker_id") == 0) & pl.col("max_offset").is_not_null()).select(
+        *QUEUE,
+        pl.coalesce("response_ts", "request_ts").alias("at"),
+        pl.col("min_offset").alias("queue_min_offset"),
+        pl.col("max_offset").alias("queue_max_offset"),
+    )
+
+
+def polled_ends(topic_stats: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `queue_ends` that come from topic statistics, of all queues."""
+    offset = pl.col("offsets").struct.field
+    return (
+        topic_stats.filter((pl.col("broker_id") == 0) & (pl.col("offsets").list.len() > 0))
+        .select("ts", "offsets")
+        .explode("offsets")
+        .select(
+            *(offset(name) for name in QUEUE),
+            pl.col("ts").alias("at"),
+            offset("min_offset").alias("queue_min_offset"),
+            offset("max_offset").alias("queue_max_offset"),
+        )
+    )

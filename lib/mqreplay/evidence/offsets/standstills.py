@@ -1,0 +1,161 @@
+"""Time spans in which a group's offset of a queue did not change while messages waited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from mqreplay.core.standstill import USUAL_STEPS
+from mqreplay.evidence.arrays.frame_arrays import LEAST, MOST, NOWHERE, Mask, Numbers, instants, lists
+from mqreplay.evidence.arrays.keys import KEY
+from mqreplay.evidence.arrays.nearest import nearest
+from mqreplay.evidence.arrays.sorted_runs import lasts, runs, spread, starts
+from mqreplay.evidence.offsets.queue_events import CHANGE, COMMIT, PULL, QueueEvents
+
+TIMES = "since_ts: TIMESTAMP, from_ts: TIMESTAMP, to_ts: TIMESTAMP"
+SPAN = f"STRUCT<offset: BIGINT, {TIMES}, waiting: BIGINT, arrived: BIGINT>"
+SCHEMA = f"consumer_group STRING, topic STRING, broker_name STRING, queue_id INT, spans ARRAY<{SPAN}>"
+
+
+def standstill_spans(events: QueueEvents, stuck_s: int, last_copies: Mapping[str, int]) -> pa.Table:
+    """Return core's standstills of each queue and group, of at least ``stuck_s`` seconds, oldest first, on arrays.
+
+    Columns: consumer_group, topic, broker_name, queue_id, and spans, a list of structs with: offset; ``since_ts``, when
+    the offset was set; ``from_ts``, the first known instant at which messages waited; ``to_ts``, that of the next
+    change of the offset, or else the last known instant at which they waited; ``waiting``, the largest number of
+    waiting messages; ``arrived``, how many came in that time. ``last_copies``: time of the last copy of the master's
+    file by broker name (microseconds). Without recorded commits of a queue, an offset counts as unchanged only as long
+    as copies and pulls show it, because it may change between two of them; and a standstill must be longer than
+    USUAL_STEPS usual intervals between pulls.
+
+    Measured over 4 hours of a made-up estate: a prefilter by the length of spans leaves 98 percent of the queues, for
+    which core takes 2.1 s of processor time and this 0.12 s; the night would take 8 percent more.
+    """
+    since, until, ends_by_change, rows, least_ms = _spans(events, stuck_s * 1000, last_copies)
+    stuck = ~ends_by_change | (_ms(until) - _ms(since) >= least_ms)
+    since, until, ends_by_change, rows, least_ms = (
+        since[stuck],
+        until[stuck],
+        ends_by_change[stuck],
+        rows[stuck],
+        least_ms[stuck],
+    )
+    ends, queue = events.ends, events.queue[rows]
+    known = np.flatnonzero(ends.has_high)
+    of, at, high = ends.queue[known], ends.at[known], ends.high[known]
+    begin = _places(of, at, queue, since, "left")
+    end = _places(of, at, queue, np.where(ends_by_change, until, MOST), "right")
+    count = np.maximum(end - begin, 0)
+    span = np.repeat(np.arange(len(rows)), count)
+    place = spread(begin, count)
+    # A negative offset counts as 0, as in AdminBrokerProcessor#getConsumeStats.
+    committed = np.maximum(events.known("committed", rows)[span], 0)
+    waits = high[place] > committed
+    span, place, committed = span[waits], place[waits], committed[waits]
+    behind = high[place] - committed
+    first = starts(span)
+    from_ts, last_ts = at[place[first]], at[place[lasts(first, len(place))]]
+    span = span[first]
+    to_ts = np.where(ends_by_change[span], until[span], last_ts)
+    waiting = runs(np.maximum, behind, first)
+    arrived = runs(np.maximum, high[place], first) - runs(np.minimum, high[place], first)
+    arrived = np.where(arrived >= 0, arrived, MOST)
+    kept = _ms(to_ts) - _ms(from_ts) >= least_ms[span]
+    found = rows[span[kept]]
+    spans = {
+        "offset": pa.array(events.known("committed", found), pa.int64()),
+        "since_ts": instants(since[span[kept]]),
+        "from_ts": instants(from_ts[kept]),
+        "to_ts": instants(to_ts[kept]),
+        "waiting": pa.array(waiting[kept], pa.int64()),
+        "arrived": pa.array(arrived[kept], pa.int64()),
+    }
+    first = starts(events.key[found])
+    return events.table(found[first], KEY, spans=lists(np.append(first, len(found)), spans))
+
+
+def _spans(
+    events: QueueEvents, stuck_ms: int, last_copies: Mapping[str, int]
+) -> tuple[Numbers, Numbers, Mask, Numbers, Numbers]:
+    """Return for every span: since, until, whether the offset changed then, its row, and the least standstill.
+
+    Instants are in microseconds, the least standstill in milliseconds.
+    """
+    offset, known = events.numbers("committed")
+    saved = (events.what == CHANGE) & events.of_master
+    # A pull has the offset too (PullSysFlag's commit bit), with the same meaning as an UPDATE; it may be the only
+    # source.
+    all_stated = np.flatnonzero(known & (saved | (events.what == COMMIT) | (events.what == PULL)))
+    rows = all_stated[np.lexsort((offset[all_stated], events.known("at", all_stated), events.by_client[all_stated]))]
+    # Repeated by the same client or the file: not a change.
+    rows = rows[starts(events.by_client[rows], offset[rows])]
+    rows = rows[np.lexsort((offset[rows], events.known("at", rows), events.key[rows]))]
+    since = events.known("at", rows)
+    ends_by_change = np.ones(len(rows), bool)
+    ends_by_change[lasts(starts(events.key[rows]), len(rows))] = False
+    until = np.append(since[1:], 0)[: len(rows)]
+    has_commits = np.zeros(int(events.key.max(initial=-1)) + 1, bool)  # by key
+    has_commits[events.key[events.what == COMMIT]] = True
+    recorded = has_commits[events.key[rows]]
+    shown_without = all_stated[~has_commits[events.key[all_stated]]]
+    until[~recorded] = _last_shown(events, rows[~recorded], shown_without, last_copies)
+    pace = USUAL_STEPS * _usual_step(events, all_stated[events.what[all_stated] == PULL])[events.key[rows]]
+    least_ms = np.where(recorded, stuck_ms, np.maximum(stuck_ms, pace))
+    return since, until, ends_by_change | ~recorded, rows, least_ms
+
+
+def _usual_step(events: QueueEvents, pulls: Numbers) -> Numbers:
+    """Return by key the median of milliseconds between pulls that have the offset; 0 without such pulls."""
+    pulls = pulls[np.lexsort((events.known("at", pulls), events.key[pulls]))]
+    key, at = events.key[pulls], _ms(events.known("at", pulls))
+    same = key[1:] == key[:-1]
+    key, step = key[1:][same], (at[1:] - at[:-1])[same]
+    step = step[np.lexsort((step, key))]  # keys keep their order
+    first = starts(key)
+    usual = np.zeros(int(events.key.max(initial=-1)) + 1, np.int64)
+    usual[key[first]] = step[(first + lasts(first, len(key))) // 2]
+    return usual
+
+
+def _last_shown(events: QueueEvents, rows: Numbers, stated: Numbers, last_copies: Mapping[str, int]) -> Numbers:
+    """Return for each span, by its first row, the last instant at which its offset is shown."""
+    offset, _ = events.numbers("committed")
+    saved = stated[events.what[stated] == CHANGE]
+    old, had = events.numbers("previous_offset", saved)
+    before, copied = events.numbers("also_at", saved)
+    held = had & copied  # the copy before a change shows the offset until then
+    newest, newest_at = _newest(events, saved, last_copies)
+    key = np.concatenate([events.key[stated], events.key[saved][held], events.key[newest]])
+    at = np.concatenate([events.known("at", stated), before[held], newest_at])
+    shows = np.concatenate([offset[stated], old[held], offset[newest]])
+    span = nearest(key, at, events.key[rows], events.known("at", rows))
+    same = span != NOWHERE
+    same[same] = offset[rows[span[same]]] == shows[same]
+    last = events.known("at", rows).copy()
+    np.maximum.at(last, span[same], at[same])
+    return last
+
+
+def _newest(events: QueueEvents, saved: Numbers, last_copies: Mapping[str, int]) -> tuple[Numbers, Numbers]:
+    """Return the last change of each queue and group, and the time of the last copy of its file, if known."""
+    saved = saved[np.lexsort((events.known("committed", saved), events.known("at", saved), events.key[saved]))]
+    newest = saved[lasts(starts(events.key[saved]), len(saved))]
+    of_name, names = events.names
+    last = np.array([last_copies.get(name, LEAST) for name in names], np.int64)
+    copied = last[of_name[newest]]
+    return newest[copied != LEAST], copied[copied != LEAST]
+
+
+def _ms(instant: Numbers) -> Numbers:
+    return instant // 1000
+
+
+def _places(of: Numbers, at: Numbers, queue: Numbers, moment: Numbers, side: Literal["left", "right"]) -> Numbers:
+    """Return the position of (queue, instant) among ends sorted by queue and instant."""
+    instant, rank = np.unique(at, return_inverse=True)
+    width = len(instant) + 1
+    wanted = np.searchsorted(instant, moment, side)
+    return np.searchsorted(of * width + rank, queue * width + wanted, "left")

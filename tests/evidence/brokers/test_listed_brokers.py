@@ -1,0 +1,120 @@
+"""Brokers as name servers list them: unlisted ones that answer, outages until they are listed again, other masters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+import pytest
+
+from mqreplay.evidence.brokers.broker_outages import restarts
+from mqreplay.evidence.brokers.listed_brokers import listed_brokers, master_changes, unlisted_brokers, until_listed
+from mqreplay.evidence.time_spans import INSTANT
+from mqreplay.findings.broker_lists import long_unlisted, master_findings, unlisted_findings
+from silver_moments import at
+from silver_rows import rows
+
+Row = dict[str, Any]
+END = 300
+A, B = "h:1", "h:2"
+
+
+def answer(seconds: float, addresses: Mapping[int, str], before: float | None = None, server: str = "n:1") -> Row:
+    brokers = [{"broker_name": "b", "cluster": "c", "broker_addrs": [*addresses.items()]}] if addresses else []
+    previous = None if before is None else at(before)
+    return {"ts": at(seconds), "namesrv_addr": server, "brokers": brokers, "previous_ts": previous} | {
+        "record_id": f"{server}{seconds}"
+    }
+
+
+def poll(seconds: float, address: str = A, broker_id: int = 0, end: int | None = None, **differs: object) -> Row:
+    return {
+        "ts": at(seconds),
+        "broker_name": "b",
+        "broker_id": broker_id,
+        "broker_addr": address,
+        "commit_log_max_offset": end,
+    } | differs
+
+
+def lists_of(answers: list[Row]) -> pl.DataFrame:
+    return listed_brokers(rows("silver.cluster_info", {}, answers), at(END))
+
+
+def runtime(polls: list[Row]) -> pl.DataFrame:
+    return rows("silver.broker_runtime", {}, polls)
+
+
+def unlisted(answers: list[Row], polls: list[Row]) -> pl.DataFrame:
+    return unlisted_brokers(runtime(polls), lists_of(answers))
+
+
+POLLS = [poll(s) for s in range(0, END, 5)]
+
+
+def test_a_broker_that_answers_and_is_no_longer_listed() -> None:
+    found = unlisted([answer(0, {0: A}), answer(60, {})], POLLS)
+    assert found.rows() == [("b", 0, A, at(60), at(60), at(295), False)]
+    (row,) = unlisted_findings(long_unlisted(found, 45), "c").to_dicts()
+    assert (row["kind"], row["severity"]) == ("broker_unlisted", "critical")
+    assert row["summary"] == "The master of b answered at h:1, and no name server listed it for 235 s."
+
+
+def test_it_ends_when_the_broker_is_listed_again_under_any_id() -> None:
+    found = unlisted([answer(0, {0: A}), answer(60, {0: B}), answer(180, {0: B, 1: A})], POLLS)
+    assert found.rows() == [("b", 0, A, at(60), at(60), at(180), True)]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [answer(0, {0: A})],
+        [answer(0, {0: A}), answer(0, {0: A}, server="n:2"), answer(60, {}, server="n:2")],  # one server lists it
+        [answer(0, {0: B})],  # never listed: another cluster's, or new
+        [],
+    ],
+)
+def test_a_broker_that_some_name_server_lists_or_that_none_ever_did(answers: list[Row]) -> None:
+    assert unlisted(answers, POLLS).is_empty()
+
+
+@pytest.mark.parametrize(("until", "long"), [(105, False), (106, True)])
+def test_only_a_longer_time_than_lists_need_is_reported(until: int, long: bool) -> None:
+    found = unlisted([answer(0, {0: A}), answer(60, {}), answer(until, {0: A})], POLLS)
+    assert bool(len(long_unlisted(found, 45))) is long
+
+
+def test_an_outage_ends_when_the_broker_is_listed_again() -> None:
+    span = {"broker_name": pl.String, "broker_id": pl.Int64, "from_ts": INSTANT, "to_ts": INSTANT}
+    outages = pl.DataFrame([("b", 0, at(50), at(80)), ("b", 0, at(200), at(210))], span, orient="row")
+    found = unlisted([answer(0, {0: A}), answer(60, {}), answer(150, {0: A})], [*POLLS[:10], *POLLS[16:]])
+    assert until_listed(outages, found)["to_ts"].to_list() == [at(150), at(210)]
+
+
+def test_a_replica_that_became_the_master() -> None:
+    answers = [answer(0, {0: A, 2: B}), answer(60, {0: B}, before=50)]
+    polls = [poll(45, A, 0, 900), poll(48, B, 2, 870), poll(55, B, 2, 890), poll(61, B, 0, 950), poll(62, B, 2, 950)]
+    (change,) = master_changes(lists_of(answers), runtime(polls)).to_dicts()
+    assert (change["old_addr"], change["new_addr"]) == (A, B)
+    assert (change["from_ts"], change["to_ts"], change["lacked"]) == (at(50), at(60), 10)
+    (row,) = master_findings(master_changes(lists_of(answers), runtime(polls)), "c").to_dicts()
+    assert row["summary"] == (
+        "The master of b changed from h:1 to h:2 within 10 s; by the last polls the new one lacked 10 bytes of its log."
+    )
+    assert row["evidence_count"] == 1
+
+
+def test_how_far_behind_the_new_master_was_may_not_be_known() -> None:
+    (change,) = master_changes(lists_of([answer(0, {0: A}), answer(60, {0: B})]), runtime([])).to_dicts()
+    assert change["lacked"] is None
+
+
+def test_a_master_that_comes_back_at_its_address_did_not_change() -> None:
+    answers = [answer(0, {0: A, 1: B}), answer(60, {1: B}), answer(120, {0: A, 1: B})]
+    assert master_changes(lists_of(answers), runtime(POLLS)).is_empty()
+
+
+def test_a_broker_started_again_where_its_boot_time_is_later() -> None:
+    polls = [poll(0, boot_ts=at(-100)), poll(5, boot_ts=at(-100)), poll(20, boot_ts=at(10)), poll(25, boot_ts=at(10))]
+    assert restarts(runtime(polls)).rows() == [("b", 0, at(5))]

@@ -1,0 +1,118 @@
+"""Client ids that a group has more than once, by lists, connections and rebalances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from mqreplay.evidence.members.duplicate_clients import duplicate_clients
+from mqreplay.evidence.recorder_holes import HOLES
+from silver_moments import BEGAN, at
+from silver_rows import rows
+
+Row = dict[str, Any]
+END = 400
+BROKER = {"consumer_group": "g", "broker_name": "b", "broker_id": 0, "response_code": 0}
+
+
+def listed(seconds: float, *clients: str) -> Row:
+    return BROKER | {"ts": at(seconds), "previous_ts": at(seconds - 5), "cid_all": list(clients)}
+
+
+def connected(seconds: float, *connections: tuple[str, str]) -> Row:
+    known = [(client, address, "JAVA", 513) for client, address in connections]
+    return BROKER | {"ts": at(seconds), "previous_ts": at(seconds - 60), "connections": known}
+
+
+def started(client: str, seconds: float, start: str) -> Row:
+    row = {"consumer_group": "g", "client_id": client, "source": "running_info", "queues": [], "ts": at(seconds)}
+    return row | {"previous_ts": at(seconds - 20), "properties": {"PROP_CONSUMER_START_TIMESTAMP": start}}
+
+
+def found(**silver: list[Row]) -> list[tuple[object, ...]]:
+    """The duplicates: client, from and to in seconds, processes, certain, addresses, tables."""
+    names = ("broker_runtime", "consumer_connection", "rebalance", "assignment")
+    small = {name: rows(f"silver.{name}", {}, silver.get(name, [])) for name in names}
+    lists = rows("silver.consumer_list", {}, silver.get("consumer_list", []))
+    spans = duplicate_clients(small, lists, pl.DataFrame(schema=HOLES), at(END)).sort("from_ts")
+    seconds = [(pl.col(name) - BEGAN).dt.total_seconds().alias(name) for name in ("from_ts", "to_ts")]
+    return spans.select("client_id", *seconds, "processes", "certain", "addresses", "tables").rows()
+
+
+LISTS, CONNECTIONS = "silver.consumer_list", "silver.consumer_connection"
+
+
+def test_a_list_that_names_a_client_twice():
+    lists = [listed(0, "c", "d"), listed(60, "c", "c", "d"), listed(120, "c", "d", "c"), listed(130, "c", "d")]
+    assert found(consumer_list=lists) == [("c", 60, 125, 2, False, [], [LISTS])]
+
+
+def test_a_client_at_two_addresses_of_one_broker():
+    polls = [connected(0, ("c", "h:1")), connected(60, ("c", "h:1"), ("c", "h:2"), ("d", "h:3"))]
+    polls += [connected(120, ("c", "h:2"), ("c", "h:1"))]
+    other = [row | {"broker_name": "b2"} for row in (connected(0, ("d", "h:7")), connected(60, ("d", "h:7")))]
+    assert found(consumer_connection=polls + other) == [("c", 60, 120, 2, False, ["h:1", "h:2"], [CONNECTIONS])]
+
+
+def test_a_list_that_members_saw():
+    saw = {"consumer_group": "g", "client_id": "c", "topic": "T", "mq_all": [], "cid_all": ["c", "c", "c"]}
+    seen = [saw | {"ts": at(s)} for s in range(0, 80, 20)]
+    assert found(rebalance=seen) == [("c", 0, 80, 3, False, [], ["silver.rebalance"])]
+
+
+@pytest.mark.parametrize(("until", "certain"), [(180, False), (240, True)])
+def test_a_connection_that_died_is_listed_for_two_minutes(until, certain):
+    lists = [listed(s, "c", "c") for s in range(60, until, 60)] + [listed(until, "c")]
+    (row,) = found(consumer_list=lists)
+    assert row[1:5] == (60, until - 5, 2, certain)
+
+
+@pytest.mark.parametrize(("start", "certain"), [("1000", False), ("2000", True)])
+def test_two_start_times_are_two_processes(start, certain):
+    lists = [listed(60, "c", "c"), listed(120, "c", "c"), listed(130, "c")]
+    # An earlier process that is over is none of the two.
+    answers = [started("c", -400, "10"), started("c", -300, "1000"), started("c", 20, "1000")]
+    answers += [started("c", 80, start), started("c", 300, "3000")]
+    (row,) = found(consumer_list=lists, assignment=answers)
+    assert row[4] == certain
+
+
+TWICE = [connected(s, ("c", "h:1"), ("c", "h:2")) for s in (90, 150)]
+STEADY = [started("c", s, "1000") for s in range(20, 180, 20)]
+BROKEN = {
+    "a poll without an answer": [
+        row | ({"queues": None, "error": "timeout"} if row["ts"] == at(80) else {}) for row in STEADY
+    ],
+    "no answers for a while": [*STEADY[:3], STEADY[5] | {"previous_ts": at(60)}, *STEADY[6:]],
+    "first answer after the second connection": [row for row in STEADY if row["ts"] > at(70)],
+    "no answers at the end": [row for row in STEADY if row["ts"] < at(100)],
+    "never asked": [],
+}
+FEW = [*(listed(s, "c", "c") for s in (60, 120)), listed(175, "c")]
+
+
+def test_a_process_that_answers_throughout_did_not_connect_again():
+    (row,) = found(consumer_list=FEW, assignment=STEADY, consumer_connection=TWICE)
+    assert row[4]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_process_may_have_connected_again_without_answers(broken):
+    (row,) = found(consumer_list=FEW, assignment=BROKEN[broken], consumer_connection=TWICE)
+    assert not row[4]
+
+
+def test_a_broker_that_lost_a_client_may_list_it_twice_while_it_answers_through_another():
+    other = connected(160, ("c", "h:3")) | {"broker_name": "b2"}
+    (row,) = found(consumer_list=FEW, assignment=STEADY, consumer_connection=[*TWICE, other])
+    assert not row[4]
+    (row,) = found(consumer_list=FEW, assignment=STEADY)  # addresses were not recorded
+    assert not row[4]
+
+
+def test_different_ids_and_nights_without_rows_have_none():
+    polls = [connected(0, ("c#1", "h:1"), ("c#2", "h:2")), connected(60, ("c#2", "h:2"))]
+    assert found(consumer_connection=polls, consumer_list=[listed(0, "c#1", "c#2")]) == []
+    assert found() == []
