@@ -87,12 +87,11 @@ lint: setup-dev ## Style, types, and the arrows of the design
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-test: machine setup-dev browser compiler lint ## All tests that CI runs
-	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile
-	@$(MAKE) --no-print-directory coverage
+test: machine setup-dev browser compiler lint coverage ## All tests that CI runs
+	@$(BIN)/python -m pytest -m "not long" -n 2 --dist loadfile $(addprefix --ignore=,$(PURE))
 
-# Only the pure tests: coverage of all tests takes twice the time.
-coverage: setup-dev ## Coverage of core and decode by their own tests, with a floor
+# The pure tests of `make test`: others would take twice the time with coverage.
+coverage: setup-dev ## The pure tests, and how much of core and decode they cover, with a floor
 	@$(BIN)/python -m pytest -q -m "not long" -n 2 --cov=mqreplay.core --cov=mqreplay.decode --cov-branch \
 	  --cov-report=term:skip-covered --cov-fail-under=$(COVERAGE) $(PURE)
 
@@ -156,5 +155,5 @@ environment: machine setup ## An archive for workers without mqreplay: build/env
 	@tar --create --gzip --file $(ENVIRONMENT).tar.gz --directory $(ENVIRONMENT) .
 
 clean: ## Remove what was built and the demo's tables, but not .venv
-	@rm -rf build dist warehouse/demo spark-warehouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache lib/*.egg-info
+	@rm -rf build dist warehouse/demo spark-warehouse .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache lib/*.egg-info
 	@find lib tests tools jobs -name __pycache__ -prune -exec rm -rf {} +

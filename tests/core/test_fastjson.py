@@ -163,6 +163,7 @@ def test_objects_as_keys_of_objects_as_keys_take_no_more_than_their_text(version
     assert fuzz([Target("keys", (b"",), run, ())], inputs=1, seed=0).failures == []
 
 
+@pytest.mark.no_cover
 def test_a_number_of_a_million_digits_takes_no_second() -> None:
     text = f'{{"offsetTable":{{"T":{{0:{"7" * 2_000_000}.5}}}}}}'
     run = partial(decode_consumer_offset, text)
