@@ -98,6 +98,7 @@ def running_engine(
 
 def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]) -> SparkSession:
     # Importing PySpark takes half a second, which a run without work need not spend.
+    from mqreplay.lake.java_process import check_java_names
     from mqreplay.lake.session import build_session
     from mqreplay.stop_signals import handle_stops_again
 
@@ -105,5 +106,6 @@ def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: C
     spark = build_session(app, settings, small=True)
     handle_stops_again()
     lock.share_with_java(spark)
+    check_java_names(lock.root)
     progress(f"Spark {spark.version} runs on {spark.sparkContext.master}")
     return spark

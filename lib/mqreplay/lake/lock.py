@@ -40,18 +40,18 @@ class WarehouseLock:
 
     def __init__(self, root: str) -> None:
         """``root`` is the warehouse's folder."""
-        self._root = root
+        self.root = root
         self._java: Any = None
 
     def share_with_java(self, spark: SparkSession) -> None:
         """Let the session's Java lock the warehouse too, until ``release_java`` or its own end."""
-        if is_remote(self._root):  # Java commits only in maintenance; the lease ends later than Java
+        if is_remote(self.root):  # the lease ends later than Java
             return
-        path = str(Path(self._root, JAVA_LOCK_FILE).resolve())
+        path = str(Path(self.root, JAVA_LOCK_FILE).resolve())
         jvm: Any = spark.sparkContext._jvm
         self._java = jvm.java.io.RandomAccessFile(path, "rw")
         if self._java.getChannel().tryLock() is None:
-            raise WarehouseLocked(f"warehouse {self._root} is in use by another run's Java; wait for it, or stop it")
+            raise WarehouseLocked(f"warehouse {self.root} is in use by another run's Java; wait for it, or stop it")
 
     def release_java(self) -> None:
         """Let Java release its lock. If Java has ended, the lock is free."""

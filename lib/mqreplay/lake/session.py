@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from mqreplay.lake.class_archive import archive_options
 from mqreplay.lake.jars import require_jars
-from mqreplay.lake.java_names import remember_names
 from mqreplay.lake.java_process import java_option, keep_accumulators_quiet, start_java
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.storage import spark_options, storage
@@ -137,7 +136,6 @@ def build_session(app_name: str, settings: SparkSettings, *, small: bool = False
         start_java(options)
     session = SparkSession.builder.config(map=dict(options)).getOrCreate()
     keep_accumulators_quiet()
-    remember_names(session)
     # PySpark would also log a query's error with Java's whole stack.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return session
