@@ -133,6 +133,15 @@ def test_a_large_queue_is_a_task_alone_and_starts_first(spark: Any, warehouse: W
     assert max(pulls[1:]) <= 2 * np.median(pulls[1:])
 
 
+def test_rows_outside_of_the_shards_are_not_read(spark: Any, warehouse: Warehouse) -> None:
+    runner = SparkPassRunner(SparkTables(spark, warehouse), DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+    shard, *_ = deal(np.ones(BUCKETS, np.int64), BUCKETS // 4)
+    (found,) = runner.run(COUNT_PASS, [shard], 1)
+    place = buckets(found.queues, key_of(QUEUE_COLUMNS))
+    assert 0 < len(place) < 200
+    assert place.is_between(shard.low, shard.high).all()
+
+
 def test_a_pass_without_rows_has_a_result_and_empties_its_table(spark: Any, tmp_path: Path) -> None:
     empty = Warehouse(str(tmp_path / "empty"))
     runner = SparkPassRunner(SparkTables(spark, empty), DAY, DAYS, files_of(empty, CLUSTER, DAYS))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 WRITERS = 3
 # What tasks make of so few rows is committed by the driver: a write by Spark takes 2 CPU seconds, whatever it writes.
 FEW_ROWS = 100_000
+NO_TASK = -1  # of a bucket outside of the shards
 NUMBERS = 32  # numbers tried for each partition
 
 
@@ -145,17 +146,18 @@ class SparkPassRunner:
             key = [] if table.key is None or not shards else [_number(bucket(table.key), numbers).alias("_task")]
             parts.append(rows.select(*key, row))
         union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-        return union.repartition(len(shards), "_task").drop("_task") if shards else union
+        if not shards:
+            return union
+        mine = union.where(F.col("_task") != NO_TASK) if NO_TASK in numbers else union
+        return mine.repartition(len(shards), "_task").drop("_task")
 
     def _task_numbers(self, shards: Sequence[Shard]) -> list[int]:
         """Return a number for each bucket, which Spark's hash puts into a partition of the shard's own.
 
         The largest shards are in the first partitions, which start first.
         """
-        if len(shards) < 2:
-            return [0] * BUCKETS
-        numbers = self._partition_numbers(len(shards))
-        found = [0] * BUCKETS
+        numbers = self._partition_numbers(len(shards)) if len(shards) > 1 else [0]
+        found = [NO_TASK] * BUCKETS
         for place, shard in enumerate(sorted(shards, key=lambda shard: -shard.rows)):
             found[shard.low : shard.high + 1] = [numbers[place]] * (shard.high + 1 - shard.low)
         return found
