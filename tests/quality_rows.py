@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from mqreplay.quality.result import ValidationRow
@@ -57,6 +58,8 @@ class Folder:
 
     root: Path
     contracts: dict[str, Contract]
+    files = Warehouse.files
+    day_counts = Warehouse.day_counts
 
     def location(self, name: str) -> str:
         """Return the folder of a table."""
@@ -68,7 +71,7 @@ class Folder:
         schema = arrow_schema((c.name, c.type) for c in contract.columns)
         columns = list(zip(*(filled(contract, row) for row in rows), strict=True)) or [()] * len(schema)
         table = pa.table([pa.array(list(c), f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
-        write_deltalake(self.location(name), table, mode="overwrite")
+        write_deltalake(self.location(name), table, mode="overwrite", partition_by=list(contract.partitioned_by))
 
 
 def change(minute: int, previous: int | None, new: int | None, **differs: Any) -> Row:

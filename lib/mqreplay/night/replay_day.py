@@ -14,7 +14,7 @@ from mqreplay.engines.engine import Engine
 from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
 from mqreplay.lake.buckets import Key, key_of
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_files import TableFiles, read_files, table_files
+from mqreplay.lake.table_files import TableFiles, read_files
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
@@ -90,9 +90,7 @@ def files_of(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.datetim
 
 
 def _listed(warehouse: Warehouse, name: str, cluster: str, days: tuple[dt.date, dt.date]) -> TableFiles:
-    contract = warehouse.contracts[name]
-    wanted = RowFilter(cluster, between=None if name in ALL_DAYS else days)
-    return table_files(warehouse.location(name), contract.arrow_schema, wanted)
+    return warehouse.files(name, RowFilter(cluster, between=None if name in ALL_DAYS else days))
 
 
 def recorded_of(found: list[Span], night: Day) -> Recorded:
