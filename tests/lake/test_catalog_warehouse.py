@@ -110,20 +110,26 @@ def test_no_change_writes_nothing(named: CatalogWarehouse, rows) -> None:
     assert named.state() != state
 
 
-def test_a_dataframe_is_written_by_name(named: CatalogWarehouse, spark, rows) -> None:
+def frame(spark, contracts: dict[str, Contract], rows: list[tuple[Any, ...]]) -> Any:
+    """Rows as a DataFrame."""
+    return spark.createDataFrame(rows, ", ".join(f"{c.name} {c.type}" for c in contracts[TABLE].columns))
+
+
+def test_a_dataframe_is_written_by_name(named: CatalogWarehouse, spark, rows, contracts) -> None:
     named.replace_rows(TABLE, rows({"id": 1}, {"id": 2, "day": SECOND}), None)
-    frame = named.spark_table(spark, TABLE).where("id = 1").replace(1, 7, "id")
     before = named.version(TABLE)
-    named.commit_frame(TABLE, frame, of(FIRST))
+    named.commit_frame(TABLE, frame(spark, contracts, rows({"id": 7})), of(FIRST))
     assert named.version(TABLE) == before + 1
-    named.commit_frame(TABLE, frame.replace(7, 8, "id"), RowFilter(CLUSTER, wanted=pl.col("id") == 2))
+    named.commit_frame(TABLE, frame(spark, contracts, rows({"id": 8})), RowFilter(CLUSTER, wanted=pl.col("id") == 2))
     assert ids(named) == [(CLUSTER, 7, FIRST), (CLUSTER, 8, FIRST)]
+    assert sorted(row.id for row in named.spark_table(spark, TABLE).select("id").collect()) == [7, 8]
 
 
-def test_a_warehouse_by_path_takes_a_dataframe(warehouse: Warehouse, spark, rows) -> None:
+def test_a_warehouse_by_path_takes_a_dataframe(warehouse: Warehouse, spark, rows, contracts) -> None:
     warehouse.replace_rows(TABLE, rows({"id": 1}, {"id": 2, "day": SECOND}), None)
-    warehouse.commit_frame(TABLE, warehouse.spark_table(spark, TABLE).where("id = 2").replace(2, 3, "id"), of(SECOND))
+    warehouse.commit_frame(TABLE, frame(spark, contracts, rows({"id": 3, "day": SECOND})), of(SECOND))
     assert ids(warehouse) == [(CLUSTER, 1, FIRST), (CLUSTER, 3, SECOND)]
+    assert sorted(row.id for row in warehouse.spark_table(spark, TABLE).select("id").collect()) == [1, 3]
 
 
 def test_an_interrupted_run_is_rolled_back(named: CatalogWarehouse, rows) -> None:
@@ -177,6 +183,8 @@ def test_files_of_days_are_copied_once(named: CatalogWarehouse, rows, contracts)
     both = named.files(TABLE, RowFilter(CLUSTER, between=(FIRST, SECOND)))
     assert sorted(file.day for file in both.files) == [FIRST, SECOND]
     assert sorted(read_files(both, ["id"], pl.lit(True))["id"]) == [1, 2]
+    first = named.files(TABLE, RowFilter(CLUSTER, between=(dt.date.min, FIRST)))
+    assert [file.day for file in first.files] == [FIRST]
     one = named.files(TABLE, RowFilter(CLUSTER, between=(SECOND, SECOND)))
     assert [file.path for file in one.files] == [file.path for file in both.files if file.day == SECOND]
     named.replace_rows(TABLE, rows({"id": 4}), of(FIRST))

@@ -198,9 +198,9 @@ class CatalogWarehouse(Warehouse):
 
         condition = F.col("cluster") == F.lit(rows.cluster)
         if self.contracts[name].by_day and rows.days is not None:
-            condition &= F.col("day").isin(sorted(rows.days))
+            condition &= F.col("day").isin(*[F.expr(f"DATE '{day}'") for day in sorted(rows.days)])
         if self.contracts[name].by_day and rows.between is not None:
-            condition &= F.col("day").between(*map(F.lit, rows.between))
+            condition &= F.col("day").between(*[F.expr(f"DATE '{day}'") for day in rows.between])
         return condition
 
     def _rows(self, name: str, rows: RowFilter | None) -> DataFrame:

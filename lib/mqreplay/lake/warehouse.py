@@ -173,7 +173,8 @@ class Warehouse:
     def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
         """Replace the rows ``replaced``, if given, by those of a DataFrame, in a commit each.
 
-        The DataFrame has the columns of the table. The table is created if it does not exist.
+        The DataFrame has the columns of the table, and does not depend on its rows. The table is created if it does not
+        exist.
         """
         self.commit_files(name, [], replaced)
         rows.write.format("delta").mode("append").save(spark_location(self.location(name)))
