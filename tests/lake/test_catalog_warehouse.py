@@ -200,3 +200,18 @@ def test_size_of_a_table(named: CatalogWarehouse, rows) -> None:
     assert named.file_bytes(TABLE, ALL) == 0
     named.replace_rows(TABLE, rows({"id": 1}), None)
     assert named.file_bytes(TABLE, ALL) > 1000
+
+
+def test_names_of_three_parts(named: CatalogWarehouse, spark, rows, contracts) -> None:
+    """A second catalog, which is no session catalog for Spark; Delta's needs one that keeps the names for it."""
+    spark.conf.set("spark.sql.catalog.unity", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    catalogs = spark._jsparkSession.sessionState().catalogManager()
+    catalogs.catalog("unity").setDelegateCatalog(catalogs.v2SessionCatalog())
+    other = CatalogWarehouse(spark, named.root, CatalogNames("unity", "by_"), contracts)
+    assert other.table_name(TABLE) == "unity.by_silver.`everything`"
+    other.replace_rows(TABLE, rows({"id": 1}), None)
+    before = other.version(TABLE)
+    other.replace_rows(TABLE, rows({"id": 2}), ALL)
+    assert ids(other) == [(CLUSTER, 2, FIRST)]
+    other.restore(TABLE, before)
+    assert ids(other) == [(CLUSTER, 1, FIRST)]
