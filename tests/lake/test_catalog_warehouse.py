@@ -112,7 +112,7 @@ def test_no_change_writes_nothing(named: CatalogWarehouse, rows) -> None:
 
 def frame(spark, contracts: dict[str, Contract], rows: list[tuple[Any, ...]]) -> Any:
     """Rows as a DataFrame."""
-    return spark.createDataFrame(rows, ", ".join(f"{c.name} {c.type}" for c in contracts[TABLE].columns))
+    return spark.createDataFrame(rows, contracts[TABLE].ddl())
 
 
 def test_a_dataframe_is_written_by_name(named: CatalogWarehouse, spark, rows, contracts) -> None:
@@ -123,6 +123,12 @@ def test_a_dataframe_is_written_by_name(named: CatalogWarehouse, spark, rows, co
     named.commit_frame(TABLE, frame(spark, contracts, rows({"id": 8})), RowFilter(CLUSTER, wanted=pl.col("id") == 2))
     assert ids(named) == [(CLUSTER, 7, FIRST), (CLUSTER, 8, FIRST)]
     assert sorted(row.id for row in named.spark_table(spark, TABLE).select("id").collect()) == [7, 8]
+
+
+def test_a_table_that_does_not_exist_has_no_rows(named: CatalogWarehouse, warehouse, spark, contracts) -> None:
+    for each in (named, warehouse):
+        assert each.spark_table(spark, TABLE).columns == contracts[TABLE].arrow_schema.names
+        assert each.spark_table(spark, TABLE).isEmpty()
 
 
 def test_a_warehouse_by_path_takes_a_dataframe(warehouse: Warehouse, spark, rows, contracts) -> None:

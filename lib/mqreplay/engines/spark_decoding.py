@@ -130,13 +130,10 @@ class SparkNewRows:
         """Return the rows with all columns of the table."""
         from pyspark.sql import functions as F
 
-        columns = self.warehouse.contracts[self.table.name].columns
-        asked = self.writer.asked.names
-        rows = self.blobs.select("data").mapInArrow(
-            unpacked_rows, ", ".join(f"`{c.name}` {c.type}" for c in columns if c.name in asked)
-        )
+        contract = self.warehouse.contracts[self.table.name]
+        rows = self.blobs.select("data").mapInArrow(unpacked_rows, contract.ddl(self.writer.asked.names))
         beside = {name: F.lit(value) for name, value in self.writer.same} | {"day": F.to_date(self.table.day_of)}
-        return rows.withColumns(beside).select(*[c.name for c in columns])
+        return rows.withColumns(beside).select(*[c.name for c in contract.columns])
 
 
 def _of_table(cached: DataFrame, *names: str) -> DataFrame:

@@ -51,7 +51,7 @@ class CatalogWarehouse(Warehouse):
         No other program may write the tables at the same time: the last commits are remembered.
         """
         super().__init__(root, contracts)
-        self._session, self._names = session, names
+        self._session, self.names = session, names
         self._folder = tempfile.mkdtemp(prefix="rows-", dir=scratch().folder)
         self._commits: dict[str, tuple[Any, ...] | None] = {}
         self._complete: set[str] = set()  # tables with all columns and constraints of their contract
@@ -61,7 +61,11 @@ class CatalogWarehouse(Warehouse):
     def table_name(self, name: str) -> str:
         """Return the table's name in Spark."""
         contract = self.contracts[name]
-        return f"{self._names.database(contract.layer)}.`{contract.table}`"
+        return f"{self._database(contract.layer)}.`{contract.table}`"
+
+    def _database(self, layer: str) -> str:
+        assert self.names is not None, "__init__ sets them"
+        return self.names.database(layer)
 
     def written_folder(self, name: str) -> str:
         """As Warehouse.written_folder: a temporary folder."""
@@ -137,7 +141,7 @@ class CatalogWarehouse(Warehouse):
 
     def spark_table(self, session: SparkSession, name: str) -> DataFrame:
         """As Warehouse.spark_table."""
-        return session.table(self.table_name(name))
+        return session.table(self.table_name(name)) if self.exists(name) else super().spark_table(session, name)
 
     def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
         """As Warehouse.commit_files. The files are removed."""
@@ -213,7 +217,7 @@ class CatalogWarehouse(Warehouse):
         schema = self.contracts[name].arrow_schema
         needed, names = _needed(schema, wanted, columns)
         select = _selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
-        return self._rows(name, rows).select(needed).mapInArrow(select, self._ddl(name, names))
+        return self._rows(name, rows).select(needed).mapInArrow(select, self.contracts[name].ddl(names))
 
     def _batches(self, name: str, rows: RowFilter | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows of the table, with these columns."""
@@ -232,11 +236,7 @@ class CatalogWarehouse(Warehouse):
         batches = (batch for file in files for batch in file_batches(self._table_file(name, file), schema))
         blobs = [(blob_of(table),) for table in blob_tables(batches)]
         frame = self._session.createDataFrame(blobs, "data BINARY").coalesce(max(1, len(blobs) // 10))
-        return frame.mapInArrow(unpacked_rows, self._ddl(name, schema.names))
-
-    def _ddl(self, name: str, columns: Iterable[str]) -> str:
-        types = {column.name: column.type for column in self.contracts[name].columns}
-        return ", ".join(f"`{column}` {types[column]}" for column in columns)
+        return frame.mapInArrow(unpacked_rows, self.contracts[name].ddl())
 
     def _make_complete(self, name: str) -> None:
         """Create the table, or add what an older version of mqreplay did not know: columns and constraints."""
@@ -265,7 +265,7 @@ class CatalogWarehouse(Warehouse):
         properties = [f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items()]
         location = spark_location(self.location(contract.name), s3_scheme(self._session, self.root))
         with self._lock:
-            self._sql(contract.name, create_database(self._names.database(contract.layer)))
+            self._sql(contract.name, create_database(self._database(contract.layer)))
         self._sql(
             contract.name,
             f"CREATE TABLE {self.table_name(contract.name)} ({', '.join(columns)}) USING delta"

@@ -36,12 +36,19 @@ from mqreplay.lake.table_writer import TableWriter, WrittenFile, as_table, repea
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from mqreplay.lake.registration import CatalogNames
+
 BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
 COMMITS = 10  # attempts of a commit while others commit versions
 
 
 class Warehouse:
-    """The tables under ``root``: read and replace rows. Safe for threads that write different tables."""
+    """The tables under ``root``: read and replace rows. Safe for threads that write different tables.
+
+    ``names`` are the tables' names in a catalog; None: Spark reads and writes them by path, too.
+    """
+
+    names: CatalogNames | None = None
 
     def __init__(self, root: str, contracts: dict[str, Contract] | None = None) -> None:
         """Take the folder ``root``, which need not exist. A table is made when it is first written."""
@@ -105,7 +112,9 @@ class Warehouse:
         return counts
 
     def spark_table(self, session: SparkSession, name: str) -> DataFrame:
-        """Return the table as a DataFrame. It must exist."""
+        """Return the table as a DataFrame; without rows if it does not exist."""
+        if not self.exists(name):
+            return session.createDataFrame([], self.contracts[name].ddl())
         return session.read.format("delta").load(spark_location(self.location(name)))
 
     def written_rows(self, name: str, files: Iterable[WrittenFile]) -> pl.LazyFrame:
