@@ -200,12 +200,7 @@ class CatalogWarehouse(Warehouse):
         """Return the condition of the partitions that may hold the rows."""
         from pyspark.sql import functions as F
 
-        condition = F.col("cluster") == F.lit(rows.cluster)
-        if self.contracts[name].by_day and rows.days is not None:
-            condition &= F.col("day").isin(*[F.expr(f"DATE '{day}'") for day in sorted(rows.days)])
-        if self.contracts[name].by_day and rows.between is not None:
-            condition &= F.col("day").between(*[F.expr(f"DATE '{day}'") for day in rows.between])
-        return condition
+        return F.expr(rows.partitions_sql(self.contracts[name].by_day))
 
     def _rows(self, name: str, rows: RowFilter | None) -> DataFrame:
         """Return the partitions that may hold the rows."""

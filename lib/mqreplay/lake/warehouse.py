@@ -27,6 +27,7 @@ from mqreplay.lake.delta_table import (
     restore_table,
 )
 from mqreplay.lake.files import for_each, is_remote, joined
+from mqreplay.lake.lease import require_lease
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import spark_location
 from mqreplay.lake.table_files import TableFile, TableFiles, files_in, opened, scan_files, snapshot, table_files
@@ -180,13 +181,21 @@ class Warehouse:
         raise ContractError(f"table {name} in {self.root} is constantly written by other programs; run it again later")
 
     def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
-        """Replace the rows ``replaced``, if given, by those of a DataFrame, in a commit each.
+        """Replace the rows ``replaced``, if given, by those of a DataFrame; whole partitions in one commit.
 
         The DataFrame has the columns of the table, and does not depend on its rows. The table is created if it does not
         exist.
         """
-        self.commit_files(name, [], replaced)
-        rows.write.format("delta").mode("append").save(spark_location(self.location(name)))
+        by_day = self.contracts[name].by_day
+        writer = rows.write.format("delta")
+        if replaced is not None and replaced.has_whole_partitions(by_day) and self.exists(name):
+            self._current(name)
+            writer = writer.mode("overwrite").option("replaceWhere", replaced.partitions_sql(by_day))
+        else:
+            self.commit_files(name, [], replaced)
+            writer = writer.mode("append")
+        require_lease(self.location(name))
+        writer.save(spark_location(self.location(name)))
         self.changed(name)
 
     def _current(self, name: str) -> DeltaTable:
