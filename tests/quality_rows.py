@@ -13,6 +13,7 @@ from deltalake import write_deltalake
 
 from mqreplay.lake.column_types import arrow_schema
 from mqreplay.lake.contract import Contract
+from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from mqreplay.quality.result import ValidationRow
@@ -57,6 +58,8 @@ class Folder:
 
     root: Path
     contracts: dict[str, Contract]
+    files = Warehouse.files
+    day_counts = Warehouse.day_counts
 
     def location(self, name: str) -> str:
         """Return the folder of a table."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,8 +26,8 @@ def master(tmp_path_factory):
         yield address
 
 
-def submit(job: str, *arguments: str, master: str) -> subprocess.CompletedProcess[str]:
-    command = [str(BIN / "spark-submit"), "--master", master, "--conf", "spark.executor.memory=1g"]
+def submit(job: str, *arguments: str, master: str, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    command = [str(BIN / "spark-submit"), "--master", master, "--conf", "spark.executor.memory=1g", *options]
     command += [str(ROOT / "jobs" / f"{job}.py"), *arguments]
     return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=1200)
 
@@ -41,6 +43,28 @@ def test_nightly_on_two_workers_gives_the_same_tables(master, night, tmp_path):
     for name in sorted({*tables(root), *tables(night.root)} - SKIPPED):
         here = table_rows(root, name, CLUSTER) if name in tables(root) else []
         assert here == table_rows(night.root, name, CLUSTER), name
+
+
+@pytest.mark.long
+def test_nightly_on_two_workers_reads_and_writes_by_names(master, night, tmp_path):
+    """Names in a Hive metastore: Derby is in the driver, and the workers need no metastore."""
+    root = str(tmp_path / "warehouse")
+    extra = {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": str(tmp_path / "databases"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={tmp_path}/derby;create=true",
+    }
+    options = [word for name, value in extra.items() for word in ("--conf", f"{name}={value}")]
+    conf = str(ROOT / "conf" / "sample.toml")
+    names = ["--conf", conf, "--catalog", "spark_catalog", "--prefix", "mq_"]
+    recording = str(SAMPLE / "bulk-5.3.3")
+    done = submit("nightly", "--recording", recording, "--warehouse", root, *names, master=master, options=options)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for name in sorted({*tables(root), *tables(night.root)} - SKIPPED):
+        here = table_rows(root, name, CLUSTER) if name in tables(root) else []
+        assert here == table_rows(night.root, name, CLUSTER), name
+    log = json.loads(Path(root, "gold", "finding", "_delta_log", f"{0:020d}.json").read_text().splitlines()[0])
+    assert log["commitInfo"]["engineInfo"].startswith("Apache-Spark")
 
 
 def test_a_setting_that_comes_too_late_is_refused(tmp_path):

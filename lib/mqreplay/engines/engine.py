@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from mqreplay.engines.decoding import DecoderRunner
 from mqreplay.engines.passes import PassRunner
-from mqreplay.engines.rows import Days, FileRows
+from mqreplay.engines.rows import Days
 from mqreplay.lake.warehouse import Warehouse
 
 Item = TypeVar("Item")
@@ -34,8 +34,8 @@ class Engine(Protocol):
         """Return what runs decoders for a cluster, and writes their rows into the warehouse."""
         ...
 
-    def pass_runner(self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows) -> PassRunner:
-        """Return what runs the passes of a day: ``days`` of each table are read, which are in ``files``."""
+    def pass_runner(self, warehouse: Warehouse, cluster: str, day: dt.date, days: Mapping[str, Days]) -> PassRunner:
+        """Return what runs the passes of a day of a cluster, which read these ``days`` of each table."""
         ...
 
     def progress(self) -> str:

@@ -23,7 +23,7 @@ from mqreplay.engines.engine import Context, Item, Result
 from mqreplay.engines.file_decoding import FileDecoderRunner
 from mqreplay.engines.file_passes import FilePassRunner, GoldTarget
 from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.rows import Days, FileRows
+from mqreplay.engines.rows import Days, file_rows
 from mqreplay.lake.storage import Storage, storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 
@@ -74,11 +74,9 @@ class LocalEngine:
             shared.unlink(missing_ok=True)
         return map(unpacked, made)
 
-    def pass_runner(
-        self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows
-    ) -> FilePassRunner:
+    def pass_runner(self, warehouse: Warehouse, cluster: str, day: dt.date, days: Mapping[str, Days]) -> FilePassRunner:
         """As Engine.pass_runner."""
-        return FilePassRunner(self, files, GoldTarget(warehouse, files.cluster))
+        return FilePassRunner(self, file_rows(warehouse, cluster, days), GoldTarget(warehouse, cluster))
 
     def _count(self, _: Any) -> None:
         with self._lock:

@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from mqreplay.engines.shards import Counts, Shard, count_buckets, total
 from mqreplay.lake.buckets import Key, buckets
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.table_files import Buckets, TableFiles, read_buckets, read_files
+from mqreplay.lake.warehouse import Warehouse
 
 Wanted = pl.Expr | Shard | None  # which rows: those for which an expression is true, those of a shard, or all
 
@@ -33,6 +35,12 @@ class Days:
         if self.first is not None:
             return day >= self.first
         return day <= self.last if self.last is not None else pl.lit(True)
+
+    def of_cluster(self, cluster: str) -> RowFilter:
+        """Return the selection of a cluster's rows of these days."""
+        if self == Days():
+            return RowFilter(cluster)
+        return RowFilter(cluster, between=(self.first or dt.date.min, self.last or dt.date.max))
 
 
 class RowSource(Protocol):
@@ -93,6 +101,11 @@ class FileRows:
         none = {table: replace(self.files[table], files=()) for table in tables}
         pieces = [none | {table: piece} for table in tables for piece in self.files[table].pieces(rows)]
         return [replace(self, files={**self.files, **piece}) for piece in pieces]
+
+
+def file_rows(warehouse: Warehouse, cluster: str, days: Mapping[str, Days]) -> FileRows:
+    """Return the files that may hold rows of the cluster and days."""
+    return FileRows(cluster, {name: warehouse.files(name, each.of_cluster(cluster)) for name, each in days.items()})
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from mqreplay.engines.engine import Context, Item, Result
 from mqreplay.engines.packing import packed, unpacked
-from mqreplay.engines.rows import Days, FileRows
+from mqreplay.engines.rows import Days
 from mqreplay.engines.spark_decoding import SparkDecoderRunner
 from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_items import item_frame
 from mqreplay.engines.spark_passes import SparkPassRunner
 from mqreplay.engines.spark_tables import SparkTables
-from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.warehouse import Warehouse
 
@@ -28,12 +27,9 @@ if TYPE_CHECKING:
 class SparkEngine:
     """An engine on the session's master. A night without work does not start Spark."""
 
-    def __init__(self, start: Callable[[], SparkSession], names: CatalogNames | None = None) -> None:
-        """Take ``start``, which returns the session. It is called once, when there is work.
-
-        With ``names``, passes read and write tables by their names in a catalog.
-        """
-        self._start, self._names = start, names
+    def __init__(self, start: Callable[[], SparkSession]) -> None:
+        """Take ``start``, which returns the session. It is called once, when there is work."""
+        self._start = start
         self._session: SparkSession | None = None
         self._lock = threading.Lock()
 
@@ -68,13 +64,13 @@ class SparkEngine:
 
     def decoders(self, warehouse: Warehouse, cluster: str) -> SparkDecoderRunner:
         """As Engine.decoders: rows are those of DataFrames."""
-        return SparkDecoderRunner(SparkTables(self.session, warehouse, self._names), cluster)
+        return SparkDecoderRunner(SparkTables(self.session, warehouse), cluster)
 
     def pass_runner(
-        self, warehouse: Warehouse, day: dt.date, days: Mapping[str, Days], files: FileRows
+        self, warehouse: Warehouse, cluster: str, day: dt.date, days: Mapping[str, Days]
     ) -> SparkPassRunner:
         """As Engine.pass_runner."""
-        return SparkPassRunner(SparkTables(self.session, warehouse, self._names), day, days, files)
+        return SparkPassRunner(SparkTables(self.session, warehouse), cluster, day, days)
 
     def progress(self) -> str:
         """As Engine.progress. The tasks are in Spark's own UI."""

@@ -19,6 +19,7 @@ from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_items import item_frame
 from mqreplay.engines.spark_tables import SparkTables
+from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, unpacked_rows
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage, use_storage
 from mqreplay.lake.table_writer import TableWriter
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FEW_ROWS = 100_000  # of a table that the driver commits; some 10 MB
-BLOB_ROWS = 100_000  # rows that are cached as one value
 FILE_ROWS = 1_000_000  # rows of a file that Spark writes, at most
 # Rows of a table are packed, since each table has other columns; the last row of an item has its result.
 PACKED = pa.schema(
@@ -74,7 +74,7 @@ class SparkDecoderRunner:
         found: dict[str, list[pa.RecordBatch]] = {name: [] for name in few}
         if few:
             for row in _of_table(cached, *few).collect():
-                found[row.table] += _batches(bytes(row.data))
+                found[row.table] += batches_of(bytes(row.data))
         rows: dict[str, NewRows] = {}
         for name, table in tables.items():
             if counts[name] <= most:
@@ -112,7 +112,7 @@ class SparkNewRows:
 
     def scan(self) -> pl.LazyFrame:
         """As NewRows.scan: the driver has all rows in memory."""
-        batches = [batch for row in self.blobs.collect() for batch in _batches(bytes(row.data))]
+        batches = [batch for row in self.blobs.collect() for batch in batches_of(bytes(row.data))]
         rows = pa.Table.from_batches(map(self.writer.completed, batches), self.writer.schema)
         return pl.DataFrame(pl.from_arrow(rows)).lazy()
 
@@ -123,22 +123,18 @@ class SparkNewRows:
         return FileNewRows(warehouse, name, warehouse.writer(name).write_rows(kept))
 
     def commit(self, replaced: RowFilter | None) -> None:
-        """As NewRows.commit: the driver removes replaced rows, and Spark appends the others."""
-        self.tables.warehouse.commit_files(self.table.name, [], replaced)
+        """As NewRows.commit."""
         files = max(2, -(-self.count // FILE_ROWS))
-        self.tables.append(self.table.name, self._frame().coalesce(files))
+        self.tables.warehouse.commit_frame(self.table.name, self._frame().coalesce(files), replaced)
 
     def _frame(self) -> DataFrame:
         """Return the rows with all columns of the table."""
         from pyspark.sql import functions as F
 
-        columns = self.tables.warehouse.contracts[self.table.name].columns
-        asked = self.writer.asked.names
-        rows = self.blobs.select("data").mapInArrow(
-            _unpack, ", ".join(f"`{c.name}` {c.type}" for c in columns if c.name in asked)
-        )
+        contract = self.tables.warehouse.contracts[self.table.name]
+        rows = self.blobs.select("data").mapInArrow(unpacked_rows, contract.ddl(self.writer.asked.names))
         beside = {name: F.lit(value) for name, value in self.writer.same} | {"day": F.to_date(self.table.day_of)}
-        return rows.withColumns(beside).select(*[c.name for c in columns])
+        return rows.withColumns(beside).select(*[c.name for c in contract.columns])
 
 
 def _of_table(cached: DataFrame, *names: str) -> DataFrame:
@@ -158,45 +154,15 @@ def _task(data: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Recor
                 name, item = unpacked(row["item"])
                 rows = WithResult(decode(item, schemas[name], context))
                 total = 0
-                for blob in _blobs(rows):
+                for blob in blob_tables(rows):
                     total += blob.num_rows
-                    yield _packed_row(row["number"], name, blob.num_rows, _ipc(blob), done=False)
+                    yield _packed_row(row["number"], name, blob.num_rows, blob_of(blob), done=False)
                 yield _packed_row(row["number"], name, total, packed(rows.result), done=True)
 
     return run
-
-
-def _blobs(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Join batches to tables of about BLOB_ROWS rows."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in rows:
-        waiting.append(batch)
-        if sum(each.num_rows for each in waiting) >= BLOB_ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 def _packed_row(number: int, table: str, rows: int, data: bytes, *, done: bool) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(
         [{"number": number, "table": table, "rows": rows, "data": data, "done": done}], schema=PACKED
     )
-
-
-def _ipc(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as out:
-        out.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def _batches(data: bytes) -> list[pa.RecordBatch]:
-    batches: list[pa.RecordBatch] = pa.ipc.open_stream(data).read_all().to_batches()
-    return batches
-
-
-def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for data in batch.column(0):
-            yield from _batches(data.as_py())

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.passes import Input, Pass, PassTable, Result
-from mqreplay.engines.rows import Days, FileRows, RowSource
+from mqreplay.engines.rows import Days, FileRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
@@ -38,9 +38,11 @@ NUMBERS = 32  # numbers tried for each partition
 class SparkPassRunner:
     """Passes as jobs of Spark on the tables of a warehouse, for one day of a cluster."""
 
-    def __init__(self, tables: SparkTables, day: dt.date, days: Mapping[str, Days], files: FileRows) -> None:
-        """Take the tables, and ``days``: which days of each table a replay reads. ``files`` are their files."""
-        self._tables, self._cluster, self._day, self._days, self._files = tables, files.cluster, day, days, files
+    def __init__(self, tables: SparkTables, cluster: str, day: dt.date, days: Mapping[str, Days]) -> None:
+        """Take the tables, the cluster and day, and ``days``: which days of each table a replay reads."""
+        self._tables, self._cluster, self._day, self._days = tables, cluster, day, days
+        # By name, only Spark reads the tables.
+        self._files = FileRows(cluster, {}) if tables.by_name else file_rows(tables.warehouse, cluster, days)
         self._steps: dict[str, tuple[str, ...]] = {}  # gold tables by pass
         self._gold: dict[str, bool] = {}  # whether a gold table has rows
         self._kept: dict[str, DataFrame] = {}  # packed results and gold rows by pass
@@ -50,7 +52,7 @@ class SparkPassRunner:
     @property
     def source(self) -> RowSource:
         """As PassRunner.source."""
-        return self._files if self._tables.names is None else SparkRows(self._tables, self._cluster)
+        return SparkRows(self._tables, self._cluster) if self._tables.by_name else self._files
 
     def run(self, step: Pass[Input, Result], shards: Sequence[Shard], inputs: Input) -> Iterator[Result]:
         """As PassRunner.run."""
@@ -100,13 +102,13 @@ class SparkPassRunner:
     def _commit(self, table: str, made: DataFrame | None, replaced: RowFilter | None) -> None:
         warehouse, few = self._tables.warehouse, self._few.get(table, [])
         by_spark = made is not None and self._gold[table]
-        if not by_spark or not warehouse.exists(table):
-            writer = warehouse.writer(table, {"cluster": self._cluster})
-            batches = (batch for rows in few for batch in rows.to_batches())
-            warehouse.commit_files(table, writer.write(batches), replaced)
         if made is not None and by_spark:
             with known_errors():
                 self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
+            return
+        writer = warehouse.writer(table, {"cluster": self._cluster})
+        batches = (batch for rows in few for batch in rows.to_batches())
+        warehouse.commit_files(table, writer.write(batches), replaced)
 
     def _forget(self, step: Pass[Any, Any]) -> None:
         """Drop the gold rows of an earlier run of the pass."""
@@ -118,13 +120,13 @@ class SparkPassRunner:
             self._kept.pop(step.name).unpersist()
 
     def _has_rows(self, table: PassTable) -> bool:
-        return self._tables.names is not None or self._files.files[table.name].rows > 0
+        return self._tables.by_name or self._files.files[table.name].rows > 0
 
     def _has_few_rows(self, tables: Iterable[PassTable]) -> bool:
         """Return whether the driver may commit what tasks make of these tables; with a catalog, Spark commits all."""
         if not self._tables.may_write(self._cluster):
             return True
-        return self._tables.names is None and sum(self._files.files[table.name].rows for table in tables) <= FEW_ROWS
+        return not self._tables.by_name and sum(self._files.files[table.name].rows for table in tables) <= FEW_ROWS
 
     def _task(self, step: Pass[Any, Any], inputs: Any, whole: Sequence[PassTable]) -> SparkTask:
         """Return what all tasks share; ``whole`` are tables of which each task gets all rows."""

@@ -13,24 +13,26 @@ import pyarrow as pa
 from mqreplay.engines.rows import Days, Wanted
 from mqreplay.engines.shards import Shard
 from mqreplay.lake.buckets import BUCKETS, Key
-from mqreplay.lake.lease import require_lease
-from mqreplay.lake.registration import CatalogNames
-from mqreplay.lake.storage import spark_location
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 SEPARATOR = "\x1f"  # between the parts of a key, as in lake/buckets.py
 
 
 @dataclass(frozen=True)
 class SparkTables:
-    """The tables of a warehouse. With ``names``, Spark reads and writes them by name."""
+    """The tables of a warehouse, which Spark reads and writes by path or by name."""
 
     session: SparkSession
     warehouse: Warehouse
-    names: CatalogNames | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """Return whether the tables have names in a catalog: then only Spark reads and writes them."""
+        return self.warehouse.names is not None
 
     def may_write(self, cluster: str) -> bool:
         """Return whether Spark may write rows of the cluster.
@@ -38,42 +40,18 @@ class SparkTables:
         Spark writes the letters of a partition's path into Delta's log as they are, delta-rs escapes those that are not
         ASCII, and a file that one of them added is not the one that the other removes.
         """
-        return self.names is not None or cluster.isascii()
-
-    def frame(self, table: str) -> DataFrame:
-        """Return the rows of a table that exists."""
-        if self.names is not None:
-            return self.session.table(self._name(self.names, table))
-        return self.session.read.format("delta").load(spark_location(self.warehouse.location(table)))
+        return self.by_name or cluster.isascii()
 
     def replace(self, table: str, rows: DataFrame, cluster: str, day: dt.date) -> None:
-        """Replace the rows of a cluster and day of a table that exists."""
-        location = self.warehouse.location(table)
-        require_lease(location)
-        kept = f"cluster = {_text(cluster)} AND day = DATE '{day}'"
-        writer: DataFrameWriter = rows.write.format("delta").mode("overwrite").option("replaceWhere", kept)
-        if self.names is not None:
-            writer.saveAsTable(self._name(self.names, table))
-        else:
-            writer.save(spark_location(location))
-        self.warehouse.changed(table)
-
-    def append(self, table: str, rows: DataFrame) -> None:
-        """Add rows to a table that exists."""
-        require_lease(self.warehouse.location(table))
-        writer = rows.write.format("delta").mode("append")
-        if self.names is not None:
-            writer.saveAsTable(self._name(self.names, table))
-        else:
-            writer.save(spark_location(self.warehouse.location(table)))
-        self.warehouse.changed(table)
+        """Replace the rows of a cluster and day."""
+        self.warehouse.commit_frame(table, rows, RowFilter(cluster, days=frozenset({day})))
 
     def of_cluster(self, table: str, cluster: str, days: Days, columns: Sequence[str] | None = None) -> DataFrame:
         """Return columns of the rows of a cluster and some days: all except the cluster if ``columns`` is None."""
         from pyspark.sql import functions as F
 
         names = columns if columns is not None else self.columns(table)
-        rows = self.frame(table).where(F.col("cluster") == F.lit(cluster))
+        rows = self.warehouse.spark_table(self.session, table).where(F.col("cluster") == F.lit(cluster))
         if days.first is not None:
             rows = rows.where(F.col("day") >= F.lit(days.first))
         if days.last is not None:
@@ -83,10 +61,6 @@ class SparkTables:
     def columns(self, table: str) -> list[str]:
         """Return the columns of a table without the cluster, in order."""
         return [column.name for column in self.warehouse.contracts[table].columns if column.name != "cluster"]
-
-    def _name(self, names: CatalogNames, table: str) -> str:
-        layer, _, name = table.partition(".")
-        return f"{names.database(layer)}.{name}"
 
 
 def bucket(key: Key) -> Column:
@@ -125,13 +99,3 @@ def collected(rows: DataFrame) -> pa.Table:
 def as_frame(rows: pa.Table) -> pl.DataFrame:
     """Return rows of Arrow in one piece."""
     return pl.DataFrame(pl.from_arrow(rows)).rechunk()
-
-
-def _text(value: str) -> str:
-    """Return a text as a literal of Spark SQL.
-
-    >>> _text("it's")
-    "'it\\\\'s'"
-    """
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

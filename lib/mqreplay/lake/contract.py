@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,10 @@ class Contract:
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema; every column may be null."""
         return arrow_schema((column.name, column.type) for column in self.columns)
+
+    def ddl(self, names: Collection[str] | None = None) -> str:
+        """Return the names and Spark SQL types of all columns, or of some."""
+        return ", ".join(f"`{c.name}` {c.type}" for c in self.columns if names is None or c.name in names)
 
     @property
     def fields(self) -> list[dict[str, Any]]:

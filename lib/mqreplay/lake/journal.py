@@ -17,7 +17,6 @@ from mqreplay.lake.files import files_of, for_each, joined
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.lock import is_locked
 from mqreplay.lake.small_file import read_json, write_json
-from mqreplay.lake.table_log import remove_torn_log_files
 from mqreplay.lake.warehouse import Warehouse
 
 JOURNAL = ".mqreplay.journal"
@@ -106,11 +105,11 @@ class Journal:
         files_of(self._path).remove(self._path)
 
     def _roll_back(self, table: str, version: int | None) -> None:
-        warehouse, location = self._warehouse, self._warehouse.location(table)
+        warehouse = self._warehouse
         if version is None:
             warehouse.drop(table)
             return
-        remove_torn_log_files(location, version)
+        warehouse.remove_torn_commits(table, version)
         if warehouse.version(table) != version:
             warehouse.restore(table, version)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from mqreplay.lake.sql import quoted
+
 
 @dataclass(frozen=True)
 class RowFilter:
@@ -40,6 +42,20 @@ class RowFilter:
     def _of_day(self, condition: pl.Expr) -> pl.Expr:
         return condition | pl.col("day").is_null() if self.undated else condition
 
+    def partitions_sql(self, by_day: bool) -> str:
+        """Return the condition, in Spark SQL, of the partitions that may hold selected rows.
+
+        >>> RowFilter("c", frozenset({dt.date(2026, 11, 21)})).partitions_sql(by_day=True)
+        "cluster = 'c' AND day IN (DATE '2026-11-21')"
+        """
+        parts = [f"cluster = {quoted(self.cluster)}"]
+        if by_day and self.days is not None:
+            parts.append(f"day IN ({', '.join(_date(day) for day in sorted(self.days)) or 'NULL'})")
+        if by_day and self.between is not None:
+            first, last = map(_date, self.between)
+            parts.append(f"day >= {first} AND day <= {last}")
+        return " AND ".join(parts)
+
     def has_partition(self, cluster: str, day: dt.date | None) -> bool:
         """Return whether a partition may hold selected rows. ``day`` is None in a table without partitions by day."""
         if cluster != self.cluster:
@@ -54,3 +70,7 @@ class RowFilter:
         """Return whether partitions with selected rows have no others. ``by_day``: the table is partitioned by day."""
         conditions = [self.digests, self.wanted] if by_day else [self.digests, self.wanted, self.days, self.between]
         return all(condition is None for condition in conditions)
+
+
+def _date(day: dt.date) -> str:
+    return f"DATE '{day}'"

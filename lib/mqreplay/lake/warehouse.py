@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
@@ -26,17 +27,29 @@ from mqreplay.lake.delta_table import (
     restore_table,
 )
 from mqreplay.lake.files import for_each, is_remote, joined
+from mqreplay.lake.lease import require_lease
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_files import TableFile, files_in, opened, scan_files, snapshot
-from mqreplay.lake.table_log import last_commit, last_version, log_changed, remove_table
+from mqreplay.lake.storage import spark_location
+from mqreplay.lake.table_files import TableFile, TableFiles, files_in, opened, scan_files, snapshot, table_files
+from mqreplay.lake.table_log import last_commit, last_version, log_changed, remove_table, remove_torn_log_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile, as_table, repeating
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mqreplay.lake.registration import CatalogNames
 
 BATCH_ROWS = 50_000  # rows in memory of a file that is rewritten
 COMMITS = 10  # attempts of a commit while others commit versions
 
 
 class Warehouse:
-    """The tables under ``root``: read and replace rows. Safe for threads that write different tables."""
+    """The tables under ``root``: read and replace rows. Safe for threads that write different tables.
+
+    ``names`` are the tables' names in a catalog; None: Spark reads and writes them by path, too.
+    """
+
+    names: CatalogNames | None = None
 
     def __init__(self, root: str, contracts: dict[str, Contract] | None = None) -> None:
         """Take the folder ``root``, which need not exist. A table is made when it is first written."""
@@ -46,6 +59,10 @@ class Warehouse:
     def location(self, name: str) -> str:
         """Return the folder of the table."""
         return joined(self.root, name.replace(".", "/"))
+
+    def written_folder(self, name: str) -> str:
+        """Return the folder of files with rows of the table that are not committed."""
+        return self.location(name)
 
     def version(self, name: str) -> int | None:
         """Return the last version of the table; None without a table. No table is read."""
@@ -64,9 +81,13 @@ class Warehouse:
 
         Version numbers alone would not show that a table was replaced by another.
         """
-        commits = for_each(lambda name: last_commit(self.location(name)), sorted(self.contracts), self.root)
+        commits = for_each(self._last_commit, sorted(self.contracts), self.root)
         last = {name: commit for name, commit in commits.items() if commit is not None}
         return hashlib.sha256(json.dumps([__version__, last]).encode()).hexdigest()[:32]
+
+    def _last_commit(self, name: str) -> tuple[Any, ...] | None:
+        """Return what identifies the last commit of the table, as plain values; None without a table."""
+        return last_commit(self.location(name))
 
     def read(self, name: str, rows: RowFilter | None = None) -> pl.LazyFrame:
         """Return rows of the table in the contract's column order; none if it does not exist.
@@ -78,6 +99,24 @@ class Warehouse:
             return scan_files(schema, [])
         found = scan_files(schema, files_in(place, snapshot(place).of(rows)))
         return found if rows is None else found.filter(rows.condition)
+
+    def files(self, name: str, rows: RowFilter) -> TableFiles:
+        """Return the files of the partitions that may hold these rows."""
+        return table_files(self.location(name), self.contracts[name].arrow_schema, rows)
+
+    def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
+        """Return the number of rows on each day of a cluster, of a table that is partitioned by day."""
+        counts: dict[dt.date, int] = {}
+        for file in self.files(name, RowFilter(cluster)).files:
+            assert file.day is not None, f"{name} is not partitioned by day"
+            counts[file.day] = counts.get(file.day, 0) + (file.rows or 0)
+        return counts
+
+    def spark_table(self, session: SparkSession, name: str) -> DataFrame:
+        """Return the table as a DataFrame; without rows if it does not exist."""
+        if not self.exists(name):
+            return session.createDataFrame([], self.contracts[name].ddl())
+        return session.read.format("delta").load(spark_location(self.location(name)))
 
     def written_rows(self, name: str, files: Iterable[WrittenFile]) -> pl.LazyFrame:
         """Return the rows in files of a writer before they are committed."""
@@ -91,7 +130,7 @@ class Warehouse:
         """
         contract, schema = self.contracts[name], self.contracts[name].arrow_schema
         return TableWriter(
-            self.location(name),
+            self.written_folder(name),
             schema,
             contract.partitioned_by,
             tuple((same or {}).items()),
@@ -140,24 +179,46 @@ class Warehouse:
                 continue
         raise ContractError(f"table {name} in {self.root} is constantly written by other programs; run it again later")
 
+    def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
+        """Replace the rows ``replaced``, if given, by those of a DataFrame; whole partitions in one commit.
+
+        The DataFrame has the columns of the table, and does not depend on its rows. The table is created if it does not
+        exist.
+        """
+        by_day = self.contracts[name].by_day
+        writer = rows.write.format("delta")
+        if replaced is not None and replaced.has_whole_partitions(by_day) and self.exists(name):
+            self._current(name)
+            writer = writer.mode("overwrite").option("replaceWhere", replaced.partitions_sql(by_day))
+        else:
+            self.commit_files(name, [], replaced)
+            writer = writer.mode("append")
+        require_lease(self.location(name))
+        writer.save(spark_location(self.location(name)))
+        self.changed(name)
+
     def _current(self, name: str) -> DeltaTable:
         """Open the table, with all columns of its contract; create it if it does not exist."""
         contract, place = self.contracts[name], self.location(name)
         if not self.exists(name):
             return create_table(place, contract)
         before, table = snapshot(place), open_table(place)
-        known = {field["name"]: field for field in before.fields}
-        missing = [field for field in contract.fields if field["name"] not in known]
-        for field in contract.fields:
+        if missing := self._missing_fields(name, before.fields):
+            add_columns(place, table, missing)
+            table = open_table(place)
+        return table
+
+    def _missing_fields(self, name: str, fields: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the columns that a table with these ``fields`` lacks. Raises ContractError for other types."""
+        known = {field["name"]: field for field in fields}
+        wanted = self.contracts[name].fields
+        for field in wanted:
             old = known.get(field["name"])
             if old is None and not field["nullable"]:
                 raise self._incompatible(name, f"lacks {field['name']}")
             if old is not None and (old["type"], old["nullable"]) != (field["type"], field["nullable"]):
                 raise self._incompatible(name, f"has another type of {field['name']}")
-        if missing:
-            add_columns(place, table, missing)
-            table = open_table(place)
-        return table
+        return [field for field in wanted if field["name"] not in known]
 
     def _incompatible(self, name: str, why: str) -> ContractError:
         return ContractError(
@@ -194,7 +255,7 @@ class Warehouse:
         values = dict(file.partition)
         day = values.get("day")
         return TableFile(
-            joined(self.location(name), file.path),
+            joined(self.written_folder(name), file.path),
             values["cluster"],
             None if day is None else pl.Series([day]).str.to_date().item(),
             file.rows,
@@ -203,6 +264,10 @@ class Warehouse:
     def changed(self, name: str) -> None:
         """Forget what is known of the table: Spark has written to it."""
         log_changed(self.location(name))
+
+    def remove_torn_commits(self, name: str, since: int) -> None:
+        """Remove what unfinished commits after a version left in the table's log."""
+        remove_torn_log_files(self.location(name), since)
 
     def restore(self, name: str, version: int) -> None:
         """Restore the rows and columns of an earlier version as a new version."""
@@ -213,8 +278,8 @@ class Warehouse:
         remove_table(self.location(name))
 
 
-def file_batches(file: TableFile, schema: pa.Schema, wanted: pl.Expr) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that are wanted, in batches with the table's columns."""
+def file_batches(file: TableFile, schema: pa.Schema, wanted: pl.Expr | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file that are wanted, or all, in batches with the table's columns."""
     values = {"cluster": file.cluster} | ({} if file.day is None else {"day": file.day})
     with opened(file.path) as stream, pq.ParquetFile(stream) as parquet:
         there = [name for name in schema.names if name in parquet.schema_arrow.names and name not in values]
@@ -226,8 +291,12 @@ def file_batches(file: TableFile, schema: pa.Schema, wanted: pl.Expr) -> Iterato
             }
             columns = [beside[f.name] if f.name in beside else batch.column(f.name).cast(f.type) for f in schema]
             whole = pa.RecordBatch.from_arrays(columns, schema=schema)
-            keep = pl.DataFrame(pl.from_arrow(whole)).select(wanted.alias("keep"))["keep"].to_arrow()
-            yield whole.filter(keep)
+            yield whole if wanted is None else filtered(whole, wanted)
+
+
+def filtered(rows: pa.RecordBatch, wanted: pl.Expr) -> pa.RecordBatch:
+    """Return the rows for which the condition is true."""
+    return rows.filter(pl.DataFrame(pl.from_arrow(rows)).select(wanted.alias("keep"))["keep"].to_arrow())
 
 
 def _table(rows: list[Sequence[Any]], schema: pa.Schema) -> pa.Table:

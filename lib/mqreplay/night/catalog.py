@@ -1,23 +1,22 @@
-"""The last step of a run with --catalog: names of the tables in a catalog of the Spark session."""
+"""The option --catalog: the tables of a run have names in a catalog of the Spark session."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mqreplay.engines.engine import Engine
 from mqreplay.errors import InputError
+from mqreplay.lake.catalog_mark import require_names
 from mqreplay.lake.registration import CatalogNames
 from mqreplay.lake.warehouse import Warehouse
 
 
-@dataclass
+@dataclass(frozen=True)
 class Catalog:
-    """The catalog that a run registers its tables in, and the problems that this met: one line each."""
+    """The catalog of a run's tables, and the prefix of its databases."""
 
     name: str
     prefix: str = ""
-    problems: list[str] = field(default_factory=list)
 
     def check_engine(self, engine: str) -> None:
         """Raise InputError for an engine without a catalog, or for names that Spark refuses. Nothing has run yet."""
@@ -28,16 +27,22 @@ class Catalog:
                 "that `mqreplay register` prints in a Spark session"
             )
 
-    def register(self, engine: Engine, warehouse: Warehouse, progress: Callable[[str], None]) -> None:
-        """Register the tables. Problems are kept: what the run committed stays."""
-        from mqreplay.engines.spark import SparkEngine
-        from mqreplay.lake.catalog import missing_catalog, register_tables
 
-        assert isinstance(engine, SparkEngine), "check_engine refuses others"
-        if reason := missing_catalog(engine.session, self.name):
-            self.problems.append(reason)
-            return
-        done = register_tables(engine.session, warehouse, CatalogNames(self.name, self.prefix))
-        self.problems += done.problems
-        tables = len(done.new) + done.known
-        progress(f"catalog {self.name}: tables registered: {tables:,}, new among them: {len(done.new):,}")
+def opened_warehouse(root: str, engine: Engine, catalog: Catalog | None) -> Warehouse:
+    """Return the tables of a run: by path, or by name if there is a catalog. Raises InputError.
+
+    A warehouse stays of the kind that it began with. Hold the warehouse's lock.
+    """
+    if catalog is None:
+        require_names(root, None)
+        return Warehouse(root)
+    from mqreplay.engines.spark import SparkEngine
+    from mqreplay.lake.catalog import missing_catalog
+    from mqreplay.lake.catalog_warehouse import CatalogWarehouse
+
+    assert isinstance(engine, SparkEngine), "check_engine refuses others"
+    names = CatalogNames(catalog.name, catalog.prefix)
+    if reason := missing_catalog(engine.session, catalog.name):
+        raise InputError(reason)
+    require_names(root, names)
+    return CatalogWarehouse(engine.session, root, names)

@@ -18,6 +18,7 @@ import polars as pl
 
 from mqreplay.engines.engine import Engine
 from mqreplay.engines.file_passes import FilePassRunner
+from mqreplay.engines.rows import file_rows
 from mqreplay.ingest.cluster_name import NAMING, cluster_name
 from mqreplay.ingest.recorded_files import RecordedFiles
 from mqreplay.ingest.recorder_kinds import BY_RECORDER
@@ -26,7 +27,7 @@ from mqreplay.ingest.run import ingest
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.recent import Recent
-from mqreplay.night.replay_day import days_read, files_of, recorded_of
+from mqreplay.night.replay_day import days_read, recorded_of
 from mqreplay.night.steps import TABLES_OF_KINDS, Span, last_recorded, spans
 from mqreplay.replay.day import Window
 from mqreplay.replay.plan import Replay
@@ -122,7 +123,7 @@ class LiveWindow:
             return None
         until = last + dt.timedelta(milliseconds=1)
         since = until - self._lookback
-        files = files_of(self._warehouse, cluster, days_read(self._warehouse, cluster, last.date(), since))
+        files = file_rows(self._warehouse, cluster, days_read(self._warehouse, cluster, last.date(), since))
         window = Window(cluster, last.date(), since, False, max(since, until - REPORTED), until)
         runner = FilePassRunner(self._engine, files, None)
         recorded = recorded_of(found, window)

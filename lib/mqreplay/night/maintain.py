@@ -22,6 +22,7 @@ from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.table_files import snapshot
 from mqreplay.lake.warehouse import Warehouse
+from mqreplay.night.catalog import opened_warehouse
 from mqreplay.night.nightly import Night
 from mqreplay.night.retention import first_kept, keep_of
 from mqreplay.night.steps import Steps
@@ -80,7 +81,7 @@ def maintain(
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, "mqreplay maintain", settings, lock, progress) as running,
     ):
-        night = Night(running, root, settings, progress)
+        night = Night(running, opened_warehouse(root, running, None), settings, progress)
         work = _Maintenance(night, days)
         if dry_run:
             if (step := interrupted_step(root)) is not None:

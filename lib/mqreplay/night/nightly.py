@@ -28,7 +28,7 @@ from mqreplay.lake.sql import check_text
 from mqreplay.lake.storage import use_settings
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.catalog import Catalog
+from mqreplay.night.catalog import Catalog, opened_warehouse
 from mqreplay.night.failures import Failure, Failures
 from mqreplay.night.file_name import file_name
 from mqreplay.night.outcome import Outcome, kept_outcome, outcome_of
@@ -60,13 +60,18 @@ class Night:
     """One run on one warehouse. Each step can also run alone. Hold the warehouse's lock around all of them."""
 
     def __init__(
-        self, engine: Engine, root: str, settings: Settings, progress: Progress, failures: Failures | None = None
+        self,
+        engine: Engine,
+        warehouse: Warehouse,
+        settings: Settings,
+        progress: Progress,
+        failures: Failures | None = None,
     ) -> None:
-        """Take the warehouse's folder ``root``, and ``progress``, which is called with each progress line.
+        """Take the warehouse, and ``progress``, which is called with each progress line.
 
         Errors of a cluster are noted in ``failures``; without it they are raised.
         """
-        self.engine, self.warehouse = engine, Warehouse(root)
+        self.engine, self.warehouse = engine, warehouse
         self.journal = Journal(self.warehouse, engine.cancel)
         self.settings, self.progress = settings, progress
         self.failures = failures if failures is not None else Failures(None)
@@ -290,8 +295,8 @@ def run(
 
     ``recordings`` may be patterns (recordings.py). Return an outcome for each cluster. A recording or cluster that
     fails is appended to ``failed``, and the others go on; without this list its error is raised. With ``catalog``, the
-    run registers the tables there at its end. Raises InputError, WarehouseLocked and the other MqreplayErrors; also if
-    no recording can be read.
+    tables are read and written by their names there. Raises InputError, WarehouseLocked and the other MqreplayErrors;
+    also if no recording can be read.
     """
     if catalog is not None:
         catalog.check_engine(engine)
@@ -308,7 +313,7 @@ def run(
         warehouse_lock(root, settings.storage.lease_s, progress) as lock,
         running_engine(engine, f"mqreplay {step}", settings, lock, progress) as running,
     ):
-        night = Night(running, root, settings, progress, failures)
+        night = Night(running, opened_warehouse(root, running, catalog), settings, progress, failures)
         night.journal.recover(progress)
         if step in ("nightly", "ingest"):
             begin = load_expectations if step == "nightly" else lambda: None
@@ -338,6 +343,4 @@ def run(
             night.last_runs.note(root, dt.datetime.now(dt.UTC), [each.cluster for each in outcomes], failures.found)
         if step in ("nightly", "report"):
             night.overview()
-        if catalog is not None:
-            catalog.register(running, night.warehouse, progress)
         return outcomes

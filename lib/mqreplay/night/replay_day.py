@@ -9,14 +9,13 @@ from functools import partial
 
 from mqreplay.decode.kinds import KINDS
 from mqreplay.engines.engine import Engine
-from mqreplay.engines.rows import Days, FileRows
+from mqreplay.engines.rows import Days
 from mqreplay.ingest.recorder_kinds import OF_SNAPSHOTS
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_files import TableFiles, table_files
 from mqreplay.lake.ticker import Ticker
 from mqreplay.lake.warehouse import Warehouse
 from mqreplay.night.steps import Span, kinds_of, reach_of, recorded_until, sure_starts
-from mqreplay.replay.day import ANY, CHECKPOINT, DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
+from mqreplay.replay.day import CHECKPOINT, DAY, DESCRIPTIONS, INSTANTS, NO_TIME, Day
 from mqreplay.replay.plan import Replay
 from mqreplay.replay.recorded import Recorded
 from mqreplay.settings import Settings
@@ -48,7 +47,7 @@ def replay_day(
     since = dt.datetime.combine(day, dt.time(), dt.UTC) - dt.timedelta(minutes=settings.replay.lookback_minutes)
     bounds = Day(cluster, day, since, is_first)
     days = days_read(warehouse, cluster, day, since)
-    runner = engine.pass_runner(warehouse, day, days, files_of(warehouse, cluster, days))
+    runner = engine.pass_runner(warehouse, cluster, day, days)
     replay = Replay(bounds, settings, recorded_of(found, bounds), runner, progress)
     replaced = None if afresh else RowFilter(cluster, days=frozenset({day}))
     with Ticker(progress, lambda _: f"{cluster}: replaying {day}: {engine.progress()}"):
@@ -71,24 +70,13 @@ def days_read(warehouse: Warehouse, cluster: str, day: dt.date, since: dt.dateti
     # Without the checkpoint of the midnight after ``since``, an earlier one and the changes since then are needed.
     midnight = since.date() + DAY
     at_midnight = Days(midnight, midnight)
-    if files_of(warehouse, cluster, {CHECKPOINT: at_midnight}).read(CHECKPOINT, at_midnight, ANY).is_empty():
+    if warehouse.read(CHECKPOINT, RowFilter(cluster, between=(midnight, midnight))).limit(1).collect().is_empty():
         return days | {CHECKPOINT: Days(last=midnight), "silver.offset_change": Days(last=day + DAY)}
     return days | {CHECKPOINT: at_midnight}
 
 
-def files_of(warehouse: Warehouse, cluster: str, days: Mapping[str, Days]) -> FileRows:
-    """Return the files that may hold rows of the cluster and days."""
-    return FileRows(cluster, {name: _listed(warehouse, name, cluster, each) for name, each in days.items()})
-
-
 def _is_dated(warehouse: Warehouse, name: str) -> bool:
     return any(column.name == "day" for column in warehouse.contracts[name].columns) and name not in ALL_DAYS
-
-
-def _listed(warehouse: Warehouse, name: str, cluster: str, days: Days) -> TableFiles:
-    ends = None if days == Days() else (days.first or dt.date.min, days.last or dt.date.max)
-    wanted = RowFilter(cluster, between=ends)
-    return table_files(warehouse.location(name), warehouse.contracts[name].arrow_schema, wanted)
 
 
 def recorded_of(found: list[Span], day: Day) -> Recorded:

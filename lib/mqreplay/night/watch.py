@@ -16,6 +16,7 @@ from mqreplay.engines.local import LocalEngine
 from mqreplay.errors import InputError, MqreplayError, StoreError, WarehouseLocked
 from mqreplay.findings.every import KINDS
 from mqreplay.findings.opened import Change, OpenFinding, Round, follow, lagging
+from mqreplay.lake.catalog_mark import require_names
 from mqreplay.lake.local_folder import check_folders, folder
 from mqreplay.lake.scratch import scratch
 from mqreplay.lake.sql import check_text
@@ -200,10 +201,10 @@ def watch(
     local = [str(local_folder(path, "recording")) for path in folders]
     if not 10 <= every_s <= 600:
         raise InputError(f"--every {every_s:g}s is not 10s to 10m")
+    root = folder(root, "warehouse")
+    require_names(root, None)
     with LocalEngine(scratch().folder, settings.local.processes) as engine:
-        watching = Watch(
-            folder(root, "warehouse"), settings, local, cluster, engine, scratch().folder / "watch", every_s, say
-        )
+        watching = Watch(root, settings, local, cluster, engine, scratch().folder / "watch", every_s, say)
         while True:
             began = time.monotonic()
             tell(watching.round(clock()))

@@ -24,13 +24,13 @@ from mqreplay.quality.great import Great
 from mqreplay.quality.result import ValidationRow, row_of, sample_format
 from mqreplay.quality.scope import Scope
 from mqreplay.quality.suite import NUMBER, Rule, columns_needed, rules, suite, truths
-from mqreplay.quality.tables import EVERY, Days, Located, Tables
+from mqreplay.quality.tables import EVERY, Days, Tables, TableSource
 
 LEDGER = "bronze.source_file"  # validated last: its counts must match the other tables
 
 
 def validate(
-    warehouse: Located,
+    warehouse: TableSource,
     cluster: str,
     scope: Scope,
     results_dir: str,

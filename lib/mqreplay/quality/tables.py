@@ -1,4 +1,4 @@
-"""The tables of one cluster as views of DuckDB, over the Parquet files of their last versions."""
+"""The tables of one cluster as views of DuckDB, over Parquet files with the rows of their last versions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import Protocol
 from mqreplay.lake.contract import Contract
 from mqreplay.lake.duckdb_database import Database, literal, quoted, without_zone
 from mqreplay.lake.row_filter import RowFilter
-from mqreplay.lake.table_files import table_files
+from mqreplay.lake.table_files import TableFiles
 
 
-class Located(Protocol):
-    """A warehouse: contracts by table name, and the folder of each table."""
+class TableSource(Protocol):
+    """A warehouse: contracts by table name, and files with the rows of each table."""
 
     contracts: dict[str, Contract]
 
-    def location(self, name: str) -> str:
-        """Return the folder of a table."""
+    def files(self, name: str, rows: RowFilter) -> TableFiles:
+        """Return the files of the partitions that may hold these rows."""
+
+    def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
+        """Return the number of rows on each day of a cluster."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,11 @@ EVERY = Days()
 class Tables(Database):
     """Of one cluster. A table that does not exist has no rows."""
 
-    def __init__(self, warehouse: Located, cluster: str) -> None:
+    def __init__(self, warehouse: TableSource, cluster: str) -> None:
         """No table is read yet."""
         super().__init__()
         self.contracts: Mapping[str, Contract] = warehouse.contracts
-        self._location, self._cluster = warehouse.location, cluster
+        self._warehouse, self._cluster = warehouse, cluster
 
     def rows(self, name: str, columns: Sequence[str], days: Days = EVERY, *, lost: bool = False) -> str:
         """Return a query for the cluster's rows on some days. Instants have no zone: they are in UTC.
@@ -66,13 +69,11 @@ class Tables(Database):
 
     def count_outside(self, name: str, days: Collection[dt.date]) -> int:
         """Return the number of the cluster's rows on other days than these."""
-        files = table_files(self._location(name), self.contracts[name].arrow_schema, RowFilter(self._cluster))
-        return sum(file.rows or 0 for file in files.files if file.day not in days)
+        counts = self._warehouse.day_counts(name, self._cluster)
+        return sum(count for day, count in counts.items() if day not in days)
 
     def _files_of(self, contract: Contract, days: Days) -> str:
         """Return a query of all columns of the files that may hold the rows."""
         between = (days.first or dt.date.min, days.last or dt.date.max) if days != EVERY else None
-        wanted = RowFilter(self._cluster, between=between)
-        return self.files(
-            contract.arrow_schema, table_files(self._location(contract.name), contract.arrow_schema, wanted).files
-        )
+        files = self._warehouse.files(contract.name, RowFilter(self._cluster, between=between))
+        return self.files(contract.arrow_schema, files.files)

@@ -1,0 +1,360 @@
+"""The tables of a warehouse in a catalog of the Spark session. Spark reads and writes them, by name.
+
+The credentials of the tables' files are the catalog's. So the rows go through Spark in both directions, and neither
+polars nor delta-rs opens a table. Rows that wait for a commit, and rows for DuckDB, are Parquet files in the temporary
+folder of this process.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+from polars.io.plugins import register_io_source
+
+from mqreplay.errors import ContractError
+from mqreplay.lake.catalog import first_line, s3_scheme
+from mqreplay.lake.contract import PROPERTIES, Contract
+from mqreplay.lake.files import joined
+from mqreplay.lake.ipc_blobs import BLOB_ROWS, batches_of, blob_of, blob_tables, unpacked_rows
+from mqreplay.lake.lease import require_lease
+from mqreplay.lake.registration import CatalogNames, create_database, literal
+from mqreplay.lake.row_filter import RowFilter
+from mqreplay.lake.scratch import scratch
+from mqreplay.lake.storage import spark_location
+from mqreplay.lake.table_files import TableFile, TableFiles, polars_schema, scan_files
+from mqreplay.lake.table_writer import TableWriter, WrittenFile
+from mqreplay.lake.warehouse import Warehouse, file_batches, filtered
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+CHECK = "delta.constraints."  # begins the property of a CHECK constraint
+Days = tuple[dt.date, dt.date]
+
+
+class CatalogWarehouse(Warehouse):
+    """Tables by name. ``root`` has the lock, the journal and the pages, and the tables are located below it."""
+
+    def __init__(
+        self, session: SparkSession, root: str, names: CatalogNames, contracts: dict[str, Contract] | None = None
+    ) -> None:
+        """Take the session and the names in its catalog. A table is made when it is first written.
+
+        No other program may write the tables at the same time: the last commits are remembered.
+        """
+        super().__init__(root, contracts)
+        self._session, self.names = session, names
+        self._folder = tempfile.mkdtemp(prefix="rows-", dir=scratch().folder)
+        self._commits: dict[str, tuple[Any, ...] | None] = {}
+        self._complete: set[str] = set()  # tables with all columns and constraints of their contract
+        self._exports: dict[str, list[tuple[str, Days | None, TableFiles]]] = defaultdict(list)
+        self._lock = threading.RLock()
+
+    def table_name(self, name: str) -> str:
+        """Return the table's name in Spark."""
+        contract = self.contracts[name]
+        return f"{self._database(contract.layer)}.`{contract.table}`"
+
+    def _database(self, layer: str) -> str:
+        assert self.names is not None, "__init__ sets them"
+        return self.names.database(layer)
+
+    def written_folder(self, name: str) -> str:
+        """As Warehouse.written_folder: a temporary folder."""
+        return joined(self._folder, "written", name)
+
+    def version(self, name: str) -> int | None:
+        """As Warehouse.version."""
+        commit = self._last_commit(name)
+        return None if commit is None else int(commit[0])
+
+    def _last_commit(self, name: str) -> tuple[Any, ...] | None:
+        if name not in self._commits:
+            self._commits[name] = self._asked_commit(name)
+        return self._commits[name]
+
+    def _asked_commit(self, name: str) -> tuple[Any, ...] | None:
+        if not self._session.catalog.tableExists(self.table_name(name)):
+            return None
+        row = self._sql(name, f"DESCRIBE HISTORY {self.table_name(name)} LIMIT 1").collect()[0]
+        return row.version, row.timestamp.isoformat()
+
+    def file_bytes(self, name: str, rows: RowFilter) -> int:
+        """Return the size of the table's files, of all rows: Spark gives no other."""
+        if not self.exists(name):
+            return 0
+        return int(self._sql(name, f"DESCRIBE DETAIL {self.table_name(name)}").collect()[0].sizeInBytes)
+
+    def read(self, name: str, rows: RowFilter | None = None) -> pl.LazyFrame:
+        """As Warehouse.read: each use of the frame reads the table by Spark, only the columns that it needs."""
+        schema = self.contracts[name].arrow_schema
+        if not self.exists(name):
+            return scan_files(schema, [])
+
+        def frames(
+            columns: list[str] | None, predicate: pl.Expr | None, limit: int | None, _batch_rows: int | None
+        ) -> Iterator[pl.DataFrame]:
+            left = limit
+            for batch in self._batches(name, rows, columns or schema.names):
+                frame = pl.DataFrame(pl.from_arrow(batch))
+                frame = frame if left is None else frame.head(left)
+                left = None if left is None else left - frame.height
+                yield frame if predicate is None else frame.filter(predicate)
+                if left == 0:
+                    return
+
+        return register_io_source(frames, schema=polars_schema(schema))
+
+    def files(self, name: str, rows: RowFilter) -> TableFiles:
+        """As Warehouse.files: Spark copies the rows once into files of the temporary folder."""
+        schema = self.contracts[name].arrow_schema
+        if not self.exists(name):
+            return TableFiles((), schema)
+        days = rows.between if self.contracts[name].by_day else None
+        with self._lock:
+            found = next((files for *of, files in self._exports[name] if _covers(of, rows.cluster, days)), None)
+            if found is None:
+                found = self._exported(name, RowFilter(rows.cluster, between=days))
+                self._exports[name].append((rows.cluster, days, found))
+        return TableFiles(tuple(file for file in found.files if rows.has_partition(file.cluster, file.day)), schema)
+
+    def _exported(self, name: str, rows: RowFilter) -> TableFiles:
+        folder = tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder)
+        contract, schema = self.contracts[name], self.contracts[name].arrow_schema
+        written = TableWriter(folder, schema, contract.partitioned_by).write(self._batches(name, rows, schema.names))
+        return TableFiles(tuple(_table_file(folder, file) for file in written), schema)
+
+    def day_counts(self, name: str, cluster: str) -> dict[dt.date, int]:
+        """As Warehouse.day_counts."""
+        if not self.exists(name):
+            return {}
+        found = self._rows(name, RowFilter(cluster)).groupBy("day").count().collect()
+        return {row["day"]: row["count"] for row in found}
+
+    def spark_table(self, session: SparkSession, name: str) -> DataFrame:
+        """As Warehouse.spark_table."""
+        return session.table(self.table_name(name)) if self.exists(name) else super().spark_table(session, name)
+
+    def commit_files(self, name: str, files: Sequence[WrittenFile], replaced: RowFilter | None) -> None:
+        """As Warehouse.commit_files. The files are removed."""
+        new = self._frame(name, files) if files else None
+        by_day = self.contracts[name].by_day
+        if replaced is None or replaced.has_whole_partitions(by_day):
+            self._write(name, new, replaced)
+        else:
+            days = self._days_with(name, replaced)
+            if days is None:
+                self._write(name, new, None)
+            else:
+                # Partitions are replaced whole: by their other rows, and the new ones.
+                days |= {_table_file("", file).day for file in files}
+                touched = RowFilter(replaced.cluster, frozenset(filter(None, days)) if by_day else None)
+                others = self._selected(name, touched, ~replaced.condition)
+                self._write(name, others if new is None else others.unionByName(new), touched)
+        for file in files:
+            Path(joined(self.written_folder(name), file.path)).unlink(missing_ok=True)
+
+    def commit_frame(self, name: str, rows: DataFrame, replaced: RowFilter | None) -> None:
+        """As Warehouse.commit_frame, in one commit if whole partitions are replaced."""
+        if replaced is not None and not replaced.has_whole_partitions(self.contracts[name].by_day):
+            self.commit_files(name, [], replaced)
+            replaced = None
+        self._write(name, rows, replaced)
+
+    def _write(self, name: str, rows: DataFrame | None, replaced: RowFilter | None) -> None:
+        """Replace whole partitions, if given, by rows of the table, if given, in one commit."""
+        is_new = not self.exists(name)
+        self._make_complete(name)
+        table = self.table_name(name)
+        condition = None if replaced is None or is_new else self._condition(name, replaced)
+        if rows is None:
+            if condition is None or self._session.table(table).where(condition).isEmpty():
+                return
+            rows = self._session.table(table).limit(0)
+        try:
+            require_lease(self.location(name))
+            if condition is None:
+                rows.writeTo(table).append()
+            else:
+                rows.writeTo(table).overwrite(condition)
+        finally:
+            self.changed(name)
+
+    def _days_with(self, name: str, rows: RowFilter) -> set[dt.date | None] | None:
+        """Return the days that have such rows (None: a table without days); None if there are no such rows."""
+        if not self.exists(name):
+            return None
+        column = "day" if self.contracts[name].by_day else "cluster"
+        found = self._selected(name, rows, rows.condition, [column]).distinct().collect()
+        return {row[0] if column == "day" else None for row in found} or None
+
+    def _condition(self, name: str, rows: RowFilter) -> Column:
+        """Return the condition of the partitions that may hold the rows."""
+        from pyspark.sql import functions as F
+
+        return F.expr(rows.partitions_sql(self.contracts[name].by_day))
+
+    def _rows(self, name: str, rows: RowFilter | None) -> DataFrame:
+        """Return the partitions that may hold the rows."""
+        table = self._session.table(self.table_name(name))
+        return table if rows is None else table.where(self._condition(name, rows))
+
+    def _selected(self, name: str, rows: RowFilter, wanted: pl.Expr, columns: Sequence[str] | None = None) -> DataFrame:
+        """Return those rows of the partitions for which the condition is true."""
+        schema = self.contracts[name].arrow_schema
+        needed, names = _needed(schema, wanted, columns)
+        select = _selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
+        return self._rows(name, rows).select(needed).mapInArrow(select, self.contracts[name].ddl(names))
+
+    def _batches(self, name: str, rows: RowFilter | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of the table, with these columns."""
+        schema = self.contracts[name].arrow_schema
+        wanted = None if rows is None or _is_by_partition(rows, self.contracts[name]) else rows.condition
+        needed, names = _needed(schema, wanted, columns)
+        select = _selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
+        blobs = self._rows(name, rows).select(needed).mapInArrow(_packing(select), "data BINARY")
+        # A partition at a time: the driver does not hold them all.
+        for row in blobs.toLocalIterator(prefetchPartitions=True):
+            yield from batches_of(bytes(row.data))
+
+    def _frame(self, name: str, files: Sequence[WrittenFile]) -> DataFrame:
+        """Return the rows in files of a writer as a DataFrame, without the files."""
+        schema = self.contracts[name].arrow_schema
+        batches = (batch for file in files for batch in file_batches(self._table_file(name, file), schema))
+        blobs = [(blob_of(table),) for table in blob_tables(batches)]
+        frame = self._session.createDataFrame(blobs, "data BINARY").coalesce(max(1, len(blobs) // 10))
+        return frame.mapInArrow(unpacked_rows, self.contracts[name].ddl())
+
+    def _make_complete(self, name: str) -> None:
+        """Create the table, or add what an older version of mqreplay did not know: columns and constraints."""
+        if name in self._complete:
+            return
+        require_lease(self.location(name))
+        contract, table = self.contracts[name], self.table_name(name)
+        if not self.exists(name):
+            self._create(contract)
+        if missing := self._missing_fields(name, self._fields(name)):
+            names = [field["name"] for field in missing]
+            added = [f"`{c.name}` {c.type} COMMENT {literal(c.comment)}" for c in contract.columns if c.name in names]
+            self._sql(name, f"ALTER TABLE {table} ADD COLUMNS ({', '.join(added)})")
+        has = {row.key for row in self._sql(name, f"SHOW TBLPROPERTIES {table}").collect()}
+        for check, condition in contract.checks.items():
+            if f"{CHECK}{check}".lower() not in has:
+                self._sql(name, f"ALTER TABLE {table} ADD CONSTRAINT {check} CHECK ({condition})")
+        self.changed(name)
+        self._complete.add(name)
+
+    def _create(self, contract: Contract) -> None:
+        columns = [
+            f"`{c.name}` {c.type}{'' if c.nullable else ' NOT NULL'} COMMENT {literal(c.comment)}"
+            for c in contract.columns
+        ]
+        properties = [f"{literal(key)} = {literal(value)}" for key, value in PROPERTIES.items()]
+        location = spark_location(self.location(contract.name), s3_scheme(self._session, self.root))
+        with self._lock:
+            self._sql(contract.name, create_database(self._database(contract.layer)))
+        self._sql(
+            contract.name,
+            f"CREATE TABLE {self.table_name(contract.name)} ({', '.join(columns)}) USING delta"
+            f" PARTITIONED BY ({', '.join(contract.partitioned_by)}) LOCATION {literal(location)}"
+            f" COMMENT {literal(contract.description)} TBLPROPERTIES ({', '.join(properties)})",
+        )
+        self.changed(contract.name)
+
+    def _fields(self, name: str) -> list[dict[str, Any]]:
+        """Return the columns of the table as in the schema of Delta's log."""
+        fields = self._session.table(self.table_name(name)).schema.jsonValue()["fields"]
+        return [dict(field) for field in fields]
+
+    def _sql(self, name: str, statement: str) -> DataFrame:
+        """Run a statement on the table. Raises ContractError with the reason if Spark refuses it."""
+        try:
+            return self._session.sql(statement)
+        except Exception as error:  # a catalog, its server and a file system raise what they like
+            raise ContractError(f"table {self.table_name(name)} cannot be used: {first_line(error)}") from None
+
+    def changed(self, name: str) -> None:
+        """As Warehouse.changed."""
+        self._commits.pop(name, None)
+        with self._lock:
+            for _, _, files in self._exports.pop(name, []):
+                for file in files.files:
+                    Path(file.path).unlink(missing_ok=True)
+
+    def remove_torn_commits(self, name: str, since: int) -> None:
+        """Do nothing: the log is not this program's to open. Spark writes a commit whole, or not."""
+
+    def restore(self, name: str, version: int) -> None:
+        """As Warehouse.restore."""
+        require_lease(self.location(name))
+        self._sql(name, f"RESTORE TABLE {self.table_name(name)} TO VERSION AS OF {version}")
+        self._complete.discard(name)
+        self.changed(name)
+
+    def drop(self, name: str) -> None:
+        """Remove the table's rows. Its name stays: files of an external table would outlive the name."""
+        if self.exists(name):
+            require_lease(self.location(name))
+            self._sql(name, f"DELETE FROM {self.table_name(name)}")
+            self.changed(name)
+
+
+def _covers(of: Sequence[Any], cluster: str, days: Days | None) -> bool:
+    """Return whether exported rows ``of`` a cluster and some days include these days of the cluster."""
+    exported_cluster, exported = of
+    if exported_cluster != cluster:
+        return False
+    return exported is None or (days is not None and exported[0] <= days[0] and days[1] <= exported[1])
+
+
+def _table_file(folder: str, file: WrittenFile) -> TableFile:
+    values = dict(file.partition)
+    day = values.get("day")
+    path = joined(folder, file.path)
+    return TableFile(path, values["cluster"], None if day is None else dt.date.fromisoformat(day), file.rows)
+
+
+def _is_by_partition(rows: RowFilter, contract: Contract) -> bool:
+    return rows.has_whole_partitions(contract.by_day)
+
+
+def _needed(schema: pa.Schema, wanted: pl.Expr | None, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """Return the columns that are read to select rows, and those that are returned, in the order of the table."""
+    names = [name for name in schema.names if columns is None or name in columns]
+    asked = {*names, *(wanted.meta.root_names() if wanted is not None else ())}
+    return [name for name in schema.names if name in asked], names
+
+
+Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def _selecting(schema: pa.Schema, wanted: pl.Expr | None, columns: Sequence[str]) -> Batches:
+    """Return a function of mapInArrow that yields the wanted rows, or all, with some columns in the types of schema."""
+
+    def select(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            arrays = [batch.column(field.name).cast(field.type) for field in schema]
+            rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            yield (rows if wanted is None else filtered(rows, wanted)).select(columns)
+
+    return select
+
+
+def _packing(select: Batches) -> Batches:
+    """Return a function of mapInArrow that packs the rows of another one."""
+
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in blob_tables(select(batches)):
+            for start in range(0, table.num_rows, BLOB_ROWS):
+                blob = blob_of(table.slice(start, BLOB_ROWS))
+                yield pa.RecordBatch.from_pydict({"data": [blob]}, schema=pa.schema([("data", pa.binary())]))
+
+    return pack
