@@ -5,6 +5,7 @@ Pure tests use none of them, so they never import pyspark.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,6 +84,9 @@ def spark() -> Iterator[SparkSession]:
     from mqreplay.lake.session import build_session
     from mqreplay.settings import load_settings
 
+    # Its Python workers find what tests hand to them.
+    paths = [str(Path(__file__).resolve().parents[1] / "lib"), str(Path(__file__).resolve().parent)]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])])
     session = build_session("mqreplay-tests", load_settings().spark)
     yield session
     session.stop()

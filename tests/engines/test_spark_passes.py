@@ -11,23 +11,22 @@ import numpy as np
 import polars as pl
 import pytest
 from chispa import assert_df_equality
-from mqreplay.lake.rows import Rows
 from polars.testing import assert_frame_equal
 
 from engines.toy_pass import COUNT_PASS, DAY, QUEUE_COLUMNS, Counted
 from mqreplay.engines import spark_passes
 from mqreplay.engines.local import LocalEngine
 from mqreplay.engines.passes import PassRunner
-from mqreplay.engines.rows import Days
+from mqreplay.engines.rows import Days, file_rows
 from mqreplay.engines.shards import deal
 from mqreplay.engines.spark import SparkEngine
 from mqreplay.engines.spark_passes import SparkPassRunner
 from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
 from mqreplay.lake.buckets import BUCKETS, buckets, key_of
-from mqreplay.lake.catalog import register_tables
+from mqreplay.lake.catalog_warehouse import CatalogWarehouse
 from mqreplay.lake.registration import CatalogNames
+from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.warehouse import Warehouse
-from mqreplay.night.replay_day import files_of
 from silver_rows import rows
 
 DAYS = {table.name: Days(DAY - dt.timedelta(days=1), DAY) for table in COUNT_PASS.tables}
@@ -54,7 +53,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 def put(warehouse: Warehouse, table: str, some: pl.DataFrame, cluster: str) -> None:
     """Append rows of a cluster."""
-    warehouse.put(table, some.with_columns(cluster=pl.lit(cluster)), None)
+    warehouse.replace_rows(table, some.with_columns(cluster=pl.lit(cluster)), None)
 
 
 def counted(runner: PassRunner, warehouse: Warehouse, most_rows: int) -> list[Counted]:
@@ -62,7 +61,7 @@ def counted(runner: PassRunner, warehouse: Warehouse, most_rows: int) -> list[Co
     pulls = runner.source.read("silver.pull", Days(DAY, DAY), pl.lit(True))
     counts = np.bincount(buckets(pulls, key_of(QUEUE_COLUMNS)).to_numpy(), minlength=BUCKETS)
     found = list(runner.run(COUNT_PASS, deal(counts, most_rows), 10))
-    runner.commit(Rows(CLUSTER, days=frozenset({DAY})))
+    runner.commit(RowFilter(CLUSTER, days=frozenset({DAY})))
     return found
 
 
@@ -82,41 +81,41 @@ def same(one: pl.DataFrame, other: pl.DataFrame) -> None:
 
 
 @pytest.fixture(params=["few rows", "many rows", "by name"])
-def spark_runner(
-    request: pytest.FixtureRequest, spark: Any, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SparkPassRunner]:
-    """A runner on Spark: the driver commits few rows, delta-spark all others."""
-    names = None
+def on_spark(
+    request: pytest.FixtureRequest, spark: Any, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Warehouse]:
+    """The warehouse for Spark: the driver commits few rows, delta-spark all others, and those of tables by name."""
     if request.param != "few rows":
         monkeypatch.setattr(spark_passes, "FEW_ROWS", 0)
-    if request.param == "by name":
-        for table in ("gold.queue_progress", "gold.pull_route"):
-            warehouse.take(table, [], None)
-        names = CatalogNames(None, "passes_")
-        assert register_tables(spark, warehouse, names).problems == []
-    files = files_of(warehouse, CLUSTER, DAYS)
-    yield SparkPassRunner(SparkTables(spark, warehouse, names), DAY, DAYS, files)
-    if names is not None:
-        for layer in ("bronze", "silver", "gold"):
-            spark.sql(f"DROP DATABASE IF EXISTS {names.database(layer)} CASCADE")
+    if request.param != "by name":
+        yield warehouse
+        return
+    names = CatalogNames(None, "passes_")
+    named = CatalogWarehouse(spark, str(tmp_path / "named"), names)
+    for table in ("silver.pull", "silver.topic_stats"):
+        named.replace_rows(table, warehouse.read(table).collect(), None)
+    yield named
+    for layer in ("bronze", "silver", "gold"):
+        spark.sql(f"DROP DATABASE IF EXISTS {names.database(layer)} CASCADE")
 
 
 def test_spark_counts_and_writes_what_files_do(
-    spark_runner: SparkPassRunner, warehouse: Warehouse, tmp_path: Path
+    spark: Any, on_spark: Warehouse, warehouse: Warehouse, tmp_path: Path
 ) -> None:
     with LocalEngine(tmp_path, processes=1) as engine:
-        by_files = engine.pass_runner(warehouse, DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+        by_files = engine.pass_runner(warehouse, CLUSTER, DAY, DAYS)
         expected = counted(by_files, warehouse, 400)
     gold = progress_of(warehouse)
     assert len(gold) == 200
-    warehouse.take("gold.queue_progress", [], Rows(CLUSTER))
-    put(warehouse, "gold.queue_progress", gold.drop("cluster").head(3), "other")
+    on_spark.commit_files("gold.queue_progress", [], RowFilter(CLUSTER))
+    put(on_spark, "gold.queue_progress", gold.drop("cluster").head(3), "other")
     tomorrow = gold.drop("cluster").head(2).with_columns(day=pl.lit(DAY + dt.timedelta(days=1)))
-    put(warehouse, "gold.queue_progress", tomorrow, CLUSTER)
+    put(on_spark, "gold.queue_progress", tomorrow, CLUSTER)
+    runner = SparkPassRunner(SparkTables(spark, on_spark), CLUSTER, DAY, DAYS)
     for _ in range(2):  # the second commit replaces the rows of the first
-        found = counted(spark_runner, warehouse, 400)
+        found = counted(runner, on_spark, 400)
         same(queues_of(found), queues_of(expected))
-        now = progress_of(warehouse)
+        now = progress_of(on_spark)
         same(now.filter(pl.col("day") == DAY, pl.col("cluster") == CLUSTER), gold)
         assert len(now) == 205
     assert len(found) == len(expected) > 2
@@ -124,7 +123,7 @@ def test_spark_counts_and_writes_what_files_do(
 
 
 def test_a_large_queue_is_a_task_alone_and_starts_first(spark: Any, warehouse: Warehouse) -> None:
-    runner = SparkPassRunner(SparkTables(spark, warehouse), DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+    runner = SparkPassRunner(SparkTables(spark, warehouse), CLUSTER, DAY, DAYS)
     found = counted(runner, warehouse, 100)
     largest = max(range(len(found)), key=lambda task: found[task].queues["pulls"].sum())
     assert largest == 0
@@ -134,7 +133,7 @@ def test_a_large_queue_is_a_task_alone_and_starts_first(spark: Any, warehouse: W
 
 
 def test_rows_outside_of_the_shards_are_not_read(spark: Any, warehouse: Warehouse) -> None:
-    runner = SparkPassRunner(SparkTables(spark, warehouse), DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+    runner = SparkPassRunner(SparkTables(spark, warehouse), CLUSTER, DAY, DAYS)
     shard, *_ = deal(np.ones(BUCKETS, np.int64), BUCKETS // 4)
     (found,) = runner.run(COUNT_PASS, [shard], 1)
     place = buckets(found.queues, key_of(QUEUE_COLUMNS))
@@ -144,7 +143,7 @@ def test_rows_outside_of_the_shards_are_not_read(spark: Any, warehouse: Warehous
 
 def test_a_pass_without_rows_has_a_result_and_empties_its_table(spark: Any, tmp_path: Path) -> None:
     empty = Warehouse(str(tmp_path / "empty"))
-    runner = SparkPassRunner(SparkTables(spark, empty), DAY, DAYS, files_of(empty, CLUSTER, DAYS))
+    runner = SparkPassRunner(SparkTables(spark, empty), CLUSTER, DAY, DAYS)
     (found,) = runner.run(COUNT_PASS, deal(np.zeros(BUCKETS, np.int64)), 1)
     runner.commit(None)
     assert found.queues.is_empty()
@@ -153,13 +152,13 @@ def test_a_pass_without_rows_has_a_result_and_empties_its_table(spark: Any, tmp_
 
 
 def test_an_engine_of_spark_makes_the_runner(spark: Any, warehouse: Warehouse) -> None:
-    runner = SparkEngine(lambda: spark).pass_runner(warehouse, DAY, DAYS, files_of(warehouse, CLUSTER, DAYS))
+    runner = SparkEngine(lambda: spark).pass_runner(warehouse, CLUSTER, DAY, DAYS)
     assert isinstance(runner, SparkPassRunner)
     assert queues_of(counted(runner, warehouse, 10_000))["pulls"].max() == (LARGE + 1) * 10
 
 
 def test_the_driver_reads_by_name_what_it_reads_from_files(spark: Any, warehouse: Warehouse) -> None:
-    files = files_of(warehouse, CLUSTER, DAYS)
+    files = file_rows(warehouse, CLUSTER, DAYS)
     by_spark = SparkRows(SparkTables(spark, warehouse), CLUSTER)
     wanted = pl.col("queue_id") > 100
     for columns in (None, ["queue_id", "topic"]):
