@@ -11,7 +11,7 @@ import datetime as dt
 import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,10 @@ from polars.io.plugins import register_io_source
 
 from mqreplay.errors import ContractError
 from mqreplay.lake.catalog import first_line, s3_scheme
+from mqreplay.lake.catalog_rows import needed_columns, packing, selecting
 from mqreplay.lake.contract import PROPERTIES, Contract
 from mqreplay.lake.files import joined
-from mqreplay.lake.ipc_blobs import BLOB_ROWS, batches_of, blob_of, blob_tables, unpacked_rows
+from mqreplay.lake.ipc_blobs import batches_of, blob_of, blob_tables, unpacked_rows
 from mqreplay.lake.lease import require_lease
 from mqreplay.lake.registration import CatalogNames, create_database, literal
 from mqreplay.lake.row_filter import RowFilter
@@ -31,7 +32,7 @@ from mqreplay.lake.scratch import scratch
 from mqreplay.lake.storage import spark_location
 from mqreplay.lake.table_files import TableFile, TableFiles, polars_schema, scan_files
 from mqreplay.lake.table_writer import TableWriter, WrittenFile
-from mqreplay.lake.warehouse import Warehouse, file_batches, filtered
+from mqreplay.lake.warehouse import Warehouse, file_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -210,17 +211,17 @@ class CatalogWarehouse(Warehouse):
     def _selected(self, name: str, rows: RowFilter, wanted: pl.Expr, columns: Sequence[str] | None = None) -> DataFrame:
         """Return those rows of the partitions for which the condition is true."""
         schema = self.contracts[name].arrow_schema
-        needed, names = _needed(schema, wanted, columns)
-        select = _selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
+        needed, names = needed_columns(schema, wanted, columns)
+        select = selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
         return self._rows(name, rows).select(needed).mapInArrow(select, self.contracts[name].ddl(names))
 
     def _batches(self, name: str, rows: RowFilter | None, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield rows of the table, with these columns."""
         schema = self.contracts[name].arrow_schema
         wanted = None if rows is None or _is_by_partition(rows, self.contracts[name]) else rows.condition
-        needed, names = _needed(schema, wanted, columns)
-        select = _selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
-        blobs = self._rows(name, rows).select(needed).mapInArrow(_packing(select), "data BINARY")
+        needed, names = needed_columns(schema, wanted, columns)
+        select = selecting(pa.schema([schema.field(each) for each in needed]), wanted, names)
+        blobs = self._rows(name, rows).select(needed).mapInArrow(packing(select), "data BINARY")
         # A partition at a time: the driver does not hold them all.
         for row in blobs.toLocalIterator(prefetchPartitions=True):
             yield from batches_of(bytes(row.data))
@@ -324,37 +325,3 @@ def _table_file(folder: str, file: WrittenFile) -> TableFile:
 
 def _is_by_partition(rows: RowFilter, contract: Contract) -> bool:
     return rows.has_whole_partitions(contract.by_day)
-
-
-def _needed(schema: pa.Schema, wanted: pl.Expr | None, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """Return the columns that are read to select rows, and those that are returned, in the order of the table."""
-    names = [name for name in schema.names if columns is None or name in columns]
-    asked = {*names, *(wanted.meta.root_names() if wanted is not None else ())}
-    return [name for name in schema.names if name in asked], names
-
-
-Batches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-def _selecting(schema: pa.Schema, wanted: pl.Expr | None, columns: Sequence[str]) -> Batches:
-    """Return a function of mapInArrow that yields the wanted rows, or all, with some columns in the types of schema."""
-
-    def select(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            arrays = [batch.column(field.name).cast(field.type) for field in schema]
-            rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
-            yield (rows if wanted is None else filtered(rows, wanted)).select(columns)
-
-    return select
-
-
-def _packing(select: Batches) -> Batches:
-    """Return a function of mapInArrow that packs the rows of another one."""
-
-    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in blob_tables(select(batches)):
-            for start in range(0, table.num_rows, BLOB_ROWS):
-                blob = blob_of(table.slice(start, BLOB_ROWS))
-                yield pa.RecordBatch.from_pydict({"data": [blob]}, schema=pa.schema([("data", pa.binary())]))
-
-    return pack
