@@ -7,7 +7,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -22,7 +21,7 @@ from mqreplay.crash import failure_of
 from mqreplay.decode.logs.log_line import UnusableLine
 from mqreplay.engines import spark_passes
 from mqreplay.engines.local import LocalEngine
-from mqreplay.engines.spark import SparkEngine
+from mqreplay.engines.spark import SMALL_BYTES, SparkEngine
 from mqreplay.errors import ContractError, DecodeError, InputErrors, MqreplayError, OwnDiskError, RecordingFull
 from mqreplay.night import nightly as nights
 from mqreplay.places import conf_dir
@@ -212,24 +211,20 @@ def runs(process: int) -> bool:
 
 
 def test_spark_gives_results_in_the_order_of_the_items(spark: Any) -> None:
-    def square(item: int, context: int) -> int:
-        return item * item + context
-
-    engine = SparkEngine(lambda: spark)
-    assert list(engine.map(square, [5, 3, 9, 1, 0], 100)) == [125, 109, 181, 101, 100]
-    assert list(engine.map(square, [4], 0)) == [16]
+    engine = SparkEngine(lambda small: spark)
+    found = [square for square, _ in engine.map(late_square, [5, 3, 9, 1, 0], 100)]
+    assert found == [125, 109, 181, 101, 100]
+    assert [square for square, _ in engine.map(late_square, [4], 0)] == [16]
 
 
 def test_the_text_of_an_error_in_spark_reaches_the_caller(spark: Any) -> None:
-    def fail(item: int, context: None) -> int:
-        raise ValueError(f"item {item} of the night is torn")
-
-    with pytest.raises(Exception, match="ValueError: item 7 of the night is torn"):
-        list(SparkEngine(lambda: spark).map(fail, [7], None))
+    error = ValueError("item 3 of the night is torn")
+    with pytest.raises(Exception, match="ValueError: item 3 of the night is torn"):
+        list(SparkEngine(lambda small: spark).map(fail_on_three, [1, 3], error))
 
 
 def test_no_items_start_no_session() -> None:
-    def start() -> Any:
+    def start(small: bool) -> Any:
         raise AssertionError("a session was started")
 
     engine = SparkEngine(start)
@@ -238,28 +233,19 @@ def test_no_items_start_no_session() -> None:
     engine.cancel()
 
 
-def test_tasks_that_run_are_counted(spark: Any, tmp_path: Path) -> None:
-    engine = SparkEngine(lambda: spark)
-    assert engine.session is spark
-    assert engine.progress() == "planning"
-    gate = tmp_path / "gate"
+def test_a_session_starts_for_a_small_night_or_a_large_one(spark: Any) -> None:
+    asked: list[bool] = []
 
-    def wait(batches: Iterator[Any]) -> Iterator[Any]:
-        while not gate.exists():
-            time.sleep(0.05)
-        yield from batches
+    def start(small: bool) -> Any:
+        asked.append(small)
+        return spark
 
-    def run() -> None:
-        spark.range(3, numPartitions=3).mapInArrow(wait, "id BIGINT").count()
-
-    job = threading.Thread(target=run)
-    job.start()
-    try:
-        deadline = time.monotonic() + 60
-        while (words := engine.progress()) == "planning" and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert words == "0 of 3 tasks done"
-    finally:
-        gate.touch()
-        job.join()
-    assert engine.progress() == "planning"
+    for size in (SMALL_BYTES, SMALL_BYTES + 1):
+        engine = SparkEngine(start)
+        engine.expect(size)
+        assert engine.session is spark
+        assert engine.progress() == "Spark is working"
+        engine.cancel()
+        engine.restart()
+        assert [square for square, _ in engine.map(late_square, [4], 0)] == [16]
+    assert asked == [True, False]

@@ -152,7 +152,7 @@ def test_a_pass_without_rows_has_a_result_and_empties_its_table(spark: Any, tmp_
 
 
 def test_an_engine_of_spark_makes_the_runner(spark: Any, warehouse: Warehouse) -> None:
-    runner = SparkEngine(lambda: spark).pass_runner(warehouse, CLUSTER, DAY, DAYS)
+    runner = SparkEngine(lambda small: spark).pass_runner(warehouse, CLUSTER, DAY, DAYS)
     assert isinstance(runner, SparkPassRunner)
     assert queues_of(counted(runner, warehouse, 10_000))["pulls"].max() == (LARGE + 1) * 10
 

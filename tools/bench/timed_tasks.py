@@ -28,7 +28,8 @@ class TimingEngine:
         """``engine`` runs the tasks, each in a process that runs no other task at that time."""
         self._engine = engine
         self.pass_runner = functools.partial(LocalEngine.pass_runner, self)
-        self.progress, self.cancel = engine.progress, engine.cancel
+        self.decoders = functools.partial(LocalEngine.decoders, self)
+        self.progress, self.cancel, self.expect = engine.progress, engine.cancel, engine.expect
         self.passes: list[Pass] = []
 
     def map(

@@ -93,17 +93,20 @@ def running_engine(
         from mqreplay.lake.submitted import require_in_time, submitted_settings
 
         require_in_time(settings.spark, submitted_settings())  # before the night begins
-    yield SparkEngine(lambda: _session(app, settings.spark, lock, progress))
+    yield SparkEngine(lambda small: _session(app, settings.spark, lock, progress, small=small))
 
 
-def _session(app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None]) -> SparkSession:
+def _session(
+    app: str, settings: SparkSettings, lock: WarehouseLock, progress: Callable[[str], None], *, small: bool
+) -> SparkSession:
     # Importing PySpark takes half a second, which a run without work need not spend.
     from mqreplay.lake.java_process import check_java_names
-    from mqreplay.lake.session import build_session
+    from mqreplay.lake.session import build_session, fit_plans
     from mqreplay.stop_signals import handle_stops_again
 
     progress("starting Spark")
-    spark = build_session(app, settings, small=True)
+    spark = build_session(app, settings, small=small)
+    fit_plans(spark, small=small)
     handle_stops_again()
     lock.share_with_java(spark)
     check_java_names(lock.root)

@@ -38,6 +38,10 @@ class Engine(Protocol):
         """Return what runs the passes of a day of a cluster, which read these ``days`` of each table."""
         ...
 
+    def expect(self, size: int) -> None:
+        """Take the number of bytes in the recordings of a run, before any work is done."""
+        ...
+
     def progress(self) -> str:
         """Return the progress of the running calls as text."""
         ...

@@ -86,6 +86,9 @@ class LocalEngine:
         """As Engine.decoders: tasks write files."""
         return FileDecoderRunner(self, warehouse, cluster)
 
+    def expect(self, size: int) -> None:
+        """As Engine.expect: it changes nothing."""
+
     def progress(self) -> str:
         """As Engine.progress."""
         return f"{self._done} of {self._submitted} tasks done"

@@ -23,13 +23,15 @@ from mqreplay.lake.warehouse import Warehouse
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SMALL_BYTES = 50_000_000  # of recordings, as they are in their files
+
 
 class SparkEngine:
     """An engine on the session's master. A night without work does not start Spark."""
 
-    def __init__(self, start: Callable[[], SparkSession]) -> None:
-        """Take ``start``, which returns the session. It is called once, when there is work."""
-        self._start = start
+    def __init__(self, start: Callable[[bool], SparkSession]) -> None:
+        """Take ``start``, which returns the session for a small night, or any. It is called when there is work."""
+        self._start, self._is_small = start, False
         self._session: SparkSession | None = None
         self._lock = threading.Lock()
 
@@ -38,7 +40,7 @@ class SparkEngine:
         """Return the session; start it if needed."""
         with self._lock:
             if self._session is None:
-                self._session = self._start()
+                self._session = self._start(self._is_small)
             return self._session
 
     def map(
@@ -71,6 +73,10 @@ class SparkEngine:
     ) -> SparkPassRunner:
         """As Engine.pass_runner."""
         return SparkPassRunner(SparkTables(self.session, warehouse), cluster, day, days)
+
+    def expect(self, size: int) -> None:
+        """As Engine.expect: a small night ends before Java's and Spark's compilers pay off."""
+        self._is_small = size <= SMALL_BYTES
 
     def progress(self) -> str:
         """As Engine.progress. The tasks are in Spark's own UI."""

@@ -54,6 +54,11 @@ class RecordedFiles:
             yield _file(row)
 
     @property
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        return int(self.rows["bytes"].sum())
+
+    @property
     def recordings(self) -> list[str]:
         """Return the recordings of the files."""
         return self.rows["recording"].unique().cast(pl.String).sort().to_list()

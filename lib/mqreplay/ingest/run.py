@@ -67,6 +67,7 @@ def ingest(
     suppress an error so that the others are ingested.
     Raises ConservationError if rows were lost, and InputError if too many were refused; the accepted rows are stored.
     """
+    engine.expect(sum(files.size for files in recordings.values()))
     by_cluster: dict[str, list[RecordedFiles]] = {}
     listed = [(name, recording) for name, recording in Remembered(warehouse).rows(known_recordings())]
     for folder in list(recordings):
