@@ -20,8 +20,9 @@ from mqreplay.engines.rows import Days, FileRows, RowSource, file_rows
 from mqreplay.engines.shards import Shard
 from mqreplay.engines.spark_errors import known_errors
 from mqreplay.engines.spark_tables import SparkRows, SparkTables, bucket
-from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, from_ipc, run_partition, unpacked_rows
+from mqreplay.engines.spark_task import PACKED_SQL, RESULT, SparkTask, run_partition
 from mqreplay.lake.buckets import BUCKETS
+from mqreplay.lake.ipc_blobs import batches_of, unpacked_rows
 from mqreplay.lake.row_filter import RowFilter
 from mqreplay.lake.storage import storage
 
@@ -46,7 +47,7 @@ class SparkPassRunner:
         self._steps: dict[str, tuple[str, ...]] = {}  # gold tables by pass
         self._gold: dict[str, bool] = {}  # whether a gold table has rows
         self._kept: dict[str, DataFrame] = {}  # packed results and gold rows by pass
-        self._few: dict[str, list[pa.Table]] = {}  # gold rows of a table, if the pass has few
+        self._few: dict[str, list[pa.RecordBatch]] = {}  # gold rows of a table, if the pass has few
         self._numbers: dict[int, list[int]] = {}
 
     @property
@@ -81,7 +82,7 @@ class SparkPassRunner:
                 found = made.collect()
             for row in found:
                 if row["_table"] != RESULT:
-                    self._few.setdefault(row["_table"], []).append(from_ipc(bytes(row.rows)))
+                    self._few.setdefault(row["_table"], []).extend(batches_of(bytes(row.rows)))
             return [bytes(row.rows) for row in found if row["_table"] == RESULT]
         if step.gold:
             made = self._kept[step.name] = made.persist()
@@ -107,8 +108,7 @@ class SparkPassRunner:
                 self._tables.replace(table, self._rows_of(made, table), self._cluster, self._day)
             return
         writer = warehouse.writer(table, {"cluster": self._cluster})
-        batches = (batch for rows in few for batch in rows.to_batches())
-        warehouse.commit_files(table, writer.write(batches), replaced)
+        warehouse.commit_files(table, writer.write(few), replaced)
 
     def _forget(self, step: Pass[Any, Any]) -> None:
         """Drop the gold rows of an earlier run of the pass."""

@@ -14,13 +14,13 @@ from mqreplay.engines.packing import packed, unpacked
 from mqreplay.engines.passes import Pass
 from mqreplay.engines.rows import FrameRows
 from mqreplay.engines.shards import ALL
+from mqreplay.lake.ipc_blobs import blob_of
 from mqreplay.lake.storage import Storage, use_storage
 from mqreplay.lake.table_writer import as_table
 
 RESULT = "result"  # the tag of a packed result; gold rows have their table's name
 PACKED = pa.schema([("_table", pa.string()), ("rows", pa.binary())])
 PACKED_SQL = "_table STRING, rows BINARY"
-BATCH_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _PackedGold:
         """As GoldRows.add."""
         self.rows[table] = self.rows.get(table, 0) + len(rows)
         if len(rows):
-            self.tables.append((table, as_ipc(as_table(rows, self.schemas[table], table))))
+            self.tables.append((table, blob_of(as_table(rows, self.schemas[table], table))))
 
 
 def run_partition(data: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -81,24 +81,3 @@ def _task(data: bytes) -> SparkTask:
 
 def _frame(batches: list[pa.RecordBatch]) -> pl.DataFrame:
     return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(batches))).rechunk()
-
-
-def as_ipc(rows: pa.Table) -> bytes:
-    """Return rows as a stream of Arrow."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as out:
-        out.write_table(rows)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def from_ipc(data: bytes | pa.Buffer) -> pa.Table:
-    """Return the rows of a stream of Arrow."""
-    return pa.ipc.open_stream(data).read_all()
-
-
-def unpacked_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of packed tables."""
-    for batch in batches:
-        for data in batch.column("rows"):
-            yield from from_ipc(data.as_buffer()).to_batches(BATCH_ROWS)
